@@ -28,19 +28,15 @@
 #[doc(inline)]
 pub use mcpsim_core::{app, config, engine, mpi, platform, profile, rank, trace, units};
 
-pub mod loader;
+#[doc(inline)]
+pub use mcpsim_real::{cc, loader, mpi_api, process};
 
-pub mod cc;
-
-pub mod process;
-
-pub mod mpi_api;
+#[doc(inline)]
+pub use mcpsim_measure as measure;
 
 pub mod run;
 
 pub mod study;
-
-pub mod measure;
 
 pub mod report;
 

@@ -36,7 +36,7 @@ mod values;
 
 pub use application::Application;
 pub use collective_rules::with_rules;
-pub use conduct::{Agreed, Conduct, Console, Prediction, agree};
+pub use conduct::{Agreed, Conduct, Console, Prediction, agree, silent};
 pub use error::{ErrorKind, PredictError};
 pub use files::write_whole;
 pub use host::{Stopwatch, available_memory};

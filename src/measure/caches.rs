@@ -13,7 +13,7 @@
 //! driven all out of the caches. That is less than the last: what finds memory, such as tables of pages, has left, too.
 //! On the logarithms of bytes and rates the number is between those of the two nearest series.
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;

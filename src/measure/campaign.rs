@@ -7,7 +7,7 @@ mod effects;
 mod limits;
 mod repeated;
 
-use crate::platform::{Level, message_sizes};
+use mcpsim_core::platform::{Level, message_sizes};
 
 use self::repeated::quieter_of_all;
 use super::port::{GroupPort, RankPort};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::platform::{NO_CLASS, Shape, Site};
+use mcpsim_core::platform::{NO_CLASS, Shape, Site};
 
 use super::cluster::{ClusterOptions, LengthRange, cluster};
 use super::fit::{FitPiece, Floor, pieces};
@@ -152,7 +152,7 @@ fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPie
 mod tests {
     use super::super::matrices::{Parameters, Statistic};
     use super::*;
-    use crate::config::Document;
+    use mcpsim_core::config::Document;
 
     #[test]
     fn pairs_of_a_ring_become_classes_of_cores() {

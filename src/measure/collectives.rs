@@ -4,7 +4,7 @@
 //! A time is that of the slowest rank between a barrier and the end of the call; simulated ranks begin at one instant.
 //! t0(n) and 1 / r∞(n) grow with log n or with n, whichever fits better.
 
-use crate::platform::{Collective, Hockney};
+use mcpsim_core::platform::{Collective, Hockney};
 
 use super::port::GroupPort;
 use super::rings::slowest;

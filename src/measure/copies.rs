@@ -27,7 +27,7 @@
 //! `start` depends on the rows, so that this is done a few times. Both numbers of messages have to be so many that their
 //! copies take longer than the bytes of one message alone; else the line is too flat.
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::fit::{FitPiece, Floor, pieces};
 use super::link::{NETWORK, RowFit};

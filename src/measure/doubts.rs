@@ -1,7 +1,7 @@
 //! Whether samples can be used: what no machine does, medians that say nothing, and platforms on which the same tests
 //! take other times.
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::campaign::LEAST;
 use super::collectives::TimedCollective;
@@ -178,7 +178,7 @@ pub fn doubts_of_rings(of: &Effective, ranks: u32) -> Vec<String> {
 mod tests {
     use super::super::link::Corrections;
     use super::*;
-    use crate::platform::{Collective, Level};
+    use mcpsim_core::platform::{Collective, Level};
 
     fn of(times: impl Fn(u64, usize) -> f64) -> Vec<String> {
         let level = Level::IntraCmp;

@@ -7,7 +7,7 @@
 //! | credits | how many sends of 8 B end before the first receive is posted, where that is a limit |
 //! | progress | whether a rendezvous whose receive was posted is there when the core has computed for longer than it takes |
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::samples::{Samples, Test};
 use super::statistics::Summary;

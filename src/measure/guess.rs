@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use crate::config::Document;
-use crate::platform::{Level, Platform, Shape, Site};
+use mcpsim_core::config::Document;
+use mcpsim_core::platform::{Level, Platform, Shape, Site};
 
 use super::effects::MeasuredEffects;
 use super::fit::{Floor, pieces};

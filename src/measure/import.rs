@@ -14,8 +14,8 @@ mod tests;
 
 use std::fmt::Write;
 
-use crate::config::{ConfigError, Document};
-use crate::platform::{Level, Platform, Shape};
+use mcpsim_core::config::{ConfigError, Document};
+use mcpsim_core::platform::{Level, Platform, Shape};
 
 use super::occupancy::MeasuredOccupancy;
 use super::text::{comment, link, taken};

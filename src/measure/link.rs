@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::campaign::TRAIN;
 use super::copies::ShortWindows;

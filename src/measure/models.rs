@@ -5,8 +5,8 @@ mod course;
 #[cfg(test)]
 mod tests;
 
-use crate::engine::RunError;
-use crate::platform::{Hockney, LOGP_BYTES, Level, LogGp, LogP, Platform, Shape, Site, Textbook, message_sizes};
+use mcpsim_core::engine::RunError;
+use mcpsim_core::platform::{Hockney, LOGP_BYTES, Level, LogGp, LogP, Platform, Shape, Site, Textbook, message_sizes};
 
 use super::campaign::TRAIN;
 use super::port::RankPort;

@@ -6,7 +6,7 @@
 //! | duplex | windows both ways of the greatest size by all pairs: 2 n s / (T − T(0)), if the directions are not independent; one pair does not tell it, whose cores may be the limit |
 //! | gap | windows of all pairs, 8 B and 128 B: (T − T(s) − T(0)) / (n − 1) − s / capacity, if pairs slow each other down |
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::campaign::SMALL;
 use super::samples::{SampleSeries, Samples, Test};

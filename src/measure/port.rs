@@ -3,7 +3,7 @@
 //! A real MPI and other layers that carry messages implement it, whose times are measured, and a rank on a simulated
 //! machine, whose times are known.
 
-use crate::platform::Collective;
+use mcpsim_core::platform::Collective;
 
 use super::cores::piece;
 

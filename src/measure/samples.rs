@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::platform::Level;
-use crate::units::{Bandwidth, Bytes};
+use mcpsim_core::platform::Level;
+use mcpsim_core::units::{Bandwidth, Bytes};
 
 use super::statistics::Summary;
 

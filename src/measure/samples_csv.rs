@@ -2,8 +2,8 @@
 
 use csv::{ReaderBuilder, StringRecord};
 
-use crate::config::ConfigError;
-use crate::platform::Level;
+use mcpsim_core::config::ConfigError;
+use mcpsim_core::platform::Level;
 
 use super::samples::{SampleSeries, Samples, Test};
 

@@ -5,14 +5,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
-use crate::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
-use crate::platform::{Collective, HardwareThreads, Platform, Site};
-use crate::rank::{
+use mcpsim_core::engine::{Labels, Progress, RunError, RunOptions, Simulation};
+use mcpsim_core::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
+use mcpsim_core::platform::{Collective, HardwareThreads, Platform, Site};
+use mcpsim_core::rank::{
     Buffer, Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode,
     Served, Source, TagPattern,
 };
-use crate::units::{Bytes, SimSpan, SimTime};
+use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 
 use super::campaign::{CampaignPlan, measure_levels};
 use super::collectives::{CollectiveTests, TimedCollective, time_collectives};

@@ -1,10 +1,10 @@
 //! The tests on simulated machines give back what these were told.
 
-use crate::platform::{
+use mcpsim_core::platform::{
     CollectiveRules, Copies, CoreRates, Level, Link, LoadColumn, LoadLaw, Occupancy as Holds, Placement, Platform, Row,
     Shape,
 };
-use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
+use mcpsim_core::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 use super::*;
 
@@ -194,7 +194,7 @@ fn windows_and_rings_are_measured_too() {
 
 #[test]
 fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
-    use crate::platform::Collective;
+    use mcpsim_core::platform::Collective;
 
     let link = Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 1000, [50, 50])]);
     let shape = Shape { nodes: 8, cmps: 1, cores: 1 };

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::config::Document;
-use crate::platform::{Level, Shape};
-use crate::units::{Bandwidth, SimSpan};
+use mcpsim_core::config::Document;
+use mcpsim_core::platform::{Level, Shape};
+use mcpsim_core::units::{Bandwidth, SimSpan};
 
 use super::caches::MeasuredCaches;
 use super::cores::MeasuredCores;
@@ -297,8 +297,8 @@ pub(super) fn stated_cost(piece: &FitPiece) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::{LoadLaw, Platform};
-    use crate::units::Bytes;
+    use mcpsim_core::platform::{LoadLaw, Platform};
+    use mcpsim_core::units::Bytes;
 
     fn row(up_to: Option<u64>, columns: &[(f64, f64)]) -> RowFit {
         let columns = columns.to_vec();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::{Level, Shape, Site};
+use mcpsim_core::platform::{Level, Shape, Site};
 
 use super::campaign::LevelPlan;
 use super::protocol::RankPair;

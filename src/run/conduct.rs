@@ -13,14 +13,24 @@ pub trait Console: Output + Screen {}
 
 impl<T: Output + Screen> Console for T {}
 
-/// Nothing that is printed is shown.
-impl Output for () {
+/// A console that shows nothing.
+struct Silent;
+
+impl Output for Silent {
     fn write(&self, _: Rank, _: Stream, _: &[u8]) {}
 }
 
+impl Screen for Silent {
+    fn collect(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn show(&self, _: &[u8]) {}
+}
+
 /// A console that shows nothing.
-pub(super) fn silent() -> Arc<dyn Console> {
-    Arc::new(())
+pub fn silent() -> Arc<dyn Console> {
+    Arc::new(Silent)
 }
 
 /// How a run is carried out.

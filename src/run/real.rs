@@ -5,13 +5,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
-use crate::engine::{
-    Deadlock, Labels, PreparedRun, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, RunResult, Screen,
-    Simulation,
-};
+use crate::engine::{Deadlock, Labels, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, Screen, Simulation};
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
-use crate::mpi_api::{self, RealProgram};
+use crate::mpi_api::{self, RealRanks};
 use crate::platform::{MemoryShares, Platform, Site};
 use crate::process::{self, ComputeMode, Endings, Job, Output, Stream};
 use crate::rank::{Mailboxes, Program, Rank, RunAhead};
@@ -47,19 +44,6 @@ struct Printed(Arc<dyn Console>);
 impl Output for Printed {
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
         self.0.write(rank, stream, bytes);
-    }
-}
-
-/// The ranks of a job, as the engine runs them.
-struct RealRanks(Arc<Job>);
-
-impl RankPrograms for RealRanks {
-    fn program(&self, rank: Rank) -> Box<dyn Program> {
-        Box::new(RealProgram::new(self.0.clone(), rank))
-    }
-
-    fn run_prepared(&self, prepared: PreparedRun<'_>) -> RunResult {
-        prepared.run(|rank| RealProgram::new(self.0.clone(), rank))
     }
 }
 
@@ -109,7 +93,7 @@ pub(super) fn simulate(
         Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
     };
     let job = Arc::new(agree(processes, load())?);
-    let programs = RealRanks(job.clone());
+    let programs = RealRanks::new(job.clone());
     let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {
         factors: if is_measured { platform.code_factors(&sites) } else { Vec::new() },

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
@@ -13,9 +12,9 @@ use crate::cc::ProgramFile;
 use crate::config::{Document, Override};
 use crate::engine::{Outcome, Processes};
 use crate::run::{
-    Application, Conduct, Console, PlacementChoice, PredictError, Resolved, RunRequest, Sources, TraceFile,
+    Application, Conduct, PlacementChoice, PredictError, Resolved, RunRequest, Setting, Shipped, Sources, TraceFile,
+    is_elf, placed, silent,
 };
-use crate::run::{Setting, Shipped, is_elf, placed};
 
 use super::child::{self, Programs};
 use super::running::Running;
@@ -314,7 +313,7 @@ pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Resul
         return child::run(run, &*programs.built(program)?, running);
     }
     let progress = running.enter();
-    let console: Arc<dyn Console> = Arc::new(());
+    let console = silent();
     let conduct = Conduct { progress: &progress, processes: &Processes::one(), recorded: false, console: &console };
     let ran = run.run_in(conduct);
     running.leave(&progress);

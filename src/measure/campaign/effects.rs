@@ -1,7 +1,7 @@
 //! What messages meet beside their own way: connections, copies of what is not expected, progress, and many senders to
 //! one rank.
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::super::protocol::{self, RankPair};
 use super::super::samples::{SampleSeries, Test};

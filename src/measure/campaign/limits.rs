@@ -1,6 +1,6 @@
 //! What is sent without waiting for its receiver: up to which size, and how many messages of it.
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::super::protocol::{self, RankPair};
 use super::{Campaign, SMALL};

@@ -2,7 +2,7 @@
 //!
 //! What the machine does, it does again. What others did to it meanwhile they have stopped doing, or do to other tests.
 
-use crate::platform::Level;
+use mcpsim_core::platform::Level;
 
 use super::super::protocol::{self, RankPair};
 use super::super::samples::{SampleSeries, Samples, Test};

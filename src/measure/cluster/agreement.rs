@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::platform::{Placement, PlacementError, Platform};
+use mcpsim_core::platform::{Placement, PlacementError, Platform};
 
 use super::super::matrices::MatrixError;
 
@@ -55,7 +55,7 @@ pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
 pub fn levels_of_pairs(platform: &Platform, ranks: u32) -> Result<Vec<u32>, MatrixError> {
     let refused = |error: PlacementError| MatrixError::new(error.of_a_rank_a_core());
     let sites = Placement::Block.sites(platform.shape, ranks, false).map_err(refused)?;
-    let kind = |(x, one): (usize, &crate::platform::Site), (y, other): (usize, &crate::platform::Site)| {
+    let kind = |(x, one): (usize, &mcpsim_core::platform::Site), (y, other): (usize, &mcpsim_core::platform::Site)| {
         if x == y {
             0
         } else if one.node != other.node {

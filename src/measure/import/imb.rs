@@ -1,6 +1,6 @@
 //! Output of the Intel MPI Benchmarks: a section a test and number of processes.
 
-use crate::config::ConfigError;
+use mcpsim_core::config::ConfigError;
 
 use super::table::{Benchmark, BenchmarkTable, Lines, WINDOW};
 

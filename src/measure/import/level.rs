@@ -9,8 +9,8 @@
 //! | duplex | windows both ways of fewest pairs, the greatest size |
 //! | duplex_gap | windows both ways of most pairs, 8 B: 1/rate − s/duplex, where it is more than half of the gap |
 
-use crate::config::ConfigError;
-use crate::platform::Level;
+use mcpsim_core::config::ConfigError;
+use mcpsim_core::platform::Level;
 
 use super::super::campaign::SMALL;
 use super::super::effects::MeasuredEffects;

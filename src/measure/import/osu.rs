@@ -1,6 +1,6 @@
 //! Output of the OSU micro-benchmarks: a title, comments, and rows of a size and its figures.
 
-use crate::config::ConfigError;
+use mcpsim_core::config::ConfigError;
 
 use super::table::{Benchmark, BenchmarkTable, Lines, WINDOW};
 

@@ -1,7 +1,7 @@
 //! What a user names: a file, and the level that its messages crossed.
 
-use crate::config::ConfigError;
-use crate::platform::Level;
+use mcpsim_core::config::ConfigError;
+use mcpsim_core::platform::Level;
 
 /// `LEVEL[:PROCESSES]=FILE`: a file's tables stand for these levels.
 #[derive(Clone, Debug, PartialEq, Eq)]

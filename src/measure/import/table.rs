@@ -1,6 +1,6 @@
 //! What a benchmark program wrote, in one form: which test, by how many pairs, and a figure a size.
 
-use crate::config::ConfigError;
+use mcpsim_core::config::ConfigError;
 
 use super::{imb, osu};
 

@@ -1,8 +1,8 @@
 //! Output in the form of both suites, from machines whose costs are known, and what is wrong with other files.
 
-use crate::config::Document;
-use crate::platform::{Level, LoadLaw, Platform, Shape};
-use crate::units::{Bandwidth, Bytes};
+use mcpsim_core::config::Document;
+use mcpsim_core::platform::{Level, LoadLaw, Platform, Shape};
+use mcpsim_core::units::{Bandwidth, Bytes};
 
 use super::table::{Benchmark, tables};
 use super::*;

@@ -1,7 +1,7 @@
 //! Parameters that a simulated machine was told come back.
 
 use super::*;
-use crate::config::{Document, Override};
+use mcpsim_core::config::{Document, Override};
 
 const MACHINE: &str = r#"
 name = "known"

@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64Mcg;
 
-use crate::platform::Collective;
+use mcpsim_core::platform::Collective;
 
 use super::super::matrices::{PairTest, Parameters};
 use super::port::PairPort;

@@ -1,8 +1,8 @@
 //! The tests of pairs on a simulated machine.
 
-use crate::engine::RunError;
-use crate::platform::{Platform, Site};
-use crate::rank::{Call, Context, Message, ReplyKind, Requests, SERVICE, SendMode, Served};
+use mcpsim_core::engine::RunError;
+use mcpsim_core::platform::{Platform, Site};
+use mcpsim_core::rank::{Call, Context, Message, ReplyKind, Requests, SERVICE, SendMode, Served};
 
 use super::super::port::RankPort;
 use super::super::simulated::{Simulated, message, on_simulated, pattern_in};

@@ -1,7 +1,7 @@
 //! The tests of pairs on machines whose costs are known.
 
-use crate::config::Document;
-use crate::platform::{Placement, Platform};
+use mcpsim_core::config::Document;
+use mcpsim_core::platform::{Placement, Platform};
 
 use super::super::cluster::levels_of_pairs;
 use super::super::matrices::{PairTest, Parameters};

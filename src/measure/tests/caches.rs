@@ -1,8 +1,10 @@
 //! Where caches end, and what memory copies beyond, comes back from machines with caches.
 
-use crate::config::Document;
-use crate::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Placement, Platform, Shape};
-use crate::units::{Bandwidth, Bytes, SimSpan};
+use mcpsim_core::config::Document;
+use mcpsim_core::platform::{
+    Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Placement, Platform, Shape,
+};
+use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
 use super::super::*;
 use super::{machine, row};

@@ -1,8 +1,8 @@
 //! What a message takes of the cores within a node comes back from windows of few messages, by size.
 
-use crate::config::Document;
-use crate::platform::{Copies, Level, Link, LoadLaw, Occupancy, Placement, Platform, Row, Shape};
-use crate::units::{Bandwidth, Bytes, SimSpan};
+use mcpsim_core::config::Document;
+use mcpsim_core::platform::{Copies, Level, Link, LoadLaw, Occupancy, Placement, Platform, Row, Shape};
+use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
 use super::super::*;
 use super::{machine, row};

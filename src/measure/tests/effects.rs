@@ -1,11 +1,11 @@
 //! What messages meet besides comes back from simulated machines, and stands in the platform file.
 
-use crate::config::Document;
-use crate::platform::{
+use mcpsim_core::config::Document;
+use mcpsim_core::platform::{
     Conditions, Level, Link, LoadLaw, NodeFactors, Noise, NoiseLaw, Occupancy, Placement, Platform, ProgressEngine,
     Protocol, Shape, Spread, SystemNoise,
 };
-use crate::units::{Bandwidth, Bytes, SimSpan};
+use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
 use super::super::*;
 use super::{machine, near, row};

@@ -1,0 +1,439 @@
+//! A real program as a file describes it: what to compile, and how to start it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use toml::Value;
+
+use mcpsim_core::config::{ConfigError, Document, Override};
+
+use super::arguments::{self, CompileStage};
+use super::{CcError, Language, WrapperRequest, request};
+
+const KEYS: [&str; 9] =
+    ["name", "source", "binary", "language", "flags", "libraries", "arguments", "environment", "ranks"];
+
+/// The `[program]` table of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramFile {
+    /// What the file calls the program; the file's name if it does not say.
+    pub name: String,
+    /// What is run.
+    pub code: CodeOrigin,
+    /// The program's arguments, without its own name.
+    pub arguments: Vec<String>,
+    /// Variables set beside those of mcpsim's own environment.
+    pub environment: BTreeMap<String, String>,
+    /// The number of ranks, if the program is made for one.
+    pub ranks: Option<u32>,
+}
+
+/// Where a program's code comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodeOrigin {
+    /// A program that `mcpsim cc` made.
+    Binary(PathBuf),
+    /// Sources to compile.
+    Sources {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// The language that links them.
+        language: Language,
+        /// The compiler's arguments before the files, and behind them.
+        around: [Vec<String>; 2],
+        /// The directory that arguments with relative paths mean: the file's.
+        directory: PathBuf,
+    },
+}
+
+/// A program that is there to be run; what was compiled for it is removed with it.
+#[derive(Debug)]
+pub struct Built {
+    /// The program.
+    pub path: PathBuf,
+    _directory: Option<TempDir>,
+}
+
+impl Built {
+    /// A program of which another process has the `file`, as bytes.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn of(file: &[u8]) -> Result<Built, CcError> {
+        let (temporary, path) = room()?;
+        std::fs::write(&path, file).map_err(|error| CcError::new(format!("{}: {error}", path.display())))?;
+        Ok(Built { path, _directory: Some(temporary) })
+    }
+}
+
+/// A directory that goes with its value, and a file's place in it.
+fn room() -> Result<(TempDir, PathBuf), CcError> {
+    let temporary = tempfile::Builder::new().prefix("mcpsim-").tempdir();
+    let temporary = temporary.map_err(|error| CcError::new(format!("no temporary directory: {error}")))?;
+    let path = temporary.path().join("program");
+    Ok((temporary, path))
+}
+
+impl ProgramFile {
+    /// Whether `document` describes a real program.
+    pub fn is_in(document: &Document) -> bool {
+        document.table().contains_key("program")
+    }
+
+    /// Reads `document`, a file of `directory`, with those of `overrides` whose key begins with `app` laid over it.
+    ///
+    /// # Errors
+    /// Anything wrong with the file, and sources that are not there.
+    pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<ProgramFile, ConfigError> {
+        for over in overrides.iter().filter(|over| over.key[0] == "app") {
+            document.set(&over.key[1..], over)?;
+        }
+        if let Some(key) = document.table().keys().find(|key| *key != "program") {
+            return Err(ConfigError::new(format!(
+                "unknown key \"{key}\", expected \"program\" in {}",
+                document.place(key)
+            )));
+        }
+        let table = ProgramTable { document: &document };
+        if let Some(key) = table.entries()?.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            let place = document.place(&format!("program.{key}"));
+            return Err(ConfigError::new(format!(
+                "unknown key \"{key}\", expected one of {} in {place}",
+                quoted(&KEYS)
+            )));
+        }
+        let stem = Path::new(document.name()).file_stem();
+        let stem = || stem.map_or("program".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        Ok(ProgramFile {
+            name: table.text("name", "a name")?.unwrap_or_else(stem),
+            code: table.code(directory)?,
+            arguments: table.words("arguments")?,
+            environment: table.environment()?,
+            ranks: table.ranks()?,
+        })
+    }
+
+    /// The table as a file would have it, with absolute paths: what is read back is the same.
+    pub fn config(&self) -> toml::Table {
+        let list = |words: &[String]| Value::Array(words.iter().map(|word| word.as_str().into()).collect());
+        let path = |path: &PathBuf| Value::from(path.display().to_string());
+        let mut table = toml::Table::from_iter([("name".to_owned(), self.name.as_str().into())]);
+        match &self.code {
+            CodeOrigin::Binary(binary) => {
+                table.insert("binary".to_owned(), path(binary));
+            }
+            CodeOrigin::Sources { files, language, around: [flags, libraries], .. } => {
+                let language = if *language == Language::C { "c" } else { "c++" };
+                table.insert("source".to_owned(), Value::Array(files.iter().map(path).collect()));
+                table.insert("language".to_owned(), language.into());
+                table.insert("flags".to_owned(), list(flags));
+                table.insert("libraries".to_owned(), list(libraries));
+            }
+        }
+        table.insert("arguments".to_owned(), list(&self.arguments));
+        let environment = self.environment.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
+        table.insert("environment".to_owned(), Value::Table(environment.collect()));
+        if let Some(ranks) = self.ranks {
+            table.insert("ranks".to_owned(), i64::from(ranks).into());
+        }
+        table
+    }
+
+    /// The program, compiled if there are sources.
+    ///
+    /// # Errors
+    /// If the compiler fails: with what it said.
+    pub fn build(&self) -> Result<Built, CcError> {
+        let (files, language, around, directory) = match &self.code {
+            CodeOrigin::Binary(path) => return Ok(Built { path: path.clone(), _directory: None }),
+            CodeOrigin::Sources { files, language, around, directory } => (files, *language, around, directory),
+        };
+        let (temporary, path) = room()?;
+        let [flags, libraries] = around;
+        let mut arguments: Vec<OsString> = flags.iter().map(OsString::from).collect();
+        arguments.extend(files.iter().map(OsString::from));
+        arguments.extend(libraries.iter().map(OsString::from));
+        arguments.extend(["-o".into(), path.clone().into()]);
+        let WrapperRequest::Run(mut compiler, _) = request(language, &arguments)? else {
+            return Err(self.no_program());
+        };
+        if arguments::read(&arguments).step != CompileStage::Program {
+            return Err(self.no_program());
+        }
+        let output =
+            compiler.current_dir(directory).output().map_err(|error| super::line::not_started(&compiler, &error))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            return Err(CcError::new(format!("{} does not compile:\n{}", self.name, said.trim_end())));
+        }
+        if !path.is_file() {
+            return Err(self.no_program());
+        }
+        Ok(Built { path, _directory: Some(temporary) })
+    }
+
+    fn no_program(&self) -> CcError {
+        CcError::new(format!("{}: the compiler makes no program with these flags", self.name))
+    }
+}
+
+/// The table as it is read, key by key.
+struct ProgramTable<'a> {
+    document: &'a Document,
+}
+
+impl ProgramTable<'_> {
+    fn entries(&self) -> Result<&toml::Table, ConfigError> {
+        match self.document.table().get("program") {
+            Some(Value::Table(table)) => Ok(table),
+            Some(other) => Err(self.document.expected("program", "a table", other)),
+            None => Err(self.document.missing("", "program", "a table with a key \"source\"")),
+        }
+    }
+
+    fn get(&self, key: &str) -> Result<Option<&Value>, ConfigError> {
+        Ok(self.entries()?.get(key))
+    }
+
+    fn expected(&self, key: &str, expected: &str, found: &Value) -> ConfigError {
+        self.document.expected(&format!("program.{key}"), expected, found)
+    }
+
+    fn text(&self, key: &str, expected: &str) -> Result<Option<String>, ConfigError> {
+        match self.get(key)? {
+            None => Ok(None),
+            Some(Value::String(text)) if is_word(text) && !text.is_empty() => Ok(Some(text.clone())),
+            Some(other) => Err(self.expected(key, expected, other)),
+        }
+    }
+
+    /// A list of words, numbers among them.
+    fn words(&self, key: &str) -> Result<Vec<String>, ConfigError> {
+        let expected = "a list of words such as [\"-n\", \"128\"]";
+        match self.get(key)? {
+            None => Ok(Vec::new()),
+            Some(Value::Array(values)) => {
+                let word = |(index, value)| {
+                    word(value).ok_or_else(|| self.expected(&format!("{key}[{index}]"), "a word", value))
+                };
+                values.iter().enumerate().map(word).collect()
+            }
+            Some(other) => Err(self.expected(key, expected, other)),
+        }
+    }
+
+    fn environment(&self) -> Result<BTreeMap<String, String>, ConfigError> {
+        let Some(value) = self.get("environment")? else { return Ok(BTreeMap::new()) };
+        let expected = "a table of variables such as { OMP_NUM_THREADS = \"1\" }";
+        let Value::Table(table) = value else { return Err(self.expected("environment", expected, value)) };
+        let entry = |(name, value): (&String, &Value)| {
+            let key = format!("environment.{name}");
+            if name.is_empty() || name.contains('=') || !is_word(name) {
+                return Err(self.expected("environment", "names of variables", &Value::String(name.clone())));
+            }
+            let text = word(value).ok_or_else(|| self.expected(&key, "a variable's value", value))?;
+            Ok((name.clone(), text))
+        };
+        table.iter().map(entry).collect()
+    }
+
+    fn ranks(&self) -> Result<Option<u32>, ConfigError> {
+        match self.get("ranks")? {
+            None => Ok(None),
+            Some(value) => {
+                let number =
+                    value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|&number| number > 0);
+                number
+                    .map(Some)
+                    .ok_or_else(|| self.expected("ranks", "a whole number above zero that is not too large", value))
+            }
+        }
+    }
+
+    fn code(&self, directory: &Path) -> Result<CodeOrigin, ConfigError> {
+        let binary = self.text("binary", "the path of a program that mcpsim cc made")?;
+        match (self.get("source")?, binary) {
+            (Some(_), Some(binary)) => {
+                Err(self.expected("binary", "either \"source\" or \"binary\", not both", &Value::String(binary)))
+            }
+            (None, None) => Err(self.document.missing(
+                "program",
+                "source",
+                "the files to compile (or \"binary\", a program that mcpsim cc made)",
+            )),
+            (None, Some(binary)) => {
+                for key in ["language", "flags", "libraries"] {
+                    if let Some(value) = self.get(key)? {
+                        return Err(self.expected(key, "nothing, since \"binary\" is not compiled", value));
+                    }
+                }
+                Ok(CodeOrigin::Binary(self.file("binary", directory, &binary)?))
+            }
+            (Some(_), None) => self.sources(directory),
+        }
+    }
+
+    fn sources(&self, directory: &Path) -> Result<CodeOrigin, ConfigError> {
+        let names = match self.get("source")? {
+            Some(Value::String(name)) => vec![name.clone()],
+            Some(value @ Value::Array(values)) if values.is_empty() => {
+                return Err(self.expected("source", "a file or a list of files", value));
+            }
+            _ => self.words("source")?,
+        };
+        let files: Vec<PathBuf> =
+            names.iter().map(|name| self.file("source", directory, name)).collect::<Result<_, _>>()?;
+        let language = match self.get("language")? {
+            None if files.iter().any(|file| is_cxx(file)) => Language::Cxx,
+            None => Language::C,
+            Some(value) => match value.as_str() {
+                Some("c") => Language::C,
+                Some("c++" | "cxx") => Language::Cxx,
+                _ => return Err(self.expected("language", "\"c\" or \"c++\"", value)),
+            },
+        };
+        let around = [self.words("flags")?, self.words("libraries")?];
+        // No path is the shortest one to where the user is, but none that a process can be started in.
+        let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        let directory = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
+        Ok(CodeOrigin::Sources { files, language, around, directory })
+    }
+
+    /// The absolute path of a file that is there.
+    fn file(&self, key: &str, directory: &Path, name: &str) -> Result<PathBuf, ConfigError> {
+        let path = directory.join(name);
+        let path = std::path::absolute(&path).unwrap_or(path);
+        if is_word(name) && path.is_file() {
+            return Ok(path);
+        }
+        let place = self.document.place(&format!("program.{key}"));
+        Err(ConfigError::new(format!("expected a file in {place}; no such file: {}", path.display())))
+    }
+}
+
+/// A word as a process takes it.
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => is_word(text).then(|| text.clone()),
+        Value::Integer(_) | Value::Float(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.contains('\0')
+}
+
+fn is_cxx(file: &Path) -> bool {
+    let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    ["cc", "cpp", "cxx", "c++", "C", "CPP", "cp"].contains(&extension)
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str, set: &[&str]) -> Result<ProgramFile, String> {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["a.c", "b.cpp", "prog"] {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        let overrides: Vec<Override> = set.iter().map(|text| Override::parse(text).unwrap()).collect();
+        let document = Document::parse("dir/x.toml", text).unwrap();
+        let loaded = ProgramFile::load(document, directory.path(), &overrides);
+        loaded.map_err(|error| error.to_string().replace(directory.path().to_str().unwrap(), "DIR"))
+    }
+
+    #[test]
+    fn a_whole_table_is_read() {
+        let text = "[program]\nname = \"jacobi\"\nsource = [\"a.c\", \"b.cpp\"]\nflags = [\"-O2\"]\nlibraries = [\"-lm\"]\n\
+                    arguments = [\"x\", 12, 1.5]\nenvironment = { OMP_NUM_THREADS = 1 }\nranks = 16";
+        let program = load(text, &[]).unwrap();
+        assert_eq!((program.name.as_str(), program.ranks), ("jacobi", Some(16)));
+        assert_eq!(program.arguments, ["x", "12", "1.5"]);
+        assert_eq!(program.environment["OMP_NUM_THREADS"], "1");
+        let CodeOrigin::Sources { files, language, around, .. } = program.code else { panic!("no sources") };
+        assert_eq!((files.len(), language), (2, Language::Cxx));
+        assert_eq!(around, [vec!["-O2".to_owned()], vec!["-lm".to_owned()]]);
+    }
+
+    #[test]
+    fn little_is_needed_and_the_rest_can_be_set() {
+        let program =
+            load("program.source = \"a.c\"", &["app.program.arguments=[4, \"y\"]", "app.program.ranks=2"]).unwrap();
+        assert_eq!((program.name.as_str(), program.ranks), ("x", Some(2)));
+        assert_eq!(program.arguments, ["4", "y"]);
+        let program = load("program.binary = \"prog\"", &[]).unwrap();
+        assert!(matches!(program.code, CodeOrigin::Binary(path) if path.ends_with("prog")));
+    }
+
+    #[test]
+    fn errors_name_the_place_and_what_was_expected() {
+        let missing = "the files to compile (or \"binary\", a program that mcpsim cc made)";
+        for (text, error) in [
+            ("program = 5", "expected a table in program of dir/x.toml; found 5".to_owned()),
+            ("[program]", format!("expected \"source\" in program of dir/x.toml, {missing}; found none")),
+            (
+                "program.source = \"no.c\"",
+                "expected a file in program.source of dir/x.toml; no such file: DIR/no.c".to_owned(),
+            ),
+            (
+                "program.source = []",
+                "expected a file or a list of files in program.source of dir/x.toml; found []".to_owned(),
+            ),
+            (
+                "program.source = \"a.c\"\nprogram.ranks = 0",
+                "expected a whole number above zero that is not too large in program.ranks of dir/x.toml; found 0"
+                    .to_owned(),
+            ),
+            (
+                "program.source = \"a.c\"\nprogram.flags = \"-O2\"",
+                "expected a list of words such as [\"-n\", \"128\"] in program.flags of dir/x.toml; found \"-O2\""
+                    .to_owned(),
+            ),
+            (
+                "program.source = \"a.c\"\nprogram.arguments = [\"a\", true]",
+                "expected a word in program.arguments[1] of dir/x.toml; found true".to_owned(),
+            ),
+            (
+                "program.source = \"a.c\"\nprogram.language = \"fortran\"",
+                "expected \"c\" or \"c++\" in program.language of dir/x.toml; found \"fortran\"".to_owned(),
+            ),
+            (
+                "program.source = \"a.c\"\nprogram.environment = { \"A=B\" = \"\" }",
+                "expected names of variables in program.environment of dir/x.toml; found \"A=B\"".to_owned(),
+            ),
+            (
+                "program.source = \"a.c\"\nprogram.binary = \"prog\"",
+                "expected either \"source\" or \"binary\", not both in program.binary of dir/x.toml; found \"prog\""
+                    .to_owned(),
+            ),
+            (
+                "program.binary = \"prog\"\nprogram.flags = []",
+                "expected nothing, since \"binary\" is not compiled in program.flags of dir/x.toml; found []"
+                    .to_owned(),
+            ),
+            (
+                "program.source = \"a.c\"\nmain = []",
+                "unknown key \"main\", expected \"program\" in main of dir/x.toml".to_owned(),
+            ),
+        ] {
+            assert_eq!(load(text, &[]), Err(error), "{text}");
+        }
+        assert!(
+            load("program.sauce = \"a.c\"", &[])
+                .unwrap_err()
+                .starts_with("unknown key \"sauce\", expected one of \"name\"")
+        );
+        assert_eq!(
+            load("program.source = \"a.c\"", &["app.program.ranks=x"]).unwrap_err(),
+            "expected a whole number above zero that is not too large in --set app.program.ranks=x; found \"x\""
+        );
+    }
+}

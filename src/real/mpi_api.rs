@@ -1,0 +1,77 @@
+//! The MPI functions of real programs: their chapters, the objects behind their handles, and how collectives and
+//! windows move data.
+//!
+//! `process` is a rank as its MPI functions see it, `calls` are these functions. What needs no rank stands in `mpi`.
+
+mod attribute;
+mod calls;
+mod collective;
+mod comm;
+mod error;
+mod handler;
+mod handles;
+mod held;
+mod leaks;
+mod payloads;
+mod process;
+mod request;
+mod types;
+mod window;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mcpsim_core::engine::{PreparedRun, RankPrograms, RunResult};
+use mcpsim_core::rank::{Program, Rank};
+
+use crate::loader::{self, Image, ImageError};
+use crate::process::{Job, clib};
+
+/// A rank of a real program.
+pub type RealProgram = crate::process::RealProgram<process::MpiProcess>;
+
+/// The ranks of a job, as the engine runs them. (The engine is compiled for them here, where code is optimised.)
+pub struct RealRanks(Arc<Job>);
+
+impl RealRanks {
+    /// Those of `job`.
+    pub fn new(job: Arc<Job>) -> Self {
+        RealRanks(job)
+    }
+}
+
+impl RankPrograms for RealRanks {
+    fn program(&self, rank: Rank) -> Box<dyn Program> {
+        Box::new(RealProgram::new(self.0.clone(), rank))
+    }
+
+    fn run_prepared(&self, prepared: PreparedRun<'_>) -> RunResult {
+        prepared.run(|rank| RealProgram::new(self.0.clone(), rank))
+    }
+}
+
+/// What programs find in mcpsim before the system's libraries are asked.
+struct MpiHost;
+
+impl loader::Host for MpiHost {
+    fn function(&self, name: &str) -> Option<usize> {
+        calls::find(name).or_else(|| clib::find(name))
+    }
+
+    fn owned_names(&self) -> &'static [&'static str] {
+        &clib::VARIABLES
+    }
+
+    fn refuse(&self, error: &ImageError) {
+        clib::refuse(error);
+    }
+}
+
+/// Opens the program at `path`, which `mcpsim cc` made. All ranks share one copy of the libraries whose files' names
+/// begin with one of `shared`.
+///
+/// # Errors
+/// What is wrong with the file, and functions that nobody has.
+pub fn open(path: &Path, shared: &[String]) -> Result<Image, ImageError> {
+    Image::open(path, &MpiHost, shared)
+}

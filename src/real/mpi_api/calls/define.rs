@@ -1,0 +1,82 @@
+//! How MPI functions are defined: `mpi_functions!` makes each a C function that finds its rank and turns errors into
+//! codes.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+
+use crate::mpi_api::error::MpiResult;
+use crate::mpi_api::process::{MpiProcess, enter};
+use crate::process::unwind::{here, kept_for_caller};
+use mcpsim_core::mpi::abi;
+
+/// Runs an MPI function: what C gets.
+#[inline(always)]
+pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c_int {
+    let came = if cfg!(debug_assertions) { kept_for_caller() } else { [0; 5] };
+    let process = enter(name);
+    process.pause_timer();
+    let mut outer = process.here.replace(here());
+    if outer != [0; 3] {
+        outer = process.still_running(outer);
+    }
+    if cfg!(debug_assertions) {
+        process.came_with.set(came);
+    }
+    let code = match body(process) {
+        Ok(()) => abi::MPI_SUCCESS,
+        Err(error) => process.raise(error),
+    };
+    if process.has_abandoned() {
+        process.store_abandoned();
+    }
+    process.here.set(outer);
+    process.start_timer();
+    code
+}
+
+/// Defines MPI functions and the chapter's `TABLE` of them. `p` in `fn MPI_Name(p; …)` is the rank; the body gives an
+/// [`MpiResult`], whose error goes to the error handler it belongs to.
+macro_rules! mpi_functions {
+    ($($(#[$meta:meta])* fn $name:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
+        $(
+            $(#[$meta])*
+            #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
+                #[allow(unused_imports)]
+                use $crate::mpi_api::calls::results::{Given, Plain as _, Pointer as _, is_result, no_room};
+                $crate::mpi_api::calls::define::run(stringify!($name), |$p: &$crate::mpi_api::process::MpiProcess| {
+                    $(
+                        if const { is_result(stringify!($argument)) } && (&Given($argument)).is_null() {
+                            return Err(no_room(stringify!($argument)));
+                        }
+                    )*
+                    // SAFETY: the arguments are what the standard demands of the caller.
+                    #[allow(unused_unsafe)]
+                    unsafe { $body }
+                })
+            }
+        )*
+        pub const TABLE: &[(&str, $crate::process::Function)] = &[
+            $((stringify!($name), $crate::process::Function($name as *const ())),)*
+        ];
+    };
+}
+
+/// Defines the blocking and the non-blocking form of a collective from the same plan.
+macro_rules! collectives {
+    ($($blocking:ident $started:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $plan:block)*) => {
+        mpi_functions! {
+            $(
+                fn $blocking($p; $($argument: $type),*) {
+                    let plan: $crate::mpi_api::collective::CollectivePlan = $plan?;
+                    plan.block($p)
+                }
+                fn $started($p; $($argument: $type),*, request: *mut Handle) {
+                    let plan: $crate::mpi_api::collective::CollectivePlan = $plan?;
+                    *request = plan.start($p)?;
+                    Ok(())
+                }
+            )*
+        }
+    };
+}

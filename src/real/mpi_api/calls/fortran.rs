@@ -1,0 +1,76 @@
+//! Handles and statuses as Fortran has them (MPI-3.1, sections 17.2.4 and 17.2.5): a handle is the number that C has, a
+//! status an array of the ints that C's is made of.
+#![allow(unsafe_code)]
+#![allow(non_snake_case)]
+
+use std::ffi::c_int;
+
+use crate::mpi_api::error;
+use crate::process::Function;
+use mcpsim_core::mpi::abi::{self, Handle, Status};
+
+/// Handles of C count objects, so they fit.
+unsafe extern "C" fn c2f(handle: Handle) -> c_int {
+    handle as c_int
+}
+
+/// What is no handle stays none.
+unsafe extern "C" fn f2c(handle: c_int) -> Handle {
+    handle as Handle
+}
+
+const _: () = assert!(size_of::<Status>() == abi::MPI_F_STATUS_SIZE as usize * size_of::<c_int>());
+
+mpi_functions! {
+    fn MPI_Status_c2f(_p; from: *const Status, to: *mut Status) {
+        error::expect(!from.is_null(), abi::MPI_ERR_ARG, || "the status is MPI_STATUS_IGNORE".to_owned())?;
+        *to = *from;
+        Ok(())
+    }
+    fn MPI_Status_f2c(_p; from: *const Status, to: *mut Status) {
+        error::expect(!from.is_null(), abi::MPI_ERR_ARG, || "the status is MPI_F_STATUS_IGNORE".to_owned())?;
+        *to = *from;
+        Ok(())
+    }
+}
+
+const C2F: Function = Function(c2f as *const ());
+const F2C: Function = Function(f2c as *const ());
+
+/// Conversions of handles.
+pub const HANDLES: &[(&str, Function)] = &[
+    ("MPI_Comm_c2f", C2F),
+    ("MPI_Comm_f2c", F2C),
+    ("MPI_Errhandler_c2f", C2F),
+    ("MPI_Errhandler_f2c", F2C),
+    ("MPI_Group_c2f", C2F),
+    ("MPI_Group_f2c", F2C),
+    ("MPI_Info_c2f", C2F),
+    ("MPI_Info_f2c", F2C),
+    ("MPI_Message_c2f", C2F),
+    ("MPI_Message_f2c", F2C),
+    ("MPI_Op_c2f", C2F),
+    ("MPI_Op_f2c", F2C),
+    ("MPI_Request_c2f", C2F),
+    ("MPI_Request_f2c", F2C),
+    ("MPI_Type_c2f", C2F),
+    ("MPI_Type_f2c", F2C),
+    ("MPI_Win_c2f", C2F),
+    ("MPI_Win_f2c", F2C),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi_api::handles::{HandleKind, HandleTable};
+
+    #[test]
+    fn handles_of_objects_and_constants_come_back() {
+        let mut table = HandleTable::new(HandleKind::Message);
+        let many = (0..1000).map(|_| table.insert(())).last().unwrap();
+        for handle in [abi::MPI_COMM_WORLD, abi::MPI_COMPLEX32, many] {
+            // SAFETY: they only convert numbers.
+            assert_eq!(unsafe { f2c(c2f(handle)) }, handle);
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Point-to-point messages (MPI-3.1, sections 3.2 to 3.7, 3.10).
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::rc::Rc;
+
+use crate::mpi_api::comm::Comm;
+use crate::mpi_api::error::{self, MpiError, MpiResult};
+use crate::mpi_api::held::DatatypeRef;
+use crate::mpi_api::payloads;
+use crate::mpi_api::process::MpiProcess;
+use crate::mpi_api::request::{Operation, ReceiveBuffer, Request, empty_status, message_to, proc_null, put_status};
+use crate::mpi_api::types::check_buffer;
+use crate::process::ask::{completed, started};
+use mcpsim_core::mpi::abi::{self, Handle, Status};
+use mcpsim_core::rank::{COMPLETE, Call, Data, Pattern, SendMode, TagPattern};
+use mcpsim_core::units::Bytes;
+
+/// The greatest tag (MPI_TAG_UB).
+pub const TAG_UB: c_int = i32::MAX;
+
+/// What a send sends, checked.
+pub struct Outgoing {
+    pub comm: Rc<Comm>,
+    pub buffer: *const u8,
+    pub count: usize,
+    pub datatype: DatatypeRef,
+    pub to: c_int,
+    pub tag: c_int,
+    pub mode: SendMode,
+}
+
+/// The datatype of a message; of one to or from nobody, it need be none.
+#[inline]
+fn for_nobody(datatype: Handle, peer: c_int) -> Handle {
+    if peer == abi::MPI_PROC_NULL && datatype == abi::MPI_DATATYPE_NULL { abi::MPI_BYTE } else { datatype }
+}
+
+/// A tag of a message to send.
+#[inline]
+fn check_tag(tag: c_int, comm: &Comm) -> MpiResult {
+    if tag < 0 { Err(bad_tag(tag, comm)) } else { Ok(()) }
+}
+
+#[cold]
+fn bad_tag(tag: c_int, comm: &Comm) -> MpiError {
+    let what = format!("tag {tag}: expected 0 to {TAG_UB}");
+    MpiError::new(abi::MPI_ERR_TAG, what).on_comm(comm.handle)
+}
+
+impl Outgoing {
+    /// Checks the arguments of a send.
+    #[inline(always)]
+    pub fn new(
+        p: &MpiProcess,
+        (buffer, count, datatype): (*const c_void, c_int, Handle),
+        (to, tag): (c_int, c_int),
+        comm: Handle,
+        mode: SendMode,
+    ) -> MpiResult<Self> {
+        let comm = p.comm(comm)?;
+        let on = |error: MpiError| error.on_comm(comm.handle);
+        let count = error::count(count, "the count").map_err(on)?;
+        let datatype = p.held(for_nobody(datatype, to)).map_err(on)?;
+        check_tag(tag, &comm)?;
+        if to != abi::MPI_PROC_NULL {
+            comm.peer(to)?;
+            check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
+        }
+        Ok(Outgoing { comm, buffer: buffer.cast(), count, datatype, to, tag, mode })
+    }
+
+    /// The data as it is sent.
+    ///
+    /// # Safety
+    /// The buffer holds `count` elements of the datatype.
+    #[inline(always)]
+    pub unsafe fn data(&self) -> Data {
+        let mut data = payloads::buffer(self.datatype.size() * self.count);
+        // SAFETY: the caller's promise.
+        unsafe { self.datatype.pack(self.buffer, self.count, &mut data) };
+        data
+    }
+
+    /// The message; `None` if it goes to nobody.
+    ///
+    /// # Safety
+    /// As [`Outgoing::data`].
+    #[inline(always)]
+    pub unsafe fn message(&self, p: &MpiProcess) -> MpiResult<Option<mcpsim_core::rank::Message>> {
+        if self.to == abi::MPI_PROC_NULL {
+            return Ok(None);
+        }
+        let to = self.comm.peer(self.to)?;
+        // SAFETY: the caller's promise.
+        let data = unsafe { self.data() };
+        Ok(Some(message_to(p, to, (&self.comm, self.tag), (data, self.buffer), self.mode)))
+    }
+
+    #[inline(always)]
+    unsafe fn send(self, p: &MpiProcess) -> MpiResult {
+        if self.to == abi::MPI_PROC_NULL {
+            return Ok(());
+        }
+        let to = self.comm.peer(self.to)?;
+        // SAFETY: the caller's promise.
+        let data = unsafe { self.data() };
+        p.no_poll();
+        let call =
+            || ManuallyDrop::new(Call::Send(message_to(p, to, (&self.comm, self.tag), (data, self.buffer), self.mode)));
+        p.call_made(call, |_| ());
+        Ok(())
+    }
+
+    #[inline(always)]
+    unsafe fn start(self, p: &MpiProcess, request: *mut Handle) -> MpiResult {
+        let (engine, operation) = if self.to == abi::MPI_PROC_NULL {
+            (COMPLETE, Operation::Nothing(proc_null()))
+        } else {
+            let to = self.comm.peer(self.to)?;
+            // SAFETY: the caller's promise.
+            let data = unsafe { self.data() };
+            let call = || {
+                ManuallyDrop::new(Call::Isend(message_to(
+                    p,
+                    to,
+                    (&self.comm, self.tag),
+                    (data, self.buffer),
+                    self.mode,
+                )))
+            };
+            (p.call_made(call, started), Operation::Send)
+        };
+        // SAFETY: the program's request.
+        unsafe { *request = p.add_request(Request::new(engine, operation, self.comm)) };
+        Ok(())
+    }
+}
+
+/// What a receive takes, checked.
+pub struct Incoming {
+    pub comm: Rc<Comm>,
+    pub target: ReceiveBuffer,
+    /// `None` if it is from nobody.
+    pub pattern: Option<Pattern>,
+}
+
+impl Incoming {
+    /// Checks the arguments of a receive.
+    #[inline(always)]
+    pub fn new(
+        p: &MpiProcess,
+        (buffer, count, datatype): (*mut c_void, c_int, Handle),
+        (from, tag): (c_int, c_int),
+        comm: Handle,
+    ) -> MpiResult<Self> {
+        let comm = p.comm(comm)?;
+        let on = |error: MpiError| error.on_comm(comm.handle);
+        let count = error::count(count, "the count").map_err(on)?;
+        let datatype = p.held(for_nobody(datatype, from)).map_err(on)?;
+        let mut pattern = pattern(&comm, from, tag)?;
+        if let Some(pattern) = &mut pattern {
+            check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
+            pattern.buffer = p.buffer_at(buffer.cast(), datatype.size() * count);
+        }
+        Ok(Incoming { target: ReceiveBuffer { buffer: buffer.cast(), count, datatype }, pattern, comm })
+    }
+
+    #[inline(always)]
+    unsafe fn recv(self, p: &MpiProcess, status: *mut Status) -> MpiResult {
+        let Some(pattern) = self.pattern else {
+            // SAFETY: the caller's promise.
+            unsafe { put_status(status, proc_null()) };
+            return Ok(());
+        };
+        p.no_poll();
+        p.call_made(
+            || ManuallyDrop::new(Call::Recv(pattern)),
+            // SAFETY: the caller's promise.
+            |reply| unsafe { self.target.store(&mut completed(reply)[0], &self.comm, status) },
+        )
+    }
+
+    #[inline(always)]
+    unsafe fn start(self, p: &MpiProcess) -> Handle {
+        let (engine, operation) = match self.pattern {
+            Some(pattern) => {
+                let engine = p.call_made(|| ManuallyDrop::new(Call::Irecv(pattern)), started);
+                (engine, Operation::Recv(self.target))
+            }
+            None => (COMPLETE, Operation::Nothing(proc_null())),
+        };
+        p.add_request(Request::new(engine, operation, self.comm))
+    }
+}
+
+/// What a receive or probe takes; `None` if it is from nobody. Any size fits: what is too long is found when it is
+/// stored.
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG.
+#[inline(always)]
+pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern>> {
+    let tag = if tag == abi::MPI_ANY_TAG {
+        TagPattern::Any
+    } else {
+        check_tag(tag, comm)?;
+        TagPattern::Tag(tag as u32)
+    };
+    if from == abi::MPI_PROC_NULL {
+        return Ok(None);
+    }
+    Ok(Some(Pattern {
+        from: comm.source(from)?,
+        context: comm.context(),
+        tag,
+        capacity: Bytes::MAX,
+        buffer: Default::default(),
+    }))
+}
+
+/// Gives the empty status to the program if it wants it; its error field is MPI_SUCCESS (MPI-3.1, section 3.7.3).
+///
+/// # Safety
+/// As [`put_status`].
+pub unsafe fn put_empty(to: *mut Status) {
+    if to as usize != abi::MPI_STATUS_IGNORE {
+        // SAFETY: the caller's promise.
+        unsafe { *to = empty_status() };
+    }
+}
+
+impl MpiProcess {
+    /// Takes up a request and gives its handle.
+    #[inline(always)]
+    pub fn add_request(&self, request: Request) -> Handle {
+        self.no_poll();
+        let handle = self.requests.borrow_mut().insert(request);
+        self.note_maker(handle);
+        handle
+    }
+
+    /// Whether a buffered send of so many bytes fits what the program has attached.
+    fn check_buffer(&self, size: usize, comm: &Comm) -> MpiResult {
+        let (_, room) = self.buffer.get();
+        error::expect(size + abi::MPI_BSEND_OVERHEAD <= room, abi::MPI_ERR_BUFFER, || {
+            format!("a buffered send of {size} bytes and MPI_BSEND_OVERHEAD: the buffer attached has {room} bytes")
+        })
+        .map_err(|error| error.on_comm(comm.handle))
+    }
+}
+
+mpi_functions! {
+    fn MPI_Send(p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Standard)?.send(p)
+    }
+    fn MPI_Ssend(p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Synchronous)?.send(p)
+    }
+    fn MPI_Rsend(p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Standard)?.send(p)
+    }
+    fn MPI_Bsend(p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) {
+        let send = Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Buffered)?;
+        p.check_buffer(send.datatype.size() * send.count, &send.comm)?;
+        send.send(p)
+    }
+    fn MPI_Isend(
+        p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Standard)?.start(p, request)
+    }
+    fn MPI_Issend(
+        p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Synchronous)?.start(p, request)
+    }
+    fn MPI_Irsend(
+        p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Standard)?.start(p, request)
+    }
+    fn MPI_Ibsend(
+        p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        let send = Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Buffered)?;
+        p.check_buffer(send.datatype.size() * send.count, &send.comm)?;
+        send.start(p, request)
+    }
+    fn MPI_Recv(
+        p; buf: *mut c_void, count: c_int, datatype: Handle, source: c_int, tag: c_int, comm: Handle,
+        status: *mut Status,
+    ) {
+        Incoming::new(p, (buf, count, datatype), (source, tag), comm)?.recv(p, status)
+    }
+    fn MPI_Irecv(
+        p; buf: *mut c_void, count: c_int, datatype: Handle, source: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        *request = Incoming::new(p, (buf, count, datatype), (source, tag), comm)?.start(p);
+        Ok(())
+    }
+    fn MPI_Sendrecv(
+        p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, dest: c_int, sendtag: c_int,
+        recvbuf: *mut c_void, recvcount: c_int, recvtype: Handle, source: c_int, recvtag: c_int, comm: Handle,
+        status: *mut Status,
+    ) {
+        let send = Outgoing::new(p, (sendbuf, sendcount, sendtype), (dest, sendtag), comm, SendMode::Standard)?;
+        let recv = Incoming::new(p, (recvbuf, recvcount, recvtype), (source, recvtag), comm)?;
+        let message = send.message(p)?;
+        exchange(p, message, recv, status)
+    }
+    fn MPI_Sendrecv_replace(
+        p; buf: *mut c_void, count: c_int, datatype: Handle, dest: c_int, sendtag: c_int, source: c_int,
+        recvtag: c_int, comm: Handle, status: *mut Status,
+    ) {
+        let send = Outgoing::new(p, (buf.cast_const(), count, datatype), (dest, sendtag), comm, SendMode::Standard)?;
+        let recv = Incoming::new(p, (buf, count, datatype), (source, recvtag), comm)?;
+        let message = send.message(p)?;
+        exchange(p, message, recv, status)
+    }
+    fn MPI_Buffer_attach(p; buffer: *mut c_void, size: c_int) {
+        let size = error::count(size, "the buffer's size")?;
+        let (_, room) = p.buffer.get();
+        error::expect(room == 0, abi::MPI_ERR_BUFFER, || "a buffer is attached already: expected one".to_owned())?;
+        p.buffer.set((buffer.cast(), size));
+        Ok(())
+    }
+    fn MPI_Buffer_detach(p; buffer: *mut *mut c_void, size: *mut c_int) {
+        // What was sent from the buffer is on its way: nothing to wait for.
+        let (attached, room) = p.buffer.replace((std::ptr::null_mut(), 0));
+        // Programs pass the addresses of pointers of any kind, which need not be aligned.
+        buffer.write_unaligned(attached.cast());
+        *size = room as c_int;
+        Ok(())
+    }
+}
+
+unsafe fn exchange(
+    p: &MpiProcess,
+    message: Option<mcpsim_core::rank::Message>,
+    recv: Incoming,
+    status: *mut Status,
+) -> MpiResult {
+    let Incoming { comm, target, pattern } = recv;
+    match (message, pattern) {
+        (Some(message), Some(pattern)) => p.call_completed(Call::Exchange(message, pattern), |completions| {
+            // SAFETY: the caller's promise.
+            unsafe { target.store(&mut completions[0], &comm, status) }
+        }),
+        (message, pattern) => {
+            if let Some(message) = message {
+                p.call_done(Call::Send(message));
+            }
+            // SAFETY: the caller's promise.
+            unsafe { Incoming { comm, target, pattern }.recv(p, status) }
+        }
+    }
+}

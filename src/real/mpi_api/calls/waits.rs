@@ -1,0 +1,391 @@
+//! Completion of requests: waiting, testing, freeing, cancelling (MPI-3.1, sections 3.7.3 to 3.8.4).
+#![allow(unsafe_code)]
+
+mod handles;
+
+use std::ffi::c_int;
+
+use smallvec::SmallVec;
+
+use super::point_to_point::put_empty;
+use crate::mpi_api::error::{self, MpiError, MpiResult};
+use crate::mpi_api::process::MpiProcess;
+use crate::mpi_api::request::{Operation, Request, empty_status, put_status};
+use handles::{ActiveRequests, Handles, bad_request, in_status, nothing, settle, settle_all, status_at};
+use mcpsim_core::mpi::abi::{self, Handle, Status};
+use mcpsim_core::rank::{COMPLETE, Call, Completion, Requests, Which};
+
+impl MpiProcess {
+    /// Whether the request behind `handle` is a generalised one that is not complete, for which no engine can wait.
+    fn check_waitable(&self, handles: &Handles, active: &ActiveRequests) -> MpiResult {
+        let table = self.requests.borrow();
+        for &place in &active.places {
+            // SAFETY: the program gave so many.
+            let request = table.get(unsafe { *handles.at(place as usize) }).expect("the request is active");
+            if let Operation::Generalised(request) = &request.operation
+                && !request.complete.get()
+            {
+                let what =
+                    "waits for a generalised request that nothing completes: expected MPI_Grequest_complete before";
+                return Err(MpiError::new(abi::MPI_ERR_REQUEST, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there are operations whose requests the program has freed before they were complete.
+    #[inline]
+    pub fn has_abandoned(&self) -> bool {
+        !self.abandoned.borrow().is_empty()
+    }
+
+    /// Finishes those that are complete now: what receives of them got is stored.
+    #[cold]
+    pub fn store_abandoned(&self) {
+        let engine: Requests = self.abandoned.borrow().iter().map(|request| request.engine).collect();
+        let call = Call::Test { requests: engine, which: Which::Some, poll: false };
+        self.call_completed(call, |completions| {
+            let mut abandoned = self.abandoned.borrow_mut();
+            for completion in completions.iter_mut().rev() {
+                let Request { operation, comm, .. } = abandoned.remove(completion.index as usize);
+                if let Operation::Recv(target) = operation {
+                    // SAFETY: the program promised its buffer until the receive is complete. Of errors nobody can hear.
+                    let _ = unsafe { target.store(completion, &comm, abi::MPI_STATUS_IGNORE as *mut Status) };
+                }
+            }
+        });
+    }
+
+    /// Tests, at the cost of a poll if nothing comes of it; a rank that polls in a loop lets the time in between pass
+    /// at once.
+    fn test(&self, requests: Requests, which: Which, take: &mut dyn FnMut(&mut [Completion])) -> bool {
+        let polls = self.before_poll();
+        let found = self.call_completed(Call::Test { requests, which, poll: true }, |completions| {
+            take(completions);
+            !completions.is_empty()
+        });
+        self.after_poll(polls, found);
+        found
+    }
+}
+
+unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> MpiResult {
+    let mut active = handles.active(p)?;
+    if active.places.len() < handles.count && statuses as usize != abi::MPI_STATUS_IGNORE {
+        for place in 0..handles.count {
+            // SAFETY: the program gave as many statuses as requests.
+            unsafe { put_status(status_at(statuses, place), empty_status()) };
+        }
+    }
+    p.check_waitable(&handles, &active)?;
+    if active.engine.iter().all(|&id| id == COMPLETE) {
+        let mut completions: SmallVec<[Completion; 4]> = active.places.iter().map(|_| nothing()).collect();
+        // SAFETY: the caller's promise.
+        return unsafe { settle_all(p, &handles, &active, &mut completions, statuses) };
+    }
+    let engine = std::mem::take(&mut active.engine);
+    // SAFETY: the caller's promise. Generalised requests call the program, and never reach this: they are complete.
+    p.call_completed(Call::WaitAll(engine), |completions| unsafe {
+        settle_all(p, &handles, &active, completions, statuses)
+    })
+}
+
+/// Waits for one of the active requests: its place.
+unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (Option<usize>, MpiResult) {
+    let active = match handles.active(p) {
+        Ok(active) => active,
+        Err(error) => return (None, Err(error)),
+    };
+    if active.places.is_empty() {
+        // SAFETY: the caller's promise.
+        unsafe { put_empty(status) };
+        return (None, Ok(()));
+    }
+    let ActiveRequests { places, engine } = active;
+    // What is complete without the engine is taken without it.
+    let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
+        Some(at) => {
+            let place = places[at] as usize;
+            // SAFETY: the caller's promise.
+            (place, unsafe { settle(p, handles.at(place), &mut nothing(), status) })
+        }
+        None => p.call_completed(Call::WaitAny(engine), |completions| {
+            let place = places[completions[0].index as usize] as usize;
+            // SAFETY: the caller's promise.
+            (place, unsafe { settle(p, handles.at(place), &mut completions[0], status) })
+        }),
+    };
+    (Some(place), result)
+}
+
+/// Completes what is complete now of an array, with statuses one after another: how many, and their places into
+/// `indices`.
+unsafe fn some(
+    p: &MpiProcess,
+    handles: &Handles,
+    (indices, statuses): (*mut c_int, *mut Status),
+    (outcount, wait): (*mut c_int, bool),
+) -> MpiResult {
+    let active = handles.active(p)?;
+    if active.places.is_empty() {
+        // SAFETY: the program's result.
+        unsafe { *outcount = abi::MPI_UNDEFINED };
+        return Ok(());
+    }
+    let mut done = 0;
+    let mut errors: SmallVec<[(usize, MpiError); 1]> = SmallVec::new();
+    let mut take = |places: &[u32], completions: &mut [Completion]| {
+        for completion in completions {
+            let place = places[completion.index as usize] as usize;
+            // SAFETY: the caller's promise.
+            unsafe {
+                let status = status_at(statuses, done);
+                *indices.add(done) = place as c_int;
+                if let Err(error) = settle(p, handles.at(place), completion, status) {
+                    errors.push((done, error));
+                }
+            }
+            done += 1;
+        }
+    };
+    if wait {
+        p.check_waitable(handles, &active)?;
+        p.call_completed(Call::WaitAny(active.engine.clone()), |completions| take(&active.places, completions));
+        let others = handles.active(p)?;
+        if !others.places.is_empty() {
+            let call = Call::Test { requests: others.engine.clone(), which: Which::Some, poll: false };
+            p.call_completed(call, |completions| take(&others.places, completions));
+        }
+    } else {
+        let engine = active.engine.clone();
+        p.test(engine, Which::Some, &mut |completions| take(&active.places, completions));
+    }
+    // SAFETY: the program's result.
+    unsafe { *outcount = done as c_int };
+    if errors.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { in_status(&Handles { first: handles.first, count: done }, statuses, &errors) }
+}
+
+unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses: *mut Status) -> MpiResult {
+    let active = handles.active(p)?;
+    let mut result = Ok(());
+    let waits = p.check_waitable(&handles, &active).is_err();
+    let engine = if waits { Requests::new() } else { active.engine.clone() };
+    let found = if active.places.is_empty() {
+        true
+    } else if waits {
+        p.failed_poll();
+        false
+    } else {
+        // SAFETY: the caller's promise.
+        p.test(engine, Which::All, &mut |completions| unsafe {
+            if completions.len() == active.places.len() {
+                result = settle_all(p, &handles, &active, completions, statuses);
+            }
+        })
+    };
+    if found && active.places.len() < handles.count {
+        let inactive = (0..handles.count).filter(|place| !active.places.contains(&(*place as u32)));
+        for place in inactive {
+            // SAFETY: the program gave as many statuses as requests.
+            unsafe { put_status(status_at(statuses, place), empty_status()) };
+        }
+    }
+    // SAFETY: the program's result.
+    unsafe { *flag = c_int::from(found) };
+    result
+}
+
+/// Tests for one of the active requests: whether it is complete or there are none, and its place.
+unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (bool, Option<usize>, MpiResult) {
+    let mut active = match handles.active(p) {
+        Ok(active) => active,
+        Err(error) => return (true, None, Err(error)),
+    };
+    if active.places.is_empty() {
+        // SAFETY: the caller's promise.
+        unsafe { put_status(status, empty_status()) };
+        return (true, None, Ok(()));
+    }
+    // Generalised requests that are not complete take no part.
+    let mut keep = ActiveRequests::default();
+    for (&place, &engine) in active.places.iter().zip(&active.engine) {
+        let one = ActiveRequests { places: SmallVec::from_slice(&[place]), engine: Requests::new() };
+        if p.check_waitable(handles, &one).is_ok() {
+            keep.places.push(place);
+            keep.engine.push(engine);
+        }
+    }
+    active = keep;
+    if active.places.is_empty() {
+        p.failed_poll();
+        return (false, None, Ok(()));
+    }
+    let mut taken = (false, None, Ok(()));
+    let engine = active.engine.clone();
+    p.test(engine, Which::First, &mut |completions| {
+        if let Some(completion) = completions.first_mut() {
+            let place = active.places[completion.index as usize] as usize;
+            // SAFETY: the caller's promise.
+            let result = unsafe { settle(p, handles.at(place), completion, status) };
+            taken = (true, Some(place), result);
+        }
+    });
+    taken
+}
+
+fn index(place: Option<usize>) -> c_int {
+    place.map_or(abi::MPI_UNDEFINED, |place| place as c_int)
+}
+
+mpi_functions! {
+    fn MPI_Wait(p; request: *mut Handle, status: *mut Status) {
+        let handles = Handles { first: request, count: 1 };
+        let active = handles.active(p)?;
+        p.check_waitable(&handles, &active)?;
+        match active.engine.first() {
+            None => {
+                put_empty(status);
+                Ok(())
+            }
+            Some(&COMPLETE) => settle(p, request, &mut nothing(), status),
+            Some(_) => p.call_completed(Call::WaitAll(active.engine), |completions| {
+                settle(p, request, &mut completions[0], status)
+            }),
+        }
+    }
+    fn MPI_Waitall(p; count: c_int, requests: *mut Handle, statuses: *mut Status) {
+        wait_all(p, Handles::new(requests, count)?, statuses)
+    }
+    fn MPI_Waitany(p; count: c_int, requests: *mut Handle, place: *mut c_int, status: *mut Status) {
+        let handles = Handles::new(requests, count)?;
+        let active = handles.active(p)?;
+        p.check_waitable(&handles, &active)?;
+        let (found, result) = wait_any(p, &handles, status);
+        *place = index(found);
+        result
+    }
+    fn MPI_Waitsome(
+        p; incount: c_int, requests: *mut Handle, outcount: *mut c_int, indices: *mut c_int, statuses: *mut Status,
+    ) {
+        some(p, &Handles::new(requests, incount)?, (indices, statuses), (outcount, true))
+    }
+    fn MPI_Test(p; request: *mut Handle, flag: *mut c_int, status: *mut Status) {
+        let (done, _, result) = test_any(p, &Handles { first: request, count: 1 }, status);
+        *flag = c_int::from(done);
+        result
+    }
+    fn MPI_Testall(p; count: c_int, requests: *mut Handle, flag: *mut c_int, statuses: *mut Status) {
+        test_all(p, Handles::new(requests, count)?, flag, statuses)
+    }
+    fn MPI_Testany(p; count: c_int, requests: *mut Handle, place: *mut c_int, flag: *mut c_int, status: *mut Status) {
+        let (done, at, result) = test_any(p, &Handles::new(requests, count)?, status);
+        *flag = c_int::from(done);
+        *place = index(at);
+        result
+    }
+    fn MPI_Testsome(
+        p; incount: c_int, requests: *mut Handle, outcount: *mut c_int, indices: *mut c_int, statuses: *mut Status,
+    ) {
+        some(p, &Handles::new(requests, incount)?, (indices, statuses), (outcount, false))
+    }
+    fn MPI_Request_free(p; request: *mut Handle) {
+        let taken = p.requests.borrow_mut().remove(*request);
+        let Request { engine, operation, comm, active, .. } = taken.ok_or_else(|| bad_request(*request))?;
+        if active {
+            p.abandoned.borrow_mut().push(Request { engine, operation, comm, persistent: None, active });
+        }
+        *request = abi::MPI_REQUEST_NULL;
+        Ok(())
+    }
+    fn MPI_Request_get_status(p; request: Handle, flag: *mut c_int, status: *mut Status) {
+        // A completed request stays: it is taken from the engine and becomes one that is complete without it.
+        let mut handle = request;
+        let handles = Handles { first: &mut handle, count: 1 };
+        let active = handles.active(p)?;
+        let Some(&engine) = active.engine.first() else {
+            *flag = 1;
+            put_empty(status);
+            return Ok(());
+        };
+        if p.check_waitable(&handles, &active).is_err() {
+            p.failed_poll();
+            *flag = 0;
+            return Ok(());
+        }
+        if engine != COMPLETE {
+            let mut known = None;
+            p.test(active.engine, Which::All, &mut |completions| {
+                if let Some(completion) = completions.first_mut() {
+                    let mut table = p.requests.borrow_mut();
+                    let entry = table.get_mut(request).expect("the request is active");
+                    let mut found = empty_status();
+                    if let Operation::Recv(target) = &entry.operation {
+                        let _ = target.store(completion, &entry.comm, &mut found);
+                    }
+                    if !matches!(entry.operation, Operation::Strand(_)) {
+                        entry.operation = Operation::Nothing(found);
+                    }
+                    entry.engine = COMPLETE;
+                    known = Some(found);
+                }
+            });
+            *flag = c_int::from(known.is_some());
+            if let Some(found) = known {
+                put_status(status, found);
+            }
+            return Ok(());
+        }
+        *flag = 1;
+        let operation = p.requests.borrow().get(request).map(|entry| entry.operation.clone());
+        match operation {
+            Some(Operation::Nothing(found)) => put_status(status, found),
+            Some(Operation::Generalised(generalised)) => {
+                let mut found = empty_status();
+                (generalised.query)(generalised.state, &mut found);
+                put_status(status, found);
+            }
+            _ => put_empty(status),
+        }
+        Ok(())
+    }
+    fn MPI_Cancel(p; request: *mut Handle) {
+        let (engine, operation, active) = {
+            let table = p.requests.borrow();
+            let entry = table.get(*request).ok_or_else(|| bad_request(*request))?;
+            (entry.engine, entry.operation.clone(), entry.active)
+        };
+        error::expect(active, abi::MPI_ERR_REQUEST, || "the request is not active".to_owned())?;
+        match operation {
+            Operation::Recv(_) if engine != COMPLETE => p.call_done(Call::Cancel(engine)),
+            Operation::Send if engine != COMPLETE => {
+                // It is not withdrawn: its data is on its way. A wait for it must not depend on others any more
+                // (section 3.8.4).
+                let mut table = p.requests.borrow_mut();
+                let entry = table.get_mut(*request).expect("the request is active");
+                entry.engine = COMPLETE;
+                p.abandoned.borrow_mut().push(Request::new(engine, operation, entry.comm.clone()));
+            }
+            Operation::Generalised(generalised) => {
+                let code = (generalised.cancel)(generalised.state, c_int::from(generalised.complete.get()));
+                if code != abi::MPI_SUCCESS {
+                    let what = "a generalised request's cancel function failed";
+                    return Err(MpiError::new(code, what));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+    fn MPI_Test_cancelled(_p; status: *const Status, flag: *mut c_int) {
+        *flag = c_int::from((*status).cancelled());
+        Ok(())
+    }
+    fn MPI_Status_set_cancelled(_p; status: *mut Status, flag: c_int) {
+        (*status).set_cancelled(flag != 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! Collectives with real data: the project's schedules move what programs give them, in the rank's own fiber or, where
+//! they do not block, in a strand.
+
+mod letters;
+mod mover;
+pub mod own;
+mod region;
+mod strand;
+
+pub use letters::CollectiveMessages;
+pub use mover::{Combine, DataMover, UserFunction};
+pub use region::{BufferShape, NO_LAYOUT, Region};
+pub use strand::start_strand;
+
+use std::mem::ManuallyDrop;
+use std::rc::Rc;
+
+use crate::mpi_api::comm::Comm;
+use crate::mpi_api::error::{MpiError, MpiResult};
+use crate::mpi_api::process::MpiProcess;
+use mcpsim_core::mpi::abi::{self, Handle};
+use mcpsim_core::mpi::{
+    CallForm, CalledCollective, CalledData, CollectiveCall, Mover, Runner, Sizes, choose, rule_size,
+};
+use mcpsim_core::platform::Collective;
+use mcpsim_core::rank::{Call, CollectiveEntry, Reply, ReplyKind};
+
+/// A rank's part in a collective: what it does, and with which data.
+pub struct CollectivePart {
+    pub collective: Collective,
+    pub comm: Rc<Comm>,
+    pub root: u32,
+    pub sizes: Sizes,
+    pub mover: DataMover,
+}
+
+impl CollectivePart {
+    fn call(&self) -> CollectiveCall {
+        let (collective, comm, root, sizes) = (self.collective, self.comm.local.clone(), self.root, self.sizes.clone());
+        CollectiveCall { collective, comm, root, sizes, algorithm: None }
+    }
+
+    /// What the engine is told of it.
+    fn entry(&self, p: &MpiProcess, form: CallForm) -> CollectiveEntry {
+        let (call, mover) = (self.call(), &self.mover);
+        let choice =
+            choose((&call, form), &p.job.platform.collectives, mover.is_ordered(), mover.element(call.collective));
+        let method = choice.ok().map(|choice| choice.method);
+        CollectiveEntry { name: p.function.get(), method, bytes: rule_size(&call) }
+    }
+
+    /// What a recording is told of it: the `sequence`th collective of its communicator.
+    fn called(&self, sequence: u32) -> CalledCollective {
+        let (call, mover) = (self.call(), &self.mover);
+        let data = CalledData { element: mover.element(call.collective).max(1), in_order: mover.is_ordered() };
+        CalledCollective { call, data, sequence }
+    }
+
+    /// Carries the part out in the task that runs: the `sequence`th collective of its communicator.
+    ///
+    /// # Errors
+    /// What is wrong with the sizes.
+    pub fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
+        self.carry_out_as(p, CallForm::Blocking, sequence)
+    }
+
+    fn carry_out_as(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
+        let call = self.call();
+        let CollectivePart { comm, mover, .. } = self;
+        let handle = comm.handle;
+        let failed = |what| MpiError::new(abi::MPI_ERR_ARG, what).on_comm(handle);
+        let rules = &p.job.platform.collectives;
+        let mut runner = Runner::new((call, form), rules, p.job.cost(p.rank), sequence, mover).map_err(failed)?;
+        let first = runner.next_call(&mut Reply { clock: p.clock.get(), kind: ReplyKind::Done });
+        let mut next = first.map(ManuallyDrop::new);
+        while let Some(call) = &mut next {
+            next = p.call_there(call, |reply| runner.next_call(reply).map(ManuallyDrop::new));
+        }
+        match runner.into_mover().too_long() {
+            None => Ok(()),
+            Some((size, room)) => {
+                let what = format!("a message of {size} bytes came for blocks of {room} bytes");
+                Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(handle))
+            }
+        }
+    }
+}
+
+/// What carries out a collective of a given number.
+type Code = Box<dyn FnOnce(&MpiProcess, u32) -> MpiResult>;
+
+/// How a collective is carried out.
+pub enum CollectivePlan {
+    /// By the project's schedules.
+    Part(Box<CollectivePart>),
+    /// By code of its own.
+    Code(Rc<Comm>, Code),
+}
+
+impl CollectivePlan {
+    /// What `body` does is collective over `comm`.
+    pub fn code(comm: &Rc<Comm>, body: impl FnOnce(&MpiProcess, u32) -> MpiResult + 'static) -> Self {
+        CollectivePlan::Code(comm.clone(), Box::new(body))
+    }
+}
+
+impl From<CollectivePart> for CollectivePlan {
+    fn from(part: CollectivePart) -> Self {
+        CollectivePlan::Part(Box::new(part))
+    }
+}
+
+impl CollectivePlan {
+    fn comm(&self) -> &Rc<Comm> {
+        match self {
+            CollectivePlan::Part(part) => &part.comm,
+            CollectivePlan::Code(comm, _) => comm,
+        }
+    }
+
+    /// Carries it out between Enter and Leave.
+    fn carry_out(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
+        let entry = match &self {
+            CollectivePlan::Part(part) => part.entry(p, form),
+            CollectivePlan::Code(..) => CollectiveEntry::named(p.function.get()),
+        };
+        if let (true, CollectivePlan::Part(part)) = (p.tells_collectives.get(), &self) {
+            p.called.replace(Some(Box::new(part.called(sequence))));
+        }
+        p.call_done(Call::Enter(entry));
+        let result = match self {
+            CollectivePlan::Part(part) => part.carry_out_as(p, form, sequence),
+            CollectivePlan::Code(_, code) => code(p, sequence),
+        };
+        p.call_done(Call::Leave);
+        result
+    }
+
+    /// Carries the collective out in the rank's own task.
+    ///
+    /// # Errors
+    /// The collective's.
+    pub fn block(self, p: &MpiProcess) -> MpiResult {
+        p.no_poll();
+        let sequence = self.comm().next_sequence();
+        self.carry_out(p, CallForm::Blocking, sequence)
+    }
+
+    /// Starts the collective beside the rank's own task: the handle of its request.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn start(self, p: &MpiProcess) -> MpiResult<Handle> {
+        let comm = self.comm().clone();
+        let sequence = comm.next_sequence();
+        start_strand(p, p.function.get(), comm, move |p| self.carry_out(p, CallForm::NonBlocking, sequence))
+    }
+}

@@ -1,0 +1,104 @@
+//! Messages of collectives that no schedule gives: with peers by their number, apart from all that programs send.
+
+use crate::mpi_api::comm::Comm;
+use crate::mpi_api::process::MpiProcess;
+use crate::process::bytes;
+use mcpsim_core::rank::{
+    COMPLETE, Call, Completion, Message, Pattern, RequestId, Requests, SendMode, Source, TagPattern,
+};
+use mcpsim_core::units::Bytes;
+
+/// A rank's messages in one collective.
+#[derive(Clone, Copy)]
+pub struct CollectiveMessages<'a> {
+    pub p: &'a MpiProcess,
+    pub comm: &'a Comm,
+    /// The number of the collective.
+    pub sequence: u32,
+}
+
+impl<'a> CollectiveMessages<'a> {
+    /// Messages of the `sequence`th collective of `comm`.
+    pub fn new(p: &'a MpiProcess, comm: &'a Comm, sequence: u32) -> Self {
+        CollectiveMessages { p, comm, sequence }
+    }
+
+    /// Starts to send to the peer `to`.
+    pub fn start(&self, to: u32, data: Vec<u8>) -> RequestId {
+        self.p.call_start(Call::Isend(Message {
+            to: self.comm.peers().world(to),
+            context: self.comm.local.collective(),
+            tag: Comm::tag(self.sequence),
+            size: bytes(data.len()),
+            mode: SendMode::Standard,
+            payload: self.p.payload(data),
+            buffer: Default::default(),
+        }))
+    }
+
+    /// Sends to the peer `to`.
+    pub fn send(&self, to: u32, data: Vec<u8>) {
+        let request = self.start(to, data);
+        self.finish(Requests::from_slice(&[request]));
+    }
+
+    /// Waits for what was started.
+    pub fn finish(&self, requests: Requests) {
+        if requests.iter().any(|&request| request != COMPLETE) {
+            self.p.complete(requests);
+        }
+    }
+
+    fn pattern(&self, from: Source) -> Pattern {
+        let tag = TagPattern::Tag(Comm::tag(self.sequence));
+        Pattern { from, context: self.comm.local.collective(), tag, capacity: Bytes::MAX, buffer: Default::default() }
+    }
+
+    fn from(&self, peer: u32) -> Source {
+        Source::Rank(self.comm.peers().world(peer))
+    }
+
+    /// Receives from the peer `from`.
+    pub fn recv(&self, from: u32) -> Vec<u8> {
+        self.p.call_completed(Call::Recv(self.pattern(self.from(from))), |completions| data(&mut completions[0]))
+    }
+
+    /// Receives from whichever peer sends: who it was, and what.
+    pub fn recv_any(&self) -> (u32, Vec<u8>) {
+        self.p.call_completed(Call::Recv(self.pattern(Source::Any)), |completions| {
+            (self.comm.peer_number(completions[0].source) as u32, data(&mut completions[0]))
+        })
+    }
+
+    /// Starts to receive from the peer `from`.
+    pub fn start_recv(&self, from: u32) -> RequestId {
+        self.p.call_start(Call::Irecv(self.pattern(self.from(from))))
+    }
+
+    /// Waits for what was started, and gives the data of the first `receives`.
+    pub fn finish_all(&self, requests: Requests, receives: usize) -> Vec<Vec<u8>> {
+        if requests.is_empty() {
+            return Vec::new();
+        }
+        self.p.call_completed(Call::WaitAll(requests), |completions| {
+            completions.iter_mut().take(receives).map(data).collect()
+        })
+    }
+
+    /// Exchanges data with the peer `with`.
+    pub fn exchange(&self, with: u32, data: Vec<u8>) -> Vec<u8> {
+        let request = self.start(with, data);
+        let theirs = self.recv(with);
+        self.finish(Requests::from_slice(&[request]));
+        theirs
+    }
+
+    /// The leaders of both groups exchange data; the others get nothing.
+    pub fn leaders_exchange(&self, data: Vec<u8>) -> Option<Vec<u8>> {
+        (self.comm.rank() == 0).then(|| self.exchange(0, data))
+    }
+}
+
+fn data(completion: &mut Completion) -> Vec<u8> {
+    completion.payload.take().map_or(Vec::new(), |data| *data)
+}

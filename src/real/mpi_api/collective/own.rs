@@ -1,0 +1,109 @@
+//! Collectives on numbers of the simulator's own: what ranks tell each other to make communicators and their like. They
+//! cost what a program's own would.
+
+use std::rc::Rc;
+
+use super::mover::{Combine, DataMover};
+use super::region::{BufferShape, Region};
+use super::{CollectiveMessages, CollectivePart};
+use crate::mpi_api::comm::Comm;
+use crate::mpi_api::error::MpiResult;
+use crate::mpi_api::process::MpiProcess;
+use crate::process::bytes;
+use mcpsim_core::mpi::Sizes;
+use mcpsim_core::mpi::abi::{self, Handle};
+use mcpsim_core::mpi::datatype::{Datatype, Type};
+use mcpsim_core::mpi::op;
+use mcpsim_core::platform::Collective;
+
+const NUMBER: Handle = abi::MPI_UINT32_T;
+const SIZE: usize = size_of::<u32>();
+
+fn number() -> Type {
+    Datatype::named(NUMBER).expect("a named datatype").clone()
+}
+
+/// Numbers as they are sent.
+pub fn packed(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+/// Numbers that were received.
+pub fn unpacked(data: &[u8]) -> Vec<u32> {
+    let (numbers, _) = data.as_chunks::<SIZE>();
+    numbers.iter().map(|&number| u32::from_ne_bytes(number)).collect()
+}
+
+/// The greatest of all members' numbers, for all, in the `sequence`th collective of an intracommunicator.
+///
+/// # Errors
+/// What the schedule finds wrong.
+pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> MpiResult<u32> {
+    let max = op::builtin(abi::MPI_MAX).expect("a built-in operation");
+    let (mut given, mut result) = (vec![mine], vec![mine]);
+    let region = |numbers: &mut Vec<u32>| Region::new(numbers.as_mut_ptr().cast(), number(), BufferShape::Whole(1));
+    let (from, to) = (region(&mut given), region(&mut result));
+    let mover = DataMover::combining(from, to, Combine::Builtin(max), 1, NUMBER);
+    let sizes = Sizes::Same(bytes(SIZE));
+    CollectivePart { collective: Collective::Allreduce, comm: comm.clone(), root: 0, sizes, mover }
+        .carry_out(p, sequence)?;
+    Ok(result[0])
+}
+
+/// The numbers of all members in order of their ranks, as many each, for all.
+///
+/// # Errors
+/// What the schedule finds wrong.
+pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -> MpiResult<Vec<u32>> {
+    let mut all = vec![0; mine.len() * comm.size() as usize];
+    let input = Region::new(mine.as_ptr().cast_mut().cast(), number(), BufferShape::Only(comm.rank(), mine.len()));
+    let output = Region::new(all.as_mut_ptr().cast(), number(), BufferShape::Blocks(mine.len()));
+    let (sizes, mover) = (Sizes::Same(bytes(mine.len() * SIZE)), DataMover::new(input, output));
+    CollectivePart { collective: Collective::Allgather, comm: comm.clone(), root: 0, sizes, mover }
+        .carry_out(p, sequence)?;
+    Ok(all)
+}
+
+/// The sum of what all members have for this one: each has a number for everybody.
+///
+/// # Errors
+/// What the schedule finds wrong.
+pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u32]) -> MpiResult<u32> {
+    let sum = op::builtin(abi::MPI_SUM).expect("a built-in operation");
+    let mut result = vec![0];
+    let from = Region::new(each.as_mut_ptr().cast(), number(), BufferShape::Blocks(1));
+    let to = Region::new(result.as_mut_ptr().cast(), number(), BufferShape::Only(comm.rank(), 1));
+    let mover = DataMover::combining(from, to, Combine::Builtin(sum), each.len(), NUMBER);
+    let sizes = Sizes::Same(bytes(SIZE));
+    CollectivePart { collective: Collective::ReduceScatter, comm: comm.clone(), root: 0, sizes, mover }
+        .carry_out(p, sequence)?;
+    Ok(result[0])
+}
+
+/// The numbers of member `root` for all, who know how many they are.
+///
+/// # Errors
+/// What the schedule finds wrong.
+pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers: &mut [u32]) -> MpiResult {
+    let output = Region::new(numbers.as_mut_ptr().cast(), number(), BufferShape::Whole(numbers.len()));
+    let mover = DataMover::new(Region::absent(number()), output);
+    let sizes = Sizes::Same(bytes(numbers.len() * SIZE));
+    CollectivePart { collective: Collective::Bcast, comm: comm.clone(), root, sizes, mover }.carry_out(p, sequence)
+}
+
+/// What each group's leader of an intercommunicator says to all of the other group: `room` numbers come. The first of
+/// them is the greater of what both leaders say.
+///
+/// # Errors
+/// What the schedule finds wrong.
+pub fn leaders_tell(p: &MpiProcess, comm: &Comm, sequence: u32, mine: &[u32], room: usize) -> MpiResult<Vec<u32>> {
+    let (_, local) = comm.remote.as_ref().expect("an intercommunicator");
+    let mut theirs = match CollectiveMessages::new(p, comm, sequence).leaders_exchange(packed(mine)) {
+        Some(data) => unpacked(&data),
+        None => Vec::new(),
+    };
+    theirs.resize(room, 0);
+    theirs[0] = theirs[0].max(mine[0]);
+    bcast(p, local, Comm::part(sequence, 1), 0, &mut theirs)?;
+    Ok(theirs)
+}

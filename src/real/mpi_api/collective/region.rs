@@ -1,0 +1,211 @@
+//! A buffer of a collective, divided into blocks.
+#![allow(unsafe_code)]
+
+use std::rc::Rc;
+
+use crate::mpi_api::error::{MpiResult, expect};
+use mcpsim_core::mpi::abi::{MPI_BYTE, MPI_ERR_TRUNCATE};
+use mcpsim_core::mpi::datatype::{Datatype, Type};
+use mcpsim_core::mpi::schedule::{BlockLayout, Blocks};
+use mcpsim_core::units::Bytes;
+
+/// For regions that are divided without a layout: all but those of shape [`BufferShape::Whole`].
+pub const NO_LAYOUT: BlockLayout = BlockLayout::Uniform { block: Bytes::ZERO, parts: 1 };
+
+/// A buffer of a collective.
+#[derive(Debug)]
+pub struct Region {
+    /// Where item 0 is.
+    pub base: *mut u8,
+    pub datatype: Type,
+    pub shape: BufferShape,
+    /// The memory, if it is the collective's own.
+    _memory: Option<Vec<u64>>,
+}
+
+/// How a buffer is divided into blocks.
+#[derive(Clone, Debug)]
+pub enum BufferShape {
+    /// One buffer of so many items, divided as the schedule's layout says.
+    Whole(usize),
+    /// As many items a block, one block after the other.
+    Blocks(usize),
+    /// So many items, and so many bytes from the base, for each block.
+    Varying(Rc<[(usize, isize)]>),
+    /// As `Varying`, with a datatype for each block (MPI_Alltoallw).
+    Mixed(Rc<[(usize, isize, Type)]>),
+    /// Only the block of this number, of so many items.
+    Only(u32, usize),
+    /// Nothing: a buffer that has no meaning at this rank.
+    Absent,
+}
+
+impl Region {
+    /// The program's buffer.
+    pub fn new(base: *mut u8, datatype: Type, shape: BufferShape) -> Self {
+        Region { base, datatype, shape, _memory: None }
+    }
+
+    /// A buffer that has no meaning at this rank.
+    pub fn absent(datatype: Type) -> Self {
+        Region::new(std::ptr::null_mut(), datatype, BufferShape::Absent)
+    }
+
+    /// A buffer of the collective's own, with a block for each of the layout's, of as much data; the blocks of a split
+    /// buffer are those of `whole` items.
+    pub fn own(layout: &BlockLayout, datatype: &Type, whole: usize) -> Self {
+        let size = datatype.size().max(1) as u64;
+        let mut items = 0;
+        let shape = match layout {
+            BlockLayout::Split { .. }
+            | BlockLayout::Nested { .. }
+            | BlockLayout::Halved { .. }
+            | BlockLayout::Window { .. } => {
+                items = whole;
+                BufferShape::Whole(whole)
+            }
+            _ => {
+                let block = |block: u32| {
+                    let count = (layout.bytes(Blocks::one(block)).get() / size) as usize;
+                    let at = items as i64 * datatype.extent();
+                    items += count;
+                    (count, at as isize)
+                };
+                BufferShape::Varying((0..layout.parts()).map(block).collect())
+            }
+        };
+        let (first, end) = datatype.span(items);
+        let mut memory = vec![0u64; ((end - first) as usize).div_ceil(8)];
+        let base = memory.as_mut_ptr().cast::<u8>().wrapping_offset(-first as isize);
+        Region { base, datatype: datatype.clone(), shape, _memory: Some(memory) }
+    }
+
+    /// Block `block` alone, where it is.
+    pub fn only(&self, block: u32) -> Region {
+        let (at, count, datatype) = self.block(&NO_LAYOUT, block);
+        Region::new(at, datatype.clone(), BufferShape::Only(block, count))
+    }
+
+    /// A copy of all `blocks` blocks, of the collective's own.
+    pub fn copy(&self, blocks: u32) -> Region {
+        let mut data: Vec<u8> = Vec::new();
+        let mut at: Vec<(usize, isize)> = Vec::new();
+        for block in 0..blocks {
+            let (from, count, datatype) = self.block(&NO_LAYOUT, block);
+            let before = data.len();
+            // SAFETY: the program's buffer is there.
+            unsafe { datatype.pack(from, count, &mut data) };
+            at.push((data.len() - before, before as isize));
+        }
+        let byte = Datatype::named(MPI_BYTE).expect("a named datatype").clone();
+        let mut memory = vec![0u64; data.len().div_ceil(8)];
+        let base = memory.as_mut_ptr().cast::<u8>();
+        // SAFETY: there is room for the data.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), base, data.len()) };
+        Region { base, datatype: byte, shape: BufferShape::Varying(at.into()), _memory: Some(memory) }
+    }
+
+    /// A buffer of the collective's own of `items` items.
+    pub fn room(datatype: &Type, items: usize) -> Region {
+        let whole = BlockLayout::Split { total: Bytes::ZERO, parts: 1, element: 1 };
+        Region::own(&whole, datatype, items)
+    }
+
+    /// Block `block`: where it is, how many items of which datatype.
+    pub fn block(&self, layout: &BlockLayout, block: u32) -> (*mut u8, usize, &Type) {
+        if let BlockLayout::Headed { head, .. } = layout {
+            let (start, count, datatype) = self.block(&NO_LAYOUT, block / 2);
+            let first = ((head.get() / datatype.size().max(1) as u64) as usize).min(count);
+            let rest = start.wrapping_offset(first as isize * datatype.extent() as isize);
+            return if block.is_multiple_of(2) { (start, first, datatype) } else { (rest, count - first, datatype) };
+        }
+        let at = |items: usize| self.base.wrapping_offset(items as isize * self.datatype.extent() as isize);
+        match &self.shape {
+            BufferShape::Whole(_) => {
+                let size = self.datatype.size().max(1) as u64;
+                let [from, to] = [block, block + 1].map(|block| (layout.offset(u64::from(block)) / size) as usize);
+                (at(from), to - from, &self.datatype)
+            }
+            BufferShape::Blocks(count) => (at(count * block as usize), *count, &self.datatype),
+            BufferShape::Varying(blocks) => {
+                let (count, bytes) = blocks[block as usize];
+                (self.base.wrapping_offset(bytes), count, &self.datatype)
+            }
+            BufferShape::Mixed(blocks) => {
+                let (count, bytes, datatype) = &blocks[block as usize];
+                (self.base.wrapping_offset(*bytes), *count, datatype)
+            }
+            BufferShape::Only(only, count) if *only == block => (self.base, *count, &self.datatype),
+            BufferShape::Only(..) | BufferShape::Absent => (self.base, 0, &self.datatype),
+        }
+    }
+
+    /// Whether block `block` begins with the same memory in `other`, both without a layout.
+    pub fn shares(&self, other: &Region, block: u32) -> bool {
+        let ((mine, count, datatype), (theirs, others, _)) =
+            (self.block(&NO_LAYOUT, block), other.block(&NO_LAYOUT, block));
+        mine == theirs && !mine.is_null() && count > 0 && others > 0 && datatype.size() > 0
+    }
+
+    /// The data of block `block` of a region without a layout, packed.
+    ///
+    /// # Safety
+    /// The buffer is there.
+    pub unsafe fn packed(&self, block: u32) -> Vec<u8> {
+        let (at, count, datatype) = self.block(&NO_LAYOUT, block);
+        let mut data = Vec::with_capacity(count * datatype.size());
+        // SAFETY: the caller's promise.
+        unsafe { datatype.pack(at, count, &mut data) };
+        data
+    }
+
+    /// Stores packed data in block `block` of a region without a layout, as far as there is room.
+    ///
+    /// # Errors
+    /// MPI_ERR_TRUNCATE if there is not enough.
+    ///
+    /// # Safety
+    /// The buffer is there.
+    pub unsafe fn store(&self, block: u32, data: &[u8]) -> MpiResult {
+        let (at, count, datatype) = self.block(&NO_LAYOUT, block);
+        let (size, room) = (data.len(), count * datatype.size());
+        // SAFETY: the caller's promise.
+        unsafe { datatype.unpack(at, count, &data[..size.min(room)]) };
+        expect(size <= room, MPI_ERR_TRUNCATE, || {
+            format!("{size} bytes came from rank or neighbour {block} for a block of {room} bytes")
+        })
+    }
+
+    /// Appends the data of `blocks`, packed.
+    ///
+    /// # Safety
+    /// The buffer is there.
+    pub unsafe fn pack(&self, layout: &BlockLayout, blocks: Blocks, out: &mut Vec<u8>) {
+        let windowed = matches!(layout, BlockLayout::Window { .. });
+        if let (BufferShape::Whole(count), Blocks::All, false) = (&self.shape, blocks, windowed) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.datatype.pack(self.base, *count, out) };
+        }
+        for block in blocks.indices(layout.parts()) {
+            let (at, count, datatype) = self.block(layout, block);
+            // SAFETY: as above.
+            unsafe { datatype.pack(at, count, out) };
+        }
+    }
+
+    /// Stores packed data in `blocks`; gives what is left of it.
+    ///
+    /// # Safety
+    /// As [`Region::pack`].
+    pub unsafe fn unpack(&self, layout: &BlockLayout, blocks: Blocks, data: &[u8]) -> usize {
+        let mut rest = data;
+        for block in blocks.indices(layout.parts()) {
+            let (at, count, datatype) = self.block(layout, block);
+            let (mine, others) = rest.split_at(rest.len().min(count * datatype.size()));
+            // SAFETY: as above.
+            unsafe { datatype.unpack(at, count, mine) };
+            rest = others;
+        }
+        rest.len()
+    }
+}

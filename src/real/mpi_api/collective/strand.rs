@@ -1,0 +1,98 @@
+//! Collectives that do not block: the same code in a fiber of its own, beside the rank's.
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::rc::Rc;
+
+use crate::mpi_api::comm::Comm;
+use crate::mpi_api::error::{MpiError, MpiResult};
+use crate::mpi_api::process::MpiProcess;
+use crate::mpi_api::request::{Operation, Request};
+use crate::process::crash::CrashContext;
+use crate::process::unwind::here;
+use crate::process::{outermost, run_as, run_as_nobody};
+use mcpsim_core::mpi::abi::{self, Handle};
+use mcpsim_core::rank::{Call, Called, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
+
+/// A strand's stack: enough for functions of the program that combine data.
+const STACK: usize = 256 << 10;
+
+/// A collective under way beside the rank's program.
+struct Strand {
+    fiber: Fiber,
+    gate: Rc<Cell<*const FiberHandle<'static>>>,
+    process: *const MpiProcess,
+    name: &'static str,
+}
+
+// SAFETY: a strand runs on the thread of its rank.
+unsafe impl Send for Strand {}
+
+/// Starts `body` in a strand of `p`: the request that completes with it.
+///
+/// # Errors
+/// MPI_ERR_NO_MEM if there is no room for its stack.
+pub fn start_strand(
+    p: &MpiProcess,
+    name: &'static str,
+    comm: Rc<Comm>,
+    body: impl FnOnce(&MpiProcess) -> MpiResult + 'static,
+) -> MpiResult<Handle> {
+    let result = Rc::new(RefCell::new(Ok(())));
+    let gate = Rc::new(Cell::new(ptr::null()));
+    let process: *const MpiProcess = p;
+    let (to, own_gate) = (result.clone(), gate.clone());
+    // Data are combined as the rank would combine them.
+    let floats = p.keeps_floats().then(FloatEnvironment::now);
+    let fiber = Fiber::new(STACK, move |out| {
+        // SAFETY: the process outlives its strands, and the gate lives as long as the fiber's code.
+        let p = unsafe { &*process };
+        let out = unsafe { std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(out) };
+        own_gate.set(out);
+        p.set_gate(out);
+        if let Some(floats) = &floats {
+            p.keep_floats();
+            floats.enter();
+        }
+        let result = outermost(|| body(p));
+        *to.borrow_mut() = result;
+        Call::Finish
+    });
+    let fiber = fiber.map_err(|error| {
+        MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a stack of {STACK} bytes: {error}"))
+    })?;
+    let engine = p.call_start(Call::Start(Box::new(Strand { fiber, gate, process, name })));
+    Ok(p.add_request(Request::new(engine, Operation::Strand(result), comm)))
+}
+
+impl Program for Strand {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        // SAFETY: the process outlives its strands.
+        let p = unsafe { &*self.process };
+        let outer = p.set_gate(self.gate.get());
+        let ground = p.ground.replace(Some(CrashContext::of(&self.fiber)));
+        let function = p.function.replace(self.name);
+        let here = p.here.replace(here());
+        p.clock.set(reply.clock);
+        run_as(p);
+        p.swap_runtime();
+        let call = self.fiber.next(reply);
+        p.swap_runtime();
+        run_as_nobody();
+        p.set_gate(outer);
+        p.ground.replace(ground);
+        p.function.set(function);
+        p.here.set(here);
+        call
+    }
+
+    fn position(&self) -> Option<String> {
+        Some(self.name.to_owned())
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        // SAFETY: as above.
+        unsafe { &*self.process }.called.take()
+    }
+}

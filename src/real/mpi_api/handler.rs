@@ -1,0 +1,234 @@
+//! Error handlers, and error classes and codes that programs add (MPI-3.1, sections 8.3 to 8.5).
+#![allow(unsafe_code)]
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::c_int;
+
+use crate::mpi_api::attribute::Holder;
+use crate::mpi_api::error::{MpiError, MpiResult, On, class_text, expect};
+use crate::mpi_api::handles::{HandleKind, HandleTable};
+use crate::mpi_api::process::MpiProcess;
+use crate::process::RankStage;
+use mcpsim_core::mpi::abi::{self, Handle};
+use mcpsim_core::rank::FailureKind;
+
+/// `MPI_Comm_errhandler_function` and its like.
+pub type HandlerFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
+
+/// An error handler of the program's.
+#[derive(Debug)]
+struct Handler {
+    of: Holder,
+    function: HandlerFunction,
+    /// Handles that the program has of it. What objects use lives on without any.
+    handles: u32,
+}
+
+/// An error class or code that the program added.
+#[derive(Debug)]
+struct Added {
+    class: c_int,
+    text: String,
+}
+
+/// The error handlers and codes of a rank.
+#[derive(Debug)]
+pub struct Errors {
+    handlers: RefCell<HandleTable<Handler>>,
+    added: RefCell<Vec<Added>>,
+}
+
+/// The first code that a program adds.
+const FIRST_ADDED: c_int = abi::MPI_ERR_LASTCODE + 1;
+
+fn bad_handler(handle: Handle) -> MpiError {
+    let what = match handle {
+        abi::MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
+        _ => format!("{handle:#x} is no handle of an error handler"),
+    };
+    MpiError::new(abi::MPI_ERR_ERRHANDLER, what)
+}
+
+fn is_predefined(handle: Handle) -> bool {
+    [abi::MPI_ERRORS_ARE_FATAL, abi::MPI_ERRORS_ABORT, abi::MPI_ERRORS_RETURN].contains(&handle)
+}
+
+impl Errors {
+    /// Nothing of the program's yet.
+    pub const fn new() -> Self {
+        Errors { handlers: RefCell::new(HandleTable::new(HandleKind::Errhandler)), added: RefCell::new(Vec::new()) }
+    }
+
+    /// Takes up a handler.
+    pub fn add_handler(&self, of: Holder, function: HandlerFunction) -> Handle {
+        self.handlers.borrow_mut().insert(Handler { of, function, handles: 1 })
+    }
+
+    /// Whether objects of this kind can have the handler.
+    pub fn usable(&self, of: Holder, handle: Handle) -> MpiResult {
+        if is_predefined(handle) {
+            return Ok(());
+        }
+        match self.handlers.borrow().get(handle) {
+            Some(handler) if handler.handles == 0 => Err(bad_handler(handle)),
+            Some(handler) => expect(handler.of == of, abi::MPI_ERR_ERRHANDLER, || {
+                format!("the error handler is for a {:?}: expected one for a {of:?}", handler.of)
+            }),
+            None => Err(bad_handler(handle)),
+        }
+    }
+
+    /// The program has one handle more of what an object uses.
+    pub fn hand_out(&self, handle: Handle) {
+        if let Some(handler) = self.handlers.borrow_mut().get_mut(handle) {
+            handler.handles += 1;
+        }
+    }
+
+    /// The program has one handle less.
+    pub fn free(&self, handle: Handle) -> MpiResult {
+        if is_predefined(handle) {
+            return Ok(());
+        }
+        match self.handlers.borrow_mut().get_mut(handle) {
+            Some(handler) if handler.handles > 0 => handler.handles -= 1,
+            _ => return Err(bad_handler(handle)),
+        }
+        Ok(())
+    }
+
+    fn function(&self, handle: Handle) -> Option<HandlerFunction> {
+        self.handlers.borrow().get(handle).map(|handler| handler.function)
+    }
+
+    /// Adds a class, or a code of `class`.
+    pub fn add_code(&self, class: Option<c_int>) -> MpiResult<c_int> {
+        if let Some(class) = class {
+            expect(self.class(class) == Some(class), abi::MPI_ERR_ARG, || format!("{class} is no error class"))?;
+        }
+        let mut added = self.added.borrow_mut();
+        let code = FIRST_ADDED + added.len() as c_int;
+        added.push(Added { class: class.unwrap_or(code), text: String::new() });
+        Ok(code)
+    }
+
+    /// Says what an added class or code means.
+    pub fn set_text(&self, code: c_int, text: String) -> MpiResult {
+        match self.added.borrow_mut().get_mut(code.wrapping_sub(FIRST_ADDED) as usize) {
+            Some(added) => added.text = text,
+            None => return Err(MpiError::new(abi::MPI_ERR_ARG, format!("{code} is no error code that was added"))),
+        }
+        Ok(())
+    }
+
+    /// The class of a code.
+    pub fn class(&self, code: c_int) -> Option<c_int> {
+        if class_text(code).is_some() {
+            return Some(code);
+        }
+        self.added.borrow().get(code.wrapping_sub(FIRST_ADDED) as usize).map(|added| added.class)
+    }
+
+    /// What a code means.
+    pub fn text(&self, code: c_int) -> Option<Cow<'static, str>> {
+        let added = self.added.borrow();
+        let own = || added.get(code.wrapping_sub(FIRST_ADDED) as usize).map(|added| added.text.clone().into());
+        class_text(code).map(Cow::Borrowed).or_else(own)
+    }
+}
+
+/// "MPI_ERR_TRUNCATE", or what else a class or code is called.
+fn code_name(code: c_int) -> String {
+    match class_text(code).and_then(|text| text.split_once(':')) {
+        Some((name, _)) => name.to_owned(),
+        None => format!("error code {code}"),
+    }
+}
+
+impl MpiProcess {
+    /// An error goes to the handler it belongs to: what the function then returns.
+    #[cold]
+    pub fn raise(&self, error: MpiError) -> c_int {
+        let (class, what, on) = (error.class, &error.what, error.on);
+        if on == On::Nobody {
+            return class;
+        }
+        let text = |place: &str| match what.is_empty() {
+            true => format!("{}{place}", code_name(class)),
+            false => format!("{}{place}: {what}", code_name(class)),
+        };
+        if self.stage.get() != RankStage::Initialised {
+            self.fail(FailureKind::Error, text(""));
+        }
+        let of_comm = |handle| Some((handle, self.comm(handle).ok()?.errhandler.get()));
+        let of_win = |handle| Some((handle, self.of_window(handle).ok()?.errhandler.get()));
+        let found = match on {
+            On::Comm(comm) => of_comm(comm),
+            On::Win(win) => of_win(win),
+            On::World | On::Nobody => self.given.get().and_then(of_comm),
+        };
+        let (object, handler) = found.unwrap_or_else(|| (abi::MPI_COMM_WORLD, self.world.errhandler.get()));
+        if handler == abi::MPI_ERRORS_RETURN {
+            return class;
+        }
+        match self.errors.function(handler) {
+            Some(function) => {
+                let (mut object, mut code) = (object, class);
+                // SAFETY: the program's function.
+                self.call_back(|| unsafe { function(&mut object, &mut code) });
+                class
+            }
+            None => {
+                let place = match (on, self.comm(object)) {
+                    (On::Win(win), _) => format!(" on window {win:#x}"),
+                    (_, Ok(comm)) => format!(" on {}", comm.describe()),
+                    (_, Err(_)) => String::new(),
+                };
+                self.fail(FailureKind::Error, text(&place))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn function(_: *mut Handle, _: *mut c_int) {}
+
+    #[test]
+    fn a_handler_in_use_outlives_its_handles() {
+        let errors = Errors::new();
+        // SAFETY: it is not called.
+        let function = unsafe { std::mem::transmute::<usize, HandlerFunction>(function as *const () as usize) };
+        let handle = errors.add_handler(Holder::Comm, function);
+        assert_eq!(errors.usable(Holder::Comm, handle), Ok(()));
+        assert_eq!(errors.usable(Holder::Win, handle).unwrap_err().class, abi::MPI_ERR_ERRHANDLER);
+        errors.hand_out(handle);
+        errors.free(handle).unwrap();
+        assert!(errors.usable(Holder::Comm, handle).is_ok());
+        errors.free(handle).unwrap();
+        assert!(errors.usable(Holder::Comm, handle).is_err() && errors.free(handle).is_err());
+        assert!(errors.function(handle).is_some());
+        assert!(
+            errors.usable(Holder::Win, abi::MPI_ERRORS_RETURN).is_ok() && errors.free(abi::MPI_ERRORS_ABORT).is_ok()
+        );
+        assert!(errors.usable(Holder::Comm, abi::MPI_ERRHANDLER_NULL).is_err());
+    }
+
+    #[test]
+    fn added_codes_have_classes_and_texts() {
+        let errors = Errors::new();
+        let class = errors.add_code(None).unwrap();
+        let code = errors.add_code(Some(class)).unwrap();
+        assert!(class > abi::MPI_ERR_LASTCODE && code > class);
+        assert_eq!((errors.class(class), errors.class(code), errors.class(code + 1)), (Some(class), Some(class), None));
+        assert_eq!(errors.class(abi::MPI_ERR_TRUNCATE), Some(abi::MPI_ERR_TRUNCATE));
+        assert!(errors.add_code(Some(code)).is_err() && errors.add_code(Some(-1)).is_err());
+        errors.set_text(code, "mine".to_owned()).unwrap();
+        assert_eq!((errors.text(code).as_deref(), errors.text(class).as_deref()), (Some("mine"), Some("")));
+        assert!(errors.set_text(abi::MPI_ERR_ARG, String::new()).is_err() && errors.text(c_int::MIN).is_none());
+        assert_eq!((&*code_name(abi::MPI_ERR_TAG), &*code_name(code)), ("MPI_ERR_TAG", "error code 16385"));
+    }
+}

@@ -1,0 +1,127 @@
+//! Handles of objects that a program makes: an index and the kind of object, so that a handle of another kind is found
+//! out.
+
+use mcpsim_core::mpi::abi::{FIRST_USER, Handle};
+
+/// Kinds of objects, the low bits of their handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+#[allow(missing_docs)]
+pub enum HandleKind {
+    Comm = 1,
+    Group,
+    Datatype,
+    Op,
+    Request,
+    Info,
+    Errhandler,
+    Win,
+    Message,
+}
+
+const KIND_BITS: u32 = 4;
+
+/// The objects of one kind that a rank has made.
+#[derive(Debug)]
+pub struct HandleTable<T> {
+    kind: HandleKind,
+    entries: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> HandleTable<T> {
+    /// No objects yet.
+    pub const fn new(kind: HandleKind) -> Self {
+        HandleTable { kind, entries: Vec::new(), free: Vec::new() }
+    }
+
+    /// Takes up an object and gives its handle.
+    #[inline(always)]
+    pub fn insert(&mut self, object: T) -> Handle {
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.entries[index as usize] = Some(object);
+                index as usize
+            }
+            None => {
+                self.entries.push(Some(object));
+                self.entries.len() - 1
+            }
+        };
+        FIRST_USER + (index << KIND_BITS | self.kind as usize)
+    }
+
+    /// The handle that the next object gets.
+    pub fn next_handle(&self) -> Handle {
+        let index = self.free.last().map_or(self.entries.len(), |&index| index as usize);
+        FIRST_USER + (index << KIND_BITS | self.kind as usize)
+    }
+
+    fn index(&self, handle: Handle) -> Option<usize> {
+        let rest = handle.checked_sub(FIRST_USER)?;
+        (rest & ((1 << KIND_BITS) - 1) == self.kind as usize).then_some(rest >> KIND_BITS)
+    }
+
+    /// The object behind `handle`, if it is one of these.
+    #[inline]
+    pub fn get(&self, handle: Handle) -> Option<&T> {
+        self.entries.get(self.index(handle)?)?.as_ref()
+    }
+
+    /// As [`HandleTable::get`], to change it.
+    #[inline]
+    pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
+        let index = self.index(handle)?;
+        self.entries.get_mut(index)?.as_mut()
+    }
+
+    /// As [`HandleTable::remove`], without a use for the object.
+    #[inline]
+    pub fn discard(&mut self, handle: Handle) {
+        if let Some(index) = self.index(handle)
+            && let Some(entry) = self.entries.get_mut(index)
+            && entry.is_some()
+        {
+            *entry = None;
+            self.free.push(index as u32);
+        }
+    }
+
+    /// Takes the object out; its handle may then be given to another.
+    pub fn remove(&mut self, handle: Handle) -> Option<T> {
+        let index = self.index(handle)?;
+        let object = self.entries.get_mut(index)?.take()?;
+        self.free.push(index as u32);
+        Some(object)
+    }
+
+    /// The objects with their handles.
+    pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
+        let handle = |index: usize| FIRST_USER + (index << KIND_BITS | self.kind as usize);
+        self.entries.iter().enumerate().filter_map(move |(index, entry)| Some((handle(index), entry.as_ref()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_finds_its_object_and_no_other_kind() {
+        let mut comms = HandleTable::new(HandleKind::Comm);
+        let mut groups = HandleTable::new(HandleKind::Group);
+        let (a, b) = (comms.insert('a'), comms.insert('b'));
+        let g = groups.insert('g');
+        assert!(a >= FIRST_USER && a != b && a != g);
+        assert_eq!((comms.get(a), comms.get(b), comms.get(g), groups.get(a)), (Some(&'a'), Some(&'b'), None, None));
+        let next = groups.next_handle();
+        assert_eq!(groups.insert('h'), next);
+        assert_eq!(comms.remove(a), Some('a'));
+        assert_eq!(comms.next_handle(), a);
+        assert_eq!(comms.get(a), None);
+        assert_eq!(comms.remove(a), None);
+        assert_eq!(comms.insert('c'), a);
+        assert_eq!(comms.iter().count(), 2);
+        assert_eq!((comms.get(0), comms.get(usize::MAX)), (None, None));
+    }
+}

@@ -1,0 +1,166 @@
+//! The buffers of messages' data are used again: making short ones costs more than filling them, and the system gives
+//! long ones back page by page.
+
+use std::cell::RefCell;
+
+use mcpsim_core::rank::{Data, Payload};
+
+/// Buffers up to this size are all of one class.
+const SHORT: usize = 4096;
+/// Longer ones are classes by powers of two up to this size; what is longer still goes back to the system.
+const LONGEST_KEPT: usize = SHORT << (CLASSES - 1);
+const CLASSES: usize = 12;
+/// No more of a class are kept on a thread.
+const MOST_KEPT: usize = 4096;
+/// Nor more bytes of long buffers.
+const MOST_BYTES: usize = 64 << 20;
+
+thread_local! {
+    static KEPT: RefCell<Kept> = const { RefCell::new(Kept { classes: [const { Vec::new() }; CLASSES], bytes: 0 }) };
+}
+
+/// The buffers that a thread keeps.
+struct Kept {
+    classes: [Vec<Data>; CLASSES],
+    /// In long ones.
+    bytes: usize,
+}
+
+/// The class of long buffers that have room for `size` bytes.
+fn class_for(size: usize) -> usize {
+    (size.next_power_of_two() / SHORT).ilog2() as usize
+}
+
+/// What a buffer adds to the bytes of long ones.
+fn long(capacity: usize) -> usize {
+    if capacity <= SHORT { 0 } else { capacity }
+}
+
+/// An empty buffer with room for `size` bytes.
+#[inline]
+pub fn buffer(size: usize) -> Data {
+    if size > SHORT {
+        return long_buffer(size);
+    }
+    let kept = KEPT.with_borrow_mut(|kept| {
+        let buffer = kept.classes[0].pop()?;
+        kept.bytes -= long(buffer.capacity());
+        Some(buffer)
+    });
+    match kept {
+        Some(mut buffer) => {
+            buffer.reserve(size);
+            buffer
+        }
+        None => Box::new(Vec::with_capacity(size)),
+    }
+}
+
+#[inline(never)]
+fn long_buffer(size: usize) -> Data {
+    if size > LONGEST_KEPT {
+        return Box::new(Vec::with_capacity(size));
+    }
+    let class = class_for(size);
+    let kept = KEPT.with_borrow_mut(|kept| {
+        let buffer = kept.classes[class].pop()?;
+        kept.bytes -= long(buffer.capacity());
+        Some(buffer)
+    });
+    kept.unwrap_or_else(|| Box::new(Vec::with_capacity(SHORT << class)))
+}
+
+/// A message's data that nobody needs any more.
+#[inline]
+pub fn done(payload: Payload) {
+    let Some(mut data) = payload else { return };
+    data.clear();
+    if data.capacity() > SHORT {
+        return long_done(data);
+    }
+    KEPT.with_borrow_mut(|kept| {
+        let short = &mut kept.classes[0];
+        if short.len() < MOST_KEPT {
+            short.push(data);
+        }
+    });
+}
+
+#[inline(never)]
+fn long_done(data: Data) {
+    if data.capacity() <= LONGEST_KEPT {
+        KEPT.with_borrow_mut(|kept| kept.keep(data));
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, data: Data) {
+        // The largest class of which it has room for all.
+        let class = (data.capacity() / SHORT).ilog2() as usize;
+        self.make_room(long(data.capacity()), class);
+        let bytes = self.bytes + long(data.capacity());
+        if self.classes[class].len() < MOST_KEPT && bytes <= MOST_BYTES {
+            self.bytes = bytes;
+            self.classes[class].push(data);
+        }
+    }
+
+    /// Gives back long buffers of other classes, which were needed longer ago.
+    fn make_room(&mut self, size: usize, class: usize) {
+        if self.bytes + size <= MOST_BYTES {
+            return;
+        }
+        for other in (1..CLASSES).filter(|&other| other != class) {
+            while self.bytes + size > MOST_BYTES
+                && let Some(old) = self.classes[other].pop()
+            {
+                self.bytes -= old.capacity();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept() -> (usize, usize) {
+        KEPT.with_borrow(|kept| (kept.classes.iter().map(Vec::len).sum(), kept.bytes))
+    }
+
+    #[test]
+    fn a_buffer_comes_back_empty_and_a_very_long_one_goes() {
+        for size in [8, SHORT, SHORT + 1, 3 * SHORT, 4 * SHORT, LONGEST_KEPT] {
+            let mut data = buffer(size);
+            data.extend_from_slice(&[1; 8]);
+            let at = data.as_ptr();
+            done(Some(data));
+            let again = buffer(size);
+            assert!(again.is_empty() && again.as_ptr() == at && again.capacity() >= size, "{size}");
+            assert_eq!(kept(), (0, 0));
+        }
+        done(Some(Box::new(Vec::with_capacity(LONGEST_KEPT + 1))));
+        done(None);
+        assert_eq!(kept(), (0, 0));
+        assert!(buffer(2 * LONGEST_KEPT).capacity() >= 2 * LONGEST_KEPT);
+    }
+
+    #[test]
+    fn a_buffer_made_elsewhere_serves_what_fits() {
+        done(Some(Box::new(Vec::with_capacity(3 * SHORT - 1))));
+        done(Some(Box::new(Vec::with_capacity(SHORT + 1))));
+        assert!(buffer(2 * SHORT).capacity() >= 2 * SHORT);
+        assert!(buffer(2 * SHORT + 1).capacity() > 2 * SHORT);
+        assert!(buffer(SHORT).capacity() >= SHORT);
+        assert_eq!(kept(), (0, 0));
+    }
+
+    #[test]
+    fn only_so_much_is_kept() {
+        let many: Vec<_> = (0..2 * MOST_BYTES / LONGEST_KEPT).map(|_| buffer(LONGEST_KEPT)).collect();
+        many.into_iter().for_each(|data| done(Some(data)));
+        assert_eq!(kept(), (MOST_BYTES / LONGEST_KEPT, MOST_BYTES));
+        done(Some(buffer(2 * SHORT)));
+        assert_eq!(kept(), (MOST_BYTES / LONGEST_KEPT, MOST_BYTES - LONGEST_KEPT + 2 * SHORT));
+    }
+}

@@ -1,0 +1,252 @@
+//! Datatypes of a rank (MPI-3.1, chapter 4): what a program can change of them, by handle.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+
+use crate::mpi_api::error::{MpiError, MpiResult};
+use crate::mpi_api::handles::{HandleKind, HandleTable};
+use crate::mpi_api::process::MpiProcess;
+use mcpsim_core::mpi::abi::{self, Handle};
+use mcpsim_core::mpi::datatype::{Datatype, Type};
+
+/// A datatype that is not named.
+#[derive(Debug)]
+struct Derived {
+    datatype: Type,
+    committed: bool,
+    notes: Notes,
+}
+
+/// What a program attaches to a datatype.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// Absent until it is set.
+    pub name: Option<String>,
+    /// Values by key, in the order they were set.
+    pub attributes: Vec<(c_int, usize)>,
+}
+
+/// The datatypes of a rank.
+#[derive(Debug)]
+pub struct Types {
+    derived: HandleTable<Derived>,
+    /// Of named datatypes, those that anything is attached to.
+    named: BTreeMap<Handle, Notes>,
+    /// Those of Fortran 90 numbers: the same arguments always give the same handle (MPI-3.1, section 17.1.9).
+    fortran: Vec<Handle>,
+}
+
+fn bad_type(handle: Handle) -> MpiError {
+    let what = match handle {
+        abi::MPI_DATATYPE_NULL => "the datatype is MPI_DATATYPE_NULL".to_owned(),
+        _ => format!("{handle:#x} is no handle of a datatype"),
+    };
+    MpiError::new(abi::MPI_ERR_TYPE, what)
+}
+
+impl Types {
+    /// No datatypes but the named ones.
+    pub const fn new() -> Self {
+        Types { derived: HandleTable::new(HandleKind::Datatype), named: BTreeMap::new(), fortran: Vec::new() }
+    }
+
+    /// Takes up a datatype and gives its handle.
+    pub fn insert(&mut self, datatype: Type, committed: bool) -> Handle {
+        self.derived.insert(Derived { datatype, committed, notes: Notes::default() })
+    }
+
+    /// The handle of a datatype for Fortran 90 numbers.
+    pub fn fortran(&mut self, datatype: Type) -> Handle {
+        let wanted = datatype.envelope();
+        let same = |&handle: &Handle| {
+            let known = self.derived.get(handle).expect("never freed").datatype.envelope();
+            (known.combiner, &known.integers) == (wanted.combiner, &wanted.integers)
+        };
+        if let Some(known) = self.fortran.iter().copied().find(same) {
+            return known;
+        }
+        let handle = self.insert(datatype, true);
+        self.fortran.push(handle);
+        handle
+    }
+
+    /// The handle of a part of another datatype: a named one's own, or a new one.
+    pub fn part(&mut self, datatype: &Type) -> Handle {
+        match datatype.handle() {
+            Some(handle) => handle,
+            None if is_fortran(datatype) => self.fortran(datatype.clone()),
+            None => self.insert(datatype.clone(), true),
+        }
+    }
+
+    /// The datatype behind `handle`, committed or not.
+    pub fn get(&self, handle: Handle) -> MpiResult<Type> {
+        let named = Datatype::named(handle);
+        named.or_else(|| Some(&self.derived.get(handle)?.datatype)).cloned().ok_or_else(|| bad_type(handle))
+    }
+
+    /// Whether it may be used in communication.
+    pub fn is_committed(&self, handle: Handle) -> bool {
+        Datatype::named(handle).is_some() || self.derived.get(handle).is_some_and(|derived| derived.committed)
+    }
+
+    /// What is attached to a datatype, to change it.
+    pub fn notes(&mut self, handle: Handle) -> MpiResult<&mut Notes> {
+        if Datatype::named(handle).is_some() {
+            return Ok(self.named.entry(handle).or_default());
+        }
+        Ok(&mut self.derived.get_mut(handle).ok_or_else(|| bad_type(handle))?.notes)
+    }
+
+    /// Makes a datatype ready for communication.
+    pub fn commit(&mut self, handle: Handle) -> MpiResult {
+        if Datatype::named(handle).is_none() {
+            self.derived.get_mut(handle).ok_or_else(|| bad_type(handle))?.committed = true;
+        }
+        Ok(())
+    }
+
+    /// Whether `handle` may be freed.
+    pub fn can_free(&self, handle: Handle) -> MpiResult {
+        let datatype = self.get(handle)?;
+        if datatype.handle().is_some() || is_fortran(&datatype) {
+            let name = if datatype.name().is_empty() { "a datatype of Fortran 90 numbers" } else { datatype.name() };
+            let what = format!("{name} is predefined: expected a datatype that the program made");
+            return Err(MpiError::new(abi::MPI_ERR_TYPE, what));
+        }
+        Ok(())
+    }
+
+    /// Forgets a handle; what uses the datatype goes on.
+    pub fn remove(&mut self, handle: Handle) {
+        self.derived.remove(handle);
+    }
+
+    /// How many datatypes the program has made and not freed.
+    pub fn count(&self) -> usize {
+        self.derived.iter().count() - self.fortran.len()
+    }
+}
+
+fn is_fortran(datatype: &Datatype) -> bool {
+    let combiners = [abi::MPI_COMBINER_F90_REAL, abi::MPI_COMBINER_F90_COMPLEX, abi::MPI_COMBINER_F90_INTEGER];
+    combiners.contains(&datatype.envelope().combiner)
+}
+
+impl MpiProcess {
+    /// The datatype behind `handle`, for communication.
+    ///
+    /// # Errors
+    /// MPI_ERR_TYPE if there is none or it is not committed.
+    #[inline]
+    pub fn committed(&self, handle: Handle) -> MpiResult<Type> {
+        match Datatype::named(handle) {
+            Some(named) => Ok(named.clone()),
+            None => self.committed_derived(handle),
+        }
+    }
+
+    fn committed_derived(&self, handle: Handle) -> MpiResult<Type> {
+        match self.types.borrow().derived.get(handle) {
+            Some(Derived { datatype, committed: true, .. }) => Ok(datatype.clone()),
+            Some(_) => Err(MpiError::new(abi::MPI_ERR_TYPE, "the datatype is not committed: expected MPI_Type_commit")),
+            None => Err(bad_type(handle)),
+        }
+    }
+
+    /// What `of` says of the datatype behind `handle`, committed or not.
+    ///
+    /// # Errors
+    /// MPI_ERR_TYPE.
+    #[inline]
+    pub fn of_datatype<T>(&self, handle: Handle, of: impl FnOnce(&Datatype) -> T) -> MpiResult<T> {
+        match Datatype::named(handle) {
+            Some(named) => Ok(of(named)),
+            None => self.types.borrow().get(handle).map(|derived| of(&derived)),
+        }
+    }
+
+    /// The datatype behind `handle`, committed or not.
+    ///
+    /// # Errors
+    /// MPI_ERR_TYPE.
+    pub fn datatype(&self, handle: Handle) -> MpiResult<Type> {
+        self.types.borrow().get(handle)
+    }
+}
+
+/// The lowest addresses, where no data can be: those of MPI_BOTTOM, MPI_IN_PLACE and other constants.
+const LOWEST: usize = 4096;
+
+/// Whether `count` items can be at `base`, as far as that can be told.
+///
+/// # Errors
+/// MPI_ERR_BUFFER if they would be at the address null or nearby.
+#[inline]
+pub fn check_buffer(base: *const u8, count: usize, datatype: &Datatype) -> MpiResult {
+    if base as usize >= LOWEST { Ok(()) } else { check_low_buffer(base as usize, count, datatype) }
+}
+
+#[cold]
+fn check_low_buffer(base: usize, count: usize, datatype: &Datatype) -> MpiResult {
+    let (first, end) = datatype.span(count);
+    // A datatype may have absolute addresses.
+    if first == end || first.saturating_add(base as i64) >= LOWEST as i64 {
+        return Ok(());
+    }
+    let what = match base {
+        abi::MPI_BOTTOM => "the buffer is null and the datatype has no absolute addresses".to_owned(),
+        abi::MPI_IN_PLACE => "the buffer is MPI_IN_PLACE: expected an address".to_owned(),
+        _ => format!("the buffer is at {base:#x}: expected an address"),
+    };
+    Err(MpiError::new(abi::MPI_ERR_BUFFER, what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_datatypes_have_handles_of_their_own() {
+        let mut types = Types::new();
+        let int = Datatype::named(abi::MPI_INT).unwrap();
+        let pair = types.insert(Datatype::contiguous(2, int).unwrap(), false);
+        assert!(!types.is_committed(pair) && types.is_committed(abi::MPI_INT) && !types.is_committed(0x77));
+        types.commit(pair).unwrap();
+        assert!(types.is_committed(pair));
+        let datatype = types.get(pair).unwrap();
+        let part = types.part(&datatype);
+        assert!(part != pair);
+        assert_eq!(types.part(int), abi::MPI_INT);
+        assert_eq!((types.count(), types.can_free(part)), (2, Ok(())));
+        types.remove(part);
+        assert_eq!((types.count(), types.get(part).unwrap_err().class), (1, abi::MPI_ERR_TYPE));
+        assert_eq!(types.can_free(abi::MPI_INT).unwrap_err().class, abi::MPI_ERR_TYPE);
+    }
+
+    #[test]
+    fn fortran_numbers_have_one_handle_for_the_same_arguments() {
+        let mut types = Types::new();
+        let six = types.fortran(Datatype::f90_real(6, 30).unwrap());
+        assert_eq!(types.fortran(Datatype::f90_real(6, 30).unwrap()), six);
+        assert!(types.fortran(Datatype::f90_complex(6, 30).unwrap()) != six);
+        assert!(types.fortran(Datatype::f90_real(6, 31).unwrap()) != six);
+        let again = types.get(six).unwrap();
+        assert_eq!((types.part(&again), types.count()), (six, 0));
+        assert_eq!(types.can_free(six).unwrap_err().class, abi::MPI_ERR_TYPE);
+    }
+
+    #[test]
+    fn data_at_null_is_an_error_unless_its_addresses_are_absolute() {
+        let class = |base: usize, count, datatype: &Datatype| {
+            check_buffer(base as *const u8, count, datatype).map_err(|error| error.class)
+        };
+        let int = Datatype::named(abi::MPI_INT).unwrap();
+        let (absolute, near) = ([0x5000_0000_0000], [8]);
+        let absolute = Datatype::hindexed(&[1], &absolute, int).unwrap();
+        let near = Datatype::hindexed(&[1], &near, int).unwrap();
+        let bad = Err(abi::MPI_ERR_BUFFER);
+        assert_eq!((class(0, 1, int), class(0, 0, int), class(0x6000, 1, int)), (bad, Ok(()), Ok(())));
+        assert_eq!((class(0, 1, &absolute), class(0, 1, &near), class(abi::MPI_IN_PLACE, 1, int)), (Ok(()), bad, bad));
+    }
+}

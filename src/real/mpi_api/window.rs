@@ -1,0 +1,140 @@
+//! Windows of a rank (MPI-3.1, chapter 11): memory that others reach by messages which the rank's adapter serves.
+//!
+//! An origin's operations are messages in the context [`mcpsim_core::rank::SERVICE`] (`wire` is their form, `origin` sends
+//! them); the target's side applies them to its memory and answers with ordinary messages in the window's own context
+//! (`target`). `epoch` is what a rank has opened and may do, `make` how a window comes about.
+
+mod epoch;
+mod make;
+mod origin;
+mod target;
+mod wire;
+
+pub use epoch::Access;
+pub use make::{Flavor, WindowSize, make_dynamic, make_shared, make_window};
+pub use origin::{Back, CheckedOperation, OriginMemory};
+pub use target::serve;
+pub use wire::TargetOperation;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::rc::Rc;
+
+use crate::mpi_api::attribute::Attributes;
+use crate::mpi_api::comm::Comm;
+use crate::mpi_api::error::{MpiError, MpiResult};
+use crate::mpi_api::handles::{HandleKind, HandleTable};
+use crate::mpi_api::process::MpiProcess;
+use mcpsim_core::mpi::abi::{self, Aint, Handle};
+use mcpsim_core::mpi::info::Info;
+use mcpsim_core::rank::{CARRIED, Context};
+use origin::Origin;
+use target::Exposed;
+
+/// A window as one rank sees it.
+#[derive(Debug)]
+pub struct Window {
+    pub handle: Handle,
+    /// The group of ranks, and the contexts of answers and of the window's own collectives.
+    pub comm: Rc<Comm>,
+    /// MPI_WIN_BASE: this rank's memory.
+    pub base: *mut u8,
+    /// MPI_WIN_SIZE.
+    pub size: Aint,
+    /// MPI_WIN_DISP_UNIT.
+    pub unit: c_int,
+    /// MPI_WIN_CREATE_FLAVOR.
+    pub flavor: c_int,
+    /// MPI_WIN_MODEL.
+    pub model: c_int,
+    /// How memory lies at every rank, if it is the same at all and so known here.
+    everywhere: Option<WindowSize>,
+    /// Of shared memory: where each rank's part is.
+    pub shared: Vec<(*mut u8, WindowSize)>,
+    /// Memory that goes with the window.
+    memory: RefCell<Option<make::WindowMemory>>,
+    origin: RefCell<Origin>,
+    exposed: RefCell<Exposed>,
+    pub name: RefCell<String>,
+    pub info: RefCell<Info>,
+}
+
+impl Window {
+    /// The values of predefined attributes, as MPI_Win_get_attr gives them: addresses (MPI-3.1, section 11.2.6).
+    fn predefined(&self) -> Attributes {
+        vec![
+            (abi::MPI_WIN_BASE, self.base as usize),
+            (abi::MPI_WIN_SIZE, &raw const self.size as usize),
+            (abi::MPI_WIN_DISP_UNIT, &raw const self.unit as usize),
+            (abi::MPI_WIN_CREATE_FLAVOR, &raw const self.flavor as usize),
+            (abi::MPI_WIN_MODEL, &raw const self.model as usize),
+        ]
+    }
+
+    /// The number that all its ranks know it by.
+    fn number(&self) -> u32 {
+        self.comm.local.id()
+    }
+
+    /// The context of answers.
+    fn context(&self) -> Context {
+        CARRIED | self.comm.context()
+    }
+
+    /// An error on this window.
+    pub fn error(&self, class: c_int, what: impl Into<String>) -> MpiError {
+        MpiError::new(class, what).on_win(self.handle)
+    }
+
+    /// A rank argument: the number in the window's group, none for MPI_PROC_NULL.
+    ///
+    /// # Errors
+    /// MPI_ERR_RANK.
+    pub fn target(&self, rank: c_int) -> MpiResult<Option<u32>> {
+        if rank == abi::MPI_PROC_NULL {
+            return Ok(None);
+        }
+        let size = self.comm.size();
+        u32::try_from(rank).ok().filter(|&rank| rank < size).map(Some).ok_or_else(|| {
+            let what = format!("target rank {rank}: expected 0 to {}, a rank of {}", size - 1, self.describe());
+            self.error(abi::MPI_ERR_RANK, what)
+        })
+    }
+
+    /// What it is called.
+    pub fn describe(&self) -> String {
+        let name = self.name.borrow();
+        if name.is_empty() { format!("window {:#x}", self.handle) } else { name.clone() }
+    }
+}
+
+/// The windows of a rank.
+#[derive(Debug)]
+pub struct Windows {
+    pub table: HandleTable<Rc<Window>>,
+    /// By the number that messages have.
+    numbers: HashMap<u32, Rc<Window>>,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Windows { table: HandleTable::new(HandleKind::Win), numbers: HashMap::new() }
+    }
+}
+
+impl MpiProcess {
+    /// The window behind `handle`.
+    ///
+    /// # Errors
+    /// MPI_ERR_WIN.
+    pub fn window(&self, handle: Handle) -> MpiResult<Rc<Window>> {
+        self.windows.borrow().table.get(handle).cloned().ok_or_else(|| {
+            let what = match handle {
+                abi::MPI_WIN_NULL => "the window is MPI_WIN_NULL".to_owned(),
+                _ => format!("{handle:#x} is no handle of a window"),
+            };
+            MpiError::new(abi::MPI_ERR_WIN, what)
+        })
+    }
+}

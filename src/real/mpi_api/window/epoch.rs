@@ -1,0 +1,373 @@
+//! Epochs (MPI-3.1, section 11.5): what a rank has opened, and what it may do in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::c_int;
+
+use super::Window;
+use super::wire::{self, TargetOperation};
+use crate::mpi_api::error::{MpiError, MpiResult};
+use crate::mpi_api::process::MpiProcess;
+use mcpsim_core::mpi::Group;
+use mcpsim_core::mpi::abi;
+use mcpsim_core::rank::{COMPLETE, Call, Pattern, RequestId, Requests, SendMode, Source, Tag, TagPattern, Which};
+use mcpsim_core::units::Bytes;
+
+/// Tags in the context of answers: a target is open to the origin.
+pub const POSTED: Tag = 0;
+/// All origins have completed; a rank tells itself.
+pub const COMPLETED: Tag = 1;
+/// The first of those that answers have.
+pub const FIRST_ANSWER: Tag = 2;
+
+/// What a rank may reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    #[default]
+    Closed,
+    /// Everything, up to the next fence.
+    Fence,
+    /// This group (MPI_Win_start).
+    Started(Group),
+    /// Single targets; whether each has been asked for its lock.
+    Locked(BTreeMap<u32, bool>),
+    /// Everything (MPI_Win_lock_all); the targets that have been asked for their locks, or none is to be.
+    AllLocked(Option<BTreeSet<u32>>),
+}
+
+impl Access {
+    fn name(&self) -> &'static str {
+        match self {
+            Access::Closed => "no epoch",
+            Access::Fence => "an epoch of MPI_Win_fence",
+            Access::Started(_) => "an epoch of MPI_Win_start",
+            Access::Locked(_) => "an epoch of MPI_Win_lock",
+            Access::AllLocked(_) => "an epoch of MPI_Win_lock_all",
+        }
+    }
+}
+
+/// Checks an `assert` argument.
+fn check_assert(assert: c_int, allowed: c_int) -> MpiResult {
+    if assert & !allowed != 0 {
+        let what =
+            format!("assert {assert}: expected a combination of the function's MPI_MODE_ values, {allowed} in all");
+        return Err(MpiError::new(abi::MPI_ERR_ASSERT, what));
+    }
+    Ok(())
+}
+
+impl Window {
+    /// An error of synchronisation.
+    fn out_of_order(&self, found: &str, expected: &str) -> MpiError {
+        self.error(abi::MPI_ERR_RMA_SYNC, format!("{} is in {found}: expected {expected}", self.describe()))
+    }
+
+    fn from(&self, source: u32, tag: Tag) -> Pattern {
+        let from = Source::Rank(self.comm.local.world(source));
+        Pattern {
+            from,
+            context: self.context(),
+            tag: TagPattern::Tag(tag),
+            capacity: Bytes::MAX,
+            buffer: Default::default(),
+        }
+    }
+
+    /// Whether an epoch of access may begin: none is open, or one of fences in which nothing has been done.
+    fn check_idle(&self) -> MpiResult {
+        let origin = self.origin.borrow();
+        match &origin.access {
+            Access::Closed => Ok(()),
+            Access::Fence if origin.is_quiet() => Ok(()),
+            open => Err(self.out_of_order(open.name(), "its end before another begins")),
+        }
+    }
+
+    /// Whether nothing is open, so that the window may be freed.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC.
+    pub fn check_closed(&self) -> MpiResult {
+        self.check_idle()?;
+        match self.origin.borrow().posted {
+            None => Ok(()),
+            Some(_) => Err(self.out_of_order("an epoch of MPI_Win_post", "MPI_Win_wait before")),
+        }
+    }
+
+    /// An operation on `target` begins: takes its lock if that is still to be done.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC if the target may not be reached.
+    pub fn reach(&self, p: &MpiProcess, target: u32) -> MpiResult {
+        let ask = match &self.origin.borrow().access {
+            Access::Fence => false,
+            Access::Started(group) if group.member(self.comm.local.world(target)).is_some() => false,
+            Access::Locked(targets) if targets.contains_key(&target) => false,
+            Access::AllLocked(None) => false,
+            Access::AllLocked(Some(asked)) => !asked.contains(&target),
+            closed => {
+                let expected = format!("an epoch in which rank {target} can be reached");
+                return Err(self.out_of_order(closed.name(), &expected));
+            }
+        };
+        if ask { self.lock_some(p, &[target]) } else { Ok(()) }
+    }
+
+    /// Takes shared locks for MPI_Win_lock_all.
+    fn lock_some(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
+        let grants: Requests = targets.iter().map(|&target| self.ask(p, target, TargetOperation::LockShared)).collect();
+        p.complete(grants);
+        if let Access::AllLocked(Some(asked)) = &mut self.origin.borrow_mut().access {
+            asked.extend(targets);
+        }
+        Ok(())
+    }
+
+    /// MPI_Win_fence: what this rank has done is done at its targets, then all ranks meet.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT, errors of the operations.
+    pub fn fence(&self, p: &MpiProcess, assert: c_int) -> MpiResult {
+        let modes = abi::MPI_MODE_NOSTORE | abi::MPI_MODE_NOPUT | abi::MPI_MODE_NOPRECEDE | abi::MPI_MODE_NOSUCCEED;
+        check_assert(assert, modes)?;
+        match &self.origin.borrow().access {
+            Access::Closed | Access::Fence => {}
+            open => return Err(self.out_of_order(open.name(), "its end before a fence")),
+        }
+        let result = self.flush(p, None);
+        self.barrier(p)?;
+        let succeeds = assert & abi::MPI_MODE_NOSUCCEED == 0;
+        self.origin.borrow_mut().access = if succeeds { Access::Fence } else { Access::Closed };
+        result
+    }
+
+    /// MPI_Win_post: opens this rank's memory to `origins`.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT, and MPI_ERR_GROUP for ranks that the window does not have.
+    pub fn post(&self, p: &MpiProcess, origins: &Group, assert: c_int) -> MpiResult {
+        check_assert(assert, abi::MPI_MODE_NOCHECK | abi::MPI_MODE_NOSTORE | abi::MPI_MODE_NOPUT)?;
+        self.check_members(origins)?;
+        if self.origin.borrow().posted.is_some() {
+            return Err(self.out_of_order("an epoch of MPI_Win_post", "MPI_Win_wait before another"));
+        }
+        let awaited = {
+            let mut exposed = self.exposed.borrow_mut();
+            exposed.awaited += i64::from(origins.size());
+            exposed.awaited
+        };
+        let all_done = match awaited {
+            0 => COMPLETE,
+            _ => p.call_start(Call::Irecv(self.from(self.comm.rank(), COMPLETED))),
+        };
+        self.origin.borrow_mut().posted = Some(all_done);
+        if assert & abi::MPI_MODE_NOCHECK == 0 {
+            for origin in origins.ranks() {
+                let mode = SendMode::Buffered;
+                let (context, tag, size) = (self.context(), POSTED, Bytes::ZERO);
+                p.call_done(Call::Send(mcpsim_core::rank::Message {
+                    to: origin,
+                    context,
+                    tag,
+                    size,
+                    mode,
+                    payload: None,
+                    buffer: Default::default(),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_members(&self, group: &Group) -> MpiResult {
+        match group.ranks().find(|&rank| self.comm.local.group().member(rank).is_none()) {
+            None => Ok(()),
+            Some(stranger) => {
+                let what = format!("the group has world rank {stranger}: expected ranks of {}", self.describe());
+                Err(self.error(abi::MPI_ERR_GROUP, what))
+            }
+        }
+    }
+
+    /// MPI_Win_start: waits until `targets` are open to this rank.
+    ///
+    /// # Errors
+    /// As [`Window::post`].
+    pub fn start(&self, p: &MpiProcess, targets: Group, assert: c_int) -> MpiResult {
+        check_assert(assert, abi::MPI_MODE_NOCHECK)?;
+        self.check_members(&targets)?;
+        self.check_idle()?;
+        if assert & abi::MPI_MODE_NOCHECK == 0 {
+            let member = |world| self.comm.local.group().member(world).expect("the group was checked");
+            let posts = targets.ranks().map(|world| p.call_start(Call::Irecv(self.from(member(world), POSTED))));
+            p.complete(posts.collect());
+        }
+        self.origin.borrow_mut().access = Access::Started(targets);
+        Ok(())
+    }
+
+    /// MPI_Win_complete: ends what [`Window::start`] began.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC, errors of operations that gave something back.
+    pub fn finish(&self, p: &MpiProcess) -> MpiResult {
+        let targets = match &self.origin.borrow().access {
+            Access::Started(targets) => targets.clone(),
+            other => return Err(self.out_of_order(other.name(), "an epoch of MPI_Win_start")),
+        };
+        let result = self.flush_local(p, None);
+        for target in targets.ranks() {
+            self.tell(p, target, 0, wire::header(self.number(), TargetOperation::Complete));
+        }
+        let mut origin = self.origin.borrow_mut();
+        origin.access = Access::Closed;
+        origin.unacknowledged.clear();
+        result
+    }
+
+    fn posted(&self) -> MpiResult<RequestId> {
+        self.origin.borrow().posted.ok_or_else(|| self.out_of_order("no epoch of MPI_Win_post", "one"))
+    }
+
+    /// MPI_Win_wait: until all origins have completed.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC, errors of the origins' operations.
+    pub fn wait(&self, p: &MpiProcess) -> MpiResult {
+        let all_done = self.posted()?;
+        if all_done != COMPLETE {
+            p.complete(Requests::from_slice(&[all_done]));
+        }
+        self.unpost()
+    }
+
+    /// MPI_Win_test: whether all origins have completed.
+    ///
+    /// # Errors
+    /// As [`Window::wait`].
+    pub fn test(&self, p: &MpiProcess) -> MpiResult<bool> {
+        let requests = Requests::from_slice(&[self.posted()?]);
+        let polls = p.before_poll();
+        let call = Call::Test { requests, which: Which::All, poll: true };
+        let found = p.call_completed(call, |completions| !completions.is_empty());
+        p.after_poll(polls, found);
+        if found { self.unpost().map(|()| true) } else { Ok(false) }
+    }
+
+    fn unpost(&self) -> MpiResult {
+        self.origin.borrow_mut().posted = None;
+        let error = self.exposed.borrow_mut().take_error(None);
+        error.map_or(Ok(()), |error| Err(error.on_win(self.handle)))
+    }
+
+    /// MPI_Win_lock: waits for the lock of `target`.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC, MPI_ERR_LOCKTYPE, MPI_ERR_ASSERT.
+    pub fn lock(&self, p: &MpiProcess, kind: c_int, target: Option<u32>, assert: c_int) -> MpiResult {
+        let action = match kind {
+            abi::MPI_LOCK_SHARED => TargetOperation::LockShared,
+            abi::MPI_LOCK_EXCLUSIVE => TargetOperation::LockExclusive,
+            _ => {
+                let what = format!("lock type {kind}: expected MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED");
+                return Err(self.error(abi::MPI_ERR_LOCKTYPE, what));
+            }
+        };
+        check_assert(assert, abi::MPI_MODE_NOCHECK)?;
+        let Some(target) = target else { return Ok(()) };
+        let mut targets = match &self.origin.borrow().access {
+            Access::Locked(targets) if targets.contains_key(&target) => {
+                let found = format!("an epoch of MPI_Win_lock of rank {target}");
+                return Err(self.out_of_order(&found, "MPI_Win_unlock before another"));
+            }
+            Access::Locked(targets) => Some(targets.clone()),
+            _ => None,
+        };
+        if targets.is_none() {
+            self.check_idle()?;
+        }
+        let asked = assert & abi::MPI_MODE_NOCHECK == 0;
+        if asked {
+            let grant = self.ask(p, target, action);
+            p.complete(Requests::from_slice(&[grant]));
+        }
+        targets.get_or_insert_default().insert(target, asked);
+        self.origin.borrow_mut().access = Access::Locked(targets.unwrap_or_default());
+        Ok(())
+    }
+
+    /// MPI_Win_unlock: what was done there is done, and the lock given back.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC, errors of the operations.
+    pub fn unlock(&self, p: &MpiProcess, target: Option<u32>) -> MpiResult {
+        let Some(target) = target else { return Ok(()) };
+        let asked = match &self.origin.borrow().access {
+            Access::Locked(targets) if targets.contains_key(&target) => targets[&target],
+            other => {
+                let expected = format!("an epoch of MPI_Win_lock of rank {target}");
+                return Err(self.out_of_order(other.name(), &expected));
+            }
+        };
+        let result = if asked { self.give_back(p, &[target]) } else { self.flush(p, Some(target)) };
+        let mut origin = self.origin.borrow_mut();
+        if let Access::Locked(targets) = &mut origin.access {
+            targets.remove(&target);
+            if targets.is_empty() {
+                origin.access = Access::Closed;
+            }
+        }
+        result
+    }
+
+    /// MPI_Win_lock_all. A target's lock is taken when it is first reached; that of memory which the program reaches
+    /// without calls at once.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT.
+    pub fn lock_all(&self, p: &MpiProcess, assert: c_int) -> MpiResult {
+        check_assert(assert, abi::MPI_MODE_NOCHECK)?;
+        self.check_idle()?;
+        let asks = assert & abi::MPI_MODE_NOCHECK == 0;
+        self.origin.borrow_mut().access = Access::AllLocked(asks.then(BTreeSet::new));
+        if !asks {
+            return Ok(());
+        }
+        if self.shared.is_empty() {
+            self.lock_some(p, &[self.comm.rank()])
+        } else {
+            self.lock_some(p, &Vec::from_iter(0..self.comm.size()))
+        }
+    }
+
+    /// MPI_Win_unlock_all.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC, errors of the operations.
+    pub fn unlock_all(&self, p: &MpiProcess) -> MpiResult {
+        let asked = match &self.origin.borrow().access {
+            Access::AllLocked(asked) => asked.clone(),
+            other => return Err(self.out_of_order(other.name(), "an epoch of MPI_Win_lock_all")),
+        };
+        let result = match asked {
+            Some(asked) => self.give_back(p, &Vec::from_iter(asked)),
+            None => self.flush(p, None),
+        };
+        self.origin.borrow_mut().access = Access::Closed;
+        result
+    }
+
+    /// Whether operations can be flushed.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC outside epochs of locks.
+    pub fn check_flush(&self, target: Option<u32>) -> MpiResult {
+        match &self.origin.borrow().access {
+            Access::AllLocked(_) => Ok(()),
+            Access::Locked(targets) if target.is_none_or(|target| targets.contains_key(&target)) => Ok(()),
+            other => Err(self.out_of_order(other.name(), "an epoch of MPI_Win_lock or MPI_Win_lock_all")),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The target's side: memory that origins reach, and who has locked it.
+//!
+//! A message is served while the rank's program is suspended, so one at a time: accumulations are atomic.
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+
+use super::wire::{self, TargetOperation, TargetRange, WindowRequest};
+use super::{Window, epoch};
+use crate::mpi_api::error::MpiError;
+use crate::mpi_api::process::MpiProcess;
+use crate::process::bytes;
+use mcpsim_core::mpi::abi;
+use mcpsim_core::rank::{Message, Rank, SendMode, Served, Tag};
+
+/// What a rank's window is to the others.
+#[derive(Debug, Default)]
+pub struct Exposed {
+    locks: Locks,
+    /// What was wrong with operations whose origin has not heard of it.
+    errors: Vec<(Rank, MpiError)>,
+    /// Origins of epochs of MPI_Win_post that have not completed; negative if they were faster than the post.
+    pub awaited: i64,
+    /// Attached memory: its first byte and its size.
+    pub regions: Vec<(usize, usize)>,
+}
+
+/// Who has locked the window, and who waits for it, in the order they came.
+#[derive(Debug, Default)]
+struct Locks {
+    exclusive: bool,
+    shared: u32,
+    waiting: VecDeque<(Rank, Tag, bool)>,
+}
+
+impl Locks {
+    fn is_free_for(&self, exclusive: bool) -> bool {
+        !self.exclusive && (!exclusive || self.shared == 0)
+    }
+
+    fn ask(&mut self, from: Rank, tag: Tag, exclusive: bool, granted: impl FnMut(Rank, Tag)) {
+        self.waiting.push_back((from, tag, exclusive));
+        self.grant(granted);
+    }
+
+    fn release(&mut self, granted: impl FnMut(Rank, Tag)) {
+        if self.exclusive {
+            self.exclusive = false;
+        } else {
+            self.shared = self.shared.saturating_sub(1);
+        }
+        self.grant(granted);
+    }
+
+    fn grant(&mut self, mut granted: impl FnMut(Rank, Tag)) {
+        while let Some(&(to, tag, exclusive)) = self.waiting.front()
+            && self.is_free_for(exclusive)
+        {
+            self.waiting.pop_front();
+            self.exclusive = exclusive;
+            self.shared += u32::from(!exclusive);
+            granted(to, tag);
+        }
+    }
+}
+
+impl Exposed {
+    /// Takes the first of the errors that an origin, or anybody, has not heard of.
+    pub fn take_error(&mut self, from: Option<Rank>) -> Option<MpiError> {
+        let mut first = None;
+        self.errors.retain(|(origin, error)| {
+            let taken = from.is_none_or(|from| from == *origin);
+            if taken && first.is_none() {
+                first = Some(error.clone());
+            }
+            !taken
+        });
+        first
+    }
+}
+
+/// Serves a message to rank `p`.
+pub fn serve(p: &MpiProcess, message: Served, answers: &mut Vec<Message>) {
+    let Served { from, tag, payload, .. } = message;
+    let Some(payload) = payload else { return };
+    let Some(asked) = wire::read(&payload) else { return };
+    // A window that is not there has been freed, and then nobody waits for an answer.
+    let window = p.windows.borrow().numbers.get(&asked.window).cloned();
+    if let Some(window) = window {
+        Service { p, window: &window, from, tag, answers }.carry_out(asked);
+    }
+}
+
+struct Service<'a> {
+    p: &'a MpiProcess,
+    window: &'a Window,
+    from: Rank,
+    tag: Tag,
+    answers: &'a mut Vec<Message>,
+}
+
+impl Service<'_> {
+    fn answer(&mut self, to: Rank, tag: Tag, data: Vec<u8>) {
+        let size = bytes(data.len());
+        let payload = self.p.payload(data);
+        let context = self.window.context();
+        self.answers.push(Message {
+            to,
+            context,
+            tag,
+            size,
+            mode: SendMode::Buffered,
+            payload,
+            buffer: Default::default(),
+        });
+    }
+
+    fn carry_out(&mut self, asked: WindowRequest<'_>) {
+        let (from, tag) = (self.from, self.tag);
+        let mut granted = Vec::new();
+        match asked.action {
+            TargetOperation::LockShared | TargetOperation::LockExclusive => {
+                let exclusive = asked.action == TargetOperation::LockExclusive;
+                let mut exposed = self.window.exposed.borrow_mut();
+                exposed.locks.ask(from, tag, exclusive, |to, tag| granted.push((to, tag)));
+            }
+            TargetOperation::Unlock | TargetOperation::Flush => {
+                let mut exposed = self.window.exposed.borrow_mut();
+                let error = exposed.take_error(Some(from));
+                if asked.action == TargetOperation::Unlock {
+                    exposed.locks.release(|to, tag| granted.push((to, tag)));
+                }
+                drop(exposed);
+                self.answer(from, tag, error.map_or(Vec::new(), |error| wire::put_error(&error)));
+            }
+            TargetOperation::Complete => {
+                let mut exposed = self.window.exposed.borrow_mut();
+                exposed.awaited -= 1;
+                if exposed.awaited == 0 {
+                    granted.push((self.p.rank, epoch::COMPLETED));
+                }
+            }
+            _ => self.operate(&asked),
+        }
+        for (to, tag) in granted {
+            self.answer(to, tag, Vec::new());
+        }
+    }
+
+    /// An operation on memory.
+    fn operate(&mut self, asked: &WindowRequest<'_>) {
+        let span = asked.span.as_ref().expect("an operation has a place");
+        let (action, data) = (asked.action, asked.data);
+        let base = match self.window.locate(span) {
+            Ok(base) => base,
+            Err(error) => {
+                if action.is_silent() || asked.told {
+                    self.window.exposed.borrow_mut().errors.push((self.from, error));
+                }
+                if !action.is_silent() {
+                    // Less than was asked for.
+                    self.answer(self.from, self.tag, Vec::new());
+                }
+                return;
+            }
+        };
+        let TargetRange { count, datatype, .. } = span;
+        if !action.is_silent() {
+            let mut before = Vec::with_capacity(datatype.packed_size(*count));
+            // SAFETY: the span lies within the window.
+            unsafe { datatype.pack(base, *count, &mut before) };
+            if action == TargetOperation::CompareSwap {
+                let (compared, new) = data.split_at(data.len() / 2);
+                if compared == &before[..] {
+                    // SAFETY: as above.
+                    unsafe { datatype.unpack(base, *count, new) };
+                }
+            }
+            self.answer(self.from, self.tag, before);
+        }
+        // SAFETY: as above. What an operation does not take the origin has found out.
+        unsafe {
+            match (action, asked.op) {
+                (TargetOperation::Put, _) => _ = datatype.unpack(base, *count, data),
+                (_, Some(op)) => _ = op.accumulate(datatype, base, *count, data),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Exposed {
+    /// Whether all data of a span lie in memory that is attached, which may be in several pieces.
+    fn holds_all(&self, span: &TargetRange) -> bool {
+        let (first, end) = span.datatype.span(span.count);
+        let at = |offset: i64| span.displacement.wrapping_add(offset);
+        if self.holds(at(first), at(end)) {
+            return true;
+        }
+        let mut all = true;
+        span.datatype.for_each_run(span.count, |kind, first, count| {
+            let end = first as i64 + ((count - 1) * kind.extent() + kind.size()) as i64;
+            all &= self.holds(at(first as i64), at(end));
+        });
+        all
+    }
+
+    /// Whether the addresses `from` to `to` are attached: pieces may lie next to each other.
+    fn holds(&self, from: i64, to: i64) -> bool {
+        let mut reached = from;
+        while reached < to {
+            let holds = |&&(start, size): &&(usize, usize)| (start as i64..(start + size) as i64).contains(&reached);
+            let Some((start, size)) = self.regions.iter().find(holds) else { return false };
+            reached = (start + size) as i64;
+        }
+        true
+    }
+}
+
+impl Window {
+    /// Where a span begins in this rank's memory.
+    fn locate(&self, span: &TargetRange) -> Result<*mut u8, MpiError> {
+        let (first, end) = span.datatype.span(span.count);
+        let outside = |found: String| {
+            let what = format!(
+                "displacement {} at rank {} of {}: {found}",
+                span.displacement,
+                self.comm.rank(),
+                self.describe()
+            );
+            MpiError::new(abi::MPI_ERR_RMA_RANGE, what)
+        };
+        if first == end {
+            return Ok(self.base);
+        }
+        if self.flavor == abi::MPI_WIN_FLAVOR_DYNAMIC {
+            let (from, to) = (span.displacement.wrapping_add(first), span.displacement.wrapping_add(end));
+            return match self.exposed.borrow().holds_all(span) {
+                true => Ok(span.displacement as *mut u8),
+                false => Err(outside(format!("the addresses {from:#x} to {to:#x} are not attached"))),
+            };
+        }
+        let shape = super::WindowSize { size: self.size, unit: self.unit };
+        match shape.place(span.displacement, (first, end)) {
+            Ok(at) => Ok(self.base.wrapping_offset(at)),
+            Err(found) => Err(outside(found)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_granted_in_turn() {
+        let mut locks = Locks::default();
+        let log = std::cell::RefCell::new(Vec::new());
+        let note = |to: Rank, _: Tag| log.borrow_mut().push(to);
+        locks.ask(1, 0, false, note);
+        locks.ask(2, 0, false, note);
+        locks.ask(3, 0, true, note);
+        // A reader that came after the writer waits for it.
+        locks.ask(4, 0, false, note);
+        locks.ask(5, 0, false, note);
+        assert_eq!(*log.borrow(), [1, 2]);
+        locks.release(note);
+        assert_eq!(*log.borrow(), [1, 2]);
+        locks.release(note);
+        assert_eq!(*log.borrow(), [1, 2, 3]);
+        locks.release(note);
+        assert_eq!(*log.borrow(), [1, 2, 3, 4, 5]);
+        locks.ask(6, 0, true, note);
+        locks.release(note);
+        locks.release(note);
+        assert_eq!(*log.borrow(), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn an_origin_hears_of_its_own_errors_once() {
+        let error = |what: &str| MpiError::new(abi::MPI_ERR_RMA_RANGE, what);
+        let errors = vec![(1, error("a")), (2, error("b")), (1, error("c"))];
+        let mut exposed = Exposed { errors, ..Exposed::default() };
+        assert_eq!(exposed.take_error(Some(1)), Some(error("a")));
+        assert_eq!(exposed.take_error(Some(1)), None);
+        assert_eq!(exposed.take_error(None), Some(error("b")));
+    }
+}

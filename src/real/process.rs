@@ -1,0 +1,28 @@
+//! A rank as real code: an unmodified C or C++ program as a [`mcpsim_core::rank::Program`], whatever its MPI functions are.
+//!
+//! `rank` is a rank as its code sees it, `program` as the engine sees it, `ask` how the one asks the other, and `job`
+//! what all ranks share. `timer` and `sample` tell what code costs. `clib` are the functions of the C library that
+//! ranks must not share; `crash` and `unwind` say where a rank was. The MPI functions stand above: what the loader is
+//! to find of them is given from there, and what they keep of a rank comes in through [`Interface`].
+
+pub(crate) mod ask;
+pub(crate) mod clib;
+pub(crate) mod crash;
+mod function;
+pub(crate) mod job;
+mod outermost;
+mod polling;
+mod program;
+mod rank;
+mod sample;
+mod timer;
+pub(crate) mod unwind;
+
+pub use clib::{ProcessNumbers, set_default_threads, set_variables};
+pub use crash::running as running_ranks;
+pub use function::{Function, NamedFunction};
+pub use job::{ComputeMode, Endings, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
+pub(crate) use outermost::outermost;
+pub use program::RealProgram;
+pub use rank::{Interface, Process, RankStage};
+pub(crate) use rank::{bytes, current, current_as, put_text, run_as, run_as_nobody, text};

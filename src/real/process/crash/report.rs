@@ -1,0 +1,179 @@
+//! What a crash was and where, in words.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+
+use super::{CALLED, Crash, MEMORY, Overflow};
+use crate::loader;
+use crate::process::Process;
+use crate::process::job;
+use crate::process::unwind::{Frame, Registers, StackTrace, first};
+use mcpsim_core::rank::{FailureKind, ProgramError};
+use mcpsim_core::units::Bytes;
+
+/// The frames shown.
+const SHOWN: usize = 16;
+
+/// What is said where the stack cannot show who called whom any more.
+const OVERWRITTEN: &str = "; the stack is overwritten up to its top, as by a local array that is too short";
+
+/// The error with which the rank ends.
+pub fn error(p: &Process, crash: &Crash) -> ProgramError {
+    let function = p.function.get();
+    let when = match (function, p.in_call()) {
+        ("", _) => "before any MPI call".to_owned(),
+        (_, true) => format!("in {function}"),
+        (_, false) => format!("after {function}"),
+    };
+    let describe = |frame: &Frame| {
+        let instance = p.instance.try_borrow().ok()?;
+        let (module, offset) = instance.as_ref()?.contains(frame.at)?;
+        Some(p.job.describe(module, offset))
+    };
+    let place = format!("{}{}, {when}", reason(crash), if crash.overwritten { OVERWRITTEN } else { "" });
+    let what = lines(&crash.trace, describe);
+    ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what }
+}
+
+/// What is said of a thread that is no rank's.
+pub fn of_thread(crash: &Crash) -> String {
+    // SAFETY: a signal's name is a constant.
+    let name = unsafe { CStr::from_ptr(libc::strsignal(crash.signal)) }.to_string_lossy().into_owned();
+    let describe = |frame: &Frame| {
+        let (_, module, offset) = loader::place_at_once(frame.at)?;
+        Some(job::latest().map_or_else(|| format!("{offset:#x}"), |job| job.describe(module, offset)))
+    };
+    let lines = lines(&crash.trace, describe);
+    let what = reason(crash);
+    format!("a thread of the program crashed with signal {} ({name}): {what}\n{lines}", crash.signal)
+}
+
+/// The innermost function of the program that runs: "main at ring.c:42".
+pub fn innermost(trace: &StackTrace) -> Option<String> {
+    let (_, module, offset) = trace.frames().iter().find_map(|frame| loader::place_at_once(frame.at))?;
+    Some(job::latest().map_or_else(|| format!("{offset:#x}"), |job| job.describe(module, offset)))
+}
+
+/// A line a frame of the program's.
+fn lines(trace: &StackTrace, describe: impl Fn(&Frame) -> Option<String>) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for frame in trace.frames() {
+        match describe(frame) {
+            // What leads to main and from a failed assertion is no part of the program.
+            Some(place) if place.starts_with("mcpsim_") => {}
+            Some(place) => lines.push(format!("  {place}")),
+            None if lines.is_empty() => lines.extend(system_function(frame).map(|name| format!("  {name}"))),
+            None => {}
+        }
+    }
+    let more = lines.len() > SHOWN || trace.cut;
+    lines.truncate(SHOWN);
+    if more {
+        lines.push("  and so on".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The name of a function of a library of the system.
+fn system_function(frame: &Frame) -> Option<String> {
+    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: room for the answer; its strings stay while the library does.
+    unsafe {
+        if frame.function == 0 || libc::dladdr(frame.function as *const _, found.as_mut_ptr()) == 0 {
+            return None;
+        }
+        let found = found.assume_init();
+        if found.dli_saddr as usize != frame.function || found.dli_sname.is_null() || found.dli_fname.is_null() {
+            return None;
+        }
+        let file = CStr::from_ptr(found.dli_fname).to_string_lossy().into_owned();
+        let file = file.rsplit('/').next().unwrap_or_default();
+        // The simulator's own functions tell the user nothing.
+        file.contains(".so").then(|| format!("{} in {file}", CStr::from_ptr(found.dli_sname).to_string_lossy()))
+    }
+}
+
+/// What went wrong.
+fn reason(crash: &Crash) -> String {
+    let at = format!("{:#x}", crash.address);
+    if let Some(overflow) = crash.overflow {
+        let (size, setting) = match overflow {
+            Overflow::Rank(size) => (size, "--stack-size"),
+            Overflow::Thread(size) => (size, "OMP_STACKSIZE, pthread_attr_setstacksize or ulimit -s"),
+        };
+        return format!("stack overflow: the stack has {}, see {setting}", Bytes::new(size as u64));
+    }
+    if crash.code <= 0 {
+        return match (crash.signal, crash.code) {
+            (libc::SIGABRT, CALLED) => "abort was called".to_owned(),
+            (libc::SIGABRT, _) => "the C library has ended the program".to_owned(),
+            (_, CALLED) => "the program has sent it to itself".to_owned(),
+            _ => "it was sent".to_owned(),
+        };
+    }
+    match (crash.signal, crash.code) {
+        (libc::SIGSEGV, 1) if crash.error & 16 != 0 => format!("no code at {at}"),
+        (libc::SIGSEGV, 1) => format!("nothing is mapped at {at}"),
+        (libc::SIGSEGV, 2) if crash.error & 16 != 0 => format!("no code at {at}"),
+        (libc::SIGSEGV, 2) if crash.error & 2 != 0 => format!("memory at {at} must not be written"),
+        (libc::SIGSEGV, 2) => format!("memory at {at} must not be read"),
+        (libc::SIGSEGV, _) => "an address that no memory can have, or an instruction that is not allowed".to_owned(),
+        (libc::SIGBUS, 1) => format!("misaligned access to {at}"),
+        (libc::SIGBUS, 2) => format!("the file mapped at {at} is shorter"),
+        (libc::SIGBUS, _) => format!("no access to {at}"),
+        (libc::SIGFPE, 1) => "integer division by zero or with too large a result".to_owned(),
+        (libc::SIGFPE, 3) => "floating-point division by zero".to_owned(),
+        (libc::SIGFPE, 4) => "floating-point overflow".to_owned(),
+        (libc::SIGFPE, 5) => "floating-point underflow".to_owned(),
+        (libc::SIGFPE, 6) => "inexact floating-point result".to_owned(),
+        (libc::SIGFPE, 7) => "invalid floating-point operation".to_owned(),
+        (libc::SIGFPE, _) => "arithmetic error".to_owned(),
+        (libc::SIGILL, _) => "an instruction that the processor does not have, or __builtin_trap".to_owned(),
+        (libc::SIGTRAP, _) => "a breakpoint".to_owned(),
+        _ => "no reason is known".to_owned(),
+    }
+}
+
+/// The functions of the C library that manage memory, as far as they are there.
+pub fn memory_functions() -> Vec<usize> {
+    let names = [
+        c"malloc",
+        c"free",
+        c"calloc",
+        c"realloc",
+        c"memalign",
+        c"aligned_alloc",
+        c"posix_memalign",
+        c"valloc",
+        c"pvalloc",
+        c"malloc_trim",
+        c"mallinfo2",
+        c"malloc_usable_size",
+    ];
+    // SAFETY: the names are terminated.
+    let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+    names.into_iter().map(find).filter(|&address| address != 0).collect()
+}
+
+/// Whether locks of the memory management may be held: nothing that takes memory can be done on this thread any more.
+pub fn in_memory_management(trace: &StackTrace) -> bool {
+    let functions = MEMORY.get().map_or(&[][..], Vec::as_slice);
+    trace.frames().iter().any(|frame| functions.contains(&frame.function))
+}
+
+/// The place in the source where the code at `here` on `stack` was called by the program, without the function:
+/// "ring.c:42".
+pub fn caller(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<String> {
+    let (module, offset) = calling_code(p, here, stack)?;
+    let place = p.job.describe(module, offset);
+    place.rsplit_once(" at ").map(|(_, line)| line.to_owned())
+}
+
+/// The program's code that called what is at `here` on `stack`: its file and the offset in it, see [`Job::describe`].
+///
+/// [`Job::describe`]: crate::process::Job::describe
+pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<(usize, usize)> {
+    let instance = p.instance.try_borrow().ok()?;
+    let instance = instance.as_ref()?;
+    first(Registers::at(here), stack, |frame| instance.contains(frame.at))
+}

@@ -1,0 +1,271 @@
+//! A rank of a real program, as the engine runs it.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+use std::sync::Arc;
+
+use super::clib;
+use super::crash::{self, CrashContext};
+use super::job::{self, Job};
+use super::outermost::{self, outermost};
+use super::rank::{Interface, Process, RankStage, run_as, run_as_nobody};
+use crate::loader;
+use mcpsim_core::profile::StepSource;
+use mcpsim_core::rank::{
+    Call, CallSite, Called, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply, Served,
+    Simulator,
+};
+use mcpsim_core::units::SimSpan;
+
+/// A rank of a real program, which calls MPI through `I`.
+pub struct RealProgram<I: Interface> {
+    /// Absent before the start and after the end, unless the rank has failed.
+    fiber: Option<Fiber>,
+    /// What follows the local execution block that has just been charged.
+    held: Option<Call>,
+    /// The collective that is entered by what was or is held.
+    called: Option<Called>,
+    begun: bool,
+    /// It has come to its end, and not to another's or a crash.
+    finished: bool,
+    // Last: the fiber's code uses it.
+    process: Box<I>,
+}
+
+// SAFETY: the engine runs a rank on one thread at a time, and nothing of it is shared with other ranks but the job.
+unsafe impl<I: Interface> Send for RealProgram<I> {}
+
+impl<I: Interface> RealProgram<I> {
+    /// Rank `rank` of `job`, before its start.
+    pub fn new(job: Arc<Job>, rank: Rank) -> Self {
+        RealProgram {
+            fiber: None,
+            held: None,
+            called: None,
+            begun: false,
+            finished: false,
+            process: Box::new(I::new(Process::new(job, rank))),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Call> {
+        self.begun = true;
+        job::set_latest(&self.process.job);
+        let process: *const I = &*self.process;
+        let stack = self.process.job.options.stack_size;
+        let fiber = Fiber::new(stack, move |gate| {
+            // SAFETY: the process outlives its fiber.
+            let process = unsafe { &*process };
+            gate.begin(|reply| process.clock.set(reply.clock));
+            // SAFETY: the gate lives as long as the fiber's code.
+            process
+                .set_gate(unsafe { std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(gate) });
+            main(process)
+        });
+        match fiber {
+            Ok(fiber) => {
+                self.process.ground.replace(Some(CrashContext::of(&fiber)));
+                self.fiber = Some(fiber);
+            }
+            Err(error) => {
+                let what = format!("no room for a stack of {stack} bytes: {error}");
+                return Err(fail(FailureKind::Error, "the start of the rank", what));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fail(kind: FailureKind, place: &str, what: String) -> Call {
+    Call::Fail(Box::new(ProgramError { kind, place: place.to_owned(), what }))
+}
+
+impl<I: Interface> Drop for RealProgram<I> {
+    /// What was printed and not passed on is shown however the rank ended.
+    fn drop(&mut self) {
+        clib::close_streams(&self.process);
+        // Threads of the rank may still run its code, on variables of its stack.
+        if self.process.runtime.is_some() && !self.finished || clib::threads_were_started() {
+            std::mem::forget(self.process.instance.take());
+            std::mem::forget(self.fiber.take());
+        }
+    }
+}
+
+impl<I: Interface> RealProgram<I> {
+    /// Runs the rank's code, in `resume`, up to a call for the engine.
+    #[inline(always)]
+    fn run(&mut self, resume: impl FnOnce(&mut Fiber) -> Option<Call>) -> Option<Call> {
+        if let Some(call) = self.held.take() {
+            return Some(call);
+        }
+        if !self.begun
+            && let Err(failure) = self.begin()
+        {
+            return Some(failure);
+        }
+        crash::ready();
+        let fiber = self.fiber.as_mut().expect("a rank that has ended is asked for nothing");
+        run_as(&*self.process);
+        self.process.swap_runtime();
+        let call = resume(fiber);
+        self.process.swap_runtime();
+        run_as_nobody();
+        let call = call?;
+        if let Call::Finish | Call::Fail(_) = call {
+            self.finished = matches!(call, Call::Finish);
+            if self.finished {
+                self.fiber = None;
+            }
+            self.process.ground.replace(None);
+        }
+        if let Call::Enter(_) = call {
+            // Before strands can enter others.
+            self.called = self.process.called.take();
+        }
+        let charge = self.process.take_charge();
+        if charge > SimSpan::ZERO {
+            self.held = Some(call);
+            return Some(self.process.charged_block(charge));
+        }
+        Some(call)
+    }
+}
+
+impl<I: Interface> Program for RealProgram<I> {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        self.run(|fiber| Some(fiber.next(reply))).expect("without anybody to ask, calls are given")
+    }
+
+    fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        self.run(|fiber| fiber.next_asking(reply, simulator))
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        self.process.serve(message, answers);
+    }
+
+    fn position(&self) -> Option<String> {
+        self.process.position()
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        let name = self.process.function.get();
+        (!name.is_empty()).then_some(name)
+    }
+
+    fn site(&self) -> CallSite {
+        match (self.call_name(), self.process.counts.by_place.get()) {
+            (None, _) => CallSite::Unknown,
+            (Some(name), false) => CallSite::Function(name),
+            (Some(name), true) => {
+                self.process.call_place().map_or(CallSite::Function(name), |place| CallSite::Place(name, place))
+            }
+        }
+    }
+
+    fn site_name(&self, step: u32) -> String {
+        self.process.job.call_place_name(step)
+    }
+
+    fn step_source(&self, step: u32) -> StepSource {
+        let place = self.process.job.call_place_name(step);
+        StepSource { operation: None, line: place.rsplit_once(" at ").map(|(_, line)| line.to_owned()) }
+    }
+
+    fn count_calls(&mut self, by_place: bool) {
+        self.process.counts.is_wanted.set(true);
+        self.process.counts.by_place.set(by_place);
+    }
+
+    fn entry(&self) -> Option<u64> {
+        Some(self.process.counts.entries.get())
+    }
+
+    fn calls_made(&self) -> Vec<(&'static str, u64)> {
+        let mut made: Vec<(&'static str, u64)> =
+            self.process.counts.made.borrow().iter().map(|(name, made)| (*name, *made)).collect();
+        made.sort_unstable();
+        made
+    }
+
+    fn is_profiled(&self) -> bool {
+        !self.process.counts.is_off.get()
+    }
+
+    fn tell_collectives(&mut self) {
+        self.process.tells_collectives.set(true);
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        self.called.take()
+    }
+}
+
+/// A rank from its start to its end: its last call.
+fn main(p: &Process) -> Call {
+    let data = |name: &str| clib::data(p, name);
+    let instance = match p.job.image.instance(&data) {
+        Ok(instance) => instance,
+        Err(error) => return fail(FailureKind::Error, "the start of the rank", error.to_string()),
+    };
+    p.instance_id.set(Some(instance.id()));
+    p.instance.replace(Some(instance));
+    loader::set_main(p.instance_id.get());
+    clib::open_streams(p);
+    let arguments = strings(p.job.arguments.iter().map(|text| text.as_c_str()));
+    clib::set_environment(p, strings(p.job.environment.iter().map(|text| text.as_c_str())));
+    let count = p.job.arguments.len() as c_int;
+    let main = {
+        let instance = p.instance.borrow();
+        let instance = instance.as_ref().expect("just loaded");
+        // SAFETY: the functions of a program, given what the C library gives them.
+        outermost(|| unsafe { instance.initialise(count, arguments, clib::environment(p)) });
+        // The second is a way to a `main` that is hidden.
+        instance.symbol("main").or_else(|| instance.symbol("mcpsim_main"))
+    };
+    let Some(main) = main else {
+        return fail(FailureKind::Error, "the start of the rank", "the program has no main function".to_owned());
+    };
+    p.start_timer();
+    // SAFETY: main of a C program.
+    let code = unsafe { outermost::main(count, arguments, clib::environment(p), main) };
+    end(p, code)
+}
+
+/// A rank has left its main function, or called `exit`: what is left to do, and its last call.
+pub fn end(p: &Process, code: c_int) -> Call {
+    if let Some(instance) = &*p.instance.borrow() {
+        // SAFETY: the program's own functions, at its end.
+        outermost(|| unsafe { instance.finalise(code) });
+    }
+    leave(p, code)
+}
+
+/// The end of a rank without functions that the program wants called before.
+pub fn leave(p: &Process, code: c_int) -> Call {
+    clib::flush(p);
+    if let Some(kept) = &p.runtime
+        && !kept.end_threads()
+    {
+        std::mem::forget(p.instance.take());
+    }
+    if p.in_vain.get() > SimSpan::ZERO {
+        p.job.idled_in_vain(p.rank, p.in_vain.get());
+    }
+    let code = code & 0xff;
+    if code != 0 && p.stage.get() == RankStage::Initialised {
+        let place = p.position().map_or(String::new(), |place| format!("after {place}"));
+        return fail(FailureKind::Exited { code }, &place, "without MPI_Finalize".to_owned());
+    }
+    p.job.ended(p.rank, code, p.stage.get() != RankStage::Initialised);
+    Call::Finish
+}
+
+/// A list of strings as C has them, with a null at the end. It is the rank's for good.
+fn strings<'a>(texts: impl Iterator<Item = &'a std::ffi::CStr>) -> *mut *mut c_char {
+    let mut list: Vec<*mut c_char> = texts.map(|text| text.to_owned().into_raw()).collect();
+    list.push(ptr::null_mut());
+    Box::leak(list.into_boxed_slice()).as_mut_ptr()
+}
