@@ -69,7 +69,7 @@ pub use tasks::{task_comparison, task_summary};
 pub use timeline::{paje, perfetto, perfetto_beside};
 pub use together::{collectives_measured, collectives_measured_csv, effective_summary};
 pub use tuning::{tuning_csv, tuning_summary};
-pub use validation::{validation_csv, validation_json, validation_summary, validations_table};
+pub use validation::{ShownPoints, validation_csv, validation_json, validation_summary, validations_table};
 
 use crate::engine::Outcome;
 

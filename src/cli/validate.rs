@@ -69,7 +69,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     for case in &cases {
         let validation = case.assess(&host, args)?;
         if !args.quiet && !args.to_stdout() {
-            output::print(&(validation_summary(&validation) + "\n"))?;
+            output::print(&(validation_summary(&validation, args.shown_points()) + "\n"))?;
         }
         found.push(validation);
     }

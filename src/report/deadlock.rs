@@ -26,31 +26,39 @@ pub fn failure(error: &RunError) -> String {
 
 fn deadlock_table(deadlock: &Deadlock) -> String {
     let cycle = deadlock.cycle();
+    let rows: Vec<[String; 5]> = shown(deadlock, &cycle)
+        .into_iter()
+        .map(|waiting| {
+            let [rank, since] = [waiting.rank.to_string(), waiting.since.to_string()];
+            [rank, waiting.call.clone(), since, awaited(waiting), position(waiting).to_owned()]
+        })
+        .collect();
+    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let rank = widest(0).max(4);
+    // Two blanks before each column; headings of the first three are at most eight wide.
+    let whole = rank + widest(1).max(8) + widest(2).max(5) + widest(3).max(3) + widest(4) + 5 * 2;
+    // Places that do not fit follow below, once where they are the same.
+    let first = deadlock.waiting.first().map(position).unwrap_or_default();
+    let same = deadlock.waiting.len() > 1 && deadlock.waiting.iter().all(|waiting| position(waiting) == first);
+    let is_below_once = whole > WIDTH && same && !first.is_empty();
     let mut table = Table::new(&[
         ("rank", Align::Right),
         ("waits in", Align::Left),
         ("since", Align::Right),
         ("for", Align::Left),
-        ("at", Align::Left),
+        (if is_below_once { "" } else { "at" }, Align::Left),
     ]);
-    let rows: Vec<[String; 4]> = shown(deadlock, &cycle)
-        .into_iter()
-        .map(|waiting| [waiting.rank.to_string(), waiting.call.clone(), waiting.since.to_string(), awaited(waiting)])
-        .collect();
-    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    // Two blanks before each column; headings of the first three are at most eight wide.
-    let before = widest(0).max(4) + widest(1).max(8) + widest(2).max(5) + widest(3) + 5 * 2;
-    for (waiting, [rank, call, since, awaits]) in shown(deadlock, &cycle).into_iter().zip(rows) {
-        let position = waiting.position.as_deref().unwrap_or_default();
-        // The call has a column of its own.
-        let without = position.strip_prefix(&waiting.call).and_then(|rest| rest.strip_prefix(" at "));
-        let position = without.unwrap_or(position);
-        table.row([rank, call, since, awaits, end_of(position, WIDTH.saturating_sub(before).max(12))]);
+    for [number, call, since, awaits, place] in rows {
+        let place = if is_below_once { String::new() } else { end_of(&place, WIDTH - rank - 4) };
+        table.row([number, call, since, awaits, place]);
     }
     let mut text = table.render();
     let more = deadlock.waiting.len().saturating_sub(ROWS);
     if more > 0 {
         text.push_str(&format!("  and {} more\n", count(more as u64)));
+    }
+    if is_below_once {
+        text.push_str(&format!("  all at {}\n", end_of(first, WIDTH - "  all at ".len())));
     }
     if !cycle.is_empty() {
         text.push_str(&format!("  cycle: {}\n", cycle_text(&cycle)));
@@ -67,6 +75,12 @@ fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     let mut rows: Vec<&Waiting> = first.into_iter().chain(rest).take(ROWS).collect();
     rows.sort_by_key(|waiting| waiting.rank);
     rows
+}
+
+/// Where a rank waits, without its call, which has a column of its own.
+fn position(waiting: &Waiting) -> &str {
+    let place = waiting.position.as_deref().unwrap_or_default();
+    place.strip_prefix(&waiting.call).and_then(|rest| rest.strip_prefix(" at ")).unwrap_or(place)
 }
 
 /// The first of those waited for, and how many more there are.
@@ -163,14 +177,31 @@ mod tests {
     }
 
     #[test]
-    fn a_long_position_is_cut_to_the_width_of_a_line() {
-        let mut all = waiting(0, Some(1));
-        all.call = "MPI_Reduce_scatter".to_owned();
-        all.position = Some("main[0].do[12].then[3].do[4] in exchange[2] in main[7].else[1]".to_owned());
-        let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0, unfinalised: vec![] }));
-        let row = text.lines().nth(2).unwrap();
-        assert!(row.ends_with("  ..7].else[1]"), "{text}");
-        assert_eq!(row.chars().count(), 80, "{text}");
+    fn places_that_do_not_fit_beside_the_others_follow_below() {
+        let at = |rank: Rank, place: &str| Waiting {
+            call: "MPI_Reduce_scatter".to_owned(),
+            position: Some(place.to_owned()),
+            ..waiting(rank, Some(1 - rank))
+        };
+        let text = |waiting: Vec<Waiting>| {
+            let text = failure(&RunError::Deadlock(Deadlock { waiting, finished: 0, unfinalised: vec![] }));
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (here, there) = ("main[0].do[1] of halo.toml:12", "main[7].else[1] of halo.toml:40");
+        let rows = [
+            "  rank  waits in               since  for",
+            "     0  MPI_Reduce_scatter  1.250 us  a message from rank 1, tag 0",
+            "     1  MPI_Reduce_scatter  1.250 us  a message from rank 0, tag 0",
+        ];
+        let once = "  all at main[0].do[1] of halo.toml:12";
+        let cycle = "  cycle: rank 0 -> 1 -> 0";
+        assert_eq!(text(vec![at(0, here), at(1, here)]), [&rows[..], &[once, cycle]].concat());
+        let below = ["", "  rank  at", &format!("     0  {here}"), &format!("     1  {there}"), cycle];
+        assert_eq!(text(vec![at(0, here), at(1, there)]), [&rows[..], &below].concat());
+        let long = format!("{}{here}", "exchange[2] of halo.toml:20 in ".repeat(3));
+        let cut = text(vec![at(0, &long)]);
+        assert!(cut[4].starts_with("     0  ..") && cut[4].ends_with(here), "{cut:?}");
     }
 
     #[test]

@@ -71,7 +71,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::validation::tests::sample;
-    use super::super::{validation_csv, validation_summary};
+    use super::super::{ShownPoints, validation_csv, validation_summary};
     use crate::study::validate::{Coverage, EffectErrors, EffectsFound, ErrorSummary, PointInterval};
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
             PointInterval { runs: 20, mean_s: 4.1, deviation_s: 0.1, interval_s: [3.9, 4.3], measured_inside: 2 };
         validation.points[1].interval = Some(interval);
         validation.coverage = Some(Coverage { points: 2, points_inside: 1, runs: 6, runs_inside: 3 });
-        let text = validation_summary(&validation);
+        let text = validation_summary(&validation, ShownPoints::All);
         let squeezed: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in [
@@ -108,7 +108,7 @@ mod tests {
         let mut validation = sample();
         let rows = vec![row("nothing", 5.0), row("law", 12.5), row("gap", 4.0)];
         validation.effects = Some(EffectsFound { left_out: vec!["app.connect".to_owned()], rows });
-        let text = validation_summary(&validation);
+        let text = validation_summary(&validation, ShownPoints::All);
         let squeezed: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in [

@@ -3,43 +3,24 @@
 use std::fmt::Write;
 
 use crate::engine::Outcome;
-use crate::profile::{FunctionCalls, RankFunction};
+use crate::profile::{FunctionCalls, FunctionProfile, RankFunction, SiteProfile};
 
 use super::numbers;
 use super::table::{Align, Table};
 
 /// The rows shown; JSON and CSV have them all.
 const MOST: usize = 20;
-/// How much of a place is shown in 80 columns.
-const PLACE_WIDTH: usize = 34;
+/// How much of a name is shown at least.
+const LEAST_WIDTH: usize = 24;
 
-/// The functions with the most time.
+/// The functions with the most time, unless a table by place shows the same.
 pub(super) fn table(outcome: &Outcome) -> String {
-    let Some(functions) = outcome.functions.as_ref().filter(|functions| !functions.is_empty()) else {
+    let functions = outcome.functions.as_deref().unwrap_or_default();
+    if functions.is_empty() || are_places(functions, outcome.sites.as_deref().unwrap_or_default()) {
         return String::new();
-    };
-    let mut table = Table::new(&[
-        ("calls of all ranks", Align::Left),
-        ("calls", Align::Right),
-        ("bytes", Align::Right),
-        ("time", Align::Right),
-        ("mean", Align::Right),
-        ("most", Align::Right),
-        ("share", Align::Right),
-    ]);
-    for one in functions.iter().take(MOST) {
-        let FunctionCalls { calls, bytes, time, most, .. } = one.total;
-        table.row([
-            one.function.clone(),
-            numbers::count(calls),
-            numbers::count(bytes),
-            time.to_string(),
-            one.total.mean().to_string(),
-            most.to_string(),
-            share(outcome, &one.total),
-        ]);
     }
-    table.render() + &rest(functions.len())
+    let rows = functions.iter().map(|one| (CallName::function(&one.function), &one.total));
+    most(outcome, "calls of all ranks", rows.collect())
 }
 
 /// The places in the program with the most time in calls.
@@ -48,47 +29,90 @@ pub(super) fn by_site(outcome: &Outcome) -> String {
     if sites.iter().all(|one| one.site.is_none()) {
         return "  calls by place: not known, as for a trace, which has names of functions only\n".to_owned();
     }
-    let mut table = Table::new(&[
-        ("calls by place", Align::Left),
-        ("calls", Align::Right),
-        ("bytes", Align::Right),
-        ("time", Align::Right),
-        ("share", Align::Right),
-    ]);
-    for one in sites.iter().take(MOST) {
-        let place = match &one.site {
-            Some(site) => shortened(&one.function, site),
-            None => one.function.clone(),
-        };
-        let FunctionCalls { calls, bytes, time, .. } = one.total;
-        let share = share(outcome, &one.total);
-        table.row([place, numbers::count(calls), numbers::count(bytes), time.to_string(), share]);
-    }
-    table.render() + &rest(sites.len())
+    let rows = sites.iter().map(|one| (CallName::called(&one.function, one.site.as_deref()), &one.total));
+    most(outcome, "calls by place", rows.collect())
 }
 
-/// A function and where it is called: where that is too long, only file and line, or else the end of it.
-fn shortened(function: &str, site: &str) -> String {
-    let whole = format!("{function} in {site}");
-    let fits = |text: &String| text.chars().count() <= PLACE_WIDTH;
-    let brief = site.rsplit_once(" at ").map(|(_, line)| format!("{function} at {line}"));
-    if let Some(text) = [Some(&whole), brief.as_ref()].into_iter().flatten().find(|text| fits(text)) {
-        return text.clone();
+/// Whether each function is called from one place, so that the lists of both say the same.
+fn are_places(functions: &[FunctionProfile], sites: &[SiteProfile]) -> bool {
+    let figures = |calls: &FunctionCalls| (calls.time, calls.calls, calls.bytes);
+    let mut of_functions: Vec<_> = functions.iter().map(|one| figures(&one.total)).collect();
+    let mut of_sites: Vec<_> = sites.iter().map(|one| figures(&one.total)).collect();
+    of_functions.sort_unstable();
+    of_sites.sort_unstable();
+    sites.iter().all(|one| one.site.is_some()) && of_functions == of_sites
+}
+
+/// The first rows with as many columns as 80 characters hold beside the names.
+fn most(outcome: &Outcome, title: &str, rows: Vec<(CallName, &FunctionCalls)>) -> String {
+    let figures: Vec<[String; 6]> = rows
+        .iter()
+        .take(MOST)
+        .map(|(_, calls)| {
+            let [mean, most] = [calls.mean(), calls.most].map(|span| span.to_string());
+            let time = calls.time.to_string();
+            [numbers::count(calls.calls), numbers::count(calls.bytes), time, share(outcome, calls), mean, most]
+        })
+        .collect();
+    let heads = ["calls", "bytes", "time", "share", "mean", "most"];
+    let room = |columns: usize| {
+        let width = |column: usize| figures.iter().map(|row| row[column].len()).chain([5]).max().unwrap_or(0);
+        (80 - 2_usize).saturating_sub((0..columns).map(|column| width(column) + 2).sum())
+    };
+    let shown = || rows.iter().take(MOST);
+    let fit = |columns: &usize| shown().all(|(name, _)| name.shortest() <= room(*columns));
+    let columns = [6, 5].into_iter().find(fit).unwrap_or(4);
+    let columns_heads: Vec<(&str, Align)> =
+        [(title, Align::Left)].into_iter().chain(heads[..columns].iter().map(|head| (*head, Align::Right))).collect();
+    let mut table = Table::new(&columns_heads);
+    for ((name, _), figures) in shown().zip(&figures) {
+        let name = name.within(room(columns).max(LEAST_WIDTH));
+        table.row(std::iter::once(name).chain(figures[..columns].iter().cloned()));
     }
-    let text = brief.unwrap_or(whole);
-    let cut = text.chars().count() + 1 - PLACE_WIDTH;
-    std::iter::once('~').chain(text.chars().skip(cut)).collect()
+    let rest = rows.len().saturating_sub(MOST);
+    table.render() + &if rest > 0 { format!("  and {rest} more\n") } else { String::new() }
+}
+
+/// What calls are shown under, in forms of different length.
+struct CallName {
+    whole: String,
+    /// With file and line only.
+    brief: Option<String>,
+}
+
+impl CallName {
+    fn function(name: &str) -> CallName {
+        CallName { whole: name.to_owned(), brief: None }
+    }
+
+    /// A function and where it is called.
+    fn called(function: &str, site: Option<&str>) -> CallName {
+        let Some(site) = site else { return CallName::function(function) };
+        let brief = site.rsplit_once(" at ").map(|(_, line)| format!("{function} at {line}"));
+        CallName { whole: format!("{function} in {site}"), brief }
+    }
+
+    /// The characters of its shortest form.
+    fn shortest(&self) -> usize {
+        self.brief.as_ref().map_or(usize::MAX, |brief| brief.chars().count()).min(self.whole.chars().count())
+    }
+
+    /// The first form of at most `width` characters, or else the end of the last one.
+    fn within(&self, width: usize) -> String {
+        let forms = [Some(&self.whole), self.brief.as_ref()];
+        if let Some(text) = forms.into_iter().flatten().find(|text| text.chars().count() <= width) {
+            return text.clone();
+        }
+        let text = self.brief.as_ref().unwrap_or(&self.whole);
+        let cut = text.chars().count() + 1 - width;
+        std::iter::once('~').chain(text.chars().skip(cut)).collect()
+    }
 }
 
 fn share(outcome: &Outcome, calls: &FunctionCalls) -> String {
     let all = outcome.predicted.as_ps() as f64 * f64::from(outcome.ranks);
     let share = if all > 0.0 { 100.0 * calls.time.as_ps() as f64 / all } else { 0.0 };
     format!("{share:.1} %")
-}
-
-fn rest(rows: usize) -> String {
-    let rest = rows.saturating_sub(MOST);
-    if rest > 0 { format!("  and {rest} more\n") } else { String::new() }
 }
 
 /// The profile as tidy rows: one a function of all ranks, whose rank is empty, and one a function and rank. Where
@@ -149,10 +173,40 @@ mod tests {
     fn a_place_that_is_too_long_keeps_its_file_and_line() {
         let text = by_site(&with_sites());
         assert!(text.lines().nth(1).unwrap().starts_with("  MPI_Send at halo.cpp:42 "), "{text}");
-        assert_eq!(shortened("MPI_Send", "main+0x1f"), "MPI_Send in main+0x1f");
-        let long = shortened("MPI_Reduce_scatter_block", "main at a_long_name_of_a_file.f90:1234");
-        assert!(long.ends_with("a_long_name_of_a_file.f90:1234") && long.chars().count() == PLACE_WIDTH);
+        assert_eq!(CallName::called("MPI_Send", Some("main+0x1f")).within(21), "MPI_Send in main+0x1f");
+        let long =
+            CallName::called("MPI_Reduce_scatter_block", Some("main at a_long_name_of_a_file.f90:1234")).within(34);
+        assert!(long.ends_with("a_long_name_of_a_file.f90:1234") && long.chars().count() == 34);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn each_call_stands_in_one_table_and_each_table_in_one_block() {
+        let mut outcome = busy();
+        let mut calls = FunctionCalls::default();
+        calls.record(SimSpan::from_us(3));
+        calls.bytes = 1_310_720;
+        let function = |name: &str| FunctionProfile { function: name.to_owned(), total: calls, per_rank: vec![] };
+        outcome.functions = Some(vec![function("isend in a_procedure_of_halo[6]"), function("recv in main[0]")]);
+        let alone = table(&outcome);
+        assert!(alone.starts_with("  calls of all ranks ") && alone.lines().count() == 3, "{alone}");
+        assert!(alone.contains("share") && !alone.contains("most"), "{alone}");
+        assert!(alone.lines().all(|line| line.chars().count() <= 80), "{alone}");
+
+        let site = |function: &str, site: &str| SiteProfile {
+            function: function.to_owned(),
+            site: Some(site.to_owned()),
+            total: calls,
+            per_rank: vec![],
+        };
+        let first = site("isend", "a_procedure_of_halo[6] at halo.toml:20");
+        outcome.sites = Some(vec![first.clone(), site("recv", "main[0] at halo.toml:3")]);
+        assert_eq!(table(&outcome), "", "the table by place says the same");
+        let places = by_site(&outcome);
+        assert!(places.contains("  isend at halo.toml:20 ") && places.lines().count() == 3, "{places}");
+        // Another place of one of the functions.
+        outcome.sites.as_mut().unwrap().push(first);
+        assert_eq!(table(&outcome), alone);
     }
 
     #[test]

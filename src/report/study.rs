@@ -168,8 +168,18 @@ pub fn study_summary(results: &Results) -> String {
     let all = results.combinations();
     if all.len() <= LISTED {
         text.push('\n');
-        text.push_str(&listed(results, &all));
-        text.push_str(&reasons(&all, results));
+        let reasons = reasons(&all, results);
+        // Why there is no prediction stands in its row where all rows fit 80 columns, or else once below the table.
+        let whole = listed(results, &all, |why| why.to_owned());
+        let fits = whole.lines().count() == all.len() + 1 && whole.lines().all(|line| line.chars().count() <= 80);
+        text.push_str(&match fits {
+            true => whole,
+            false => {
+                let number = |why: &str| reasons.iter().take(REASONS).position(|one| *one == why);
+                let row = |why: &str| number(why).map_or("failed".to_owned(), |n| format!("failed ({})", n + 1));
+                listed(results, &all, row) + &below(&reasons)
+            }
+        });
     }
     let bests = bests(results, &all);
     if (1..=20).contains(&bests.len()) {
@@ -194,11 +204,8 @@ pub fn study_summary(results: &Results) -> String {
     text
 }
 
-/// How much of why there is no prediction stands in a row.
-const REASON: usize = 60;
-
-/// Different reasons that are told whole.
-const REASONS: usize = 3;
+/// Different reasons that are told.
+const REASONS: usize = 10;
 
 /// Why a combination has no prediction, in a line.
 fn reason<'a>(found: &Combination, results: &'a Results) -> &'a str {
@@ -206,20 +213,31 @@ fn reason<'a>(found: &Combination, results: &'a Results) -> &'a str {
     error.lines().next().unwrap_or_default()
 }
 
-/// Whole what rows have the beginning of.
-fn reasons(all: &[Combination], results: &Results) -> String {
-    let failed = all.iter().filter(|found| found.spread.is_none());
-    let mut told: Vec<&str> = Vec::new();
-    for line in failed.map(|found| reason(found, results)) {
-        if line.chars().count() > REASON && !told.contains(&line) {
-            told.push(line);
+/// Why combinations have no prediction, each reason once.
+fn reasons<'a>(all: &[Combination], results: &'a Results) -> Vec<&'a str> {
+    let mut told = Vec::new();
+    for found in all.iter().filter(|found| found.spread.is_none()) {
+        let why = reason(found, results);
+        if !told.contains(&why) {
+            told.push(why);
         }
     }
-    let lines: String = told.iter().take(REASONS).map(|line| wrapped(&format!("  {line}"), 4)).collect();
-    if lines.is_empty() { lines } else { format!("\n{lines}") }
+    told
 }
 
-fn listed(results: &Results, all: &[Combination]) -> String {
+/// The reasons that rows have the numbers of.
+fn below(reasons: &[&str]) -> String {
+    let numbered = (1..).zip(reasons.iter().take(REASONS));
+    let lines: String = numbered.map(|(number, why)| wrapped(&format!("  ({number}) {why}"), 6)).collect();
+    let more = match reasons.len().saturating_sub(REASONS) {
+        0 => String::new(),
+        more => format!("  and {} more reasons, in study.csv\n", count(more as u64)),
+    };
+    if lines.is_empty() { lines } else { format!("\n{lines}{more}") }
+}
+
+/// A row a combination; those without a prediction end with `row` of the reason.
+fn listed(results: &Results, all: &[Combination], row: impl Fn(&str) -> String) -> String {
     let columns = results.own_columns();
     let several = all.iter().any(|found| found.points.len() > 1);
     let speedups = all.iter().any(|found| found.speedup.is_some());
@@ -245,7 +263,7 @@ fn listed(results: &Results, all: &[Combination]) -> String {
         let first = &results.points[found.points[0]];
         let mut cells: Vec<String> = columns.iter().map(|column| clip(value(first, column), 24)).collect();
         let Some(spread) = found.spread else {
-            let line = clip(reason(found, results), REASON);
+            let line = row(reason(found, results));
             cells.extend(vec!["-".to_owned(); headings.len() - columns.len() - 1]);
             table.row(cells.into_iter().chain([line]));
             continue;
@@ -359,6 +377,26 @@ mod tests {
             "  best   28.00 us  with run.ranks=3",
         ];
         assert_eq!(few.lines().collect::<Vec<_>>(), expected);
+        let long =
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: send.to = \"n\": peer 5 is outside the communicator";
+        let failed = study_summary(&results(&["run.ranks=1,2,3,4"], |index| match index {
+            0 => Ok(outcome(30)),
+            1 => Err("deadlock".to_owned()),
+            _ => Err(long.to_owned()),
+        }));
+        let expected = [
+            "  ranks  predicted  compute",
+            "      1   30.00 us    50.0%  best",
+            "      2          -        -  failed (1)",
+            "      3          -        -  failed (2)",
+            "      4          -        -  failed (2)",
+            "",
+            "  (1) deadlock",
+            "  (2) rank 0 at virtual time 0 s: main[0] of a.toml:1: send.to = \"n\": peer 5 is",
+            "      outside the communicator",
+            "",
+        ];
+        assert_eq!(failed.lines().skip(2).take(10).collect::<Vec<_>>(), expected, "{failed}");
         let seeds =
             study_summary(&results(&["run.ranks=1,2", "run.seed=1,2"], |index| Ok(outcome(100 - 2 * index as u64))));
         let expected = [

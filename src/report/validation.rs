@@ -69,8 +69,23 @@ fn label(validation: &Validation, point: &ValidatedPoint) -> String {
     validation.columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
 }
 
+/// Which predicted points a summary lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShownPoints {
+    /// All, with all that is known of each.
+    All,
+    /// Of a case of many points those that are furthest off, with what mcpsim predicts.
+    Furthest,
+}
+
+/// A case of more points than this has many.
+const MANY: usize = 12;
+
+/// The points that are shown of many.
+const FURTHEST: usize = 10;
+
 /// A case, to be read by people: what was calibrated, the points, how far off they are.
-pub fn validation_summary(validation: &Validation) -> String {
+pub fn validation_summary(validation: &Validation, shown: ShownPoints) -> String {
     let (given, predicted): (Vec<_>, Vec<_>) = validation.points.iter().partition(|point| point.given);
     let told = |key: &str| validation.measured.get(key).map_or("", String::as_str);
     let mut text = format!("{}: {}\n", validation.case, clip(&validation.about, 76 - validation.case.len().min(40)));
@@ -89,8 +104,10 @@ pub fn validation_summary(validation: &Validation) -> String {
         text.push_str("\nCalibrated\n");
         text.push_str(&calibrated(validation));
     }
-    text.push_str("\nPredicted\n");
-    text.push_str(&points(validation, &predicted));
+    text.push_str(&match shown {
+        ShownPoints::Furthest if predicted.len() > MANY => furthest(validation, predicted),
+        _ => format!("\nPredicted\n{}", points(validation, &predicted, ShownPoints::All)),
+    });
     text.push('\n');
     text.push_str(&errors(validation));
     text.push_str(&effects::effects(validation));
@@ -119,7 +136,16 @@ fn calibrated(validation: &Validation) -> String {
     table.render()
 }
 
-fn points(validation: &Validation, points: &[&ValidatedPoint]) -> String {
+/// The points at which mcpsim is furthest off.
+fn furthest(validation: &Validation, mut predicted: Vec<&ValidatedPoint>) -> String {
+    let all = count(predicted.len() as u64);
+    predicted.sort_by(|a, b| b.error_percent(0).abs().total_cmp(&a.error_percent(0).abs()));
+    predicted.truncate(FURTHEST);
+    let table = points(validation, &predicted, ShownPoints::Furthest);
+    format!("\nPredicted: {FURTHEST} of {all} points, furthest off first; --points shows all\n{table}")
+}
+
+fn points(validation: &Validation, points: &[&ValidatedPoint], shown: ShownPoints) -> String {
     // A column in which all points are alike tells none apart.
     let varies = |column: &&String| {
         let mut cells = points.iter().map(|point| point.values.get(*column));
@@ -128,11 +154,14 @@ fn points(validation: &Validation, points: &[&ValidatedPoint]) -> String {
     };
     let columns: Vec<&String> = validation.columns.iter().filter(varies).collect();
     let mut headings: Vec<(&str, Align)> = columns.iter().map(|column| (column.as_str(), Align::Right)).collect();
-    headings.extend([("measured", Align::Right), ("spread", Align::Right)]);
-    for errors in &validation.models {
+    let is_short = shown == ShownPoints::Furthest;
+    headings.push(("measured", Align::Right));
+    headings.extend((!is_short).then_some(("spread", Align::Right)));
+    let models = if is_short { 1 } else { validation.models.len() };
+    for errors in &validation.models[..models] {
         headings.extend([(errors.model.as_str(), Align::Right), ("error", Align::Right)]);
     }
-    let has_interval = validation.coverage.is_some();
+    let has_interval = validation.coverage.is_some() && !is_short;
     if has_interval {
         headings.extend([("95% from", Align::Right), ("to", Align::Right), ("holds", Align::Right)]);
     }
@@ -142,8 +171,9 @@ fn points(validation: &Validation, points: &[&ValidatedPoint]) -> String {
         let mut cells: Vec<String> =
             columns.iter().map(|column| point.values.get(*column).cloned().unwrap_or_default()).collect();
         cells.push(time(point.measured_s));
-        cells.push(if point.runs > 1 { format!("{:.1}%", point.spread_percent()) } else { String::new() });
-        for model in 0..validation.models.len() {
+        let spread = || if point.runs > 1 { format!("{:.1}%", point.spread_percent()) } else { String::new() };
+        cells.extend((!is_short).then(spread));
+        for model in 0..models {
             cells.extend([time(point.predicted_s[model]), signed(point.error_percent(model))]);
         }
         if has_interval {
@@ -363,7 +393,7 @@ pub(super) mod tests {
             "  order, mcpsim: fastest found in 1 of 2, 3.0% lost, rank correlation 0.900",
             "  OVER the limit of 8.0% mean, 9.0% at most",
         ];
-        let text = validation_summary(&sample());
+        let text = validation_summary(&sample(), ShownPoints::Furthest);
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let found: Vec<String> = text.lines().map(squeezed).collect();
         assert_eq!(found, expected.map(squeezed), "\n{text}");
@@ -376,7 +406,7 @@ pub(super) mod tests {
         let logp = ModelErrors { model: "logp".to_owned(), ..validation.models[1].clone() };
         validation.models.push(logp);
         validation.points.iter_mut().for_each(|point| point.predicted_s.push(point.predicted_s[1]));
-        let text = validation_summary(&validation);
+        let text = validation_summary(&validation, ShownPoints::Furthest);
         let squeezed: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in [
@@ -391,6 +421,29 @@ pub(super) mod tests {
         let table = validations_table(&[validation]);
         let heading: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
         assert_eq!(heading[5..], ["bigsim", "mean", "max", "logp", "mean", "max"]);
+    }
+
+    #[test]
+    fn of_many_points_those_furthest_off_are_shown_unless_all_are_asked_for() {
+        let mut validation = sample();
+        let point = validation.points[1].clone();
+        validation.points = (0..34)
+            .map(|place| ValidatedPoint {
+                values: BTreeMap::from([("ranks".to_owned(), place.to_string())]),
+                predicted_s: vec![4.0 + 0.1 * f64::from(place), 5.0],
+                ..point.clone()
+            })
+            .collect();
+        let short = validation_summary(&validation, ShownPoints::Furthest);
+        let from = short.lines().position(|line| line.starts_with("Predicted")).unwrap();
+        let lines: Vec<&str> = short.lines().skip(from).collect();
+        assert_eq!(lines[0], "Predicted: 10 of 34 points, furthest off first; --points shows all");
+        assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["ranks", "measured", "mcpsim", "error"]);
+        assert_eq!(lines[2].split_whitespace().next(), Some("33"));
+        assert_eq!((lines[11].split_whitespace().next(), lines[12]), (Some("24"), ""));
+        let all = validation_summary(&validation, ShownPoints::All);
+        assert!(all.contains("\nPredicted\n") && all.contains("bigsim   error\n"), "{all}");
+        assert_eq!(all.lines().count(), short.lines().count() + 24);
     }
 
     #[test]

@@ -112,8 +112,7 @@ pub fn list() -> String {
     let table = |title: &str, what: Shipped| {
         let all = what.all();
         let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let room = 80 - 4 - width;
-        let rows = all.iter().map(|(name, about)| format!("  {name:width$}  {}\n", clipped(about, room)));
+        let rows = all.iter().map(|(name, about)| described(name, width, about));
         format!("{title}\n{}", rows.collect::<String>())
     };
     let platforms = table("machines, for --platform NAME", Shipped::Platform);
@@ -121,19 +120,32 @@ pub fn list() -> String {
     format!("{platforms}\n{applications}\n{}", table("studies, for mcpsim sweep NAME", Shipped::Study))
 }
 
-/// The first `room` characters of `text`, with a sign where it was cut.
-fn clipped(text: &str, room: usize) -> String {
-    match text.chars().count() > room {
-        true => text.chars().take(room - 1).chain(['…']).collect(),
-        false => text.to_owned(),
+/// `name` and beside it `about`, on as many lines of 80 columns as it takes.
+fn described(name: &str, width: usize, about: &str) -> String {
+    let mut text = String::new();
+    let mut line = format!("  {name:width$} ");
+    for word in about.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > 80 {
+            text.push_str(line.trim_end());
+            text.push('\n');
+            line = " ".repeat(width + 3);
+        }
+        line.push(' ');
+        line.push_str(word);
     }
+    text + line.trim_end() + "\n"
 }
 
-/// What a file says that it is: its key `about`, or else its first comment.
+/// What a file says that it is: its key `about`, or else the first sentence of its first comment, whose last line ends
+/// with it.
 fn about(text: &str) -> String {
     let table: Option<toml::Table> = text.parse().ok();
     let stated = table.as_ref().and_then(|table| table.get("about")?.as_str()).map(str::to_owned);
-    let comment = || text.lines().next().unwrap_or_default().trim_start_matches(['#', ' ']).to_owned();
+    let comment = || {
+        let lines: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
+        let until = lines.iter().position(|line| line.ends_with('.')).map_or(lines.len(), |last| last + 1);
+        lines[..until].iter().map(|line| line.trim_start_matches(['#', ' '])).collect::<Vec<_>>().join(" ")
+    };
     let about = stated.unwrap_or_else(comment);
     about.strip_suffix('.').map(str::to_owned).unwrap_or(about)
 }
@@ -188,9 +200,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_listed_in_80_columns() {
+    fn everything_is_listed_whole_in_80_columns() {
         let text = list();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+        for what in [Shipped::Platform, Shipped::Application, Shipped::Study] {
+            for (name, about) in what.all() {
+                assert!(words(&text).contains(&words(&format!("{name} {about}"))), "{name} {about} in\n{text}");
+            }
+        }
+        let three = [
+            "  ljj-c            A fluxon in a long Josephson junction: a chain of ranks that",
+            "                   exchange 64 bytes after every step, as ljj.toml describes it;",
+            "                   the real program",
+        ];
+        assert!(text.contains(&three.join("\n")), "{text}");
         for name in ["  dahu ", "  jacobi3d ", "  jacobi3d-c ", "  is-shapes "] {
             assert!(text.contains(name), "{name} in\n{text}");
         }

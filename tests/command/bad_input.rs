@@ -119,7 +119,8 @@ fn values_of_the_wrong_type_or_unit() {
         ),
         (
             "{ send = { to = 1, bytes = true } }",
-            "rank 0 at virtual time 0 s: main[0]: send.bytes = true: expected a size of at least 0 bytes; found true",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: send.bytes = true: expected a size of at least 0 \
+             bytes; found true",
         ),
         (
             "{ compute = nan }",
@@ -149,32 +150,35 @@ fn expressions_that_have_no_value() {
             "{ compute = \"foo(1)\" }",
             "\"foo(1)\" in main[0].compute of a.toml:1, character 1: unknown function \"foo\"",
         ),
-        ("{ compute = \"1 / 0\" }", "rank 0 at virtual time 0 s: main[0]: compute = \"1 / 0\": division by zero"),
+        (
+            "{ compute = \"1 / 0\" }",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: compute = \"1 / 0\": division by zero",
+        ),
         (
             "{ compute = \"1 // (rank - rank)\" }",
-            "rank 0 at virtual time 0 s: main[0]: compute = \"1 // (rank - rank)\": division by zero",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: compute = \"1 // (rank - rank)\": division by zero",
         ),
         // Only rank 1 divides by zero.
         (
             "{ compute = \"1 % (rank - 1)\" }",
-            "rank 1 at virtual time 0 s: main[0]: compute = \"1 % (rank - 1)\": division by zero",
+            "rank 1 at virtual time 0 s: main[0] of a.toml:1: compute = \"1 % (rank - 1)\": division by zero",
         ),
         (
             "{ compute = \"sqrt(-1)\" }",
-            "rank 0 at virtual time 0 s: main[0]: compute = \"sqrt(-1)\": sqrt(-1) is not defined",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: compute = \"sqrt(-1)\": sqrt(-1) is not defined",
         ),
         (
             "{ set = { x = \"log(0)\" } }",
-            "rank 0 at virtual time 0 s: main[0]: set.x = \"log(0)\": log(0) is not defined",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: set.x = \"log(0)\": log(0) is not defined",
         ),
         (
             "{ set = { x = \"randint(5, 1)\" } }",
-            "rank 0 at virtual time 0 s: main[0]: set.x = \"randint(5, 1)\": randint needs a range that is not empty; \
-             found 5 to 1",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: set.x = \"randint(5, 1)\": randint needs a range that \
+             is not empty; found 5 to 1",
         ),
         (
             "{ for = \"i\", to = 5.5, do = [] }",
-            "rank 0 at virtual time 0 s: main[0]: to = 5.5: expected a whole number; found 5.5",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: to = 5.5: expected a whole number; found 5.5",
         ),
     ]);
     for text in [
@@ -190,7 +194,8 @@ fn expressions_that_have_no_value() {
         "int(1e300)",
         "exp(1e300)",
     ] {
-        let error = format!("rank 0 at virtual time 0 s: main[0]: set.x = \"{text}\": the result is out of range");
+        let error =
+            format!("rank 0 at virtual time 0 s: main[0] of a.toml:1: set.x = \"{text}\": the result is out of range");
         statements(&[(&format!("{{ set = {{ x = \"{text}\" }} }}"), &error)]);
     }
     applications(&[
@@ -209,43 +214,46 @@ fn times_sizes_and_amounts_out_of_range() {
     statements(&[
         (
             "{ compute = \"-1 us\" }",
-            "rank 0 at virtual time 0 s: main[0]: compute = \"-1 us\": expected a time from 0 to 213 days; found \
-             -0.000001 s",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: compute = \"-1 us\": expected a time from 0 to 213 \
+             days; found -0.000001 s",
         ),
         (
             "{ compute = \"1e300 s\" }",
-            "rank 0 at virtual time 0 s: main[0]: compute = \"1e300 s\": expected a time from 0 to 213 days; found 1e300 s",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: compute = \"1e300 s\": expected a time from 0 to 213 \
+             days; found 1e300 s",
         ),
         (
             "{ compute = { flops = \"1e300\" } }",
-            "rank 0 at virtual time 0 s: main[0]: expected amounts of at least 0 that take less than 213 days; found \
-             1e300 flops, 0 instructions, 0 bytes",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: expected amounts of at least 0 that take less than 213 \
+             days; found 1e300 flops, 0 instructions, 0 bytes",
         ),
         (
             "{ compute = { flops = -1 } }",
-            "rank 0 at virtual time 0 s: main[0]: expected amounts of at least 0 that take less than 213 days; found \
-             -1 flops, 0 instructions, 0 bytes",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: expected amounts of at least 0 that take less than 213 \
+             days; found -1 flops, 0 instructions, 0 bytes",
         ),
         (
             "{ send = { to = 1, bytes = -1 } }",
-            "rank 0 at virtual time 0 s: main[0]: send.bytes = -1: expected a size of at least 0 bytes; found -1",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: send.bytes = -1: expected a size of at least 0 bytes; \
+             found -1",
         ),
         (
             "{ send = { to = 1, bytes = 1, tag = -1 } }",
-            "rank 0 at virtual time 0 s: main[0]: send.tag = -1: expected a tag from 0 to 2147483647; found -1",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: send.tag = -1: expected a tag from 0 to 2147483647; \
+             found -1",
         ),
         (
             "{ send = { to = 1, bytes = 1, tag = \"2 ** 31\" } }",
-            "rank 0 at virtual time 0 s: main[0]: send.tag = \"2 ** 31\": expected a tag from 0 to 2147483647; found \
-             2147483648",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: send.tag = \"2 ** 31\": expected a tag from 0 to \
+             2147483647; found 2147483648",
         ),
         (
             "{ repeat = -1, do = [] }",
-            "rank 0 at virtual time 0 s: main[0]: repeat = -1: expected a count of at least 0; found -1",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: repeat = -1: expected a count of at least 0; found -1",
         ),
         (
             "{ for = \"i\", to = 5, step = 0, do = [] }",
-            "rank 0 at virtual time 0 s: main[0]: step = 0: a step of 0 never ends",
+            "rank 0 at virtual time 0 s: main[0] of a.toml:1: step = 0: a step of 0 never ends",
         ),
     ]);
 }
@@ -259,19 +267,23 @@ fn messages_that_take_longer_than_the_clock_can_hold() {
         (
             "main = [{ isend = { to = \"1 - rank\", bytes = \"2 ** 62\" } }, { recv = { from = \"1 - rank\" } }, \"waitall\"]",
             "--nct 2,1,1",
-            &past(0, "main[1]"),
+            &past(0, "main[1] of a.toml:1"),
         ),
         (
             "main = [{ send = { to = \"1 - rank\", bytes = \"2 ** 62\", mode = \"buffered\" } }, { recv = { from = \"1 - rank\" } }]",
             "--nct 2,1,1",
-            &past(0, "main[1]"),
+            &past(0, "main[1] of a.toml:1"),
         ),
         (
             "main = [{ isend = { to = \"1 - rank\", bytes = \"2 ** 62\" } }, { recv = { from = \"1 - rank\" } }, \"waitall\"]",
             "--nct 2,1,1 --set platform.inter_node.law=fair",
-            &past(0, "main[1]"),
+            &past(0, "main[1] of a.toml:1"),
         ),
-        ("main = [{ compute = \"200 * 24 h\" }, { compute = \"200 * 24 h\" }]", "--nct 2,1,1", &past(0, "main[1]")),
+        (
+            "main = [{ compute = \"200 * 24 h\" }, { compute = \"200 * 24 h\" }]",
+            "--nct 2,1,1",
+            &past(0, "main[1] of a.toml:1"),
+        ),
     ]);
     let directory = directory();
     let collectives = [
@@ -297,7 +309,10 @@ fn messages_that_take_longer_than_the_clock_can_hold() {
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{collective}: {}", ran.stderr);
             let (rank, rest) = ran.stderr.split_once(" at ").unwrap_or_default();
             assert!(rank.starts_with("error: rank "), "{collective}: {}", ran.stderr);
-            assert_eq!(rest, "main[0]: the virtual clock passed 213 days, the most it can hold\n", "{collective}");
+            assert_eq!(
+                rest, "main[0] of a.toml:1: the virtual clock passed 213 days, the most it can hold\n",
+                "{collective}"
+            );
         }
     }
 }
@@ -308,19 +323,21 @@ fn peers_roots_and_members_outside_the_communicator() {
     statements(&[
         (
             "{ send = { to = \"rank + 1\", bytes = 8 } }",
-            &format!("rank 1 at virtual time 0 s: main[0]: send.to = \"rank + 1\": peer 2 {outside}, or none"),
+            &format!(
+                "rank 1 at virtual time 0 s: main[0] of a.toml:1: send.to = \"rank + 1\": peer 2 {outside}, or none"
+            ),
         ),
         (
             "{ send = { to = -2, bytes = 8 } }",
-            &format!("rank 0 at virtual time 0 s: main[0]: send.to = -2: peer -2 {outside}, or none"),
+            &format!("rank 0 at virtual time 0 s: main[0] of a.toml:1: send.to = -2: peer -2 {outside}, or none"),
         ),
         (
             "{ recv = { from = 7 } }",
-            &format!("rank 0 at virtual time 0 s: main[0]: recv.from = 7: peer 7 {outside}, or none"),
+            &format!("rank 0 at virtual time 0 s: main[0] of a.toml:1: recv.from = 7: peer 7 {outside}, or none"),
         ),
         (
             "{ bcast = { bytes = 8, root = 7 } }",
-            &format!("rank 0 at virtual time 0 s: main[0]: bcast.root = 7: root 7 {outside}"),
+            &format!("rank 0 at virtual time 0 s: main[0] of a.toml:1: bcast.root = 7: root 7 {outside}"),
         ),
         (
             "{ send = { to = \"any\", bytes = 1 } }",
@@ -329,12 +346,12 @@ fn peers_roots_and_members_outside_the_communicator() {
         ),
         (
             "{ irecv = { from = 0, request = \"a\" } }, { irecv = { from = 0, request = \"a\" } }",
-            "rank 0 at virtual time 0 s: main[1]: the request \"a\" is still outstanding; wait for it before starting it \
-             again",
+            "rank 0 at virtual time 0 s: main[1] of a.toml:1: the request \"a\" is still outstanding; wait for it \
+             before starting it again",
         ),
     ]);
     let odd = "comms.odd = { split = \"1 if rank % 2 == 1 else none\" }";
-    let error = "rank 0 at virtual time 0 s: main[0]: this rank is in no group of the communicator \"odd\"";
+    let error = "rank 0 at virtual time 0 s: main[0] of a.toml:1: this rank is in no group of the communicator \"odd\"";
     for statement in ["{ barrier = { comm = \"odd\" } }", "{ send = { to = 0, bytes = 1, comm = \"odd\" } }"] {
         applications(&[(&format!("main = [{statement}]\n{odd}"), "--nct 1,1,4", error)]);
     }
@@ -372,7 +389,7 @@ fn procedures_and_loops_without_end() {
         (
             computing,
             "--nct 1,1,2 --max-turns 1000000000000000000 --max-time 1ms",
-            "rank 0 at main[0].do[0] passed the virtual time of 1.000 ms that --max-time allows",
+            "rank 0 at main[0].do[0] of a.toml:1 passed the virtual time of 1.000 ms that --max-time allows",
         ),
         (
             empty,
@@ -382,25 +399,25 @@ fn procedures_and_loops_without_end() {
         (
             barriers,
             "--nct 2,1,2 --max-time 1ms",
-            "rank 0 at main[0].do[1] passed the virtual time of 1.000 ms that --max-time allows",
+            "rank 0 at main[0].do[1] of a.toml:1 passed the virtual time of 1.000 ms that --max-time allows",
         ),
         (
             polling,
             "--nct 1,1,2 --max-time 10ms",
-            "rank 0 at main[0].do[0] passed the virtual time of 10.00 ms that --max-time allows",
+            "rank 0 at main[0].do[0] of a.toml:1 passed the virtual time of 10.00 ms that --max-time allows",
         ),
         (
             "main = [{ repeat = \"10 ** 18\", do = [{ irecv = { from = 0 } }] }]",
             "--nct 1,1,2 --max-requests 7",
-            "rank 0 at main[0].do[0] has more than 7 outstanding requests, the most that --max-requests allows: \
-             complete or free some, or allow more, each of which takes about 200 B",
+            "rank 0 at main[0].do[0] of a.toml:1 has more than 7 outstanding requests, the most that --max-requests \
+             allows: complete or free some, or allow more, each of which takes about 200 B",
         ),
         (
             "main = [{ while = \"true\", do = [] }]",
             "--nct 1,1,2",
-            &format!("rank 0 at virtual time 0 s: main[0]: {turns}"),
+            &format!("rank 0 at virtual time 0 s: main[0] of a.toml:1: {turns}"),
         ),
-        (polling, "--nct 1,1,1", &format!("rank 0 at virtual time 1.000 s: main[0]: {turns}")),
+        (polling, "--nct 1,1,1", &format!("rank 0 at virtual time 1.000 s: main[0] of a.toml:1: {turns}")),
     ]);
     let directory = directory();
     for text in [barriers, sending] {

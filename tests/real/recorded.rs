@@ -297,6 +297,16 @@ fn a_check_tells_measured_and_replayed_times() {
         let told =
             info.stdout.lines().any(|line| line.starts_with("waited") && line.contains(" s for a core, in rank "));
         assert_eq!(told, Path::new("/proc/thread-self/schedstat").exists(), "{}", real::told("trace info", &info));
+        // A comparison tells the same end as this.
+        let compared = real::simulate(&format!("trace compare {0} {0}", trace.display()));
+        let seconds = |text: &str, row: &str, word: usize| -> f64 {
+            let line = text.lines().find(|line| line.starts_with(row)).unwrap_or_default();
+            line.split_whitespace().nth(word).unwrap_or_default().parse().unwrap_or(f64::NAN)
+        };
+        let [passed, end] =
+            [seconds(&info.stdout, "passed", 1), seconds(&compared.stdout, "end of the last call, s", 6)];
+        assert!((passed - end).abs() < 1e-6, "{}{}", info.stdout, compared.stdout);
+        assert!(compared.stdout.contains("\nnote: the ends of calls of a recorded run"), "{}", compared.stdout);
         let options = format!("--nct 1,1,2 --timeline {}", beside.display());
         let ran = real::simulate(&format!("trace check {options} {}", trace.display()));
         let timeline: Value = serde_json::from_str(&fs::read_to_string(&beside).unwrap()).unwrap();

@@ -8,7 +8,7 @@ use super::check::measured_calls;
 use crate::cli::exit::Failure;
 use crate::cli::output::{cannot_write, print};
 use crate::config::read_text;
-use crate::report::{TimedCall, calls_of_timeline, differences, perfetto_beside};
+use crate::report::{TimedCall, calls_of_timeline, differences, perfetto_beside, wrapped};
 use crate::run::{TraceFile, write_whole};
 
 #[derive(Args, Clone, Debug)]
@@ -37,12 +37,24 @@ pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(path) = &args.timeline {
         write_whole(path, perfetto_beside(&runs)).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
     }
-    print(&differences(runs))
+    let is_recorded = [&args.first, &args.second].iter().any(|path| !is_timeline(path));
+    let note = if is_recorded { wrapped(RECORDED, 6) } else { String::new() };
+    print(&(differences(runs) + &note))
+}
+
+/// From when on times of recorded runs are.
+const RECORDED: &str = "note: the ends of calls of a recorded run are from the first MPI_Init on, with \
+    MPI_Finalize and what recording took, as \"passed\" of mcpsim trace info; those of a predicted run are from its \
+    start on";
+
+/// Whether `path` is of what `--timeline` wrote, by its name.
+fn is_timeline(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "json")
 }
 
 /// The calls of each rank in the file at `path`.
 fn calls(path: &Path) -> Result<Vec<Vec<TimedCall>>, Failure> {
-    if path.extension().is_some_and(|ending| ending == "json") {
+    if is_timeline(path) {
         let text = read_text(path, "what --timeline FILE.json wrote")?;
         return Ok(calls_of_timeline(&path.display().to_string(), &text)?);
     }

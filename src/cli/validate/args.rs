@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::report::ShownPoints;
 use crate::run::Model;
 use crate::study::validate::Cells;
 
@@ -57,6 +58,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "COLUMN=VALUES", value_parser = parse_only)]
     pub only: Vec<(String, Cells)>,
 
+    /// List all predicted points, also of cases of many
+    #[arg(long)]
+    pub points: bool,
+
     /// Models that are compared with mcpsim's own, or all
     #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = parse_models, default_value = "bigsim")]
     pub models: Vec<Models>,
@@ -105,6 +110,11 @@ impl ValidateArgs {
             }
         }
         models
+    }
+
+    /// Which points the summary lists.
+    pub fn shown_points(&self) -> ShownPoints {
+        if self.points { ShownPoints::All } else { ShownPoints::Furthest }
     }
 
     /// Whether results take stdout, which then shows no text.

@@ -81,9 +81,11 @@ impl CodeSource {
         let lines = self.lines.get_or_init(|| {
             let source = SourceLines::new(&self.text);
             let line = |place: &Arc<str>| {
-                ["", "procedures.", "app.", "app.procedures."]
-                    .iter()
-                    .find_map(|at| source.line(&format!("{at}{place}")))
+                let prefixes: &[&str] = match place.starts_with("end of ") {
+                    true => &[],
+                    false => &["", "procedures.", "app.", "app.procedures."],
+                };
+                prefixes.iter().find_map(|at| source.line(&format!("{at}{place}")))
             };
             places.iter().map(line).collect()
         });
@@ -102,6 +104,11 @@ impl Code {
     fn line(&self, pc: Pc) -> Option<String> {
         let source = self.source.as_ref()?;
         source.line(&self.places, pc).map(|line| format!("{}:{line}", source.name))
+    }
+
+    /// Where op `pc` stands, as errors tell it: `main[2].do[0] of app.toml:12`.
+    pub(super) fn place_in_errors(&self, pc: Pc) -> String {
+        self.step_source(pc).place(&self.places[pc as usize])
     }
 
     /// What op `pc` does, as the file has it, and where it stands.

@@ -314,15 +314,15 @@ impl ProgramState {
         }
     }
 
-    /// Where the next op stands, and from where that procedure was called.
+    /// Where the next op stands, and from where that procedure was called, with lines where they are known.
     pub(super) fn position(&self, code: &Code) -> String {
-        let mut text = code.places[self.pc as usize].to_string();
+        let mut text = code.place_in_errors(self.pc);
         let mut pc = self.pc;
         while let Some(inside) = code.procedures.iter().find(|procedure| (procedure.start..procedure.end).contains(&pc))
         {
             pc = (self.slots.counter(inside.return_slot) as Pc).saturating_sub(1);
             text.push_str(" in ");
-            text.push_str(&code.places[pc as usize]);
+            text.push_str(&code.place_in_errors(pc));
         }
         text
     }

@@ -96,7 +96,7 @@ pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<App
     let failed = loop {
         match state.work_out(shared) {
             Call::Finish => break None,
-            Call::Fail(error) => break Some(format!("{} in {} of {file}", error.what, error.place)),
+            Call::Fail(error) => break Some(format!("{} in {}", error.what, error.place)),
             // A chance to look after limits, of which there are none here.
             _ => {}
         }

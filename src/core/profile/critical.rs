@@ -68,6 +68,13 @@ pub struct StepSource {
     pub line: Option<String>,
 }
 
+impl StepSource {
+    /// Where the step that is called `name` stands, as errors tell it: "main\[0\].do\[1\] of app.toml:12".
+    pub fn place(&self, name: &str) -> String {
+        self.line.as_ref().map_or_else(|| name.to_owned(), |line| format!("{name} of {line}"))
+    }
+}
+
 /// A share of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathShare {

@@ -299,7 +299,7 @@ pub trait Program: Send {
         None
     }
 
-    /// Where the program is, for reports: "exchange\[2\] in main\[0\].do\[1\]".
+    /// Where the program is, for errors: "exchange\[2\] of app.toml:20 in main\[0\].do\[1\] of app.toml:12".
     fn position(&self) -> Option<String> {
         None
     }

@@ -304,36 +304,39 @@ fn deadlocks_show_who_waits_for_whom() {
         (
             "main = [{ recv = { from = \"rank\" } }]",
             "  rank  waits in  since  for                           at\n     \
-             0  recv        0 s  a message from rank 0, tag 0  main[0]\n     \
-             1  recv        0 s  a message from rank 1, tag 0  main[0]\n  \
+             0  recv        0 s  a message from rank 0, tag 0  main[0] of a.toml:1\n     \
+             1  recv        0 s  a message from rank 1, tag 0  main[0] of a.toml:1\n  \
              cycle: rank 0 -> 0\n",
         ),
         (
             "main = [{ recv = { from = \"any\" } }]",
             "  rank  waits in  since  for                             at\n     \
-             0  recv        0 s  a message from any rank, tag 0  main[0]\n     \
-             1  recv        0 s  a message from any rank, tag 0  main[0]\n",
+             0  recv        0 s  a message from any rank, tag 0  main[0] of a.toml:1\n     \
+             1  recv        0 s  a message from any rank, tag 0  main[0] of a.toml:1\n",
         ),
         (
             "main = [{ irecv = { from = \"1 - rank\", request = \"a\" } }, { wait = \"a\" }]",
             "  rank  waits in  since  for                           at\n     \
-             0  wait        0 s  a message from rank 1, tag 0  main[1]\n     \
-             1  wait        0 s  a message from rank 0, tag 0  main[1]\n  \
+             0  wait        0 s  a message from rank 1, tag 0  main[1] of a.toml:1\n     \
+             1  wait        0 s  a message from rank 0, tag 0  main[1] of a.toml:1\n  \
              cycle: rank 0 -> 1 -> 0\n",
         ),
         // Too long to be sent without a receiver.
         (
             "main = [{ send = { to = \"1 - rank\", bytes = \"1 MiB\" } }, { recv = { from = \"1 - rank\" } }]",
             "  rank  waits in     since  for                             at\n     \
-             0  send      100.0 ns  rank 1 to receive 1 MiB, tag 0  main[0]\n     \
-             1  send      100.0 ns  rank 0 to receive 1 MiB, tag 0  main[0]\n  \
+             0  send      100.0 ns  rank 1 to receive 1 MiB, tag 0  main[0] of a.toml:1\n     \
+             1  send      100.0 ns  rank 0 to receive 1 MiB, tag 0  main[0] of a.toml:1\n  \
              cycle: rank 0 -> 1 -> 0\n",
         ),
         (
             "main = [{ if = \"rank == 0\", then = [{ bcast = { bytes = 8, root = 1 } }], else = [{ reduce = { bytes = 8, root = 1 } }] }]",
-            "  rank  waits in       since  for                           at\n     \
-             0  MPI_Bcast        0 s  a message from rank 1, tag 1  main[0].then[0]\n     \
-             1  MPI_Reduce  1.333 ns  a message from rank 0, tag 2  main[0].else[0]\n  \
+            "  rank  waits in       since  for\n     \
+             0  MPI_Bcast        0 s  a message from rank 1, tag 1\n     \
+             1  MPI_Reduce  1.333 ns  a message from rank 0, tag 2\n\n  \
+             rank  at\n     \
+             0  main[0].then[0] of a.toml:1\n     \
+             1  main[0].else[0] of a.toml:1\n  \
              cycle: rank 0 -> 1 -> 0\n",
         ),
     ] {

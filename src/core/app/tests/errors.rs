@@ -214,53 +214,73 @@ fn run_time_errors_name_the_statement_and_the_expression() {
     for (statements, expected) in [
         (
             r#"{ send = { to = "rank + 9", bytes = 8 } }"#,
-            r#"main[0]: send.to = "rank + 9": peer 9 is outside the communicator of 8 ranks: expected 0 to 7, or none"#,
+            "main[0] of app.toml:1: send.to = \"rank + 9\": peer 9 is outside the communicator of 8 ranks: expected 0 to \
+             7, or none",
         ),
         (
             r#"{ repeat = 1, do = [{ irecv = { from = -2 } }] }"#,
-            "main[0].do[0]: irecv.from = -2: peer -2 is outside the communicator of 8 ranks: expected 0 to 7, or none",
+            "main[0].do[0] of app.toml:1: irecv.from = -2: peer -2 is outside the communicator of 8 ranks: expected \
+             0 to 7, or none",
         ),
-        (r#"{ send = { to = "1 / rank", bytes = 8 } }"#, r#"main[0]: send.to = "1 / rank": division by zero"#),
-        (r#"{ send = { to = 0.5, bytes = 8 } }"#, "main[0]: send.to = 0.5: expected a whole number; found 0.5"),
+        (
+            r#"{ send = { to = "1 / rank", bytes = 8 } }"#,
+            r#"main[0] of app.toml:1: send.to = "1 / rank": division by zero"#,
+        ),
+        (
+            r#"{ send = { to = 0.5, bytes = 8 } }"#,
+            "main[0] of app.toml:1: send.to = 0.5: expected a whole number; found 0.5",
+        ),
         (
             r#"{ send = { to = 0, bytes = "rank - 8" } }"#,
-            r#"main[0]: send.bytes = "rank - 8": expected a size of at least 0 bytes; found -8"#,
+            r#"main[0] of app.toml:1: send.bytes = "rank - 8": expected a size of at least 0 bytes; found -8"#,
         ),
         (
             r#"{ send = { to = 0, bytes = 8, tag = -1 } }"#,
-            "main[0]: send.tag = -1: expected a tag from 0 to 2147483647; found -1",
+            "main[0] of app.toml:1: send.tag = -1: expected a tag from 0 to 2147483647; found -1",
         ),
         (
             r#"{ bcast = { bytes = 8, root = "none" } }"#,
-            r#"main[0]: bcast.root = "none": root -1 is outside the communicator of 8 ranks: expected 0 to 7"#,
+            "main[0] of app.toml:1: bcast.root = \"none\": root -1 is outside the communicator of 8 ranks: expected 0 \
+             to 7",
         ),
-        (r#"{ compute = "-1 s" }"#, r#"main[0]: compute = "-1 s": expected a time from 0 to 213 days; found -1 s"#),
+        (
+            r#"{ compute = "-1 s" }"#,
+            r#"main[0] of app.toml:1: compute = "-1 s": expected a time from 0 to 213 days; found -1 s"#,
+        ),
         (
             r#"{ compute = { flops = 5, working_set = -1 } }"#,
-            "main[0]: expected a working set of at least 0 bytes; found -1",
+            "main[0] of app.toml:1: expected a working set of at least 0 bytes; found -1",
         ),
         (
             r#"{ compute = { flops = -5 } }"#,
-            "main[0]: expected amounts of at least 0 that take less than 213 days; found -5 flops, 0 instructions, 0 bytes",
+            "main[0] of app.toml:1: expected amounts of at least 0 that take less than 213 days; found -5 flops, 0 \
+             instructions, 0 bytes",
         ),
         (
             r#"{ compute = { normal = { mean = 1, sd = -1 } } }"#,
-            "main[0]: compute.normal.mean = 1: no normal distribution has mean = 1, sd = -1",
+            "main[0] of app.toml:1: compute.normal.mean = 1: no normal distribution has mean = 1, sd = -1",
         ),
-        (r#"{ if = "rank", then = [] }"#, r#"main[0]: if = "rank": expected a condition such as rank == 0; found 0"#),
-        (r#"{ repeat = -1, do = [] }"#, "main[0]: repeat = -1: expected a count of at least 0; found -1"),
-        (r#"{ for = "i", to = 1, step = "rank", do = [] }"#, r#"main[0]: step = "rank": a step of 0 never ends"#),
+        (
+            r#"{ if = "rank", then = [] }"#,
+            r#"main[0] of app.toml:1: if = "rank": expected a condition such as rank == 0; found 0"#,
+        ),
+        (r#"{ repeat = -1, do = [] }"#, "main[0] of app.toml:1: repeat = -1: expected a count of at least 0; found -1"),
+        (
+            r#"{ for = "i", to = 1, step = "rank", do = [] }"#,
+            r#"main[0] of app.toml:1: step = "rank": a step of 0 never ends"#,
+        ),
         (
             r#"{ if = "rank == 1", then = [{ set = { x = 1 } }] }, { compute = "x" }"#,
-            r#"main[1]: compute = "x": x is used before it is set"#,
+            r#"main[1] of app.toml:1: compute = "x": x is used before it is set"#,
         ),
         (
             r#"{ irecv = { from = 1, request = "r" } }, { irecv = { from = 1, request = "r" } }, { wait = "r" }"#,
-            r#"main[1]: the request "r" is still outstanding; wait for it before starting it again"#,
+            r#"main[1] of app.toml:1: the request "r" is still outstanding; wait for it before starting it again"#,
         ),
         (
             r#"{ while = "true", do = [{ compute = 1 }] }"#,
-            "main[0]: 1000 iterations of loops without communication; a loop that is meant to take more needs --max-iterations",
+            "main[0] of app.toml:1: 1000 iterations of loops without communication; a loop that is meant to take \
+             more needs --max-iterations",
         ),
     ] {
         assert_eq!(fails(statements), expected, "{statements}");
@@ -270,7 +290,7 @@ fn run_time_errors_name_the_statement_and_the_expression() {
 #[test]
 fn a_failing_name_fails_the_rank_at_its_start() {
     let log = calls("main = ['barrier']\n[let]\na = '1 / rank'", 0, 2);
-    assert_eq!(log, [r#"fail let.a: let.a = "1 / rank": division by zero"#]);
+    assert_eq!(log, [r#"fail let.a of app.toml:3: let.a = "1 / rank": division by zero"#]);
 }
 
 #[test]
@@ -279,6 +299,10 @@ fn a_rank_outside_a_communicator_cannot_use_it() {
         |statement: &str| format!("main = [{statement}]\n[comms]\nodd = {{ split = '1 if rank % 2 == 1 else none' }}");
     for statement in ["{ barrier = { comm = 'odd' } }", "{ send = { to = 0, bytes = 8, comm = 'odd' } }"] {
         let log = calls(&text(statement), 0, 4);
-        assert_eq!(log, [r#"fail main[0]: this rank is in no group of the communicator "odd""#], "{statement}");
+        assert_eq!(
+            log,
+            [r#"fail main[0] of app.toml:1: this rank is in no group of the communicator "odd""#],
+            "{statement}"
+        );
     }
 }

@@ -267,15 +267,18 @@ fn parameters_are_overridden_and_shown_resolved() {
 
 #[test]
 fn the_position_names_the_statement_and_its_callers() {
-    let text = "main = [{ repeat = 2, do = ['barrier', 'exchange'] }]\n[procedures]\nexchange = [{ compute = 1 }, 'inner']\ninner = ['barrier']";
+    let text = "main = [{ repeat = 2, do = [\n'barrier',\n'exchange'] }]\n[procedures]\nexchange = [{ compute = 1 }, \
+                'inner']\n\
+                inner = ['barrier']";
     let mut program = program(text, 0, 2);
     let mut next = |kind| {
         let action = program.next(Reply { clock: SimTime::ZERO, kind });
         (action, program.position().unwrap())
     };
-    assert_eq!(next(ReplyKind::Begin).1, "main[0].do[0]");
-    assert_eq!(next(ReplyKind::Done).1, "exchange[0] in main[0].do[1]");
-    assert_eq!(next(ReplyKind::Done).1, "inner[0] in exchange[1] in main[0].do[1]");
+    assert_eq!(next(ReplyKind::Begin).1, "main[0].do[0] of app.toml:2");
+    assert_eq!(next(ReplyKind::Done).1, "exchange[0] of app.toml:5 in main[0].do[1] of app.toml:3");
+    let inner = "inner[0] of app.toml:6 in exchange[1] of app.toml:5 in main[0].do[1] of app.toml:3";
+    assert_eq!(next(ReplyKind::Done).1, inner);
     for _ in 0..3 {
         next(ReplyKind::Done);
     }

@@ -98,7 +98,7 @@ fn what_is_wrong_with_timers_is_told_with_its_place() {
         assert_eq!(wrong(text), expected, "{text}");
     }
     let log = calls(&TIMED.replace("shift = 0", "shift = 3").replace("send = []\n", ""), 0, 2);
-    let expected = "fail main[0]: at = \"rank + shift\": expected an index from 0 to 2; found 3";
+    let expected = "fail main[0] of app.toml:1: at = \"rank + shift\": expected an index from 0 to 2; found 3";
     assert_eq!(log.last().unwrap(), expected);
 }
 
@@ -155,7 +155,7 @@ fn a_result_without_a_value_says_why_and_the_others_have_theirs() {
     assert_eq!(
         fails("do = [{ while = \"true\", do = [] }]\nshow.x = { value = 1 }"),
         "1000 iterations of loops without communication; a loop that is meant to take more needs --max-iterations in \
-         results.do[0] of app.toml"
+         results.do[0] of app.toml:13"
     );
     assert_eq!(
         fails("show.x = { value = \"true\" }"),

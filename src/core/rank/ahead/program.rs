@@ -66,7 +66,7 @@ impl Program for RunAhead {
     fn position(&self) -> Option<String> {
         match self.site {
             _ if self.is_in_step() => self.program.position(),
-            CallSite::Step(step) => Some(self.program.step_name(step)),
+            CallSite::Step(step) => Some(self.program.step_source(step).place(&self.program.step_name(step))),
             CallSite::Function(_) | CallSite::Place(..) | CallSite::Unknown => None,
         }
     }

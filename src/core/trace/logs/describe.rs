@@ -51,28 +51,41 @@ impl Logs {
     /// The calls of each rank over time. The clocks of hosts are brought together by what was known of them at the
     /// beginning and the end of the run, and by the line between.
     pub fn spans(&self) -> Vec<Vec<CallSpan>> {
-        let start = |rank: u32| {
-            let (clock, offset) = self.info(rank).begin;
-            clock as i128 + i128::from(offset)
-        };
-        let first = (0..self.ranks()).map(start).min().unwrap_or(0);
-        let of_rank = |rank: u32| {
-            let info = self.info(rank);
-            let drift = info.drift();
-            let asked_before = info.asked_before as f64;
-            let mut at = 0u64;
-            let span = |step: LoggedCall| {
-                let begins = at.saturating_add(step.aside).saturating_add(step.gap);
-                at = begins.saturating_add(step.duration);
-                let here = start(rank) - first + i128::from(begins) + ((begins as f64 + asked_before) * drift) as i128;
-                CallSpan { start: here.max(0) as u64, length: step.duration, name: step.call.function.name() }
-            };
-            self.steps(rank).map(span).collect()
-        };
-        (0..self.ranks()).map(of_rank).collect()
+        let first = self.first_start();
+        (0..self.ranks()).map(|rank| self.spans_of(rank, first).collect()).collect()
     }
 
-    /// The measured time of `rank` from the end of MPI_Init to MPI_Finalize, ns.
+    /// When the last call ended, from the first rank's beginning, by rank 0's clock, ns: what recording took is in it.
+    pub fn passed(&self) -> u64 {
+        let first = self.first_start();
+        let calls = (0..self.ranks()).flat_map(|rank| self.spans_of(rank, first));
+        calls.map(|call| call.start.saturating_add(call.length)).max().unwrap_or(0)
+    }
+
+    /// When the log of `rank` begins, by rank 0's clock, ns.
+    fn start_of(&self, rank: u32) -> i128 {
+        let (clock, offset) = self.info(rank).begin;
+        clock as i128 + i128::from(offset)
+    }
+
+    fn first_start(&self) -> i128 {
+        (0..self.ranks()).map(|rank| self.start_of(rank)).min().unwrap_or(0)
+    }
+
+    /// The calls of `rank`, from `first` on.
+    fn spans_of(&self, rank: u32, first: i128) -> impl Iterator<Item = CallSpan> + '_ {
+        let (start, info) = (self.start_of(rank) - first, self.info(rank));
+        let (drift, asked_before) = (info.drift(), info.asked_before as f64);
+        let mut at = 0u64;
+        self.steps(rank).map(move |step| {
+            let begins = at.saturating_add(step.aside).saturating_add(step.gap);
+            at = begins.saturating_add(step.duration);
+            let here = start + i128::from(begins) + ((begins as f64 + asked_before) * drift) as i128;
+            CallSpan { start: here.max(0) as u64, length: step.duration, name: step.call.function.name() }
+        })
+    }
+
+    /// The measured time of `rank` from the end of MPI_Init to MPI_Finalize without what recording took, ns.
     pub fn measured(&self, rank: u32) -> u64 {
         let of = |step: LoggedCall| match step.call.function.name() {
             "MPI_Finalize" => step.gap,
@@ -157,7 +170,10 @@ impl Logs {
             line("clocks", format!("{host}: {ahead:.6} s ahead, gained {gained:.1} us a second"));
         }
         line("code", format!("by {clock}; {} in the longest rank", seconds(code)));
-        line("measured", format!("{} from MPI_Init to MPI_Finalize in the longest rank", seconds(longest)));
+        let of_program = format!("{} from MPI_Init to MPI_Finalize in the longest rank,", seconds(longest));
+        line("measured", format!("{of_program}\n{:14}without what recording took", ""));
+        let of_all = format!("{} from the first MPI_Init to the end of the last call,", seconds(self.passed()));
+        line("passed", format!("{of_all}\n{:14}with MPI_Finalize and what recording took", ""));
         if let Some((rank, waited, part)) = self.waited() {
             let share = 100.0 * part;
             line(

@@ -272,6 +272,9 @@ fn what_the_library_takes_is_time_that_passes_and_not_the_programs() {
     let records = [(0, Some(&sent[..]), times), (1, Some(&library[..]), [0, 700, 0]), (0, None, times)];
     let run = run_of([log_of(Host::default(), 5, 0, records.into_iter()), log(5, 1, &[receive(), receive()])]);
     assert_eq!((run.measured(0), run.code(0), run.functions(0).len()), (6000, 2000, 1));
+    assert_eq!(run.passed(), 6700);
+    let passed = "passed        0.000007 s from the first MPI_Init to the end of the last call,\n";
+    assert!(run.tell().contains(passed), "{}", run.tell());
     let starts: Vec<u64> = run.spans()[0].iter().map(|span| span.start).collect();
     assert_eq!(starts, [1000, 1000 + 2000 + 700 + 1000]);
 }
