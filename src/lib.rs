@@ -29,10 +29,10 @@
 pub use mcpsim_core::{app, config, engine, mpi, platform, profile, rank, trace, units};
 
 #[doc(inline)]
-pub use mcpsim_real::{cc, loader, mpi_api, process};
+pub use mcpsim_measure as measure;
 
 #[doc(inline)]
-pub use mcpsim_measure as measure;
+pub use mcpsim_real::{cc, loader, mpi_api, process};
 
 pub mod run;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// The modules of `src/core` and of `src`; one may use those before it.
+/// The modules of all packages; one may use those before it.
 const ORDER: [&str; 18] = [
-    "units", "config", "platform", "profile", "rank", "engine", "mpi", "trace", "app", "loader", "cc", "process",
-    "mpi_api", "run", "study", "measure", "report", "cli",
+    "units", "config", "platform", "profile", "rank", "engine", "mpi", "trace", "app", "measure", "loader", "cc",
+    "process", "mpi_api", "run", "study", "report", "cli",
 ];
 
 /// No module has more of all Rust lines of `src` than this.
@@ -40,40 +40,40 @@ const UNSAFE: &[&str] = &[
     "src/core/mpi/op/arithmetic.rs",
     "src/core/mpi/op/long_double.rs",
     // Machine code in memory.
-    "src/cc/kit.rs",
-    "src/loader/backtrace.rs",
-    "src/loader/dl.rs",
-    "src/loader/exits.rs",
-    "src/loader/frames.rs",
-    "src/loader/group.rs",
-    "src/loader/instance.rs",
-    "src/loader/layout.rs",
-    "src/loader/library.rs",
-    "src/loader/runtime.rs",
-    "src/loader/space.rs",
-    "src/loader/tls.rs",
+    "src/real/cc/kit.rs",
+    "src/real/loader/backtrace.rs",
+    "src/real/loader/dl.rs",
+    "src/real/loader/exits.rs",
+    "src/real/loader/frames.rs",
+    "src/real/loader/group.rs",
+    "src/real/loader/instance.rs",
+    "src/real/loader/layout.rs",
+    "src/real/loader/library.rs",
+    "src/real/loader/runtime.rs",
+    "src/real/loader/space.rs",
+    "src/real/loader/tls.rs",
     // C functions, and ranks that run C.
-    "src/process/ask.rs",
-    "src/process/clib",
-    "src/process/crash",
-    "src/process/function.rs",
-    "src/process/outermost.rs",
-    "src/process/program.rs",
-    "src/process/rank.rs",
-    "src/process/sample.rs",
-    "src/process/timer.rs",
-    "src/process/unwind.rs",
-    "src/mpi_api/attribute.rs",
-    "src/mpi_api/calls/",
-    "src/mpi_api/collective/mover.rs",
-    "src/mpi_api/collective/region.rs",
-    "src/mpi_api/collective/strand.rs",
-    "src/mpi_api/handler.rs",
-    "src/mpi_api/process.rs",
-    "src/mpi_api/request.rs",
-    "src/mpi_api/window/make.rs",
-    "src/mpi_api/window/origin.rs",
-    "src/mpi_api/window/target.rs",
+    "src/real/process/ask.rs",
+    "src/real/process/clib",
+    "src/real/process/crash",
+    "src/real/process/function.rs",
+    "src/real/process/outermost.rs",
+    "src/real/process/program.rs",
+    "src/real/process/rank.rs",
+    "src/real/process/sample.rs",
+    "src/real/process/timer.rs",
+    "src/real/process/unwind.rs",
+    "src/real/mpi_api/attribute.rs",
+    "src/real/mpi_api/calls/",
+    "src/real/mpi_api/collective/mover.rs",
+    "src/real/mpi_api/collective/region.rs",
+    "src/real/mpi_api/collective/strand.rs",
+    "src/real/mpi_api/handler.rs",
+    "src/real/mpi_api/process.rs",
+    "src/real/mpi_api/request.rs",
+    "src/real/mpi_api/window/make.rs",
+    "src/real/mpi_api/window/origin.rs",
+    "src/real/mpi_api/window/target.rs",
     // Memory is asked of the system.
     "src/cli/memory.rs",
     // Functions of a C library that the user names.
@@ -120,9 +120,10 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// The path of a file within its crate, whose root is `src/core` or `src`.
+/// The path of a file within its crate, whose root is `src/core`, `src/real` or `src`. (That of `src/measure` is a
+/// module.)
 fn in_crate(path: &str) -> Option<&str> {
-    path.strip_prefix("src/core/").or_else(|| path.strip_prefix("src/"))
+    ["src/core/", "src/real/", "src/"].iter().find_map(|root| path.strip_prefix(root))
 }
 
 /// The place in [`ORDER`] of the module that the file at `path` belongs to; `None` for `lib.rs` and `main.rs`.
@@ -165,7 +166,7 @@ pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
             }
         }
     };
-    for root in ["crate::", "mcpsim::", "mcpsim_core::"] {
+    for root in ["crate::", "mcpsim::", "mcpsim_core::", "mcpsim_real::", "mcpsim_measure::"] {
         code.match_indices(root).for_each(|(at, _)| look(at + root.len()));
     }
     let mut rest = 0;
@@ -389,8 +390,8 @@ mod tests {
     fn unsafe_code_elsewhere_is_caught() {
         let text = "#![deny(unsafe_code)]\nunsafe { f() }\n";
         assert_eq!(lines(unsafe_code("src/core/engine/queue.rs", text)), [2]);
-        assert_eq!(lines(unsafe_code("src/loader/tls.rs", text)), [0usize; 0]);
-        assert_eq!(lines(unsafe_code("src/loader/elf.rs", text)), [2]);
+        assert_eq!(lines(unsafe_code("src/real/loader/tls.rs", text)), [0usize; 0]);
+        assert_eq!(lines(unsafe_code("src/real/loader/elf.rs", text)), [2]);
     }
 
     #[test]

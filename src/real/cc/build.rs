@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_source_of_the_directory_is_built() {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cc/support");
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("cc/support");
         let mut found: Vec<_> =
             fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         found.sort();
