@@ -164,11 +164,16 @@ pub fn time(
     Ok(SimSpan::from_ps(sum.load(Ordering::Relaxed) / u64::from(ranks * TIMED)))
 }
 
-/// The rules by which `library` chooses on `platform`: those that are stated are for the platform's own library.
+/// The rules by which `library` chooses on `platform`: those that are stated are for the platform's own library. What a
+/// block costs is the machine's.
 fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     match library == platform.collectives.library {
         true => platform.collectives.clone(),
-        false => CollectiveRules::of(library),
+        false => {
+            let mut rules = CollectiveRules::of(library);
+            rules.block_overhead = platform.collectives.block_overhead;
+            rules
+        }
     }
 }
 

@@ -55,6 +55,18 @@ fn a_tuning_file_that_cannot_be_followed_is_refused() {
 }
 
 #[test]
+fn another_library_meets_the_same_machine() {
+    let [own, other] = ["openmpi-4.0", "mpich-4"].map(|library| {
+        let directory = machine(&format!("library = \"{library}\"\nblock_overhead = \"1 us\""));
+        let line = "collectives --nct 4,1,2 --platform m.toml --of alltoall --sizes 8 --library openmpi-4.0 --csv -";
+        run(directory.path(), line).stdout
+    });
+    // Bruck's algorithm packs blocks by themselves.
+    assert!(own.contains("bruck"), "{own}");
+    assert_eq!(own, other);
+}
+
+#[test]
 fn names_that_are_none_are_answered_with_those_that_are() {
     let directory = machine("");
     let here = directory.path();

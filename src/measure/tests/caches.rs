@@ -6,7 +6,7 @@ use mcpsim_core::platform::{
 };
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::*;
+use crate::*;
 use super::{machine, row};
 
 const MIB: u64 = 1 << 20;

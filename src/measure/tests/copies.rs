@@ -4,7 +4,7 @@ use mcpsim_core::config::Document;
 use mcpsim_core::platform::{Copies, Level, Link, LoadLaw, Occupancy, Placement, Platform, Row, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::*;
+use crate::*;
 use super::{machine, row};
 
 const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 2 };

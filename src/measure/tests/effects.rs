@@ -7,7 +7,7 @@ use mcpsim_core::platform::{
 };
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::*;
+use crate::*;
 use super::{machine, near, row};
 
 const PAIRS: u32 = 4;
