@@ -6,8 +6,8 @@ use mcpsim_core::platform::{
 };
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use crate::*;
 use super::{machine, row};
+use crate::*;
 
 const MIB: u64 = 1 << 20;
 

@@ -4,8 +4,8 @@ use mcpsim_core::config::Document;
 use mcpsim_core::platform::{Copies, Level, Link, LoadLaw, Occupancy, Placement, Platform, Row, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use crate::*;
 use super::{machine, row};
+use crate::*;
 
 const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 2 };
 const EAGER: u64 = 4096;

@@ -7,8 +7,8 @@ use mcpsim_core::platform::{
 };
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use crate::*;
 use super::{machine, near, row};
+use crate::*;
 
 const PAIRS: u32 = 4;
 
