@@ -3,6 +3,8 @@
 #[path = "support/mod.rs"]
 mod support;
 
+#[path = "oracle/between_cmps.rs"]
+mod between_cmps;
 #[path = "oracle/blocks.rs"]
 mod blocks;
 #[path = "oracle/code.rs"]

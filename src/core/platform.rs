@@ -97,7 +97,11 @@ impl Platform {
     /// What copies within a node find of caches and memory, where a level there shares fairly.
     pub fn heeded_memory(&self) -> Option<CopyMemory> {
         let is_fair = |level| self.link(level).law() == LoadLaw::Fair;
-        self.memory.filter(|_| is_fair(Level::IntraCmp) || is_fair(Level::InterCmp))
+        let stated = self.memory?;
+        let interconnect = stated.interconnect.filter(|_| is_fair(Level::InterCmp));
+        let counts =
+            interconnect.is_some() || stated.has_caches() && (is_fair(Level::IntraCmp) || is_fair(Level::InterCmp));
+        counts.then_some(CopyMemory { interconnect, ..stated })
     }
 
     /// The link a message crosses at `level`.

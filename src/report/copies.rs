@@ -54,6 +54,7 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
             SharedKind::PairDuplex => "pairs of nodes, both ways",
             SharedKind::CmpMemory => "memory of CMPs",
             SharedKind::NodeMemory => "memory of nodes",
+            SharedKind::Interconnect => "between CMPs, each way",
         };
         let greatest = used.greatest.map_or("-".to_owned(), percent);
         table.row([name.to_owned(), count(used.count), percent(used.mean), percent(used.busiest), greatest]);

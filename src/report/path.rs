@@ -18,7 +18,7 @@ type Part = (&'static str, fn(&TransferParts) -> SimSpan);
 type ChargedPart = (&'static str, fn(&ContentionParts) -> SimSpan);
 
 /// All of them, in the order of the report.
-const CHARGED: [ChargedPart; 8] = [
+const CHARGED: [ChargedPart; 9] = [
     ("  core", |parts| parts.core),
     ("  adapter out", |parts| parts.adapter_out),
     ("  adapter in", |parts| parts.adapter_in),
@@ -26,6 +26,7 @@ const CHARGED: [ChargedPart; 8] = [
     ("  gap", |parts| parts.gap),
     ("  cache", |parts| parts.cache),
     ("  memory", |parts| parts.memory),
+    ("  between CMPs", |parts| parts.interconnect),
     (OTHER, |parts| parts.other),
 ];
 const OTHER: &str = "  other";

@@ -77,7 +77,7 @@ pub(super) fn simulate(
     let details = settings.details;
     let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
     // Whether caches hold them decides what copies take, here or where the recording is replayed.
-    let states_buffers = conduct.recorded || platform.heeded_memory().is_some();
+    let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
     let load = || -> Result<Job, PredictError> {
         // Errors call the program what the user does.
         let path = built.path.display().to_string();

@@ -97,8 +97,14 @@ fn ranks_of_one_core_take_turns_at_it() {
 fn copies_and_blocks_share_one_memory() {
     let link = |latency| Link::new(LoadLaw::Fair, Bytes::MAX, ns(latency), vec![row(latency)]);
     let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
-    let memory =
-        CopyMemory { cache: Bytes::ZERO, cmp: Some(rate(2.0)), node: None, traffic: CopyTraffic::Two, code: 0 };
+    let memory = CopyMemory {
+        cache: Bytes::ZERO,
+        cmp: Some(rate(2.0)),
+        node: None,
+        traffic: CopyTraffic::Two,
+        interconnect: None,
+        code: 0,
+    };
     let node = |of_cmp| {
         let node = with_link(sharing([1, 1, 4], of_cmp), Level::IntraCmp, link(10).occupying(copies.clone()));
         Platform { memory: Some(memory), ..node }

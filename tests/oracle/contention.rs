@@ -30,7 +30,8 @@ fn copying(cores: u32, eager: u64) -> Platform {
 /// The same without caches, and with so much memory.
 fn through_memory(platform: Platform, gigabytes: f64) -> Platform {
     let cmp = rate(gigabytes);
-    let memory = CopyMemory { cache: Bytes::ZERO, cmp, node: None, traffic: CopyTraffic::Two, code: 0 };
+    let memory =
+        CopyMemory { cache: Bytes::ZERO, cmp, node: None, traffic: CopyTraffic::Two, interconnect: None, code: 0 };
     Platform { memory: Some(memory), ..platform }
 }
 

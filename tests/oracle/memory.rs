@@ -22,7 +22,7 @@ fn copying(nct: [u32; 3], eager: u64) -> Platform {
 /// The same with so many bytes of cache, and 2 GB/s of memory, a CMP.
 fn cached(platform: Platform, cache: u64) -> Platform {
     let (cmp, traffic, code) = (rate(2.0), CopyTraffic::Two, 1_000_000_000);
-    let memory = CopyMemory { cache: Bytes::new(cache), cmp, node: None, traffic, code };
+    let memory = CopyMemory { cache: Bytes::new(cache), cmp, node: None, traffic, interconnect: None, code };
     Platform { memory: Some(memory), ..platform }
 }
 

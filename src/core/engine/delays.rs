@@ -18,7 +18,7 @@ pub(super) struct Delays {
     before: SimSpan,
     by: Option<Resource>,
     /// From its head on, by [`Resource`].
-    after: [SimSpan; 7],
+    after: [SimSpan; Resource::ALL.len()],
 }
 
 impl Delays {
@@ -40,11 +40,11 @@ impl Delays {
 
     /// Whether nothing held it up.
     pub fn is_none(&self) -> bool {
-        self.before == SimSpan::ZERO && self.after == [SimSpan::ZERO; 7]
+        self.before == SimSpan::ZERO && self.after.iter().all(|part| *part == SimSpan::ZERO)
     }
 
     /// What of `contention` is charged to each resource.
-    fn charged(&self, contention: SimSpan) -> [SimSpan; 7] {
+    fn charged(&self, contention: SimSpan) -> [SimSpan; Resource::ALL.len()] {
         let mut parts = self.after;
         if let Some(by) = self.by {
             parts[by as usize] += self.before;
@@ -57,16 +57,16 @@ impl Delays {
             }
             // What rounding leaves is the greatest's.
             let rest = contention - parts.iter().copied().sum();
-            *parts.iter_mut().max_by_key(|part| part.as_ps()).expect("there are seven") += rest;
+            *parts.iter_mut().max_by_key(|part| part.as_ps()).expect("there are resources") += rest;
         }
         parts
     }
 }
 
-/// What of a path's contention is charged to what, by level: within a node to cores, caches and memory, between nodes
-/// to cores and adapters.
+/// What of a path's contention is charged to what, by level: within a node to cores, caches, memory and what is between
+/// CMPs, between nodes to cores and adapters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Charges([SimSpan; 11]);
+pub(super) struct Charges([SimSpan; 12]);
 
 impl Charges {
     fn place(level: Level, resource: Resource) -> Option<usize> {
@@ -77,6 +77,7 @@ impl Charges {
             Resource::Core => within(0),
             Resource::Cache => within(1),
             Resource::Memory => within(2),
+            Resource::Interconnect => (level == Level::InterCmp).then_some(11),
             Resource::AdapterOut => between(1),
             Resource::AdapterIn => between(2),
             Resource::Duplex => between(3),

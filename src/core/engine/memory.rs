@@ -1,5 +1,5 @@
 //! What copies within a node find: caches that hold their buffers, or memory, which the copies beyond caches share, and
-//! with them the blocks that compute, where the platform says so.
+//! with them the blocks that compute, where the platform says so; between CMPs also what these have to each other.
 //!
 //! A copy reads a buffer of the sender's and writes one of the receiver's. A buffer that its CMP's caches do not hold
 //! is read from, or written to, that CMP's memory. If there is one such, the copy goes at most at the core's pace and
@@ -49,6 +49,9 @@ const FELT: u64 = 1 << 16;
 /// The same of what a block of code moves, or a rank copies or combines in a collective: there are many short ones,
 /// which drive out nothing.
 const FELT_OF_CODE: u64 = 1 << 10;
+
+/// The least message that is asked whether others slow it between CMPs.
+const LEAST_CROSSING: u64 = 1 << 10;
 
 /// The data of a rank's own code, beside the buffers of messages.
 const OF_CODE: BufferKey = 1 << 63;
@@ -160,6 +163,8 @@ struct CoreCopies {
     since: SimTime,
     /// How long it would take if nobody shared memory with it.
     lone: SimSpan,
+    /// Whether it moves anything at memory.
+    is_beyond_caches: bool,
 }
 
 impl Memory {
@@ -217,6 +222,17 @@ impl Memory {
     /// Whether caches feel a message between these seats.
     fn feels(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
         from.node == to.node && size.get() > self.limits.cache.get() / FELT
+    }
+
+    /// Whether a message between these seats shares what is between CMPs.
+    fn crosses(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
+        let is_between = from.node == to.node && from.cmp != to.cmp;
+        is_between && self.limits.interconnect.is_some() && size.get() >= LEAST_CROSSING
+    }
+
+    /// Whether a copy between these seats is looked at when it begins.
+    fn waits(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
+        self.feels(from, to, size) || self.crosses(from, to, size)
     }
 
     /// Uses both buffers: what is moved from and to memory for each byte, nothing if both are in caches.
@@ -337,7 +353,7 @@ impl LogicalProcess<'_> {
         }
         let begins = job.start.max(target.copied());
         // Buffers are used when they are copied, not when messages come: what is copied until then decides.
-        let later = memory.feels(from, to, job.size) && begins > self.now.time;
+        let later = memory.waits(from, to, job.size) && begins > self.now.time;
         if !later {
             return match self.begin_copy(target, row, job) {
                 Begun::Ends(end, delays) => Some((end, delays)),
@@ -362,10 +378,14 @@ impl LogicalProcess<'_> {
         let now = self.now.time;
         let (from, to) = (self.seats[job.from as usize], self.seats[target.rank as usize]);
         let memory = self.memory().expect("there are caches");
-        let moves = memory.moves(target.rank, job, now, from, to);
+        let mut moves = memory.moves(target.rank, job, now, from, to);
         if memory.feels(from, to, job.size) {
             let begins = job.start.max(target.copied());
             memory.used.begin(job.size, begins.since(job.start));
+        }
+        let (is_beyond_caches, crosses) = (!moves.is_empty(), memory.crosses(from, to, job.size));
+        if crosses {
+            self.node_memory.as_ref().expect("copies share what is between CMPs").cross(from, to, &mut moves);
         }
         if moves.is_empty() {
             let (end, delays) = copied_by_core(target, row, job);
@@ -376,7 +396,7 @@ impl LogicalProcess<'_> {
         let lone = shares.lone(to, pace, &moves, job.size);
         let memory = self.fair.as_deref_mut().and_then(|fair| fair.memory.as_mut()).expect("there are caches");
         let core = &mut memory.cores[to.local as usize];
-        (core.since, core.lone) = (now, lone);
+        (core.since, core.lone, core.is_beyond_caches) = (now, lone, is_beyond_caches);
         let shares = self.node_memory.as_mut().expect("copies share memory");
         shares.begin_copy(to, now, pace, moves, job.size.get(), (target.rank, COPY));
         Begun::UnderWay
@@ -396,7 +416,7 @@ impl LogicalProcess<'_> {
             let Some(&job) = core.waiting.front() else { return known };
             let from = seats[job.from as usize];
             let begins = job.start.max(target.copied());
-            if begins > now && memory.feels(from, to, job.size) {
+            if begins > now && memory.waits(from, to, job.size) {
                 memory.cores[to.local as usize].busy = true;
                 let rank = target.rank;
                 self.push(target, begins, rank, || EventKind::CopyTurn);
@@ -426,13 +446,18 @@ impl LogicalProcess<'_> {
         let core = &mut self.memory().expect("there are caches").cores[seat.local as usize];
         let job = core.waiting.pop_front().expect("it was under way");
         let (taken, since, lone) = (now.since(core.since), core.since, core.lone);
+        let is_beyond_caches = core.is_beyond_caches;
         target.occupied().copying += taken;
         let level = RankLocation::level(seats[job.from as usize], seat);
         let row = self.network.link(level).row(job.size);
         let alone = row.copy(job.size);
-        let memory = self.memory().expect("there are caches");
-        memory.used.slowed += taken.saturating_sub(alone);
-        let delays = held_by_core(row, &job, since)
+        let delays = held_by_core(row, &job, since);
+        if !is_beyond_caches {
+            return (job, delays.and(Resource::Interconnect, taken.saturating_sub(alone)));
+        }
+        self.memory().expect("there are caches").used.slowed += taken.saturating_sub(alone);
+        // What it lost between CMPs is not told from what it lost at memory.
+        let delays = delays
             .and(Resource::Cache, lone.saturating_sub(alone))
             .and(Resource::Memory, taken.saturating_sub(lone.max(alone)));
         (job, delays)

@@ -3,7 +3,8 @@
 use crate::units::{Bandwidth, SimSpan};
 
 use super::{
-    Copies, Level, Link, LoadLaw, MemoryLaw, NodeFactors, Noise, Occupancy, Platform, ProgressEngine, Protocol, Rails,
+    Copies, CopyMemory, Level, Link, LoadLaw, MemoryLaw, NodeFactors, Noise, Occupancy, Platform, ProgressEngine,
+    Protocol, Rails,
 };
 
 /// Something that a platform may state and that changes predictions.
@@ -23,6 +24,8 @@ pub enum Effect {
     Rails,
     /// Caches, and the memory that copies beyond them share.
     Cache,
+    /// What copies between CMPs of a node share.
+    Interconnect,
     /// Cores of a CMP and of a node share memory as they compute.
     Memory,
     /// What fits caches is computed faster.
@@ -49,7 +52,7 @@ pub enum Effect {
 
 impl Effect {
     /// All, the model of contention first.
-    pub const ALL: [Effect; 18] = [
+    pub const ALL: [Effect; 19] = [
         Effect::Law,
         Effect::Copies,
         Effect::Gap,
@@ -57,6 +60,7 @@ impl Effect {
         Effect::PairDuplex,
         Effect::Rails,
         Effect::Cache,
+        Effect::Interconnect,
         Effect::Memory,
         Effect::InCache,
         Effect::Threads,
@@ -80,6 +84,7 @@ impl Effect {
             Effect::PairDuplex => "pair_duplex",
             Effect::Rails => "rails",
             Effect::Cache => "cache",
+            Effect::Interconnect => "inter_cmp.capacity",
             Effect::Memory => "memory_bandwidth",
             Effect::InCache => "in_cache",
             Effect::Threads => "sibling_slowdown",
@@ -104,6 +109,7 @@ impl Effect {
             Effect::PairDuplex => "so are those of a pair",
             Effect::Rails => "one adapter a node",
             Effect::Cache => "copies use no memory",
+            Effect::Interconnect => "CMPs are linked as wished",
             Effect::Memory => "each core has its memory",
             Effect::InCache => "no block fits a cache",
             Effect::Threads => "siblings slow nobody",
@@ -151,7 +157,15 @@ impl Platform {
             Effect::Duplex => other.links = occupancies(|of| (of.duplex, of.duplex_gap) = (None, None)),
             Effect::PairDuplex => other.links = occupancies(|of| of.pair_duplex = None),
             Effect::Rails => other.links = occupancies(|of| of.rails = Rails::default()),
-            Effect::Cache => other.memory = None,
+            Effect::Cache => {
+                other.memory = self.memory.and_then(|of| of.interconnect).map(CopyMemory::of_interconnect);
+            }
+            Effect::Interconnect => {
+                let kept = self.memory.filter(CopyMemory::has_caches);
+                other.memory = kept.map(|of| CopyMemory { interconnect: None, ..of });
+                let link = &mut other.links[Level::InterCmp as usize];
+                *link = link.clone().occupying(Occupancy { capacity: None, ..link.occupancy().clone() });
+            }
             Effect::Memory => (other.core.cmp_memory, other.core.node_memory) = (Bandwidth::MAX, Bandwidth::MAX),
             Effect::InCache => other.core.in_cache = None,
             Effect::Threads => other.core.threads = other.core.threads.apart(),
@@ -166,9 +180,12 @@ impl Platform {
         }
         // Where no level shares fairly, what only such a level heeds changes nothing.
         let heeded = match effect {
-            Effect::Copies | Effect::Duplex | Effect::PairDuplex | Effect::Rails | Effect::Cache => {
-                Level::ALL.iter().any(|level| self.link(*level).law() == LoadLaw::Fair)
-            }
+            Effect::Copies
+            | Effect::Duplex
+            | Effect::PairDuplex
+            | Effect::Rails
+            | Effect::Cache
+            | Effect::Interconnect => Level::ALL.iter().any(|level| self.link(*level).law() == LoadLaw::Fair),
             _ => true,
         };
         (heeded && other != *self).then_some(other)
@@ -200,6 +217,7 @@ mod tests {
             ("inter_node.duplex=\"15 GB/s\"", Effect::Duplex),
             ("inter_node.pair_duplex=\"15 GB/s\"", Effect::PairDuplex),
             ("cmp.memory=fair", Effect::MemoryLaw),
+            ("inter_cmp.capacity=\"90 GB/s\"", Effect::Interconnect),
         ] {
             assert_eq!(plain.without(effect), None, "{key}");
             let stated = machine(&["inter_node.law=fair", key]);

@@ -1,4 +1,4 @@
-//! Caches and memory that copies within a node pass. Heeded where levels within a node share fairly
+//! Caches, memory, and the links between CMPs that copies within a node pass. Heeded where levels within a node share fairly
 //! ([`LoadLaw::Fair`](super::LoadLaw::Fair)) only.
 
 use crate::units::{Bandwidth, Bytes};
@@ -7,6 +7,7 @@ use crate::units::{Bandwidth, Bytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyMemory {
     /// Bytes of the last-level caches of a CMP together: copies between buffers that are in there use no memory.
+    /// [`Bytes::MAX`] where no cache is stated: all buffers are in caches.
     pub cache: Bytes,
     /// Bytes a second that copies of a CMP may move together from and to its memory; none: no limit.
     pub cmp: Option<Bandwidth>,
@@ -14,9 +15,24 @@ pub struct CopyMemory {
     pub node: Option<Bandwidth>,
     /// What is moved for each byte copied.
     pub traffic: CopyTraffic,
+    /// Bytes a second between a CMP and the other CMPs of its node, each way; none: no limit.
+    pub interconnect: Option<Bandwidth>,
     /// Bytes a second that pass a CMP's caches while real code computes there alone: as far as memory bounds it, what
     /// its core moves.
     pub code: u64,
+}
+
+impl CopyMemory {
+    /// Whether caches are stated, and may hold a buffer or not.
+    pub fn has_caches(&self) -> bool {
+        self.cache < Bytes::MAX
+    }
+
+    /// What counts between CMPs alone.
+    pub fn of_interconnect(interconnect: Bandwidth) -> Self {
+        let traffic = CopyTraffic::default();
+        CopyMemory { cache: Bytes::MAX, cmp: None, node: None, traffic, interconnect: Some(interconnect), code: 0 }
+    }
 }
 
 /// Bytes moved from and to memory for each byte that is copied.

@@ -24,11 +24,13 @@ pub enum Resource {
     Cache,
     /// Memory that others use as well.
     Memory,
+    /// What is between the CMPs of a node, and others use as well.
+    Interconnect,
 }
 
 impl Resource {
     /// All of them.
-    pub const ALL: [Resource; 7] = [
+    pub const ALL: [Resource; 8] = [
         Resource::Core,
         Resource::AdapterOut,
         Resource::AdapterIn,
@@ -36,6 +38,7 @@ impl Resource {
         Resource::Gap,
         Resource::Cache,
         Resource::Memory,
+        Resource::Interconnect,
     ];
 }
 
@@ -63,6 +66,9 @@ pub struct ContentionParts {
     /// Memory that others used as well.
     #[serde(rename = "memory_ps", deserialize_with = "picoseconds")]
     pub memory: SimSpan,
+    /// What is between the CMPs of a node, that others used as well.
+    #[serde(default, rename = "interconnect_ps", deserialize_with = "picoseconds")]
+    pub interconnect: SimSpan,
     /// What is charged to none of them: order among messages of a pair, connections, noise, progress in calls.
     #[serde(rename = "other_ps", deserialize_with = "picoseconds")]
     pub other: SimSpan,
@@ -88,6 +94,7 @@ impl ContentionParts {
             Resource::Gap => self.gap,
             Resource::Cache => self.cache,
             Resource::Memory => self.memory,
+            Resource::Interconnect => self.interconnect,
         }
     }
 }
@@ -106,6 +113,7 @@ impl ContentionLevels {
                 gap: part(Resource::Gap),
                 cache: part(Resource::Cache),
                 memory: part(Resource::Memory),
+                interconnect: part(Resource::Interconnect),
                 other: path.level(level).contention.saturating_sub(all),
             }
         };

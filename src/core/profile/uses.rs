@@ -23,10 +23,12 @@ pub enum SharedKind {
     CmpMemory,
     /// The memory of nodes.
     NodeMemory,
+    /// What CMPs have to the others of their node, in either direction.
+    Interconnect,
 }
 
 impl SharedKind {
-    const ALL: [SharedKind; 7] = [
+    const ALL: [SharedKind; 8] = [
         SharedKind::Core,
         SharedKind::AdapterOut,
         SharedKind::AdapterIn,
@@ -34,6 +36,7 @@ impl SharedKind {
         SharedKind::PairDuplex,
         SharedKind::CmpMemory,
         SharedKind::NodeMemory,
+        SharedKind::Interconnect,
     ];
 }
 
@@ -66,7 +69,7 @@ pub struct SharesChanged {
 /// The uses that a worker has seen; a run's are the sum of its workers'.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uses {
-    kinds: [KindUse; 7],
+    kinds: [KindUse; SharedKind::ALL.len()],
 }
 
 /// The use of one kind.

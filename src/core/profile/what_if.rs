@@ -31,7 +31,8 @@ pub enum Change {
     ContentionGone,
     /// Cores copy twice as fast; the ping-pong's bandwidth stays.
     CopiesDoubled,
-    /// Adapters carry twice as much, each way and both ways together; a message's own pace stays.
+    /// Adapters, and what is between CMPs, carry twice as much, each way and both ways together; a message's own pace
+    /// stays.
     CapacityDoubled,
     /// Both directions are independent.
     DuplexGone,
@@ -61,10 +62,10 @@ impl WhatIf {
         };
         let occupied = |level: Level| {
             let parts = charged.map_or_else(ContentionParts::default, |charged| *charged.level(level));
-            let ContentionParts { core, adapter_out, adapter_in, duplex, gap, cache, memory, .. } = parts;
+            let ContentionParts { core, adapter_out, adapter_in, duplex, gap, cache, memory, interconnect, .. } = parts;
             [
                 (Change::CopiesDoubled, half(core)),
-                (Change::CapacityDoubled, half(adapter_out + adapter_in + duplex)),
+                (Change::CapacityDoubled, half(adapter_out + adapter_in + duplex + interconnect)),
                 (Change::DuplexGone, duplex),
                 (Change::GapHalved, half(gap)),
                 (Change::CachesHold, cache + memory),
@@ -115,6 +116,7 @@ mod tests {
             gap: ps(10),
             cache: ps(200),
             memory: ps(1000),
+            interconnect: ps(2),
             other: ps(5),
         };
         let charged = ContentionLevels { inter_node: contention, ..ContentionLevels::default() };
@@ -124,7 +126,7 @@ mod tests {
             (Change::CachesHold, 1200),
             (Change::MemoryDoubled, 600),
             (Change::CopiesDoubled, 50),
-            (Change::CapacityDoubled, 33),
+            (Change::CapacityDoubled, 34),
             (Change::DuplexGone, 6),
             (Change::GapHalved, 5),
         ];

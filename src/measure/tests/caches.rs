@@ -22,6 +22,7 @@ fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
         cmp: Bandwidth::new(10_000_000_000),
         node: None,
         traffic: CopyTraffic::Two,
+        interconnect: None,
         code: 0,
     });
     let platform = Platform { memory, ..machine(shape, link) };

@@ -1,4 +1,10 @@
-//! The memories of a worker's nodes: what copies beyond the caches and blocks that compute share there.
+//! The memories of a worker's nodes, and what is between their CMPs: what copies and blocks that compute share there.
+//!
+//! Of a node's shares the first are the memories of its CMPs, then comes the node's, then what each CMP sends to the
+//! others, then what each gets from them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::platform::{CopyMemory, Level, MemoryLaw, Platform, Site};
 use crate::profile::{SharedKind, Uses};
@@ -39,6 +45,8 @@ struct NodeShares {
     factor: f64,
     /// The code of each CMP's ranks, where these slow each other.
     code: Vec<Option<CodeClock>>,
+    /// Whether its ranks can fill what is between its CMPs.
+    is_crossed: bool,
     /// The event that comes next, and its number.
     next: SimTime,
     version: u32,
@@ -47,6 +55,29 @@ struct NodeShares {
 
 fn rate(limit: Option<Bandwidth>) -> u64 {
     limit.map_or(NO_LIMIT, |limit| limit.get().min(NO_LIMIT))
+}
+
+/// What each CMP of a node may send to the others, then what each may get from them; nothing where it is not limited.
+fn between_cmps(copies: Option<CopyMemory>, cmps: u32) -> impl Iterator<Item = u64> {
+    let stated = copies.and_then(|copies| copies.interconnect);
+    stated.into_iter().flat_map(move |capacity| std::iter::repeat_n(rate(Some(capacity)), 2 * cmps as usize))
+}
+
+/// The greatest rate at which a core copies messages of these levels.
+fn most_paces(platform: &Platform, levels: &[Level]) -> u64 {
+    let rows = levels.iter().flat_map(|level| platform.link(*level).rows());
+    rows.map(|row| row.copy_bandwidth.unwrap_or(row.bandwidth).get()).max().unwrap_or(0)
+}
+
+/// Whether the ranks of a node, at these places, can fill what is between its CMPs.
+fn is_crossed(platform: &Platform, ranks: impl Iterator<Item = RankLocation>) -> bool {
+    let Some(capacity) = platform.heeded_memory().and_then(|copies| copies.interconnect) else { return false };
+    let mut of_cmp = BTreeMap::new();
+    ranks.for_each(|seat| *of_cmp.entry(seat.cmp).or_insert(0u64) += 1);
+    let all: u64 = of_cmp.values().sum();
+    // Receivers copy: what a CMP gets its own ranks do, what it sends those of the others.
+    let most = of_cmp.values().map(|&own| own.max(all - own)).max().unwrap_or(0);
+    of_cmp.len() > 1 && u128::from(most) * u128::from(most_paces(platform, &[Level::InterCmp])) > capacity.get().into()
 }
 
 impl NodeMemory {
@@ -68,7 +99,12 @@ impl NodeMemory {
             let stated = copies.expect("copies share memory");
             let mut capacity = vec![rate(stated.cmp); cmps as usize];
             capacity.push(rate(stated.node));
-            memory.nodes = nodes.map(|_| NodeShares::new(capacity.clone(), 1, [1, 1], 1.0)).collect();
+            capacity.extend(between_cmps(Some(stated), cmps));
+            memory.nodes = nodes.clone().map(|_| NodeShares::new(capacity.clone(), 1, [1, 1], 1.0)).collect();
+            for (node, shares) in nodes.zip(&mut memory.nodes) {
+                let here = seats.iter().filter(|seat| seat.worker == me && seat.node == node);
+                shares.is_crossed = is_crossed(platform, here.copied());
+            }
             return Some(Box::new(memory));
         }
         let mut places: Vec<(RankLocation, Site)> =
@@ -102,11 +138,9 @@ impl NodeMemory {
         let copy_weights =
             copies.map_or([WEIGHT; 2], |copies| [weight(of_cmp, copies.cmp), weight(of_node, copies.node)]);
         // What a core can ask for at most, by its block and by its copies.
-        let most_copied = copies.map_or(0.0, |stated| {
-            let rows = [Level::IntraCmp, Level::InterCmp].map(|level| platform.link(level).rows());
-            let paces = rows.into_iter().flatten().map(|row| row.copy_bandwidth.unwrap_or(row.bandwidth).get());
+        let most_copied = copies.filter(CopyMemory::has_caches).map_or(0.0, |stated| {
             let moved: u64 = stated.traffic.parts().iter().sum();
-            (paces.max().unwrap_or(0) * moved) as f64
+            (most_paces(platform, &[Level::IntraCmp, Level::InterCmp]) * moved) as f64
         });
         let heavier = |weight: u64| weight as f64 / WEIGHT as f64;
         let computing = rates.memory.get() as f64 * factor;
@@ -124,7 +158,9 @@ impl NodeMemory {
         }
         let mut capacity = vec![of_cmp * WEIGHT; self.cmps as usize];
         capacity.push(of_node * WEIGHT);
+        capacity.extend(between_cmps(copies, self.cmps).map(|capacity| capacity * WEIGHT));
         let mut node = NodeShares::new(capacity, WEIGHT, copy_weights, factor);
+        node.is_crossed = is_crossed(platform, ranks.iter().map(|(seat, _)| *seat));
         node.code = (0..self.cmps)
             .map(|cmp| {
                 let here = ranks.iter().filter(|(_, site)| site.cmp == cmp).count();
@@ -149,13 +185,22 @@ impl NodeMemory {
         self.nodes[(seat.node - self.first_node) as usize].factor
     }
 
+    /// A copy from one CMP to another adds what it moves between these, if others can slow it there.
+    pub fn cross(&self, from: RankLocation, to: RankLocation, moves: &mut Moves) {
+        if self.nodes[(to.node - self.first_node) as usize].is_crossed {
+            let cmps = self.cmps;
+            moves.push((cmps + 1 + from.cmp % cmps, 1));
+            moves.push((2 * cmps + 1 + to.cmp % cmps, 1));
+        }
+    }
+
     /// A copy of `bytes` by the core of `rank`, which moves this at memories for each byte, begins at `time`.
     pub fn begin_copy(&mut self, seat: RankLocation, time: SimTime, pace: u64, moves: Moves, bytes: u64, owner: Owner) {
         let cmps = self.cmps;
         let node = self.node(seat);
         let mut moves = moves;
         for (memory, weight) in &mut moves {
-            *weight *= node.copy_weights[usize::from(*memory == cmps)];
+            *weight *= node.copy_weight(*memory, cmps);
         }
         node.begin(time, pace, moves, bytes, owner);
     }
@@ -164,9 +209,8 @@ impl NodeMemory {
     pub fn lone(&mut self, seat: RankLocation, pace: u64, moves: &Moves, size: Bytes) -> SimSpan {
         let cmps = self.cmps;
         let node = self.node(seat);
-        let rate = |&(memory, weight): &(u32, u64)| {
-            node.shares.capacity(memory) / (weight * node.copy_weights[usize::from(memory == cmps)])
-        };
+        let rate =
+            |&(memory, weight): &(u32, u64)| node.shares.capacity(memory) / (weight * node.copy_weight(memory, cmps));
         let rate = moves.iter().map(rate).fold(pace, u64::min);
         Bandwidth::new(rate.max(1)).map_or(SimSpan::ZERO, |rate| rate.span(size, 1))
     }
@@ -177,7 +221,11 @@ impl NodeMemory {
             // What has no limit is not used up.
             let is_limited = |memory: u32| node.shares.capacity(memory) < NO_LIMIT.saturating_mul(node.block_weight);
             for (memory, (in_full, most)) in (0..).zip(node.shares.used()).filter(|(memory, _)| is_limited(*memory)) {
-                let kind = if memory == self.cmps { SharedKind::NodeMemory } else { SharedKind::CmpMemory };
+                let kind = match memory.cmp(&self.cmps) {
+                    Ordering::Less => SharedKind::CmpMemory,
+                    Ordering::Equal => SharedKind::NodeMemory,
+                    Ordering::Greater => SharedKind::Interconnect,
+                };
                 uses.add(kind, in_full);
                 uses.at_most(kind, most);
             }
@@ -216,8 +264,17 @@ impl NodeMemory {
 impl NodeShares {
     fn new(capacity: Vec<u64>, block_weight: u64, copy_weights: [u64; 2], factor: f64) -> Self {
         let shares = Shares::new(capacity);
-        let (code, next) = (Vec::new(), SimTime::NEVER);
-        NodeShares { shares, block_weight, copy_weights, factor, code, next, version: 0, changed: false }
+        let (code, next, is_crossed) = (Vec::new(), SimTime::NEVER, false);
+        NodeShares { shares, block_weight, copy_weights, factor, code, is_crossed, next, version: 0, changed: false }
+    }
+
+    /// What a copy weighs at one of its shares for each byte that it moves there.
+    fn copy_weight(&self, share: u32, cmps: u32) -> u64 {
+        match share.cmp(&cmps) {
+            Ordering::Less => self.copy_weights[0],
+            Ordering::Equal => self.copy_weights[1],
+            Ordering::Greater => self.block_weight,
+        }
     }
 
     /// When the first of what is under way ends, and whose it is.

@@ -81,7 +81,8 @@ pub(super) fn unread(cmp: Option<&CmpFile>, node: Option<&NodeFile>, in_cache: b
     [UnreadKeys::stated("cmp", &of_cmp), UnreadKeys::stated("node", &of_node)].into_iter().flatten().collect()
 }
 
-/// What both tables say of copies; nothing counts where no cache is stated.
+/// What both tables, and the level between CMPs, say of copies; nothing counts where neither a cache nor a capacity is
+/// stated.
 pub(super) fn copy_memory(
     document: &Document,
     core: &CoreFile,
@@ -91,6 +92,7 @@ pub(super) fn copy_memory(
 ) -> Result<Option<CopyMemory>, ConfigError> {
     let cache = cmp.and_then(|cmp| cmp.cache);
     let of_node = node.and_then(|node| node.copy_bandwidth);
+    let interconnect = links[Level::InterCmp as usize].occupancy().capacity;
     let Some((cmp, cache)) = cmp.zip(cache) else {
         let stated = [
             ("cmp.copy_bandwidth", cmp.and_then(|cmp| cmp.copy_bandwidth).map(|stated| stated.to_string())),
@@ -102,7 +104,12 @@ pub(super) fn copy_memory(
                 let expected = "\"cache\" in [cmp] too, beyond which copies use memory,";
                 Err(document.expected(key, expected, format!("{found} and no \"cache\"")))
             }
-            None => Ok(None),
+            None => interconnect
+                .map(|capacity| {
+                    by_receivers(document, links, "\"capacity\" in [inter_cmp]")?;
+                    Ok(CopyMemory::of_interconnect(capacity))
+                })
+                .transpose(),
         };
     };
     if cache > MOST_CACHE {
@@ -124,12 +131,19 @@ pub(super) fn copy_memory(
             document.expected("cmp.copy_traffic", expected, bytes)
         })?,
     };
+    by_receivers(document, links, "\"cache\" in [cmp]")?;
+    let code = core.memory_bandwidth.get();
+    Ok(Some(CopyMemory { cache, cmp: Some(of_cmp), node: of_node, traffic, interconnect, code }))
+}
+
+/// Beside what `key` says only receivers copy.
+fn by_receivers(document: &Document, links: &[Link; 3], key: &str) -> Result<(), ConfigError> {
     for (level, link) in Level::ALL.into_iter().zip(links) {
         if link.law() == LoadLaw::Fair && link.occupancy().copies.by_sender() {
-            let expected = "\"receiver\" or \"none\" beside \"cache\" in [cmp]";
+            let expected = format!("\"receiver\" or \"none\" beside {key}");
             let found = "copies by the sender";
             return Err(document.expected(&format!("{}.copies", level.name()), expected, found));
         }
     }
-    Ok(Some(CopyMemory { cache, cmp: Some(of_cmp), node: of_node, traffic, code: core.memory_bandwidth.get() }))
+    Ok(())
 }

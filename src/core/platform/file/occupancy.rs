@@ -63,7 +63,17 @@ impl Stated<'_> {
             tolerance: self.tolerance(document, level)?,
         };
         if law == LoadLaw::Fair {
-            check_rates(document, level.name(), &occupancy, fastest)?;
+            // Rows of small sizes may have any bandwidth: what they take is their latency.
+            let largest = rows.last().map_or(fastest, |row| row.copy_bandwidth.unwrap_or(row.bandwidth));
+            let (pace, of) = match level {
+                Level::InterNode => (fastest, "the level's greatest bandwidth"),
+                Level::IntraCmp | Level::InterCmp => (largest, "what the largest messages are copied with"),
+            };
+            check_rates(document, level.name(), &occupancy, pace, of)?;
+            if let Some(capacity) = occupancy.capacity.filter(|_| level == Level::InterCmp && copies == Copies::None) {
+                let found = format!("{capacity} and copies = \"none\"");
+                return Err(document.expected("inter_cmp.capacity", "it where receivers copy", found));
+            }
         }
         let gap = rows[0].gap;
         if let Some(both) = self.duplex_gap.filter(|both| *both > gap || *both + *both < gap || gap == SimSpan::ZERO) {
@@ -76,8 +86,11 @@ impl Stated<'_> {
 
     /// Which keys a level can have.
     fn check_place(&self, document: &Document, level: Level) -> Result<(), ConfigError> {
+        if let Some(found) = self.capacity.filter(|_| level == Level::IntraCmp) {
+            let expected = "no \"capacity\", which only inter_cmp and inter_node have,";
+            return Err(document.expected(&format!("{}.capacity", level.name()), expected, found));
+        }
         let between_nodes = [
-            ("capacity", self.capacity.map(|stated| stated.to_string())),
             ("duplex", self.duplex.map(|stated| stated.to_string())),
             ("duplex_gap", self.duplex_gap.map(|stated| stated.to_string())),
             ("pair_duplex", self.pair_duplex.map(|stated| stated.to_string())),
@@ -121,10 +134,16 @@ impl Stated<'_> {
 }
 
 /// No resource may be slower than what passes it alone.
-fn check_rates(document: &Document, level: &str, occupancy: &Occupancy, pace: Bandwidth) -> Result<(), ConfigError> {
+fn check_rates(
+    document: &Document,
+    level: &str,
+    occupancy: &Occupancy,
+    pace: Bandwidth,
+    of: &str,
+) -> Result<(), ConfigError> {
     let Some(capacity) = occupancy.capacity else { return Ok(()) };
     if capacity < pace {
-        let expected = format!("at least {pace}, the level's greatest bandwidth,");
+        let expected = format!("at least {pace}, {of},");
         return Err(document.expected(&format!("{level}.capacity"), expected, capacity));
     }
     for (key, both) in [("duplex", occupancy.duplex), ("pair_duplex", occupancy.pair_duplex)] {

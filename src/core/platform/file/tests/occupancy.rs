@@ -1,6 +1,6 @@
 //! What a platform file says of adapters, copies, caches and memory.
 
-use crate::platform::{Copies, CopyTraffic, MemoryLaw, Occupancy, Rails, Tolerance};
+use crate::platform::{Copies, CopyMemory, CopyTraffic, MemoryLaw, Occupancy, Rails, Tolerance};
 use crate::units::Bandwidth;
 
 use super::*;
@@ -100,9 +100,42 @@ fn levels_within_a_node_have_no_adapters() {
     let expected = "expected no \"rails\", which only inter_node has, in intra_cmp.rails of \
                     x.toml; found 2";
     assert_eq!(near("intra_cmp", "rails = { count = 2 }"), expected);
-    let expected = "expected no \"capacity\", which only inter_node has, in intra_cmp.capacity of x.toml; found \
-                    9.000 GB/s";
+    let expected = "expected no \"capacity\", which only inter_cmp and inter_node have, in intra_cmp.capacity of \
+                    x.toml; found 9.000 GB/s";
     assert_eq!(near("intra_cmp", "capacity = \"9 GB/s\""), expected);
+}
+
+#[test]
+fn what_is_between_cmps_is_stated_by_their_level() {
+    let near = |keys: &str| {
+        let text = format!("{MACHINE}{NETWORK}").replacen("inter_cmp = { ", &format!("inter_cmp = {{ {keys}, "), 1);
+        Platform::load(document(&text), &[]).map_err(|error| error.to_string())
+    };
+    let stated = near("law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
+    assert_eq!(stated.heeded_memory(), rate(30.0).map(CopyMemory::of_interconnect));
+    assert!(!stated.heeded_memory().unwrap().has_caches());
+    // Another law heeds nothing of it.
+    let other = near("copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
+    assert_eq!(other.heeded_memory(), None);
+    assert_eq!(unread(&other), ["inter_cmp: copy_bandwidth capacity"]);
+    for (keys, error) in [
+        (
+            "law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"7 GB/s\"",
+            "expected at least 8.000 GB/s, what the largest messages are copied with, in inter_cmp.capacity of x.toml; \
+             found 7.000 GB/s",
+        ),
+        (
+            "law = \"fair\", copies = \"none\", capacity = \"90 GB/s\"",
+            "expected it where receivers copy in inter_cmp.capacity of x.toml; found 90.00 GB/s and copies = \"none\"",
+        ),
+        (
+            "law = \"fair\", copies = \"sender\", capacity = \"90 GB/s\"",
+            "expected \"receiver\" or \"none\" beside \"capacity\" in [inter_cmp] in inter_cmp.copies of x.toml; found \
+             copies by the sender",
+        ),
+    ] {
+        assert_eq!(near(keys).unwrap_err(), error);
+    }
 }
 
 #[test]

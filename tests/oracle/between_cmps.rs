@@ -1,0 +1,109 @@
+//! Expected times of copies that share what is between the CMPs of a node, worked out by hand: 1 ns a byte by a core,
+//! latencies of 10 ns within a CMP and 100 between CMPs, 1 GB/s each way of a CMP unless stated.
+
+use crate::support::Do::*;
+use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
+use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform};
+use mcpsim::profile::SharedKind;
+use mcpsim::units::{Bandwidth, Bytes};
+
+fn rate(gigabytes: f64) -> Option<Bandwidth> {
+    Bandwidth::new((gigabytes * 1e9) as u64)
+}
+
+/// A node of two CMPs of four cores, which have this each way; messages to `eager` bytes are eager.
+fn node(gigabytes: f64, eager: u64) -> Platform {
+    let copies = || Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    let link = |latency| Link::new(LoadLaw::Fair, Bytes::new(eager), ns(latency), vec![row(latency)]);
+    let platform = machine([1, 2, 4], LoadLaw::Fair);
+    let platform = with_link(platform, Level::IntraCmp, link(10).occupying(copies()));
+    let platform = with_link(platform, Level::InterCmp, link(100).occupying(copies()));
+    Platform { memory: rate(gigabytes).map(CopyMemory::of_interconnect), ..platform }
+}
+
+/// Messages of 2000 bytes, each from one rank to another, which computes that many ns before.
+fn messages(of: &[(usize, usize, u64)]) -> Vec<Vec<Do>> {
+    let mut scripts: Vec<Vec<Do>> = (0..8).map(|_| Vec::new()).collect();
+    for &(from, to, later) in of {
+        scripts[from].extend([Compute(later), Send(to as u32, 2000)]);
+        scripts[to].push(Recv(from as u32));
+    }
+    scripts
+}
+
+/// When these messages have been received.
+fn received(platform: &Platform, of: &[(usize, usize, u64)]) -> Vec<u64> {
+    let clocks = clocks(platform, &messages(of));
+    of.iter().map(|&(_, to, _)| clocks[to]).collect()
+}
+
+#[test]
+fn copies_from_one_cmp_to_another_share_what_is_between_them() {
+    for (eager, handshakes) in [(5000, 0), (0, 200)] {
+        let one = node(1.0, eager);
+        assert_eq!(received(&one, &[(0, 4, 0)]), [2100 + handshakes]);
+        assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0)]), [4100 + handshakes; 2]);
+        // The other way is another matter, and so is a message within a CMP.
+        assert_eq!(received(&one, &[(0, 4, 0), (5, 1, 0)]), [2100 + handshakes; 2]);
+        assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (6, 2, 0)])[2], 2100 + handshakes);
+        let within = if eager == 0 { 20 } else { 0 };
+        assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (2, 3, 0)])[2], 2010 + within);
+        // The second comes 1000 ns later, when the first has half its bytes. Both have half the rate until that has
+        // the rest 2000 ns later, then the second goes on alone with its other half.
+        assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 1000)]), [3100 + handshakes, 4100 + handshakes]);
+        // Three share 2 GB/s: 3 ns for two bytes.
+        assert_eq!(received(&node(2.0, eager), &[(0, 4, 0), (1, 5, 0), (2, 6, 0)]), [3100 + handshakes; 3]);
+    }
+}
+
+#[test]
+fn ranks_that_cannot_fill_it_do_not_ask() {
+    // Four cores on each side copy 4 GB/s at most.
+    let all = [(0, 4, 0), (1, 5, 0), (2, 6, 0), (3, 7, 0)];
+    assert_eq!(received(&node(4.0, 5000), &all), [2100; 4]);
+    let (outcome, _) = run_with(&node(4.0, 5000), &messages(&all), 1).unwrap();
+    assert!(outcome.utilisation.iter().all(|used| used.resource != SharedKind::Interconnect || used.mean == 0.0));
+    assert_eq!(received(&node(3.0, 5000), &all), [2766; 4], "2000 bytes at 0.75 of a core's rate, whole ns");
+}
+
+#[test]
+fn it_counts_beside_memory_beyond_caches() {
+    // Each byte is read at one CMP's memory and written at the other's, which have 2 GB/s each: the two copies need no
+    // more than that, and share 1 GB/s between the CMPs.
+    let traffic = CopyTraffic::Two;
+    let memory = |cmp: f64| CopyMemory {
+        cache: Bytes::ZERO,
+        cmp: rate(cmp),
+        node: None,
+        traffic,
+        interconnect: rate(1.0),
+        code: 0,
+    };
+    let of = |cmp: f64| Platform { memory: Some(memory(cmp)), ..node(1.0, 5000) };
+    assert_eq!(received(&of(2.0), &[(0, 4, 0), (1, 5, 0)]), [4100; 2]);
+    // With half the memory that is what they wait for: 0.25 GB/s each.
+    assert_eq!(received(&of(0.5), &[(0, 4, 0), (1, 5, 0)]), [8100; 2]);
+    // Back and forth: each memory reads for one and writes for the other; between CMPs nobody is in the way.
+    assert_eq!(received(&of(1.0), &[(0, 4, 0), (5, 1, 0)]), [4100; 2]);
+}
+
+#[test]
+fn what_it_cost_is_told() {
+    for memory in [None, Some(Bytes::new(1 << 20))] {
+        let mut platform = node(1.0, 5000);
+        if let Some(cache) = memory {
+            platform.memory = platform.memory.map(|of| CopyMemory { cache, cmp: rate(8.0), ..of });
+        }
+        let (outcome, _) = run_with(&platform, &messages(&[(0, 4, 0), (1, 5, 0)]), 1).unwrap();
+        let charged = outcome.contention.unwrap().inter_cmp;
+        assert_eq!((charged.interconnect, charged.memory, charged.other), (ns(2000), ns(0), ns(0)));
+        let used: Vec<_> = outcome.utilisation.iter().filter(|of| of.resource == SharedKind::Interconnect).collect();
+        // Of four ways two, out of the first CMP and into the second, are full for 4000 of 4100 ns.
+        assert_eq!(used.len(), 1);
+        assert_eq!((used[0].count, used[0].greatest), (4, Some(1.0)));
+        assert!((used[0].busiest - 4000.0 / 4100.0).abs() < 1e-9, "{:?}", used[0]);
+        assert!((used[0].mean - 2000.0 / 4100.0).abs() < 1e-9, "{:?}", used[0]);
+        let copies = outcome.copies.map_or(0, |copies| copies.memory_count);
+        assert_eq!(copies, 0, "the buffers are in caches");
+    }
+}
