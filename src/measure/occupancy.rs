@@ -3,6 +3,7 @@
 //! | parameter | from |
 //! |---|---|
 //! | capacity; within a node a core's copy | windows one way of the greatest size: n s / (T − 2 T(0)); no less than a message alone reaches, s / (T(s) − T(0)) |
+//! | capacity between the CMPs of a node | windows one way of 64 KiB and 1 MiB by all pairs that cross, the greater of both, if each is less than so many pairs could |
 //! | duplex | windows both ways of the greatest size by all pairs: 2 n s / (T − T(0)), if the directions are not independent; one pair does not tell it, whose cores may be the limit |
 //! | gap | windows of all pairs, 8 B and 128 B: (T − T(s) − T(0)) / (n − 1) − s / capacity, if pairs slow each other down |
 
@@ -19,6 +20,9 @@ pub const SHARED: f64 = 0.8;
 /// Both directions that carry this part of twice one direction are independent.
 pub const INDEPENDENT: f64 = 0.97;
 
+/// Windows of these sizes fit caches.
+const IN_CACHES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
+
 /// What messages hold of what they share; `None` where nothing tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredOccupancy {
@@ -30,6 +34,8 @@ pub struct MeasuredOccupancy {
     pub duplex_gap: Option<f64>,
     /// What a core copies, bytes a second.
     pub copy: Option<f64>,
+    /// What a CMP sends to another of its node, bytes a second, where that is less than its cores could.
+    pub between_cmps: Option<f64>,
     /// An adapter's seconds a message beside its bytes: up to 64 B, and above.
     pub gaps: Option<[f64; 2]>,
 }
@@ -44,7 +50,8 @@ impl MeasuredOccupancy {
         let one = window.into_iter().chain(windows.of_a_message()).max_by(f64::total_cmp);
         let many = windows.of_all_pairs(None).and_then(|series| windows.rate(series));
         if level != Level::InterNode {
-            return MeasuredOccupancy { copy: one, ..MeasuredOccupancy::default() };
+            let between_cmps = (level == Level::InterCmp).then(|| windows.between_cmps()).flatten();
+            return MeasuredOccupancy { copy: one, between_cmps, ..MeasuredOccupancy::default() };
         }
         let capacity = one.into_iter().chain(many).max_by(f64::total_cmp);
         let both = windows.both_ways_of_all_pairs();
@@ -83,6 +90,23 @@ impl Windows<'_> {
         let all = self.samples.of(self.level, Test::Windows);
         let sized = all.into_iter().filter(|series| bytes.is_none_or(|bytes| series.bytes == bytes));
         sized.max_by_key(|series| (series.load, series.bytes))
+    }
+
+    /// Bytes a second of all pairs in windows that fit caches, if they are slower together than by themselves.
+    fn between_cmps(&self) -> Option<f64> {
+        let all = self.samples.of(self.level, Test::Windows).into_iter();
+        let all: Vec<&SampleSeries> = all.filter(|series| IN_CACHES.contains(&series.bytes)).collect();
+        let most = all.iter().map(|series| series.load).max().filter(|load| *load > 1)?;
+        let mut found: Option<f64> = None;
+        for series in all.into_iter().filter(|series| series.load == most) {
+            let alone = self.samples.of(self.level, Test::Window).into_iter().find(|one| one.bytes == series.bytes)?;
+            let (together, one) = (self.rate(series)?, self.rate(alone)?);
+            if together > SHARED * f64::from(most) * one {
+                return None;
+            }
+            found = Some(found.map_or(together, |other| together.max(other)));
+        }
+        found
     }
 
     /// Bytes a second both ways together, at the greatest size: the most that one pair or all reach; nothing if only

@@ -1,8 +1,8 @@
 //! The tests on simulated machines give back what these were told.
 
 use mcpsim_core::platform::{
-    CollectiveRules, Copies, CoreRates, Level, Link, LoadColumn, LoadLaw, Occupancy as Holds, Placement, Platform, Row,
-    Shape,
+    CollectiveRules, Copies, CopyMemory, CoreRates, Level, Link, LoadColumn, LoadLaw, Occupancy as Holds, Placement,
+    Platform, Row, Shape,
 };
 use mcpsim_core::units::{Bandwidth, Bytes, Rate, SimSpan};
 
@@ -237,17 +237,23 @@ fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
 
 /// What windows tell of a machine with this link between its two nodes, or within its one, whose pairs all share it.
 fn occupied(level: Level, pairs: u32, link: Link) -> MeasuredOccupancy {
+    fitted(level, pairs, link, None).occupancy.unwrap()
+}
+
+/// The same of a machine that has this between its CMPs.
+fn fitted(level: Level, pairs: u32, link: Link, memory: Option<CopyMemory>) -> LinkFit {
     let shape = match level {
         Level::InterNode => Shape { nodes: 2, cmps: 1, cores: pairs },
-        _ => Shape { nodes: 1, cmps: 1, cores: 2 * pairs },
+        Level::InterCmp => Shape { nodes: 1, cmps: 2, cores: pairs },
+        Level::IntraCmp => Shape { nodes: 1, cmps: 1, cores: 2 * pairs },
     };
     let pairs: Vec<RankPair> = (0..pairs).map(|first| RankPair { first, second: first + pairs }).collect();
     let ranks = 2 * pairs.len() as u32;
     let plan =
         CampaignPlan { levels: vec![LevelPlan { level, pairs }], most_bytes: 4 << 20, budget: 1.0, window: WINDOW };
     let sites = Placement::Block.sites(shape, ranks, false).unwrap();
-    let samples = simulate(&machine(shape, link), sites, &plan).unwrap();
-    LinkFit::of(&samples, level, &Corrections::default()).unwrap().fair(&samples).occupancy.unwrap()
+    let samples = simulate(&Platform { memory, ..machine(shape, link) }, sites, &plan).unwrap();
+    LinkFit::of(&samples, level, &Corrections::default()).unwrap().fair(&samples)
 }
 
 /// Fair shares of this, with messages of 1 us and 1 GB/s alone, for which each end's core takes 100 ns.
@@ -286,4 +292,20 @@ fn windows_tell_what_a_core_copies() {
         assert!((found.copy.unwrap() / 4e9 - 1.0).abs() < 0.02, "{found:?}");
         assert_eq!((found.capacity, found.duplex, found.gaps), (None, None, None));
     }
+}
+
+#[test]
+fn windows_tell_what_is_between_cmps() {
+    let holds = Holds { copies: Copies::Receiver, ..Holds::default() };
+    let found = |level, pairs, gigabytes: u64| {
+        let memory = Bandwidth::new(gigabytes * 1_000_000_000).map(CopyMemory::of_interconnect);
+        fitted(level, pairs, fair(holds.clone(), 0, None), memory).occupancy.unwrap().between_cmps
+    };
+    // Eight cores copy 1 GB/s each, 3 GB/s go from one CMP to the other.
+    let rate = found(Level::InterCmp, 8, 3).unwrap();
+    assert!((rate / 3e9 - 1.0).abs() < 0.02, "{rate}");
+    // As much as they ask for, or more than one pair can.
+    assert_eq!(found(Level::InterCmp, 8, 8), None);
+    assert_eq!(found(Level::InterCmp, 1, 3), None);
+    assert_eq!(found(Level::IntraCmp, 8, 3), None);
 }

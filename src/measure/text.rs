@@ -190,6 +190,9 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
         }
     }
+    if let Some(rate) = between_cmps(fit) {
+        let _ = writeln!(text, "capacity = \"{}\"", bandwidth(1.0 / rate));
+    }
     if let Some(gap) = fit.occupancy.and_then(|of| of.duplex_gap).filter(|_| fit.level == Level::InterNode) {
         let _ = writeln!(text, "duplex_gap = \"{}\"", span(gap));
     }
@@ -209,15 +212,29 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         if let Some(capacity) = fit.occupancy.and_then(|of| of.capacity).filter(|_| fit.level == Level::InterNode) {
             keep_below(&mut row, above, 1.0 / capacity);
         }
-        // No message copies more slowly than it goes: where sizes that fit caches go faster, they are copied faster.
-        let byte = row.columns[0].1;
-        let bound = fit.occupancy.and_then(|of| of.copy).filter(|copy| byte * copy < 1.0).map(|_| byte);
-        let copy = row.copy.or(bound);
+        let copy = copied(fit, &row);
         let copied = copy.map_or(String::new(), |byte| format!(", copy_bandwidth = \"{}\"", bandwidth(byte)));
         let _ = writeln!(text, "    {{ {}{copied} }},{}", interval(&row, law == "measured"), told_flat(row.flat));
         above = row.up_to.unwrap_or(u64::MAX);
     }
     text.push_str("]\n");
+}
+
+/// Seconds in which a core copies a byte of an interval's messages, where the level's figure does not hold. No message
+/// copies more slowly than it goes: where sizes that fit caches go faster, they are copied faster.
+fn copied(fit: &LinkFit, row: &RowFit) -> Option<f64> {
+    let byte = row.columns[0].1;
+    let bound = fit.occupancy.and_then(|of| of.copy).filter(|copy| byte * copy < 1.0).map(|_| byte);
+    row.copy.or(bound)
+}
+
+/// What a CMP sends to another, bytes a second: between CMPs, where it is more than what a core copies of the largest
+/// messages.
+fn between_cmps(fit: &LinkFit) -> Option<f64> {
+    let of = fit.occupancy.filter(|_| fit.level == Level::InterCmp)?;
+    let largest = fit.rows.last()?;
+    let byte = copied(fit, largest).or(of.copy.map(|rate| 1.0 / rate)).unwrap_or(largest.columns[0].1);
+    of.between_cmps.filter(|rate| rate * byte > 1.01)
 }
 
 /// No message goes faster than its adapter: where half round trips hardly grow over the sizes above `above`, a byte
@@ -387,6 +404,21 @@ mod tests {
         let row = link.row(Bytes::new(4096));
         assert_eq!((row.latency, row.bandwidth.get()), (SimSpan::from_ns(3904), 1_000_000_000));
         assert_eq!(platform.link(Level::IntraCmp).law(), LoadLaw::Fair);
+    }
+
+    #[test]
+    fn what_is_between_cmps_stands_there_only() {
+        let mut across = fit(Level::InterCmp, &[1]);
+        let copy = Some(2e9);
+        let found = |across: &LinkFit| {
+            let platform = read(&measured(vec![across.clone()]).text());
+            assert_eq!(platform.link(Level::IntraCmp).occupancy().capacity, None);
+            platform.link(Level::InterCmp).occupancy().capacity.map(|rate| rate.get())
+        };
+        for (rate, stated) in [(Some(5e9), Some(5_000_000_000)), (None, None), (Some(1.9e9), None)] {
+            across.occupancy = Some(MeasuredOccupancy { between_cmps: rate, copy, ..MeasuredOccupancy::default() });
+            assert_eq!(found(&across), stated, "no less than a core copies");
+        }
     }
 
     #[test]
