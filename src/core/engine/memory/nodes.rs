@@ -4,7 +4,6 @@
 //! others, then what each gets from them.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use crate::platform::{CopyMemory, Level, MemoryLaw, Platform, Site};
 use crate::profile::{SharedKind, Uses};
@@ -69,15 +68,13 @@ fn most_paces(platform: &Platform, levels: &[Level]) -> u64 {
     rows.map(|row| row.copy_bandwidth.unwrap_or(row.bandwidth).get()).max().unwrap_or(0)
 }
 
-/// Whether the ranks of a node, at these places, can fill what is between its CMPs.
-fn is_crossed(platform: &Platform, ranks: impl Iterator<Item = RankLocation>) -> bool {
+/// Whether the ranks of a node, so many on each CMP, can fill what is between these.
+fn is_crossed(platform: &Platform, ranks: &[u64]) -> bool {
     let Some(capacity) = platform.heeded_memory().and_then(|copies| copies.interconnect) else { return false };
-    let mut of_cmp = BTreeMap::new();
-    ranks.for_each(|seat| *of_cmp.entry(seat.cmp).or_insert(0u64) += 1);
-    let all: u64 = of_cmp.values().sum();
+    let all: u64 = ranks.iter().sum();
     // Receivers copy: what a CMP gets its own ranks do, what it sends those of the others.
-    let most = of_cmp.values().map(|&own| own.max(all - own)).max().unwrap_or(0);
-    of_cmp.len() > 1 && u128::from(most) * u128::from(most_paces(platform, &[Level::InterCmp])) > capacity.get().into()
+    let most = ranks.iter().filter(|&&own| own < all).map(|&own| own.max(all - own)).max().unwrap_or(0);
+    u128::from(most) * u128::from(most_paces(platform, &[Level::InterCmp])) > capacity.get().into()
 }
 
 impl NodeMemory {
@@ -100,11 +97,15 @@ impl NodeMemory {
             let mut capacity = vec![rate(stated.cmp); cmps as usize];
             capacity.push(rate(stated.node));
             capacity.extend(between_cmps(Some(stated), cmps));
-            memory.nodes = nodes.clone().map(|_| NodeShares::new(capacity.clone(), 1, [1, 1], 1.0)).collect();
-            for (node, shares) in nodes.zip(&mut memory.nodes) {
-                let here = seats.iter().filter(|seat| seat.worker == me && seat.node == node);
-                shares.is_crossed = is_crossed(platform, here.copied());
+            let mut ranks = vec![0; nodes.len() * cmps as usize];
+            for seat in seats.iter().filter(|seat| seat.worker == me) {
+                ranks[(seat.cmp - first_node * cmps) as usize] += 1;
             }
+            let of_node = |ranks: &[u64]| NodeShares {
+                is_crossed: is_crossed(platform, ranks),
+                ..NodeShares::new(capacity.clone(), 1, [1, 1], 1.0)
+            };
+            memory.nodes = ranks.chunks(cmps as usize).map(of_node).collect();
             return Some(Box::new(memory));
         }
         let mut places: Vec<(RankLocation, Site)> =
@@ -160,7 +161,9 @@ impl NodeMemory {
         capacity.push(of_node * WEIGHT);
         capacity.extend(between_cmps(copies, self.cmps).map(|capacity| capacity * WEIGHT));
         let mut node = NodeShares::new(capacity, WEIGHT, copy_weights, factor);
-        node.is_crossed = is_crossed(platform, ranks.iter().map(|(seat, _)| *seat));
+        let mut of_cmps = vec![0; self.cmps as usize];
+        ranks.iter().for_each(|(_, site)| of_cmps[site.cmp as usize] += 1);
+        node.is_crossed = is_crossed(platform, &of_cmps);
         node.code = (0..self.cmps)
             .map(|cmp| {
                 let here = ranks.iter().filter(|(_, site)| site.cmp == cmp).count();
