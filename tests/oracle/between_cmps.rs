@@ -3,7 +3,7 @@
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
-use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform};
+use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw, Occupancy, Platform};
 use mcpsim::profile::SharedKind;
 use mcpsim::units::{Bandwidth, Bytes};
 
@@ -54,6 +54,26 @@ fn copies_from_one_cmp_to_another_share_what_is_between_them() {
         // Three share 2 GB/s: 3 ns for two bytes.
         assert_eq!(received(&node(2.0, eager), &[(0, 4, 0), (1, 5, 0), (2, 6, 0)]), [3100 + handshakes; 3]);
     }
+}
+
+#[test]
+fn it_is_shared_where_blocks_share_memory_too() {
+    let mut one = node(1.0, 5000);
+    one.core.memory_law = MemoryLaw::Fair;
+    assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (5, 1, 0)]), [4100, 4100, 2100]);
+    assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 1000)]), [3100, 4100]);
+}
+
+#[test]
+fn messages_below_a_kibibyte_do_not_count() {
+    let of = |bytes: u64| {
+        let ends = |to: u32| vec![Send(to, bytes)];
+        let mut scripts = messages(&[]);
+        (scripts[0], scripts[1]) = (ends(4), ends(5));
+        (scripts[4], scripts[5]) = (vec![Recv(0)], vec![Recv(1)]);
+        clocks(&node(1.0, 5000), &scripts)[5]
+    };
+    assert_eq!((of(1023), of(1024)), (100 + 1023, 100 + 2 * 1024));
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Effect {
             Effect::PairDuplex => "so are those of a pair",
             Effect::Rails => "one adapter a node",
             Effect::Cache => "copies use no memory",
-            Effect::Interconnect => "CMPs are linked as wished",
+            Effect::Interconnect => "no limit between CMPs",
             Effect::Memory => "each core has its memory",
             Effect::InCache => "no block fits a cache",
             Effect::Threads => "siblings slow nobody",

@@ -1,5 +1,5 @@
-//! Caches, memory, and the links between CMPs that copies within a node pass. Heeded where levels within a node share fairly
-//! ([`LoadLaw::Fair`](super::LoadLaw::Fair)) only.
+//! Caches, memory, and what is between CMPs, that copies within a node pass. Heeded where levels within a node share
+//! fairly ([`LoadLaw::Fair`](super::LoadLaw::Fair)) only.
 
 use crate::units::{Bandwidth, Bytes};
 

@@ -72,7 +72,7 @@ impl Stated<'_> {
             check_rates(document, level.name(), &occupancy, pace, of)?;
             if let Some(capacity) = occupancy.capacity.filter(|_| level == Level::InterCmp && copies == Copies::None) {
                 let found = format!("{capacity} and copies = \"none\"");
-                return Err(document.expected("inter_cmp.capacity", "it where receivers copy", found));
+                return Err(document.expected("inter_cmp.capacity", "copies = \"receiver\" beside it", found));
             }
         }
         let gap = rows[0].gap;

@@ -126,7 +126,8 @@ fn what_is_between_cmps_is_stated_by_their_level() {
         ),
         (
             "law = \"fair\", copies = \"none\", capacity = \"90 GB/s\"",
-            "expected it where receivers copy in inter_cmp.capacity of x.toml; found 90.00 GB/s and copies = \"none\"",
+            "expected copies = \"receiver\" beside it in inter_cmp.capacity of x.toml; found 90.00 GB/s and \
+             copies = \"none\"",
         ),
         (
             "law = \"fair\", copies = \"sender\", capacity = \"90 GB/s\"",
