@@ -60,7 +60,7 @@ fn copies_from_one_cmp_to_another_share_what_is_between_them() {
 fn it_is_shared_where_blocks_share_memory_too() {
     let mut one = node(1.0, 5000);
     one.core.memory_law = MemoryLaw::Fair;
-    assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (5, 1, 0)]), [4100, 4100, 2100]);
+    assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (6, 2, 0)]), [4100, 4100, 2100]);
     assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 1000)]), [3100, 4100]);
 }
 

@@ -52,8 +52,8 @@ impl Default for Rails {
 pub struct Occupancy {
     /// Whose cores copy.
     pub copies: Copies,
-    /// Bytes a second of an adapter in each direction, between CMPs of what a CMP has with the others of its node; none:
-    /// no limit.
+    /// Bytes a second in each direction, of an adapter, or of what a CMP has with the others of its node; none: no
+    /// limit.
     pub capacity: Option<Bandwidth>,
     /// Bytes a second of an adapter in both directions together; none: they are independent.
     pub duplex: Option<Bandwidth>,
