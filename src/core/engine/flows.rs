@@ -93,7 +93,6 @@ pub(super) struct Flows {
     wake: u64,
     /// What is to be told to the worker.
     outbox: Vec<(u32, News)>,
-    limits: Vec<(u64, u64)>,
     levels: Vec<(u32, u64)>,
     moves: Vec<(u32, u64)>,
     pub counts: FlowCounts,
@@ -145,7 +144,6 @@ impl Flows {
             paced: BinaryHeap::new(),
             wake: u64::MAX,
             outbox: Vec::new(),
-            limits: Vec::new(),
             levels: Vec::new(),
             moves: Vec::new(),
             counts: FlowCounts::default(),
@@ -300,9 +298,11 @@ impl Flows {
         }
         self.placed = placed;
         let mut moved = std::mem::take(&mut self.moved);
+        for &p in &moved {
+            self.bind_all(p, time);
+        }
         for p in moved.drain(..) {
             self.resources.moved[p as usize] = false;
-            self.bind_all(p, time);
         }
         self.moved = moved;
         let mut stale = std::mem::take(&mut self.stale);

@@ -48,11 +48,15 @@ impl Flows {
         (home.lost, home.since, home.mark) = (Losses::default(), time, 0);
     }
 
-    /// Binds the bundles on `p` to what limits them from `time` on, as far as they are at home here.
+    /// Binds the bundles on `p` to what limits them from `time` on, as far as they are at home here. Of
+    /// two resources that have moved the one that was heard of last looks after what passes both.
     pub(super) fn bind_all(&mut self, p: u32, time: u64) {
         let on = std::mem::take(&mut self.resources.on[p as usize]);
         let level = self.resources.level[p as usize];
         for member in &on {
+            if member.other > p && self.resources.moved.get(member.other as usize).is_some_and(|moved| *moved) {
+                continue;
+            }
             let bound = self.bundles.bound[member.bundle as usize];
             if bound != ELSEWHERE && !self.stays(bound, member.pace, level.min(self.limit(p, member))) {
                 self.bind_anew(member.bundle, time);
