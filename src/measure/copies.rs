@@ -86,6 +86,14 @@ impl ShortWindows {
         ShortWindows { seen, eager, handshake, answer, best }
     }
 
+    /// These windows by size, each of few messages and of many, where an empty answer takes `answer`.
+    pub fn of(windows: &[(u64, [(u32, f64); 2])], eager: Option<u64>, handshake: f64, answer: f64) -> ShortWindows {
+        let seen: Vec<SeenWindows> =
+            windows.iter().filter_map(|(bytes, windows)| SeenWindows::of(*bytes, windows)).collect();
+        let best = least_byte(&seen).unwrap_or(0.0);
+        ShortWindows { seen, eager, handshake, answer, best }
+    }
+
     /// The least seconds that a byte of one more message takes in windows of `level`; 0 without them.
     pub fn least_byte(samples: &Samples, level: Level) -> f64 {
         least_byte(&seen(samples, level)).unwrap_or(0.0)

@@ -11,17 +11,20 @@ mod part;
 mod table;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 use std::fmt::Write;
 
 use mcpsim_core::config::{ConfigError, Document};
 use mcpsim_core::platform::{Level, Platform, Shape};
 
+use super::link::joined;
 use super::occupancy::MeasuredOccupancy;
 use super::text::{comment, link, taken};
 use level::{ImportSource, ImportedLevel, chosen};
 
 pub use part::ImportPart;
+pub use windows::WindowSizes;
 
 /// What a platform is to be made of.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct Import {
     pub shape: Option<Shape>,
     /// Eager thresholds by level, if stated.
     pub eager: Vec<(Level, u64)>,
+    /// Which sizes of windows count.
+    pub windows: WindowSizes,
     /// The files with their text.
     pub files: Vec<(ImportPart, String)>,
     /// The platform that the rest is taken from.
@@ -109,7 +114,7 @@ impl Import {
                 continue;
             }
             let eager = self.eager.iter().find(|(other, _)| *other == level).map(|(_, eager)| *eager);
-            levels.push(level::level(level, &of, eager)?);
+            levels.push(level::level(level, &of, eager, self.windows)?);
         }
         Ok(ImportedPlatform { text: self.written(shape, &levels)?, shape, keys: self.keys(&levels) })
     }
@@ -231,6 +236,8 @@ impl Import {
         let mut fit = other.fit.clone();
         fit.level = level;
         fit.occupancy = Some(MeasuredOccupancy::default());
+        fit.rows.iter_mut().for_each(|row| row.gap = 0.0);
+        fit.rows = joined(fit.rows);
         fit.errors = Vec::new();
         link(text, &fit);
     }

@@ -47,7 +47,7 @@ pub use doubts::{Judgement, doubts, doubts_of_collectives, doubts_of_rings, judg
 pub use effects::MeasuredEffects;
 pub use fit::{FitPiece, Floor, pieces};
 pub use guess::Guess;
-pub use import::{Import, ImportPart, ImportedKey, ImportedPlatform};
+pub use import::{Import, ImportPart, ImportedKey, ImportedPlatform, WindowSizes};
 pub use kernels::{Figures, Kernel, Speed};
 pub use link::{Corrections, LinkFit, RowFit};
 pub use models::{COURSE_MESSAGES, Course, LevelModels, Residual, SmallMessage, pairs_of, sample_models};

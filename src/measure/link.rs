@@ -167,14 +167,15 @@ impl LinkFit {
         let mut rows = Vec::new();
         let mut above = 0;
         for row in self.rows {
-            let row = RowFit { columns: row.columns[..1].to_vec(), ..row };
-            // Small messages have a gap of their own.
+            // The gap is the adapter's alone. Small messages have one of their own.
+            let row = RowFit { columns: row.columns[..1].to_vec(), gap: occupancy.gap_above(above), ..row };
             let spans = above < FIRST_UP_TO && row.up_to.is_none_or(|end| end > FIRST_UP_TO);
             if occupancy.gaps.is_some() && spans {
                 rows.push(RowFit { up_to: Some(FIRST_UP_TO), ..row.clone() });
+                above = FIRST_UP_TO;
             }
+            rows.push(RowFit { gap: occupancy.gap_above(above), ..row.clone() });
             above = row.up_to.unwrap_or(u64::MAX);
-            rows.push(row);
         }
         let (mut handshake, loads) = (self.handshake, vec![1]);
         if self.level != Level::InterNode {
@@ -191,6 +192,18 @@ impl LinkFit {
         let worst = self.errors.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, 0.0));
         (mean, worst.1, worst.0)
     }
+}
+
+/// Rows that differ in nothing but their sizes are one.
+pub(super) fn joined(rows: Vec<RowFit>) -> Vec<RowFit> {
+    let mut joined: Vec<RowFit> = Vec::new();
+    for row in rows {
+        match joined.last_mut() {
+            Some(last) if *last == (RowFit { up_to: last.up_to, ..row.clone() }) => last.up_to = row.up_to,
+            _ => joined.push(row),
+        }
+    }
+    joined
 }
 
 /// The row of a piece without loads: `overheads` are those of sender and receiver, `control` the time of control

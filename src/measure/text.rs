@@ -206,9 +206,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     let _ = writeln!(text, "handshake = \"{}\"\ninterval = [", span(fit.handshake));
     let mut above = 0;
     for row in &fit.rows {
-        // Under fair shares the gap is the adapter's alone.
-        let gap = fit.occupancy.map_or(row.gap, |occupancy| occupancy.gap_above(above));
-        let mut row = RowFit { gap, ..row.clone() };
+        let mut row = row.clone();
         if let Some(capacity) = fit.occupancy.and_then(|of| of.capacity).filter(|_| fit.level == Level::InterNode) {
             keep_below(&mut row, above, 1.0 / capacity);
         }

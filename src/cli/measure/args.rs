@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::measure::WINDOW;
+use crate::measure::{WINDOW, WindowSizes};
 use crate::platform::Shape;
 use crate::units::{Bytes, SimSpan};
 
@@ -132,6 +132,10 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "LEVEL=SIZE", requires = "import")]
     pub eager: Vec<String>,
 
+    /// With --import: the sizes of windows that count; few: 8 B, 128 B and the greatest, for others to judge
+    #[arg(long, value_name = "SIZES", requires = "import", default_value = "all")]
+    pub windows: ImportedSizes,
+
     #[command(flatten)]
     pub layer: LayerArgs,
 
@@ -144,4 +148,20 @@ pub(crate) struct MeasureArgs {
     /// Print nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Which sizes of imported windows count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportedSizes {
+    All,
+    Few,
+}
+
+impl From<ImportedSizes> for WindowSizes {
+    fn from(sizes: ImportedSizes) -> WindowSizes {
+        match sizes {
+            ImportedSizes::All => WindowSizes::All,
+            ImportedSizes::Few => WindowSizes::Few,
+        }
+    }
 }

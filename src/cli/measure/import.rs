@@ -29,7 +29,8 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     }
     let version = env!("CARGO_PKG_VERSION");
     let made = format!("Made by mcpsim measure --import {version} on {}.", host::today());
-    let import = Import { name: args.name.clone(), made, shape: args.nct, eager, files, base };
+    let import =
+        Import { name: args.name.clone(), made, shape: args.nct, eager, windows: args.windows.into(), files, base };
     let made = import.platform()?;
     let text = &made.text;
     // What is written is read by the same program.

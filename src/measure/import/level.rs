@@ -3,8 +3,9 @@
 //! | parameter | from |
 //! |---|---|
 //! | latency and bandwidth by size | ping-pong: half a round trip T(s) = o_s + L + s/B + o_r, and 2 handshakes more above the eager threshold |
-//! | o_s = o_r | windows of one pair, 8 B and 128 B: (n/rate − T(s) − T(0)) / (n − 1); both ends overlap, so each takes as long |
-//! | gap | windows of most pairs, 8 B and 128 B: 1/rate − s/capacity, where the adapter and not the cores limit it |
+//! | o_s = o_r by size | windows of one pair: (n/rate − T(s) − T(0)) / (n − 1); both ends overlap, so each takes as long |
+//! | gap by size | windows of most pairs: 1/rate − s/capacity, where the adapter and not the cores limit it |
+//! | a core's copies by size within a node | windows of one pair, as [`super::super::copies`] has it |
 //! | capacity, or a core's copy within a node | windows of one pair, the greatest size |
 //! | duplex | windows both ways of fewest pairs, the greatest size |
 //! | duplex_gap | windows both ways of most pairs, 8 B: 1/rate − s/duplex, where it is more than half of the gap |
@@ -13,12 +14,14 @@ use mcpsim_core::config::ConfigError;
 use mcpsim_core::platform::Level;
 
 use super::super::campaign::SMALL;
+use super::super::copies::ShortWindows;
 use super::super::effects::MeasuredEffects;
 use super::super::fit::{FitPiece, Floor, pieces};
-use super::super::link::{LinkFit, RowFit, row_of};
+use super::super::link::{LinkFit, RowFit, joined, row_of};
 use super::super::occupancy::{FIRST_UP_TO, INDEPENDENT, MeasuredOccupancy, SHARED};
 use super::part::ImportPart;
 use super::table::{Benchmark, BenchmarkTable};
+use super::windows::{self, Steps, WindowSizes};
 
 /// Windows of smaller messages do not show what the wire carries.
 const LARGE: u64 = 256 << 10;
@@ -70,11 +73,17 @@ pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<V
     Ok(tables.into_iter().filter(wanted).map(|table| ImportSource { file: &part.file, table }).collect())
 }
 
-/// The parameters of `level` from `sources`; `eager` is what the user says of its threshold.
+/// The parameters of `level` from `sources`, of whose windows these `sizes` count; `eager` is what the user says of its
+/// threshold.
 ///
 /// # Errors
 /// Without a ping-pong, and where two programs measured the same.
-pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Result<ImportedLevel, ConfigError> {
+pub fn level(
+    level: Level,
+    sources: &[ImportSource],
+    eager: Option<u64>,
+    sizes: WindowSizes,
+) -> Result<ImportedLevel, ConfigError> {
     let name = level.name();
     let mut told: Vec<String> = sources.iter().map(from).collect();
     let Some(ping_pong) = one(level, sources, Benchmark::PingPong, |_| true)? else {
@@ -90,13 +99,15 @@ pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Resu
     let both = one(level, sources, Benchmark::BothWays, |table| Some(table.pairs()) == fewest)?;
     let many_both = one(level, sources, Benchmark::BothWays, |table| table.pairs() > 1 && Some(table.pairs()) == most)?;
 
-    let overheads = overheads(window.as_ref(), &ping_pong, &mut told);
     let measured = wire(window.as_ref().or(many.as_ref()), &ping_pong);
     let wire = measured.or_else(|| from_ping_pong(level, &ping_pong));
-    let gaps = gaps(level, [many.as_ref(), window.as_ref()], wire, &mut told);
+    // Within a node what windows say is a matter of copies.
+    let by_size = if level == Level::InterNode { sizes } else { WindowSizes::Few };
+    let overheads = overheads(window.as_ref(), &ping_pong, wire, by_size, &mut told);
+    let gaps = gaps(level, [many.as_ref(), window.as_ref()], wire, by_size, &mut told);
     told.push(what_wire(level, measured));
-    let gaps = gaps.first().zip(gaps.last()).map(|(first, last)| [*first, *last]);
-    let occupancy = MeasuredOccupancy { gaps, ..occupancy(level, wire, both.as_ref(), &mut told) };
+    let small = (!gaps.is_empty()).then(|| [SMALL[0], SMALL[1]].map(|size| gaps.above(size - 1)));
+    let occupancy = MeasuredOccupancy { gaps: small, ..occupancy(level, wire, both.as_ref(), &mut told) };
     let duplex_gap = duplex_gap(many_both.as_ref(), &occupancy, &mut told);
     let occupancy = MeasuredOccupancy { duplex_gap, ..occupancy };
 
@@ -105,16 +116,12 @@ pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Resu
     // On an adapter one message is never faster than many.
     let steepest = wire.filter(|_| level == Level::InterNode).map_or(0.0, |wire| 1.0 / wire);
     let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: steepest };
-    let mut breaks: Vec<u64> = if !overheads.is_empty() || gaps.is_some() { vec![FIRST_UP_TO] } else { Vec::new() };
+    let mut breaks: Vec<u64> = if overheads.is_empty() && gaps.is_empty() { Vec::new() } else { vec![FIRST_UP_TO] };
     let (last, _) = ping_pong.last();
     breaks.extend(Some(eager).filter(|eager| *eager < last && *eager > FIRST_UP_TO));
     let found = pieces(&ping_pong.rows, &breaks, least);
-    let at = |values: &[f64], above: u64| {
-        let index = usize::from(above >= FIRST_UP_TO).min(values.len().saturating_sub(1));
-        values.get(index).copied().unwrap_or(0.0)
-    };
     // What messages above the threshold start later with are two control messages, none longer than an empty message.
-    let first = row(&found[0], at(&overheads, 0), 0.0, 0.0);
+    let first = row(&found[0], overheads.above(0), 0.0, 0.0);
     let next = found.iter().skip_while(|piece| piece.up_to.is_some_and(|end| end < eager)).take(2);
     let starts: Vec<f64> = next.map(|piece| piece.start).collect();
     let later = if let [below, above] = starts[..] { (above - below) / 2.0 } else { 0.0 };
@@ -122,9 +129,24 @@ pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Resu
     let mut above = 0;
     let mut rows = Vec::new();
     for piece in &found {
-        let control = if above >= eager { 2.0 * handshake } else { 0.0 };
-        rows.push(row(piece, at(&overheads, above), control, occupancy.gap_above(above)));
-        above = piece.up_to.unwrap_or(u64::MAX);
+        let inside = |border: &u64| *border > above && piece.up_to.is_none_or(|end| *border < end);
+        let mut ends: Vec<u64> = overheads.borders().chain(gaps.borders()).filter(inside).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        for up_to in ends.into_iter().map(Some).chain([piece.up_to]) {
+            let control = if above >= eager { 2.0 * handshake } else { 0.0 };
+            let part = FitPiece { up_to, ..*piece };
+            rows.push(row(&part, overheads.above(above), control, gaps.above(above)));
+            above = up_to.unwrap_or(u64::MAX);
+        }
+    }
+    let (mut handshake, mut rows) = (handshake, joined(rows));
+    if let Some(window) = window.as_ref().filter(|_| level != Level::InterNode && sizes == WindowSizes::All) {
+        let seen = windows::seen(window, &ping_pong);
+        told.push(format!("recv_overhead, copy_bandwidth by size: windows of one pair, {} sizes.", seen.len()));
+        let mut short = ShortWindows::of(&seen, Some(eager), handshake, ping_pong.rows[0].1);
+        (handshake, rows) = short.with_room(rows);
+        rows = short.told(rows, wire);
     }
     let from = if stated { "as stated" } else { "ASSUMED, no such file tells it: that of the machine \"default\"" };
     told.push(format!("eager_threshold: {from}."));
@@ -193,33 +215,44 @@ fn one(
     Ok(Some(table))
 }
 
-/// What a message costs each end's core, at the sizes of small messages.
-fn overheads(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable, told: &mut Vec<String>) -> Vec<f64> {
-    let (_, empty) = ping_pong.rows[0];
-    let each = |size: u64| {
-        let (window, alone) = (window?, ping_pong.at(size)?);
-        let count = f64::from(window.window);
-        Some(((count / window.at(size)? - alone - empty) / (count - 1.0)).max(0.0))
-    };
-    let found: Option<Vec<f64>> = SMALL.into_iter().map(each).collect();
+/// What a message costs each end's core.
+fn overheads(
+    window: Option<&BenchmarkTable>,
+    ping_pong: &BenchmarkTable,
+    wire: Option<f64>,
+    sizes: WindowSizes,
+    told: &mut Vec<String>,
+) -> Steps {
+    let both = "both ends ASSUMED to take as long, at the same time.";
+    if let Some((steps, most)) =
+        window.filter(|_| sizes == WindowSizes::All).and_then(|window| windows::core_costs(window, ping_pong, wire))
+    {
+        told.push(format!(
+            "send_overhead, recv_overhead: windows of one pair up to {most} B, above as of {} B; {both}",
+            SMALL[1]
+        ));
+        return steps;
+    }
+    let all = window.map(|window| windows::each(window, ping_pong)).unwrap_or_default();
+    let each = |size: u64| all.iter().find(|(of, _)| *of == size).map(|(_, each)| *each);
+    let found = each(SMALL[0]).zip(each(SMALL[1]));
     told.push(match &found {
-        Some(_) => "send_overhead, recv_overhead: windows of one pair, 8 B up to 64 B, 128 B above; both ends ASSUMED \
-                    to take as long, at the same time."
-            .to_owned(),
+        Some(_) => format!("send_overhead, recv_overhead: windows of one pair, 8 B up to 64 B, 128 B above; {both}"),
         None => "send_overhead, recv_overhead: NO DATA (windows of one pair at 8 and 128 B). ASSUMED: none.".to_owned(),
     });
-    found.unwrap_or_default()
+    found.map_or_else(Steps::default, |(first, second)| Steps::two([first, second]))
 }
 
-/// The time between two messages of an adapter, at the sizes of small messages.
+/// The time between two messages of an adapter.
 fn gaps(
     level: Level,
     [many, window]: [Option<&BenchmarkTable>; 2],
     wire: Option<f64>,
+    sizes: WindowSizes,
     told: &mut Vec<String>,
-) -> Vec<f64> {
+) -> Steps {
     if level != Level::InterNode {
-        return Vec::new();
+        return Steps::default();
     }
     let each = |size: u64| {
         let many = many?;
@@ -230,17 +263,21 @@ fn gaps(
         Some(((1.0 / rate - bytes).max(0.0), cores.is_none_or(|cores| rate < SHARED * cores)))
     };
     let found: Option<Vec<(f64, bool)>> = SMALL.into_iter().map(each).collect();
-    let Some(found) = found else {
+    let (Some(found), Some(many)) = (found, many) else {
         told.push("gap: NO DATA (windows of many pairs at 8 and 128 B). ASSUMED: none.".to_owned());
-        return Vec::new();
+        return Steps::default();
     };
-    let pairs = many.map_or(0, BenchmarkTable::pairs);
+    let pairs = many.pairs();
     if !found.iter().all(|(_, shared)| *shared) {
         told.push(format!("gap: {pairs} pairs were limited by their cores, not by the adapter. ASSUMED: none."));
-        return Vec::new();
+        return Steps::default();
+    }
+    if let Some((steps, most)) = windows::gaps(many, window, wire).filter(|_| sizes == WindowSizes::All) {
+        told.push(format!("gap: messages a second of {pairs} pairs up to {most} B, none above."));
+        return steps;
     }
     told.push(format!("gap: messages a second of {pairs} pairs, 8 B up to 64 B, 128 B above."));
-    found.into_iter().map(|(gap, _)| gap).collect()
+    Steps::two([found[0].0, found[1].0])
 }
 
 /// Bytes a second of a window of the greatest size, without its start and the answer.

@@ -60,7 +60,15 @@ fn imb(test: &str, processes: &[u32], rows: &str) -> String {
 fn import(files: &[(&str, String)]) -> Import {
     let files = files.iter().map(|(part, text)| (ImportPart::parse(part).unwrap(), text.clone())).collect();
     let shape = Some(Shape { nodes: 2, cmps: 1, cores: 1 });
-    Import { name: "m".into(), made: "Made by a test.".into(), shape, eager: Vec::new(), files, base: None }
+    Import {
+        name: "m".into(),
+        made: "Made by a test.".into(),
+        shape,
+        eager: Vec::new(),
+        windows: WindowSizes::All,
+        files,
+        base: None,
+    }
 }
 
 fn error(import: &Import) -> String {
@@ -80,7 +88,7 @@ fn what_was_put_in_comes_out() {
     let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
     let link = platform.link(Level::InterNode);
     assert_eq!(link.eager_threshold(), Bytes::new(8192));
-    for (size, gap) in [(8, 20_000u64), (128, 50_000), (1 << 20, 50_000)] {
+    for (size, gap) in [(8, 20_000u64), (128, 50_000), (8192, 50_000)] {
         let row = link.row(Bytes::new(size));
         assert!((row.gap.as_ps() as f64 / gap as f64 - 1.0).abs() < 0.001, "{text}");
         assert_eq!((row.send_overhead, row.recv_overhead), (row.recv_overhead, row.send_overhead));
@@ -100,6 +108,68 @@ fn what_was_put_in_comes_out() {
     );
     let said = "# bibw: osu_bibw 7.4, 2 processes, 9 sizes up to 4194304 B\n";
     assert!(text.contains(said) && text.starts_with("# Made by a test.\n"), "{text}");
+}
+
+/// MB/s of windows of 64 messages that take `each` seconds, on the machine of [`latency`].
+fn windows(each: impl Fn(f64) -> f64) -> String {
+    let mut text = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n".to_owned();
+    for size in SIZES {
+        let bytes = size as f64;
+        let all = 63.0 * each(bytes) + 2e-6 + bytes * 1e-10;
+        text += &format!("{size} {:.4}\n", 64e-6 * bytes / all);
+    }
+    text
+}
+
+#[test]
+fn windows_of_all_sizes_say_what_a_message_costs_its_cores() {
+    // 100 ns and 0.1 ns a byte up to 1 KiB; the wire's 12 GB/s beyond.
+    let each = |bytes: f64| if bytes <= 1024.0 { 100e-9 + bytes * 1e-10 } else { bytes / 12e9 };
+    let files = [("inter_node=lat", latency()), ("inter_node=bw", windows(each))];
+    let overheads = |windows| {
+        let text = Import { windows, ..import(&files) }.platform().unwrap().text;
+        let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+        [8, 64, 128, 1024, 8192].map(|size| {
+            let row = platform.link(Level::InterNode).row(Bytes::new(size));
+            let start = row.latency.as_ps() + 2 * row.send_overhead.as_ps();
+            assert!(
+                (start as f64 / 1e6 - 1.0).abs() < 0.01 || size > 1024,
+                "a message alone takes what it took: {text}"
+            );
+            (row.send_overhead.as_ps() as f64 / 1000.0).round() as u64
+        })
+    };
+    // 8 B are within 5 % of 1 B: they are one.
+    assert_eq!(overheads(WindowSizes::All), [100, 106, 113, 202, 113]);
+    assert_eq!(overheads(WindowSizes::Few), [101, 101, 113, 113, 113]);
+}
+
+#[test]
+fn within_a_node_windows_of_all_sizes_say_what_copies_cost() {
+    // A core takes 120 ns, and copies 4 GB/s up to 8 KiB, 8 GB/s beyond.
+    let each = |bytes: f64| (120e-9f64).max(bytes / if bytes <= 8192.0 { 4e9 } else { 8e9 });
+    let alone = |size: u64| 0.6 + size as f64 * if size <= 8192 { 3e-4 } else { 1.5e-4 };
+    let mut latency = "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0 0.60\n".to_owned();
+    SIZES.iter().for_each(|size| latency += &format!("{size} {:.5}\n", alone(*size)));
+    let mut rates = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n".to_owned();
+    for size in SIZES {
+        let all = 63.0 * each(size as f64) * 1e6 + alone(size) + 0.6;
+        rates += &format!("{size} {:.4}\n", 64.0 * size as f64 / all);
+    }
+    let files = [("intra_cmp=lat", latency), ("intra_cmp=bw", rates)];
+    let shape = Some(Shape { nodes: 1, cmps: 1, cores: 2 });
+    let eager = vec![(Level::IntraCmp, 8192)];
+    let text = Import { shape, eager, ..import(&files) }.platform().unwrap().text;
+    let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+    let link = platform.link(Level::IntraCmp);
+    for size in [8, 128, 1024, 8192, 65536, 262_144, 4_194_304] {
+        let row = link.row(Bytes::new(size));
+        let copy = size as f64 / row.copy_bandwidth.unwrap_or(row.bandwidth).get() as f64;
+        let seconds = |span: mcpsim_core::units::SimSpan| span.as_ps() as f64 * 1e-12;
+        let slowest = seconds(row.send_overhead).max(seconds(row.recv_overhead)).max(copy);
+        let off = slowest / each(size as f64) - 1.0;
+        assert!(off.abs() < 0.06, "{size} B: {off:+.3}\n{text}");
+    }
 }
 
 #[test]
