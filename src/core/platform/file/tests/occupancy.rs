@@ -48,12 +48,12 @@ fn contradictions_are_refused() {
     for (keys, error) in [
         (
             "capacity = \"0.5 GB/s\"",
-            "expected at least 1.000 GB/s, the level's greatest bandwidth, in inter_node.capacity of x.toml; \
+            "expected at least 1.000 GB/s, the level's bandwidth, in inter_node.capacity of x.toml; \
              found 500.0 MB/s",
         ),
         (
             "duplex = \"0.9 GB/s\"",
-            "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.duplex of x.toml; \
+            "expected at least 1.000 GB/s, the level's bandwidth, in inter_node.duplex of x.toml; \
              found 900.0 MB/s",
         ),
         (
@@ -67,9 +67,9 @@ fn contradictions_are_refused() {
              inter_node.duplex_gap of x.toml; found 1.000 ns",
         ),
         (
-            "pair_duplex = \"0.9 GB/s\"",
+            "capacity = \"2 GB/s\"\nbandwidth_factor = 0.5\npair_duplex = \"0.9 GB/s\"",
             "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.pair_duplex of x.toml; \
-             found 900.0 MB/s",
+             found 450.0 MB/s",
         ),
         ("rails = { count = 0 }", "expected 1 to 64 adapters in inter_node.rails.count of x.toml; found 0"),
         (
@@ -120,8 +120,13 @@ fn what_is_between_cmps_is_stated_by_their_level() {
     assert_eq!(unread(&other), ["inter_cmp: copy_bandwidth capacity"]);
     for (keys, error) in [
         (
+            "law = \"fair\", capacity = \"2 GB/s\"",
+            "expected at least 3.000 GB/s, the bandwidth of the largest messages, in inter_cmp.capacity of x.toml; \
+             found 2.000 GB/s",
+        ),
+        (
             "law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"7 GB/s\"",
-            "expected at least 8.000 GB/s, what the largest messages are copied with, in inter_cmp.capacity of x.toml; \
+            "expected at least 8.000 GB/s, the copy_bandwidth of the largest messages, in inter_cmp.capacity of x.toml; \
              found 7.000 GB/s",
         ),
         (
