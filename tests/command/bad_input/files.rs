@@ -48,51 +48,51 @@ fn platform_files_and_overrides() {
         (
             "interval = [{ up_to = \"1 KiB\", latency = \"1 us\", bandwidth = \"1 GB/s\" }]",
             "expected no \"up_to\" in the last interval, which holds all greater sizes, in inter_node.interval[0].up_to of \
-             p.toml; found 1 KiB",
+             p.toml:14; found 1 KiB",
         ),
         (
             "interval = [{ above = 8, latency = \"1 us\", bandwidth = \"1 GB/s\" }]",
-            "expected 0 B, where the first interval starts, in inter_node.interval[0].above of p.toml; found 8 B",
+            "expected 0 B, where the first interval starts, in inter_node.interval[0].above of p.toml:14; found 8 B",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { above = 10 }]",
-            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml; found 10 B, which \
+            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml:16; found 10 B, which \
              leaves a gap",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { above = 4 }]",
-            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml; found 4 B, which \
+            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml:16; found 4 B, which \
              leaves an overlap",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { up_to = 8 }, {}]",
-            "expected a size above 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].up_to of p.toml; \
+            "expected a size above 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].up_to of p.toml:16; \
              found 8 B",
         ),
-        ("latency = \"1 us\"", &format!("expected \"bandwidth\" in inter_node of p.toml, {bandwidth}; found none")),
+        ("latency = \"1 us\"", &format!("expected \"bandwidth\" in inter_node of p.toml:13, {bandwidth}; found none")),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB\"",
-            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml; found \"1 GB\""),
+            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml:15; found \"1 GB\""),
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"-1 GB/s\"",
-            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml; found \"-1 GB/s\""),
+            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml:15; found \"-1 GB/s\""),
         ),
         (
             "latency = \"1 us\"\nbandwidth = 0",
-            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml; found 0"),
+            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml:15; found 0"),
         ),
         (
             "latency = 7\nbandwidth = \"1 GB/s\"",
-            "expected a time such as \"1.2 us\" in inter_node.latency of p.toml; found 7",
+            "expected a time such as \"1.2 us\" in inter_node.latency of p.toml:14; found 7",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\nlaw = \"even\"",
-            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of p.toml; found \"even\"",
+            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of p.toml:16; found \"even\"",
         ),
         (
             "latency = \"1 us\"\nbandwith = \"1 GB/s\"",
-            "unknown field \"bandwith\" in inter_node.bandwith of p.toml, did you mean \"bandwidth\"?",
+            "unknown field \"bandwith\" in inter_node.bandwith of p.toml:15, did you mean \"bandwidth\"?",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[collectives]\nbcast = [{ algorithm = \"ring\" }]",
