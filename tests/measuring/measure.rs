@@ -112,6 +112,9 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
     }
     assert!(rows.iter().any(|row| row.starts_with("capacity data windows one way")), "{}", told.stdout);
     assert!(told.stdout.lines().all(|line| line.chars().count() <= 80), "{}", told.stdout);
+    // Without --name the machine has that of its file.
+    assert!(told.stdout.starts_with("made: (2, 2, 16)\n"), "{}", told.stdout);
+    assert!(fs::read_to_string(&out).unwrap().contains("\nname = \"made\"\n"));
     let network = |text: &str| text.split_once("\n\n# import/osu_latency").unwrap().1.to_owned();
     let shipped = fs::read_to_string(directory.join("platform.toml")).unwrap();
     assert_eq!(network(&ran.stdout), network(&shipped));
