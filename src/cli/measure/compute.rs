@@ -19,6 +19,9 @@ pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     if against.is_none() || target != OutputTarget::Stdout {
         target.put(&(about + &text))?;
     }
+    if let (OutputTarget::File(path), false) = (&target, args.quiet) {
+        output::print(&format!("kernels of {} in {}\n", figures.machine, path.display()))?;
+    }
     let Some(other) = against else { return Ok(()) };
     let Some((factor, each)) = other.scale_factor(&figures) else {
         let file = args.against.as_deref().unwrap_or(std::path::Path::new("")).display();
