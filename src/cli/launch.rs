@@ -1,10 +1,13 @@
 //! Under `mpirun`: finding the other host processes, and telling them what the first has read.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use crate::app::App;
 use crate::engine::{HostThreads, Processes};
 use crate::platform::{Placement, Site};
-use crate::run::{Details, PlacementChoice, Resolved, RunRequest};
+use crate::run::{Application, Details, PlacementChoice, Resolved, RunRequest};
 
 use super::commands::Parsed;
 use super::exit::{Exit, Failure};
@@ -65,6 +68,8 @@ pub(super) struct RunMessage {
     /// As `--show-config` prints it.
     whole: String,
     typed: String,
+    /// Name and text of a described application's file: all processes tell places in it alike.
+    file: Option<(String, Arc<str>)>,
     check_leaks: bool,
     details: Details,
     /// Whether a trace is wanted.
@@ -91,7 +96,11 @@ impl RunMessage {
         }
         let whole = toml::to_string(&tables).map_err(|error| Failure::bad_input(error.to_string()))?;
         let (check_leaks, details) = (run.settings.job.check_leaks, run.settings.details);
-        Ok(RunMessage { whole, typed: run.typed.clone(), check_leaks, details, recorded, tagged, sites })
+        let file = match &run.application {
+            Application::Described(app) => Some(app.file()),
+            Application::Real(_) | Application::Trace(_) => None,
+        };
+        Ok(RunMessage { whole, typed: run.typed.clone(), file, check_leaks, details, recorded, tagged, sites })
     }
 
     pub fn open(self) -> Result<Resolved, Failure> {
@@ -101,6 +110,9 @@ impl RunMessage {
             ..RunRequest::of_text(&self.typed, &self.whole)?
         };
         let mut run = request.resolve()?;
+        if let (Application::Described(app), Some(file)) = (&run.application, self.file) {
+            run.application = Application::Described(Arc::new(App::clone(app).copied_from(file)));
+        }
         if let Some(sites) = self.sites {
             run.settings.placement = PlacementChoice::Given(sites);
         }
@@ -174,6 +186,12 @@ mod tests {
         let other = brief.open().unwrap();
         let sites = [(0, 0), (1, 1)].map(|(node, core)| Site { node, cmp: 0, core });
         assert_eq!(other.settings.placement, PlacementChoice::Given(sites.to_vec()));
+        let file = |run: &Resolved| match &run.application {
+            Application::Described(app) => app.file(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(file(&other), file(&run));
+        assert!(file(&run).0.ends_with("app.toml"));
         let mut tables = run.tables();
         tables["run"].as_table_mut().unwrap().insert("placement".to_owned(), "block".into());
         let mut others = other.tables();

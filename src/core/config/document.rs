@@ -62,6 +62,11 @@ impl Document {
         Document { lines: ToldLines::All, ..self }
     }
 
+    /// The document whose messages tell places in another file, of which this is a copy: its name and its text.
+    pub fn copied_from(self, (name, text): (String, Arc<str>)) -> Self {
+        Document { name, text, ..self }
+    }
+
     /// The file's name in messages.
     pub fn name(&self) -> &str {
         &self.name
