@@ -17,6 +17,8 @@ pub struct Document {
     table: toml::Table,
     overrides: Vec<Override>,
     lines: ToldLines,
+    /// Where its keys stand in the text: nothing, or the key of a table and a dot.
+    below: &'static str,
 }
 
 /// Of which values errors tell the line of the file.
@@ -53,6 +55,7 @@ impl Document {
             table,
             overrides: Vec::new(),
             lines: ToldLines::OfLists,
+            below: "",
         })
     }
 
@@ -65,6 +68,11 @@ impl Document {
     /// The document whose messages tell places in another file, of which this is a copy: its name and its text.
     pub fn copied_from(self, (name, text): (String, Arc<str>)) -> Self {
         Document { name, text, ..self }
+    }
+
+    /// The document that was one of the tables of a file with this text, below `below` such as `app.`.
+    pub fn part_of(self, text: Arc<str>, below: &'static str) -> Self {
+        Document { text, below, ..self }
     }
 
     /// The file's name in messages.
@@ -129,7 +137,7 @@ impl Document {
     }
 
     fn place_in_file(&self, path: &str) -> String {
-        match SourceLines::new(&self.text).line(path) {
+        match SourceLines::new(&self.text).line(&format!("{}{path}", self.below)) {
             Some(line) => format!("{path} of {}:{line}", self.name),
             None => format!("{path} of {}", self.name),
         }

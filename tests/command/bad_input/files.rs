@@ -104,6 +104,14 @@ fn platform_files_and_overrides() {
         let ran = run(here, "a.toml --platform p.toml");
         says(&ran, error, text);
     }
+    // In a whole configuration lines are those of its file.
+    write(here, "p.toml", format!("{MACHINE}latency = \"1 us\"\nbandwidth = \"1 GB/s\"\n"));
+    let whole = run(here, "a.toml --platform p.toml --show-config").stdout;
+    let line = whole.lines().position(|line| line.starts_with("flops")).unwrap() + 1;
+    write(here, "w.toml", whole.replacen("flops = \"1 Gflop/s\"", "flops = 7", 1));
+    let ran = run(here, "w.toml");
+    let said = format!("in core.flops of w.toml, table platform:{line}; found 7\n");
+    assert!(ran.stderr.ends_with(&said), "{said} {}", ran.stderr);
     let rate = "a rate of at least 1/s such as \"8 Gflop/s\"";
     let time = "a time such as \"1.2 us\"";
     let factor = "a number above zero such as 1.5";
