@@ -35,7 +35,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::cc::{self, Language, WrapperRequest};
-use crate::engine::{HostThreads, Outcome, Processes, Progress, RunError, end_process_soon};
+use crate::engine::{Outcome, Processes, Progress, RunError, end_process_soon};
 use crate::process;
 use crate::run::{Application, Conduct, Console, PredictError, Prediction, Resolved, Stopwatch, agree};
 
@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
     bug::install_hook();
     let code = match args::parse(std::env::args_os().collect()) {
         Ok(Parsed::Compile(language, arguments)) => compile(language, &arguments).unwrap_or_else(failed),
-        parsed => match launch::join(threads(&parsed), |name| std::env::var(name).ok()) {
+        parsed => match launch::join(&parsed, |name| std::env::var(name).ok()) {
             Ok(processes) => {
                 let code = command(parsed, &processes).unwrap_or_else(failed);
                 if code == Exit::Interrupted.code() {
@@ -67,14 +67,6 @@ pub fn main() -> ExitCode {
         },
     };
     ExitCode::from(code)
-}
-
-/// What threads there will be beside the first: simulations have workers, and programs that are measured for have none.
-fn threads(parsed: &Result<Parsed, Failure>) -> HostThreads {
-    match parsed {
-        Ok(Parsed::Measure(_)) => HostThreads::None,
-        _ => HostThreads::Several,
-    }
 }
 
 /// Tells the user, unless another process does; returns the exit code.

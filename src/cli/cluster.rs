@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::config::Document;
 use crate::measure::cluster::{ClusterOptions, LengthRange, agreement, cluster as find, levels_of_pairs};
-use crate::measure::matrices::{CompressedWriter, Matrices, MatrixError, write_matrices, write_text};
+use crate::measure::matrices::{CompressedWriter, Matrices, MatrixError, Parameters, write_matrices, write_text};
 use crate::platform::{Platform, Shape};
 use crate::report::{clusters_figure, partition_table, values_figure};
 
@@ -31,7 +31,7 @@ pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
         return output::print(&format!("{value:e}\n"));
     }
     if let Some(text) = &args.text {
-        return text_of(&mut of, text, &hosts(path)?);
+        return text_of(args, &mut of, text, &hosts(path)?);
     }
     if let Some(platform) = &args.platform {
         return guess::write(args, &mut of, platform);
@@ -73,7 +73,7 @@ struct FoundClusters {
     matrix: usize,
     drawn: Vec<u32>,
     truth: Option<Vec<u32>>,
-    parameters: crate::measure::matrices::Parameters,
+    parameters: Parameters,
 }
 
 impl FoundClusters {
@@ -173,18 +173,28 @@ fn expand(args: &ClusterArgs) -> Result<(), Failure> {
         let each = (0..parameters.count()).map(|matrix| of.matrix(matrix));
         let values: Vec<Vec<f64>> = each.collect::<Result<_, MatrixError>>().map_err(in_file(prefix))?;
         let mut all = Matrices::of(parameters, statistic, values.concat()).map_err(in_file(prefix))?;
-        return text_of(&mut all, text, &[]);
+        return text_of(args, &mut all, text, &[]);
     }
     let Some(path) = &args.output else {
         return Err(Failure::bad_input(
             "--expand: expected -o FILE.nc for the matrices, --text FILE or --at X,Y,LENGTH",
         ));
     };
-    put([path], |[output]| write_matrices(output, &parameters, statistic, |matrix| of.matrix(matrix)))
+    put([path], |[output]| write_matrices(output, &parameters, statistic, |matrix| of.matrix(matrix)))?;
+    written(args, &parameters, path)
 }
 
-fn text_of(of: &mut Matrices, path: &Path, hosts: &[String]) -> Result<(), Failure> {
-    put([path], |[mut output]| write_text(&mut output, of, hosts))
+fn text_of(args: &ClusterArgs, of: &mut Matrices, path: &Path, hosts: &[String]) -> Result<(), Failure> {
+    put([path], |[mut output]| write_text(&mut output, of, hosts))?;
+    written(args, &of.parameters, path)
+}
+
+/// Says what was written where.
+fn written(args: &ClusterArgs, parameters: &Parameters, path: &Path) -> Result<(), Failure> {
+    let s = if parameters.count() == 1 { "" } else { "s" };
+    let text =
+        format!("times of {} ranks, {} length{s}, in {}\n", parameters.ranks, parameters.count(), path.display());
+    if args.quiet { Ok(()) } else { output::print(&text) }
 }
 
 #[cfg(test)]

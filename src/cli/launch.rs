@@ -1,27 +1,51 @@
 //! Under `mpirun`: finding the other host processes, and telling them what the first has read.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use crate::app::App;
 use crate::engine::{HostThreads, Processes};
 use crate::platform::{Placement, Site};
-use crate::run::{Details, PlacementChoice, Resolved, RunRequest};
+use crate::run::{Application, Details, PlacementChoice, Resolved, RunRequest};
 
+use super::commands::Parsed;
 use super::exit::{Exit, Failure};
 
 /// What launchers tell each process of how many there are.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE"];
 /// And of which it is.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"];
+
 /// The processes of this run; `variable` reads the environment. MPI is started only where a launcher has started
 /// several.
-pub(super) fn join(threads: HostThreads, variable: impl Fn(&str) -> Option<String>) -> Result<Processes, Failure> {
+pub(super) fn join(
+    parsed: &Result<Parsed, Failure>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Processes, Failure> {
     let Some(launched) = launched(&variable) else { return Ok(Processes::one()) };
     // Without MPI the processes do not know each other: most launchers say who shall speak for all.
     let speaks = RANKS.iter().find_map(|name| number(&variable, name)).is_none_or(|rank| rank == 0);
+    // What threads there will be beside the first: simulations have workers, and programs that are measured for have
+    // none.
+    let threads = match parsed {
+        Ok(Parsed::Measure(_)) => HostThreads::None,
+        _ => HostThreads::Several,
+    };
     Processes::join(threads).map_err(|why| match speaks {
-        true => Failure::bad_input(format!("started {launched}, {why}")),
+        true => Failure::bad_input(format!("started {launched}, {why}{}", without_mpi(parsed))),
         false => Failure::said_elsewhere(Exit::BadInput),
     })
+}
+
+/// What a build without MPI can do in one process; empty if this one has MPI.
+fn without_mpi(parsed: &Result<Parsed, Failure>) -> &'static str {
+    match parsed {
+        _ if cfg!(feature = "mpi") => "",
+        Ok(Parsed::Measure(_)) => ", or leave out the launcher for --compute, --import, --layer or --simulate",
+        Ok(Parsed::Alone(_)) => ", or leave out the launcher: this command works in one process",
+        _ => ", or leave out the launcher and give --workers W for as many threads",
+    }
 }
 
 fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<u64> {
@@ -44,6 +68,8 @@ pub(super) struct RunMessage {
     /// As `--show-config` prints it.
     whole: String,
     typed: String,
+    /// Name and text of a described application's file: all processes tell places in it alike.
+    file: Option<(String, Arc<str>)>,
     check_leaks: bool,
     details: Details,
     /// Whether a trace is wanted.
@@ -70,7 +96,11 @@ impl RunMessage {
         }
         let whole = toml::to_string(&tables).map_err(|error| Failure::bad_input(error.to_string()))?;
         let (check_leaks, details) = (run.settings.job.check_leaks, run.settings.details);
-        Ok(RunMessage { whole, typed: run.typed.clone(), check_leaks, details, recorded, tagged, sites })
+        let file = match &run.application {
+            Application::Described(app) => Some(app.file()),
+            Application::Real(_) | Application::Trace(_) => None,
+        };
+        Ok(RunMessage { whole, typed: run.typed.clone(), file, check_leaks, details, recorded, tagged, sites })
     }
 
     pub fn open(self) -> Result<Resolved, Failure> {
@@ -80,6 +110,9 @@ impl RunMessage {
             ..RunRequest::of_text(&self.typed, &self.whole)?
         };
         let mut run = request.resolve()?;
+        if let (Application::Described(app), Some(file)) = (&run.application, self.file) {
+            run.application = Application::Described(Arc::new(App::clone(app).copied_from(file)));
+        }
         if let Some(sites) = self.sites {
             run.settings.placement = PlacementChoice::Given(sites);
         }
@@ -108,14 +141,16 @@ mod tests {
     #[cfg(not(feature = "mpi"))]
     #[test]
     fn a_build_without_mpi_is_refused_by_the_first_of_several_and_says_how_to_build_one_with() {
-        let text = |rank: &'static str| {
+        let of = |rank: &'static str, command: &[&str]| {
             let variable = |name: &str| match name {
                 "PMI_SIZE" => Some("4".to_owned()),
                 "PMI_RANK" => Some(rank.to_owned()),
                 _ => None,
             };
-            join(HostThreads::Several, variable).err().unwrap()
+            let command = ["mcpsim"].iter().chain(command).map(Into::into).collect();
+            join(&super::super::args::parse(command), variable).err().unwrap()
         };
+        let text = |rank| of(rank, &["a.toml"]);
         let failure = text("0");
         assert!(
             failure.text.starts_with("started 4 times by an MPI launcher (PMI_SIZE=4), but this build simulates in")
@@ -123,6 +158,14 @@ mod tests {
         assert!(failure.text.contains("cargo build --release --features mpi"), "{}", failure.text);
         assert_eq!((failure.exit, text("3").exit), (Exit::BadInput, Exit::BadInput));
         assert_eq!(text("3").text, "");
+        for (command, advice) in [
+            (&["a.toml"][..], " and give --workers W for as many threads"),
+            (&["measure"], " for --compute, --import, --layer or --simulate"),
+            (&["report", "a.json"], ": this command works in one process"),
+        ] {
+            let said = of("0", command).text;
+            assert!(said.ends_with(&format!("many-hosts.md), or leave out the launcher{advice}")), "{said}");
+        }
     }
 
     #[test]
@@ -143,6 +186,12 @@ mod tests {
         let other = brief.open().unwrap();
         let sites = [(0, 0), (1, 1)].map(|(node, core)| Site { node, cmp: 0, core });
         assert_eq!(other.settings.placement, PlacementChoice::Given(sites.to_vec()));
+        let file = |run: &Resolved| match &run.application {
+            Application::Described(app) => app.file(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(file(&other), file(&run));
+        assert!(file(&run).0.ends_with("app.toml"));
         let mut tables = run.tables();
         tables["run"].as_table_mut().unwrap().insert("placement".to_owned(), "block".into());
         let mut others = other.tables();

@@ -80,7 +80,7 @@ fn check(args: &MeasureArgs) -> Result<(), Failure> {
     if args.pairs.simulate.is_some() && !args.pairs.pairs && !args.together.any() {
         return Err(Failure::bad_input("--simulate: expected --pairs, --collectives or --b-eff with it"));
     }
-    if args.name.is_empty() || args.node.as_deref() == Some("") {
+    if args.name.as_deref() == Some("") || args.node.as_deref() == Some("") {
         return Err(Failure::bad_input("--name, --node: expected a name; found an empty one"));
     }
     Ok(())

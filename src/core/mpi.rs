@@ -36,8 +36,8 @@ pub use selection::read_mpich_selection;
 pub use tuning::{Rules, read_open_mpi_rules, write_open_mpi_rules};
 
 use crate::platform::{Algorithm, Collective};
-use crate::profile::{StepSource, TaskLog, TimerSums};
-use crate::rank::{Call, CallSite, Reply};
+use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};
+use crate::rank::{Call, CallSite, Envelope, Reply};
 use crate::units::Bytes;
 
 /// A rank's code in terms of MPI: point-to-point calls go straight to the engine, collectives through their schedules.
@@ -94,6 +94,17 @@ pub trait MpiProgram: Send {
     /// See [`crate::rank::Program::sum_timers`].
     fn sum_timers(&self, sums: &mut TimerSums) {
         let _ = sums;
+    }
+
+    /// See [`crate::rank::Program::sum_unwaited`].
+    fn sum_unwaited(&self, sums: &mut Unwaited) {
+        let _ = sums;
+    }
+
+    /// See [`crate::rank::Program::sender`].
+    fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
+        let _ = (sent, size);
+        None
     }
 
     /// See [`crate::rank::Program::task_log`].

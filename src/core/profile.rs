@@ -8,6 +8,7 @@ mod critical;
 mod efficiency;
 mod functions;
 mod kinds;
+mod leftovers;
 mod messages;
 mod path;
 mod tasks;
@@ -26,6 +27,7 @@ pub use functions::{
     FunctionCalls, FunctionProfile, RankCalls, RankFunction, RankProfile, SiteProfile, function_profiles, site_profiles,
 };
 pub use kinds::{KindMessages, MessageSort, POINT_TO_POINT, message_kinds, message_sizes, message_sorts};
+pub use leftovers::{Unreceived, UnreceivedMessage, Unwaited, UnwaitedRequests};
 pub use messages::{Intervals, MessageCell, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
 pub use tasks::{

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use mcpsim_core::config::Document;
 use mcpsim_core::platform::{Level, Shape};
-use mcpsim_core::units::{Bandwidth, SimSpan};
+use mcpsim_core::units::{Bandwidth, SimSpan, signed};
 
 use super::caches::MeasuredCaches;
 use super::cores::MeasuredCores;
@@ -160,10 +160,10 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         comment(
             text,
             &format!(
-                "Half round trips of {} sizes: the table is off by {:.1} % on average and by {:+.1} % at most ({size} B).",
+                "Half round trips of {} sizes: the table is off by {:.1} % on average and by {} % at most ({size} B).",
                 fit.errors.len(),
                 mean * 100.0,
-                most * 100.0
+                signed(most * 100.0, 1)
             ),
         );
     }

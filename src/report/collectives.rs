@@ -3,6 +3,7 @@
 use crate::engine::Outcome;
 use crate::mpi::collective_word;
 use crate::profile::CollectiveUse;
+use crate::units::signed;
 
 use super::numbers::{count, percent, share, volume};
 use super::table::{Align, Table};
@@ -67,7 +68,7 @@ pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
             collective_word(other.collective).to_owned(),
             parts_text(Some(method.algorithm), method.segment, method.fan),
             other.predicted.to_string(),
-            format!("{:+.2} %", 100.0 * change),
+            format!("{} %", signed(100.0 * change, 2)),
         ]);
     }
     let mut text = table.render();

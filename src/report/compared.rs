@@ -9,7 +9,7 @@ use super::headline::clip;
 use super::timeline::call_spans;
 use crate::config::ConfigError;
 use crate::engine::Outcome;
-use crate::units::SimSpan;
+use crate::units::{SimSpan, signed};
 
 /// A call of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
     let mut line = |name: &str, [a, b]: [u64; 2]| {
         let part = match b as f64 / a as f64 - 1.0 {
             _ if a == 0 => "-".to_owned(),
-            part if part < 10.0 => format!("{:+.1} %", 100.0 * part),
+            part if part < 10.0 => format!("{} %", signed(100.0 * part, 1)),
             part => format!("x {:.0}", (part + 1.0).min(999_999.0)),
         };
         let more = SimSpan::from_ps(a.abs_diff(b));

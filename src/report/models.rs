@@ -129,7 +129,7 @@ fn size(bytes: f64) -> String {
 
 fn residual(of: &LevelModels, model: Textbook) -> Vec<String> {
     let Some(found) = of.residual(model) else { return Vec::new() };
-    let most = format!("{:+.1}%", found.most * 100.0);
+    let most = signed(found.most * 100.0);
     vec![format!("{:.1}%", found.mean * 100.0), most, Bytes::new(found.at).to_string()]
 }
 

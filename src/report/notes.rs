@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 
 use crate::engine::{HostTime, Outcome};
 use crate::platform::UnreadKeys;
+use crate::profile::UnreceivedMessage;
+use crate::units::Bytes;
 
-use super::headline::{cores, lines, plural};
+use super::headline::{clip, cores, lines, plural};
 use super::numbers::{count, percent, rate, share, volume};
 use super::table::{Align, Table};
 
 /// Shares that change for so much of the traffic are noted.
 const MUCH: f64 = 0.25;
+
+/// Statements with requests that nobody waited for, of which each has a note.
+const MOST_UNWAITED: usize = 5;
 
 /// One line a note; empty if there is nothing to say.
 pub(super) fn notes(outcome: &Outcome) -> String {
@@ -18,7 +23,22 @@ pub(super) fn notes(outcome: &Outcome) -> String {
     if outcome.unreceived > 0 {
         let (were, them) = if outcome.unreceived == 1 { ("was", "it") } else { ("were", "them") };
         let sent = plural(outcome.unreceived, "message");
-        notes.push_str(&format!("  note: {sent} {were} sent and no receive took {them}\n"));
+        let first: Vec<String> = outcome.first_unreceived.iter().map(unreceived).collect();
+        let told = if first.is_empty() { String::new() } else { format!(": {}", first.join("; ")) };
+        let more = if outcome.unreceived > first.len() as u64 && !first.is_empty() { "; …" } else { "" };
+        notes.push_str(&wrapped(&format!("note: {sent} {were} sent and no receive took {them}{told}{more}")));
+    }
+    for requests in outcome.unwaited.iter().take(MOST_UNWAITED) {
+        let ended = match requests.ranks {
+            1 => "1 rank ended".to_owned(),
+            ranks => format!("{} ranks ended", count(ranks)),
+        };
+        let name = requests.name.as_ref().map_or(String::new(), |name| format!(" \"{}\"", clip(name, 30)));
+        let (requests, site) = (plural(requests.count, "request"), &requests.site);
+        notes.push_str(&wrapped(&format!("note: {ended} without waiting for {requests}{name} of {site}")));
+    }
+    if let Some(more) = outcome.unwaited.len().checked_sub(MOST_UNWAITED).filter(|&more| more > 0) {
+        notes.push_str(&format!("  note: there are such requests of {}\n", plural(more as u64, "other statement")));
     }
     if let Some(most) = ranks_on_a_core(outcome) {
         let (ranks, cores) = (plural(u64::from(outcome.ranks), "rank"), plural(cores(outcome), "core"));
@@ -44,6 +64,13 @@ pub(super) fn notes(outcome: &Outcome) -> String {
         notes.push_str(&wrapped(&words));
     }
     notes
+}
+
+/// "rank 0 to 1, tag 7, 8 B, by isend at ring.toml:7".
+fn unreceived(message: &UnreceivedMessage) -> String {
+    let UnreceivedMessage { from, to, tag, bytes, site, .. } = message;
+    let by = site.as_ref().map_or(String::new(), |site| format!(", by {site}"));
+    format!("rank {from} to {to}, tag {tag}, {}{by}", Bytes::new(*bytes))
 }
 
 /// The words of a note on lines of at most 80 columns.
@@ -112,8 +139,9 @@ fn seconds(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::platform::Level;
-    use crate::profile::SharesChanged;
+    use crate::profile::{SharesChanged, UnwaitedRequests};
     use crate::report::samples::{busy, huge};
+    use crate::units::SimTime;
 
     #[test]
     fn unreceived_messages_and_shared_cores_are_noted() {
@@ -125,9 +153,41 @@ mod tests {
             notes(&outcome),
             "  note: 1 message was sent and no receive took it\n  note: oversubscribed, 16 ranks on 16 cores, up to 2 on one\n"
         );
+        let message = UnreceivedMessage {
+            left: SimTime::ZERO,
+            from: 0,
+            to: 1,
+            tag: 7,
+            bytes: 2048,
+            site: Some("isend at ring.toml:7".to_owned()),
+        };
+        let outcome = Outcome { unreceived: 3, first_unreceived: vec![message; 2], ..busy() };
+        assert_eq!(
+            notes(&outcome),
+            "  note: 3 messages were sent and no receive took them: rank 0 to 1, tag 7, 2\n    KiB, by isend at \
+             ring.toml:7; rank 0 to 1, tag 7, 2 KiB, by isend at\n    ring.toml:7; …\n"
+        );
         let mut outcome = huge();
         outcome.ranks *= 2;
         assert!(notes(&outcome).contains("2,097,152 ranks on 1,048,576 cores, up to 2 on one"), "{}", notes(&outcome));
+    }
+
+    #[test]
+    fn requests_that_nobody_waited_for_are_told_by_statement() {
+        let requests = |name: Option<&str>, ranks| UnwaitedRequests {
+            site: "irecv at ring.toml:6".to_owned(),
+            name: name.map(str::to_owned),
+            count: 16,
+            ranks,
+        };
+        let of = |unwaited| notes(&Outcome { unwaited, ..busy() });
+        assert_eq!(
+            of(vec![requests(Some("in"), 1), requests(None, 8)]),
+            "  note: 1 rank ended without waiting for 16 requests \"in\" of irecv at\n    ring.toml:6\n  \
+             note: 8 ranks ended without waiting for 16 requests of irecv at ring.toml:6\n"
+        );
+        let many = of(vec![requests(None, 1); 7]);
+        assert!(many.ends_with("  note: there are such requests of 2 other statements\n"), "{many}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A formula beside the times that it was fitted to, as a table for people and one for programs.
 
 use crate::study::{Regression, Unknown};
-use crate::units::SimSpan;
+use crate::units::{SimSpan, signed};
 
 use super::headline::{clip, wrapped};
 use super::numbers::count;
@@ -44,7 +44,12 @@ pub fn regression_summary(fit: &Regression) -> String {
             Table::new(&[("point", Align::Left), right(clipped(&fit.what)), right("formula"), right("off")]);
         for point in &fit.points {
             let label = clip(&point.label, 40);
-            table.row([label, seconds(point.time_s), seconds(point.formula_s), format!("{:+.2}%", point.percent())]);
+            table.row([
+                label,
+                seconds(point.time_s),
+                seconds(point.formula_s),
+                format!("{}%", signed(point.percent(), 2)),
+            ]);
         }
         text.push_str(&table.render());
     }
@@ -128,7 +133,7 @@ mod tests {
             "  t        2.0213e-4               -    202.1 us",
             "  no standard errors: as many unknowns as points, which the formula meets",
             "",
-            "  point  time_s  formula     off",
+            "  point  time_s  formula    off",
         ];
         assert_eq!(text.lines().take(8).collect::<Vec<_>>(), expected, "{text}");
         assert!(regression_csv(&fit).starts_with("point,x,time_s,formula_s,off_percent\nn=1,1,7937.241,7937.24"));

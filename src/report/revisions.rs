@@ -1,7 +1,7 @@
 //! A test over revisions as a table for people, one for programs, and what changed.
 
 use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
-use crate::units::SimSpan;
+use crate::units::{SimSpan, signed};
 
 use super::headline::{clip, wrapped};
 use super::numbers::count;
@@ -119,7 +119,7 @@ fn change(change: Option<RevisionChange>) -> String {
             Verdict::Untested => "?",
             Verdict::Same => "",
         };
-        format!("{:+.2}%{mark}", change.percent)
+        format!("{}%{mark}", signed(change.percent, 2))
     })
 }
 

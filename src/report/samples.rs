@@ -130,6 +130,8 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         seed: 1,
         messages: total.into(),
         unreceived: 0,
+        first_unreceived: Vec::new(),
+        unwaited: Vec::new(),
         levels: LevelTotals::from(profile),
         profile: IntervalMessages::rows(profile),
         mean_parts,

@@ -88,17 +88,17 @@ const FURTHEST: usize = 10;
 pub fn validation_summary(validation: &Validation, shown: ShownPoints) -> String {
     let (given, predicted): (Vec<_>, Vec<_>) = validation.points.iter().partition(|point| point.given);
     let told = |key: &str| validation.measured.get(key).map_or("", String::as_str);
-    let mut text = format!("{}: {}\n", validation.case, clip(&validation.about, 76 - validation.case.len().min(40)));
-    text.push_str(&clip(&format!("  measured on {}, {}", told("machine"), told("date")), 80));
+    // No control characters.
+    let line = |text: String| wrapped(&clip(&text, usize::MAX), 4);
+    let mut text = line(format!("{}: {}", validation.case, validation.about));
+    text.push_str(&line(format!("  measured on {}, {}", told("machine"), told("date"))));
     text.push_str(&format!(
-        "\n  {} points predicted, {} given for calibration",
+        "  {} points predicted, {} given for calibration\n",
         count(predicted.len() as u64),
         count(given.len() as u64)
     ));
-    text.push('\n');
     for (because, points) in &validation.left_out {
-        text.push_str(&clip(&format!("  {points} left out: {because}"), 80));
-        text.push('\n');
+        text.push_str(&line(format!("  {points} left out: {because}")));
     }
     if !validation.models[0].calibrated.is_empty() {
         text.push_str("\nCalibrated\n");
@@ -156,7 +156,9 @@ fn points(validation: &Validation, points: &[&ValidatedPoint], shown: ShownPoint
     let mut headings: Vec<(&str, Align)> = columns.iter().map(|column| (column.as_str(), Align::Right)).collect();
     let is_short = shown == ShownPoints::Furthest;
     headings.push(("measured", Align::Right));
-    headings.extend((!is_short).then_some(("spread", Align::Right)));
+    // Points that were measured once have no spread.
+    let has_spread = !is_short && points.iter().any(|point| point.runs > 1);
+    headings.extend(has_spread.then_some(("spread", Align::Right)));
     let models = if is_short { 1 } else { validation.models.len() };
     for errors in &validation.models[..models] {
         headings.extend([(errors.model.as_str(), Align::Right), ("error", Align::Right)]);
@@ -172,7 +174,7 @@ fn points(validation: &Validation, points: &[&ValidatedPoint], shown: ShownPoint
             columns.iter().map(|column| point.values.get(*column).cloned().unwrap_or_default()).collect();
         cells.push(time(point.measured_s));
         let spread = || if point.runs > 1 { format!("{:.1}%", point.spread_percent()) } else { String::new() };
-        cells.extend((!is_short).then(spread));
+        cells.extend(has_spread.then(spread));
         for model in 0..models {
             cells.extend([time(point.predicted_s[model]), signed(point.error_percent(model))]);
         }
@@ -191,7 +193,7 @@ fn time(seconds: f64) -> String {
 }
 
 pub(super) fn signed(percent: f64) -> String {
-    format!("{percent:+.1}%").replace("-0.0%", "0.0%").replace("+0.0%", "0.0%")
+    format!("{}%", crate::units::signed(percent, 1))
 }
 
 fn errors(validation: &Validation) -> String {
@@ -398,6 +400,18 @@ pub(super) mod tests {
         let found: Vec<String> = text.lines().map(squeezed).collect();
         assert_eq!(found, expected.map(squeezed), "\n{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_long_title_is_shown_whole_and_a_spread_only_where_points_have_one() {
+        let mut validation = sample();
+        validation.about = "words ".repeat(30) + "end";
+        validation.points.iter_mut().for_each(|point| point.runs = 1);
+        let text = validation_summary(&validation, ShownPoints::All);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let title = text.split("  measured on").next().unwrap();
+        assert_eq!(title.matches("words").count(), 30, "{text}");
+        assert!(title.ends_with(" end\n") && !text.contains("measured  spread"), "{text}");
     }
 
     #[test]

@@ -203,7 +203,7 @@ impl Sources {
         });
         file.take("run");
         let (app, own_platform) = match is_whole(&file) {
-            true => (part(&mut file, "app")?, part(&mut file, "platform")?),
+            true => (part(&mut file, "app", "app.")?, part(&mut file, "platform", "platform.")?),
             false => (Some(file), None),
         };
         let directory = request.app.parent().unwrap_or(Path::new(""));
@@ -300,13 +300,13 @@ fn is_whole(file: &Document) -> bool {
 }
 
 /// A table of a whole configuration as a document of its own; errors name the file and the table.
-fn part(file: &mut Document, key: &str) -> Result<Option<Document>, PredictError> {
+fn part(file: &mut Document, key: &str, below: &'static str) -> Result<Option<Document>, PredictError> {
     let name = format!("{}, table {key}", file.name());
     match file.take(key) {
         None => Ok(None),
         Some(toml::Value::Table(table)) => {
             let text = toml::to_string(&table).map_err(|error| PredictError::input(format!("{name}: {error}")))?;
-            Ok(Some(Document::parse(&name, &text)?))
+            Ok(Some(Document::parse(&name, &text)?.part_of(file.text().clone(), below)))
         }
         Some(other) => Err(file.expected(key, "a table", other).into()),
     }

@@ -30,7 +30,12 @@ impl Axis {
                 named(ConfigError::new("no \"=\", expected KEY=VALUES such as app.n=64,128 or run.ranks=1..64:x2"))
             })?;
             let key = key.trim();
-            let values = known(key).and_then(|()| values::parse(key, list.trim())).map_err(named)?;
+            known(key).map_err(named)?;
+            let values = values::parse(key, list.trim()).map_err(|what| {
+                // Of several keys the error says which.
+                let of = if text.contains('&') { format!("values of {key}: ") } else { String::new() };
+                named(ConfigError::new(format!("{of}{what}")))
+            })?;
             columns.push((key.to_owned(), values));
         }
         Axis::new(columns).map_err(named)
@@ -154,6 +159,9 @@ mod tests {
             ("n=5", format!("{key} \"n\"")),
             ("foo.n=5", format!("{key} \"foo.n\"")),
             ("app..n=5", format!("{key} \"app..n\"")),
+            ("app.n=1..fast", "expected a number, with its unit if it has one; found \"fast\"".to_owned()),
+            ("app.n=64:128", "expected values, or a range such as 64..128; in quotes it is text".to_owned()),
+            ("app.n=1,2 & app.m=5..1", "values of app.m: expected the greater end last".to_owned()),
         ] {
             assert_eq!(Axis::parse(text).unwrap_err().to_string(), format!("--vary {text}: {error}"));
         }

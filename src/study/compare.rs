@@ -117,7 +117,7 @@ impl Results {
         }
         // Where nothing is comparable nothing is the best.
         let predicted = all.iter().filter(|combination| combination.spread.is_some()).count();
-        if best.len() == 1 || best.len() < predicted {
+        if all.len() > 1 && (best.len() == 1 || best.len() < predicted) {
             best.into_values().for_each(|(_, index, equals)| (all[index].best, all[index].equals) = (true, equals));
         }
     }
@@ -230,6 +230,8 @@ mod tests {
         let failed = results(&["run.ranks=1,2", "run.seed=1,2"], &[None, Some(3), Some(4), Some(4)]);
         assert_eq!(bests(&failed), [(0, 3)]);
         assert!(bests(&results(&["run.ranks=1,2"], &[None, None])).is_empty());
+        // One alone, also of several seeds, is compared with nothing.
+        assert!(bests(&results(&["run.ranks=2", "run.seed=1,2"], &[Some(4), Some(5)])).is_empty());
         let mut sizes = results(&["app.n=1,2", "run.ranks=1,2"], &[Some(5), Some(4), Some(20), Some(30)]);
         assert_eq!(bests(&sizes), [(1, 4), (2, 20)]);
         let models = results(&["run.ranks=1,2", "run.model=mcpsim,bigsim"], &[Some(5), Some(4), Some(3), Some(2)]);

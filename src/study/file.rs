@@ -143,7 +143,8 @@ impl StudyFile {
 fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError> {
     let values = match value {
         Value::Array(values) => values,
-        Value::String(text) => values::parse(&key, &text)?,
+        Value::String(text) => values::parse(&key, &text)
+            .map_err(|what| ConfigError::new(format!("values \"{text}\" of {key}: {what}")))?,
         other => vec![other],
     };
     Ok((key, values))

@@ -14,10 +14,12 @@ const MOST: usize = 1_000_000;
 ///
 /// Where there is a `;` it parts values; otherwise commas do that stand in no brackets or quotes. Shapes hold commas:
 /// theirs are always parted by `;`.
-pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, ConfigError> {
-    let wrong = |what: String| ConfigError::new(format!("values \"{text}\" of {key}: {what}"));
+///
+/// # Errors
+/// What is wrong, without key and text.
+pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, String> {
     if let Some((first, rest)) = text.split_once("..") {
-        return range(first, rest).map_err(wrong);
+        return range(first, rest);
     }
     let shape = key == "platform.nct" || key == "run.nct";
     let parts = if text.contains(';') || shape { text.split(';').collect() } else { at_commas(text) };
@@ -26,9 +28,25 @@ pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, ConfigError> {
         parts.pop();
     }
     if parts.iter().any(|part| part.is_empty()) {
-        return Err(wrong("expected a value between any two separators".to_owned()));
+        return Err("expected a value between any two separators".to_owned());
     }
-    parts.into_iter().map(value).collect()
+    if let Some(range) = parts.iter().find_map(|part| range_of_others(part)) {
+        return Err(format!("expected values, or a range such as {range}; in quotes it is text"));
+    }
+    parts.into_iter().map(|part| value(part).map_err(|error| error.to_string())).collect()
+}
+
+/// `64:128` and `64:128:8`, which are ranges elsewhere, as they are written here.
+fn range_of_others(text: &str) -> Option<String> {
+    let ends: Vec<&str> = text.split(':').map(str::trim).collect();
+    let step = match ends[..] {
+        [_, _] => String::new(),
+        [_, _, step] => format!(":+{step}"),
+        _ => return None,
+    };
+    let numbers: Vec<RangeEnd<'_>> = ends.iter().filter_map(|end| RangeEnd::read(end).ok()).collect();
+    let alike = numbers.len() == ends.len() && numbers.iter().all(|end| end.unit.is_empty());
+    alike.then(|| format!("{}..{}{step}", ends[0], ends[1]))
 }
 
 /// As `--set` reads it.
@@ -222,7 +240,7 @@ mod tests {
     use super::*;
 
     fn texts(key: &str, text: &str) -> Result<Vec<String>, String> {
-        let values = parse(key, text).map_err(|error| error.to_string())?;
+        let values = parse(key, text)?;
         Ok(values.into_iter().map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect())
     }
 
@@ -242,6 +260,11 @@ mod tests {
         }
         assert!(texts("app.n", "1,,2").unwrap_err().ends_with("expected a value between any two separators"));
         assert!(texts("app.n", "").is_err());
+        for (text, range) in [("64:128", "64..128"), ("1,64:128:8", "64..128:+8")] {
+            let expected = format!("expected values, or a range such as {range}; in quotes it is text");
+            assert_eq!(texts("app.n", text).unwrap_err(), expected);
+        }
+        assert_eq!(texts("app.at", "\"64:128\",a:b,1us:2us").unwrap(), ["64:128", "a:b", "1us:2us"]);
     }
 
     #[test]
@@ -285,7 +308,7 @@ mod tests {
             ("1..3:lin5", "2 would come twice: ask for fewer values, or write 1.0..2.0 for fractions"),
             ("0..1000000000000", "expected at most 1000000 values"),
         ] {
-            assert_eq!(texts("app.n", text).unwrap_err(), format!("values \"{text}\" of app.n: {error}"));
+            assert_eq!(texts("app.n", text).unwrap_err(), error);
         }
     }
 

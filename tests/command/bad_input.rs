@@ -427,3 +427,32 @@ fn procedures_and_loops_without_end() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     }
 }
+
+#[test]
+fn what_a_run_leaves_over_is_told_with_its_statement() {
+    let directory = directory();
+    let here = directory.path();
+    let app = "main = [\n  { isend = { to = \"1 - rank\", bytes = 64, tag = 3, request = \"out\" } },\n  \
+               { irecv = { from = \"1 - rank\" } },\n  { isend = { to = \"1 - rank\", bytes = 8 } },\n  \
+               { if = \"rank == 1\", then = [\"waitall\"] },\n]\n";
+    write(here, "a.toml", app);
+    for workers in [1, 2] {
+        let ran = run(here, &format!("a.toml --nct 2,1,1 --workers {workers}"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let notes: Vec<&str> = ran.stdout.lines().skip_while(|line| !line.starts_with("  note: ")).take(6).collect();
+        let expected = [
+            "  note: 2 messages were sent and no receive took them: rank 0 to 1, tag 3, 64 B,",
+            "    by isend at a.toml:2; rank 1 to 0, tag 3, 64 B, by isend at a.toml:2",
+            "  note: 1 rank ended without waiting for 1 request \"out\" of isend at a.toml:2",
+            "  note: 1 rank ended without waiting for 1 request of irecv at a.toml:3",
+            "  note: 1 rank ended without waiting for 1 request of isend at a.toml:4",
+            "",
+        ];
+        assert_eq!(notes, expected, "{}", ran.stdout);
+    }
+    // Two statements can have sent these.
+    write(here, "a.toml", app.replace("tag = 3", "tag = 0").replace("bytes = 64", "bytes = \"8 + 0 * rank\""));
+    let ran = run(here, "a.toml --nct 2,1,1");
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("took them: rank 0 to 1, tag 0, 8 B; rank 1"), "{said}");
+}

@@ -13,8 +13,8 @@ fn measure(directory: &Path, line: &str) -> Ran {
 #[test]
 fn a_machine_compared_with_half_its_speed_is_scaled_by_two() {
     let directory = tempfile::tempdir().unwrap();
-    let ran = measure(directory.path(), "--compute --name there -o there.toml");
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
+    let ran = measure(directory.path(), "--compute -o there.toml");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "kernels of there in there.toml\n"), "{}", ran.stderr);
     let text = fs::read_to_string(directory.path().join("there.toml")).unwrap();
     let table: toml::Table = text.parse().unwrap();
     let seconds = table["seconds"].as_table().unwrap();
@@ -112,6 +112,9 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
     }
     assert!(rows.iter().any(|row| row.starts_with("capacity data windows one way")), "{}", told.stdout);
     assert!(told.stdout.lines().all(|line| line.chars().count() <= 80), "{}", told.stdout);
+    // Without --name the machine has that of its file.
+    assert!(told.stdout.starts_with("made: (2, 2, 16)\n"), "{}", told.stdout);
+    assert!(fs::read_to_string(&out).unwrap().contains("\nname = \"made\"\n"));
     let network = |text: &str| text.split_once("\n\n# import/osu_latency").unwrap().1.to_owned();
     let shipped = fs::read_to_string(directory.join("platform.toml")).unwrap();
     assert_eq!(network(&ran.stdout), network(&shipped));
@@ -235,6 +238,7 @@ fn a_machine_comes_back_from_the_times_of_its_pairs() {
         let shape = nct.split(',').collect::<Vec<_>>();
         let told = format!("nodes {}, CMPs a node {}, cores a CMP {}\n", shape[0], shape[1], shape[2]);
         assert!(ran.stdout.starts_with(&told) && !ran.stdout.contains("NOT EXPLAINED"), "{test}: {}", ran.stdout);
+        assert!(ran.stdout.ends_with("platform in g.toml\n"), "{test}: {}", ran.stdout);
         if test == "async_one_to_one" {
             // Both directions at once share what they cross: no message goes alone.
             continue;

@@ -56,5 +56,6 @@ pub(super) fn write(args: &ClusterArgs, of: &mut Matrices, path: &Path) -> Resul
         put(&placement, guess.placement())?;
         text.push_str(&format!("ranks are not in blocks: --placement {}\n", placement.display()));
     }
+    text.push_str(&format!("platform in {}\n", path.display()));
     if args.quiet { Ok(()) } else { print(&text) }
 }

@@ -1,7 +1,7 @@
 //! The arguments of `mcpsim measure`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 
@@ -88,9 +88,9 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "LAW", default_value = "fair")]
     pub law: Law,
 
-    /// What the file calls the machine
-    #[arg(long, value_name = "NAME", default_value = "here")]
-    pub name: String,
+    /// What the file calls the machine [default: the file's own name without its end, "here" on stdout]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 
     /// The node of this rank, where hosts' names do not tell (or MCPSIM_NODE)
     #[arg(long, value_name = "NAME")]
@@ -148,6 +148,17 @@ pub(crate) struct MeasureArgs {
     /// Print nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl MeasureArgs {
+    /// What the file calls the machine.
+    pub fn name(&self) -> String {
+        let of_file = || {
+            let stem = Path::new(&self.output).file_stem()?.to_str()?;
+            (stem != "-").then(|| stem.to_owned())
+        };
+        self.name.clone().or_else(of_file).unwrap_or_else(|| "here".to_owned())
+    }
 }
 
 /// Which sizes of imported windows count.

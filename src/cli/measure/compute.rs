@@ -12,12 +12,15 @@ use super::{host, speed};
 pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     let against = args.against.as_deref().map(read).transpose()?;
     let target = OutputTarget::new("--output", &args.output)?;
-    let figures = speed::time(&mut Kernel::all(), &args.name, || ());
+    let figures = speed::time(&mut Kernel::all(), &args.name(), || ());
     let text = toml::to_string(&figures).map_err(|error| Failure::bad_input(error.to_string()))?;
     let about = "# Seconds of CPU time that mcpsim's kernels take on one core, each the median of its runs.\n";
     let about = format!("{about}# {}, {}, mcpsim {}\n", host::processor(), host::today(), env!("CARGO_PKG_VERSION"));
     if against.is_none() || target != OutputTarget::Stdout {
         target.put(&(about + &text))?;
+    }
+    if let (OutputTarget::File(path), false) = (&target, args.quiet) {
+        output::print(&format!("kernels of {} in {}\n", figures.machine, path.display()))?;
     }
     let Some(other) = against else { return Ok(()) };
     let Some((factor, each)) = other.scale_factor(&figures) else {

@@ -29,8 +29,8 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     }
     let version = env!("CARGO_PKG_VERSION");
     let made = format!("Made by mcpsim measure --import {version} on {}.", host::today());
-    let import =
-        Import { name: args.name.clone(), made, shape: args.nct, eager, windows: args.windows.into(), files, base };
+    let windows = args.windows.into();
+    let import = Import { name: args.name(), made, shape: args.nct, eager, windows, files, base };
     let made = import.platform()?;
     let text = &made.text;
     // What is written is read by the same program.
@@ -41,7 +41,7 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     if args.quiet || target == OutputTarget::Stdout {
         return Ok(());
     }
-    output::print(&imported_summary(&args.name, &made))
+    output::print(&imported_summary(&args.name(), &made))
 }
 
 fn base(path: &Path) -> Result<Document, Failure> {

@@ -204,7 +204,7 @@ fn write(
         "What MPI adds to this layer is not in these figures.".to_owned(),
     ];
     let shape = measure::shape(facts, &places);
-    let name = args.name.clone();
+    let name = args.name();
     let measured = MeasuredMachine {
         name,
         provenance,

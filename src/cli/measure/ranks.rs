@@ -51,7 +51,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     line.end();
     let Some(targets) = targets else { return Ok(()) };
     let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
-    let (name, states_noise) = (args.name.clone(), args.noise);
+    let (name, states_noise) = (args.name(), args.noise);
     let measured = MeasuredMachine { name, provenance, shape, speed, links: Vec::new(), samples, cores, states_noise };
     let (measured, again) = fitted(measured, &plan, &places, args.law)?;
     conclude(args, &targets, &measured, &again)

@@ -15,6 +15,7 @@ use crate::engine::Outcome;
 use crate::report::{TimedCall, perfetto_beside, predicted_calls, wrapped};
 use crate::run::{TraceFile, write_whole};
 use crate::trace::logs::{CallSpan, Logs};
+use crate::units::signed;
 
 #[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct CheckArgs {
@@ -61,7 +62,7 @@ pub(super) fn measured_calls(logs: &Logs) -> Vec<Vec<TimedCall>> {
 const SHARE_TOLD: f64 = 0.01;
 
 fn percent(replayed: f64, measured: f64) -> String {
-    if measured > 0.0 { format!("{:+.1} %", 100.0 * (replayed / measured - 1.0)) } else { "–".to_owned() }
+    if measured > 0.0 { format!("{} %", signed(100.0 * (replayed / measured - 1.0), 1)) } else { "–".to_owned() }
 }
 
 /// Measured and replayed: in total, by function, by rank.

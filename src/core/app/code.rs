@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 use crate::config::SourceLines;
 use crate::platform::{Algorithm, Collective};
 use crate::profile::StepSource;
-use crate::rank::SendMode;
+use crate::rank::{Envelope, SendMode};
 use crate::units::Bytes;
 
+use super::expr::Expr;
 use super::formula::Formula;
 use super::random::Family;
+use super::value::Value;
 use super::world::AppWorld;
 
 /// A place in [`Code::ops`].
@@ -115,6 +117,37 @@ impl Code {
     pub(super) fn step_source(&self, pc: Pc) -> StepSource {
         let operation = self.operations[pc as usize];
         StepSource { operation: (!operation.is_empty()).then(|| operation.to_owned()), line: self.line(pc) }
+    }
+}
+
+/// What is told of steps after the end.
+impl Code {
+    /// What op `pc` does, and where it stands: `isend at ring.toml:7`.
+    pub(super) fn site(&self, pc: Pc) -> String {
+        let operation = self.operations[pc as usize];
+        let place = self.line(pc).unwrap_or_else(|| self.places[pc as usize].to_string());
+        format!("{operation} at {place}")
+    }
+
+    /// The statement that sent such a message, if there is only one that can have.
+    pub(super) fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
+        let may_be = |formula: &Formula, found: u64| match formula.expr {
+            Expr::Const(Value::Int(stated)) => u64::try_from(stated) == Ok(found),
+            _ => true,
+        };
+        let sends = |op: &Op| {
+            let send = match op {
+                Op::Send(send) => send,
+                Op::Exchange(both) => &both.0,
+                _ => return false,
+            };
+            self.world.comms[send.comm as usize].point_to_point() == sent.context
+                && may_be(&send.tag, sent.tag.into())
+                && may_be(&send.bytes, size.get())
+        };
+        let mut found = (0..).zip(&self.ops).filter(|(_, op)| sends(op)).map(|(pc, _)| pc);
+        let first = found.next()?;
+        found.next().is_none().then(|| self.site(first))
     }
 }
 

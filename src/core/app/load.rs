@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::config::{ConfigError, Document, Override, did_you_mean};
 
@@ -122,6 +123,16 @@ impl App {
             }
         }
         table
+    }
+
+    /// The name and the text of its file.
+    pub fn file(&self) -> (String, Arc<str>) {
+        (self.document.name().to_owned(), self.document.text().clone())
+    }
+
+    /// The application, made of a copy of this file, which is what messages tell places of.
+    pub fn copied_from(self, file: (String, Arc<str>)) -> Self {
+        App { document: self.document.copied_from(file), ..self }
     }
 
     /// Compiles the application for a number of ranks.

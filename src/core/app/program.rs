@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::mpi::{Aside, MpiCall, MpiProgram};
 use crate::platform::{CoreRates, MemoryPart};
-use crate::profile::{StepSource, TaskLog, TimerSums};
-use crate::rank::{Call, CallSite, FailureKind, ProgramError, Rank, Reply, ReplyKind};
-use crate::units::SimTime;
+use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};
+use crate::rank::{Call, CallSite, Envelope, FailureKind, ProgramError, Rank, Reply, ReplyKind};
+use crate::units::{Bytes, SimTime};
 
 use super::code::{Code, Op, Pc, Start};
 use super::expr::Env;
@@ -133,6 +133,19 @@ impl MpiProgram for AppProgram {
     fn sum_timers(&self, sums: &mut TimerSums) {
         if let AppProgram::Statements(RankProgram { shared, state }) = self {
             state.sum_timers(&shared.code, sums);
+        }
+    }
+
+    fn sum_unwaited(&self, sums: &mut Unwaited) {
+        if let AppProgram::Statements(RankProgram { shared, state }) = self {
+            state.outstanding.sum_unwaited(&shared.code, sums);
+        }
+    }
+
+    fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
+        match self {
+            AppProgram::Statements(program) => program.shared.code.sender(sent, size),
+            AppProgram::Fragments(_) => None,
         }
     }
 

@@ -1,5 +1,8 @@
 //! A rank's outstanding requests, and what becomes of them when they complete.
 
+use std::collections::BTreeMap;
+
+use crate::profile::Unwaited;
 use crate::rank::{Call, Completion, RequestId, Requests, Which};
 
 use super::code::{Code, Op, Outputs, Pc, ReceiveOp, RequestName, Start, WaitForm, WaitOp};
@@ -35,6 +38,17 @@ impl Outstanding {
     /// Whether a request of this name is outstanding.
     pub(super) fn has(&self, code: &Code, name: RequestName) -> bool {
         self.entries.iter().any(|entry| name_of(code, entry.op) == Some(name))
+    }
+
+    /// Adds what is outstanding at the end.
+    pub(super) fn sum_unwaited(&self, code: &Code, sums: &mut Unwaited) {
+        if self.entries.is_empty() {
+            return;
+        }
+        let mut steps = BTreeMap::new();
+        self.entries.iter().for_each(|entry| *steps.entry(entry.op).or_default() += 1);
+        let name = |op| name_of(code, op).map(|name| code.request_names[name as usize].clone());
+        sums.add(&steps, |op| (code.site(op), name(op)));
     }
 
     /// The requests a wait asks about, which move to the front.

@@ -16,6 +16,17 @@ pub struct Document {
     text: Arc<str>,
     table: toml::Table,
     overrides: Vec<Override>,
+    lines: ToldLines,
+    /// Where its keys stand in the text: nothing, or the key of a table and a dot.
+    below: &'static str,
+}
+
+/// Of which values errors tell the line of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToldLines {
+    /// Those that [`Document::place_in_lists`] is asked for.
+    OfLists,
+    All,
 }
 
 impl Document {
@@ -38,7 +49,30 @@ impl Document {
             let (line, column) = error.span().map_or((1, 1), |span| line_and_column(text, span.start));
             ConfigError::new(format!("{name}:{line}:{column}: not TOML: {}", error.message().replace('\n', ", ")))
         })?;
-        Ok(Document { name: name.to_owned(), text: text.into(), table, overrides: Vec::new() })
+        Ok(Document {
+            name: name.to_owned(),
+            text: text.into(),
+            table,
+            overrides: Vec::new(),
+            lines: ToldLines::OfLists,
+            below: "",
+        })
+    }
+
+    /// The document whose errors tell the line of any value, `inter_node.latency of a.toml:7`: for long files whose
+    /// tables have the same keys.
+    pub fn telling_lines(self) -> Self {
+        Document { lines: ToldLines::All, ..self }
+    }
+
+    /// The document whose messages tell places in another file, of which this is a copy: its name and its text.
+    pub fn copied_from(self, (name, text): (String, Arc<str>)) -> Self {
+        Document { name, text, ..self }
+    }
+
+    /// The document that was one of the tables of a file with this text, below `below` such as `app.`.
+    pub fn part_of(self, text: Arc<str>, below: &'static str) -> Self {
+        Document { text, below, ..self }
     }
 
     /// The file's name in messages.
@@ -85,7 +119,8 @@ impl Document {
         Ok(())
     }
 
-    /// Where the value at the dotted `path` comes from: `inter_node.latency of a.toml`, or `--set platform.…=…`.
+    /// Where the value at the dotted `path` comes from: `inter_node.latency of a.toml`, or `--set platform.…=…`. Where
+    /// lines are told, that of the last value on the way to it that the file has.
     pub fn place(&self, path: &str) -> String {
         let by_user = self.overrides.iter().rev().find(|over| {
             let key = over.key.join(".");
@@ -94,6 +129,16 @@ impl Document {
         match by_user {
             Some(over) => format!("--set {}", over.text),
             None if path.is_empty() => self.name.clone(),
+            None => match self.lines {
+                ToldLines::OfLists => format!("{path} of {}", self.name),
+                ToldLines::All => self.place_in_file(path),
+            },
+        }
+    }
+
+    fn place_in_file(&self, path: &str) -> String {
+        match SourceLines::new(&self.text).line(&format!("{}{path}", self.below)) {
+            Some(line) => format!("{path} of {}:{line}", self.name),
             None => format!("{path} of {}", self.name),
         }
     }
@@ -103,10 +148,7 @@ impl Document {
     pub fn place_in_lists(&self, path: &str) -> String {
         let place = self.place(path);
         let of_file = path.contains('[') && !place.starts_with("--set");
-        match of_file.then(|| SourceLines::new(&self.text).line(path)).flatten() {
-            Some(line) => format!("{place}:{line}"),
-            None => place,
-        }
+        if of_file { self.place_in_file(path) } else { place }
     }
 
     /// The error for a value at `path`: `expected EXPECTED in PATH of FILE; found FOUND`.

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{
-    BlockUse, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, TimeParts, TimerSums, Uses,
+    BlockUse, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, TimeParts, TimerSums, Unreceived,
+    Unwaited, Uses,
 };
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
@@ -45,7 +46,8 @@ pub(super) struct Findings {
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
     pub collectives: CollectiveProfile,
-    pub unreceived: u64,
+    pub unreceived: Unreceived,
+    pub unwaited: Unwaited,
     pub copies: Option<CopyUse>,
     pub blocks: BlockUse,
     pub waiting: Vec<Waiting>,
@@ -64,7 +66,11 @@ impl Findings {
         let (timelines, logs) = trails(&mut ranks, &lp);
         let tasks = ranks.iter_mut().filter_map(|state| task_log(state)).collect();
         let mut timers = TimerSums::default();
-        ranks.iter().for_each(|state| state.program.sum_timers(&mut timers));
+        let mut unwaited = Unwaited::default();
+        for state in &ranks {
+            state.program.sum_timers(&mut timers);
+            state.program.sum_unwaited(&mut unwaited);
+        }
         let last = ranks.iter().max_by_key(|state| (state.target.main.clock, Reverse(state.target.rank)));
         let charges = last.and_then(|state| lp.paths.charges(state.target.main.path));
         let uses = uses(&ranks, &lp);
@@ -87,7 +93,8 @@ impl Findings {
             messages: lp.messages,
             pairs: lp.pairs,
             collectives: lp.collectives.profile(),
-            unreceived: ranks.iter().map(|state| state.target.matcher.unexpected() as u64).sum(),
+            unreceived: unreceived(&ranks),
+            unwaited,
             copies,
             blocks: lp.computed,
             waiting,
@@ -127,7 +134,8 @@ impl Findings {
                 mine.merge(theirs);
             }
             merged.collectives.merge(other.collectives);
-            merged.unreceived += other.unreceived;
+            merged.unreceived.merge(other.unreceived);
+            merged.unwaited.merge(other.unwaited);
             if let (Some(mine), Some(theirs)) = (&mut merged.copies, other.copies) {
                 mine.merge(theirs);
             }
@@ -140,6 +148,18 @@ impl Findings {
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged
     }
+}
+
+/// The messages that the ranks have not received.
+fn unreceived<P: Program>(ranks: &[RankState<P>]) -> Unreceived {
+    let mut found = Unreceived::default();
+    for RankState { target, program, .. } in ranks {
+        target.matcher.each_unexpected(|sent, arrived| {
+            let sender = || program.sender(sent, arrived.size);
+            found.add(sent.source, target.rank, sent.tag, (arrived.left, arrived.size), sender);
+        });
+    }
+    found
 }
 
 /// How much of what its messages share was used, where a level shares fairly.

@@ -9,7 +9,8 @@ use crate::platform::UnreadKeys;
 use crate::profile::{
     AppResult, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
     KindMessages, LatencyTolerance, MessageCell, MessageProfile, MessageSort, OtherAlgorithm, PathParts, ResourceUse,
-    SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, TimerSums, WhatIf,
+    SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, TimerSums, UnreceivedMessage,
+    UnwaitedRequests, WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -50,6 +51,12 @@ pub struct Outcome {
     pub messages: Totals,
     /// Sent messages that no receive took.
     pub unreceived: u64,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_unreceived: Vec<UnreceivedMessage>,
+    /// Requests of a described application that no rank waited for, by the statements that started them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unwaited: Vec<UnwaitedRequests>,
     /// Messages by level.
     pub levels: LevelTotals,
     /// Messages by size interval and level.
@@ -369,6 +376,15 @@ mod tests {
             seed: u64::MAX,
             messages: totals,
             unreceived: 1,
+            first_unreceived: vec![UnreceivedMessage {
+                left: SimTime::from_ps(1),
+                from: 2,
+                to: 3,
+                tag: 4,
+                bytes: 5,
+                site: None,
+            }],
+            unwaited: Vec::new(),
             levels: LevelTotals { inter_node: messages, ..LevelTotals::default() },
             profile: vec![IntervalMessages {
                 above: 0,

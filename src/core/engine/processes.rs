@@ -75,8 +75,7 @@ impl Processes {
     #[cfg(not(feature = "mpi"))]
     pub fn join(_: HostThreads) -> Result<Self, String> {
         Err("but this build simulates in one process: build one that can with cargo build --release --features mpi, \
-             which needs an MPI library and libclang (see docs/guide/many-hosts.md), or leave out the launcher and give \
-             --workers W for as many threads"
+             which needs an MPI library and libclang (see docs/guide/many-hosts.md)"
             .to_owned())
     }
 

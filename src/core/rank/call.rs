@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 use super::ahead::Doorbell;
 use super::ask::Simulator;
 use super::buffer::{Buffer, DataBlock, MemoryBlock};
-use super::forward_reports;
+use super::matcher::Envelope;
 use crate::platform::Method;
-use crate::profile::{StepSource, TaskLog, TimerSums};
+use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// A target rank's number in the world, at most 2^32 − 2.
@@ -363,6 +363,18 @@ pub trait Program: Send {
         let _ = sums;
     }
 
+    /// Adds the requests that it never waited for, if it knows where it started them; asked for once, after its end.
+    fn sum_unwaited(&self, sums: &mut Unwaited) {
+        let _ = sums;
+    }
+
+    /// What in the program, which all ranks share, sends messages of this context, tag and size, if only one statement
+    /// can: "isend at ring.toml:7".
+    fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
+        let _ = (sent, size);
+        None
+    }
+
     /// The collectives that the program enters will be recorded: it is to keep what [`Program::called`] asks for.
     fn tell_collectives(&mut self) {}
 
@@ -392,62 +404,6 @@ pub enum CallSite {
 impl fmt::Debug for dyn Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Program")
-    }
-}
-
-impl Program for Box<dyn Program> {
-    fn next(&mut self, reply: Reply<'_>) -> Call {
-        (**self).next(reply)
-    }
-
-    fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
-        (**self).next_asking(reply, simulator)
-    }
-
-    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
-        (**self).serve(message, answers);
-    }
-
-    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
-        (**self).attach(doorbell);
-    }
-
-    fn run_ahead(&mut self) {
-        (**self).run_ahead();
-    }
-
-    forward_reports!(self, **self);
-
-    fn count_calls(&mut self, by_place: bool) {
-        (**self).count_calls(by_place);
-    }
-
-    fn entry(&self) -> Option<u64> {
-        (**self).entry()
-    }
-
-    fn calls_made(&self) -> Vec<(&'static str, u64)> {
-        (**self).calls_made()
-    }
-
-    fn is_profiled(&self) -> bool {
-        (**self).is_profiled()
-    }
-
-    fn is_thread(&self) -> bool {
-        (**self).is_thread()
-    }
-
-    fn task_log(&mut self) -> Option<Box<TaskLog>> {
-        (**self).task_log()
-    }
-
-    fn tell_collectives(&mut self) {
-        (**self).tell_collectives();
-    }
-
-    fn called(&mut self) -> Option<Called> {
-        (**self).called()
     }
 }
 

@@ -1,7 +1,14 @@
-//! What wrappers around a program hand on to it: in which call it is and where, and its timers, for reports.
+//! What wrappers around a program hand on to it: in which call it is and where, its timers, what it left, for reports.
 
-/// Functions of [`crate::rank::Program`] that ask the program within in which call it is, and where, and for
-/// its timers.
+use std::sync::Arc;
+
+use super::ahead::Doorbell;
+use super::ask::Simulator;
+use super::call::{Call, Called, Message, Program, Reply, Served};
+use crate::profile::TaskLog;
+
+/// Functions of [`crate::rank::Program`] that ask the program within in which call it is, and where, for its timers
+/// and for what it left.
 macro_rules! forward_reports {
     ($this:ident, $program:expr) => {
         fn call_name(&$this) -> Option<&'static str> {
@@ -31,7 +38,71 @@ macro_rules! forward_reports {
         fn sum_timers(&$this, sums: &mut $crate::profile::TimerSums) {
             ($program).sum_timers(sums);
         }
+
+        fn sum_unwaited(&$this, sums: &mut $crate::profile::Unwaited) {
+            ($program).sum_unwaited(sums);
+        }
+
+        fn sender(&$this, sent: &$crate::rank::Envelope, size: $crate::units::Bytes) -> Option<String> {
+            ($program).sender(sent, size)
+        }
     };
 }
 
 pub(crate) use forward_reports;
+
+impl Program for Box<dyn Program> {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        (**self).next(reply)
+    }
+
+    fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        (**self).next_asking(reply, simulator)
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        (**self).serve(message, answers);
+    }
+
+    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
+        (**self).attach(doorbell);
+    }
+
+    fn run_ahead(&mut self) {
+        (**self).run_ahead();
+    }
+
+    forward_reports!(self, **self);
+
+    fn count_calls(&mut self, by_place: bool) {
+        (**self).count_calls(by_place);
+    }
+
+    fn entry(&self) -> Option<u64> {
+        (**self).entry()
+    }
+
+    fn calls_made(&self) -> Vec<(&'static str, u64)> {
+        (**self).calls_made()
+    }
+
+    fn is_profiled(&self) -> bool {
+        (**self).is_profiled()
+    }
+
+    fn is_thread(&self) -> bool {
+        (**self).is_thread()
+    }
+
+    fn task_log(&mut self) -> Option<Box<TaskLog>> {
+        (**self).task_log()
+    }
+
+    fn tell_collectives(&mut self) {
+        (**self).tell_collectives();
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        (**self).called()
+    }
+}

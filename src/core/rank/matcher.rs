@@ -137,6 +137,11 @@ impl<R, M> Matcher<R, M> {
         self.unexpected.first(|envelope| want.takes(envelope))
     }
 
+    /// Calls `take` for each message that no receive has taken, in the order of their coming.
+    pub fn each_unexpected(&self, take: impl FnMut(&Envelope, &M)) {
+        self.unexpected.each(take);
+    }
+
     /// The number of messages that no receive has taken.
     pub fn unexpected(&self) -> usize {
         self.unexpected.len()

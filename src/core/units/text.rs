@@ -49,6 +49,15 @@ pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     Some((text[..end].parse().ok()?, text[end..].trim_start()))
 }
 
+/// A change with its sign and so many decimals; what rounds to zero has none: "+1.5", "-0.1", "0.0".
+pub fn signed(change: f64, decimals: usize) -> String {
+    let text = format!("{change:+.decimals$}");
+    match text.strip_prefix(['+', '-']) {
+        Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_owned(),
+        _ => text,
+    }
+}
+
 fn lookup(units: &[(&str, f64)], unit: &str) -> Option<f64> {
     units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
 }
@@ -215,5 +224,18 @@ impl<T: FromStr> Visitor<'_> for TextVisitor<T> {
             Some(make) => Ok(make(number)),
             None => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::signed;
+
+    #[test]
+    fn a_change_that_rounds_to_zero_has_no_sign() {
+        let texts = [(1.57, 1), (-0.06, 1), (-0.04, 1), (0.0, 2), (-0.0, 1), (f64::NEG_INFINITY, 1)];
+        let texts = texts.map(|(change, decimals)| signed(change, decimals));
+        assert_eq!(texts.each_ref().map(String::as_str), ["+1.6", "-0.1", "0.0", "0.00", "0.0", "-inf"]);
+        assert_eq!(signed(f64::NAN, 1), "NaN");
     }
 }

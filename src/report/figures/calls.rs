@@ -12,7 +12,7 @@ use crate::units::SimSpan;
 /// Bars of a figure.
 const MOST: usize = 20;
 /// What the words before bars take at most.
-const WORDS: f64 = 300.0;
+const WORDS: f64 = 380.0;
 
 /// What a bar stands for, and the time of all ranks.
 type Bar = (String, SimSpan);

@@ -80,6 +80,15 @@ pub(super) const PALETTE: [Color; 7] = [
     Color(0x7f, 0x7f, 0x7f),
 ];
 
+/// The colours of series, without an end: those of the palette, then the same ones darker, then again from the first.
+pub(super) fn colors() -> impl Iterator<Item = Color> {
+    let darker = PALETTE.map(|Color(red, green, blue)| {
+        let part = |light: u8| (f64::from(light) * 0.55) as u8;
+        Color(part(red), part(green), part(blue))
+    });
+    PALETTE.into_iter().chain(darker).cycle()
+}
+
 /// A drawing with the name of its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -183,5 +192,17 @@ impl Style {
     /// How wide `text` is.
     pub fn width(self, text: &str) -> f64 {
         font::width(text, self.size, self.weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fourteen_series_have_colours_of_their_own() {
+        let found: Vec<Color> = colors().take(15).collect();
+        assert!((0..14).all(|at| !found[..at].contains(&found[at])), "{found:?}");
+        assert_eq!(found[14], found[0]);
     }
 }

@@ -6,7 +6,7 @@ use crate::units::SimTime;
 use super::super::numbers::count;
 use super::axis::{Axis, value_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED, Style};
-use super::frame::{Frame, Head, begin, dashes, feet, fit, frame, horizontal, title_below, vertical};
+use super::frame::{BarWords, Frame, Head, begin, dashes, feet, frame, horizontal, vertical};
 use super::points::{Panel, PointSample, panels};
 use super::run::stack;
 use crate::study::Results;
@@ -181,29 +181,14 @@ fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     Some(figure)
 }
 
-/// The frame of bars with their words below: turned up if they are too long to stand side by side.
+/// The frame of bars with their words below, and how far bars are from each other.
 fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, f64) {
     let steps: Vec<String> = (0..panel.steps.len()).map(|step| short(panel, step)).collect();
-    let widest = steps.iter().map(|text| Style::TICK.width(text)).fold(0.0, f64::max);
     let guess = frame(figure, top, y, 50.0);
-    let turned = widest + 8.0 > guess.width() / panel.steps.len() as f64;
-    let below = if turned { widest.min(90.0) + 40.0 } else { 50.0 };
-    let frame = Frame { bottom: figure.height - below, ..guess };
+    let (frame, words) = BarWords::below(figure, guess, &steps);
     vertical(figure, frame, y);
-    let step = frame.width() / panel.steps.len() as f64;
-    // Of very many words only some have room.
-    let every = (11.0 / step).ceil().max(1.0) as usize;
-    for (index, text) in steps.iter().enumerate().step_by(every) {
-        let x = frame.left + step * (index as f64 + 0.5);
-        figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
-        let text = fit(text, Style::TICK, 90.0);
-        match turned {
-            true => figure.text((x + 3.6, frame.bottom + 8.0), &text, Style::TICK.up(), Anchor::End),
-            false => figure.text((x, frame.bottom + 16.0), &text, Style::TICK, Anchor::Middle),
-        }
-    }
-    title_below(figure, frame, &panel.title, below - 14.0);
-    (frame, step)
+    words.draw(figure, frame, &panel.title);
+    (frame, frame.width() / steps.len() as f64)
 }
 
 /// What the time of each point is made of.

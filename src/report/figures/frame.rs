@@ -70,7 +70,10 @@ pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
         right -= 18.0;
     }
     let style = Style::PLAIN.colored(GRAY);
-    figure.text((EDGE, y), &fit(more, style, right - EDGE), style, Anchor::Start);
+    for (number, line) in lines_of(more, style, right - EDGE, room).iter().enumerate() {
+        y += if number == 0 { 0.0 } else { 15.0 };
+        figure.text((EDGE, y), line, style, Anchor::Start);
+    }
     let mut x = EDGE;
     y += if legend.is_empty() { 0.0 } else { LEGEND_LINE + 3.0 };
     if !common.is_empty() && !legend.is_empty() {
@@ -115,7 +118,10 @@ pub(super) fn vertical(figure: &mut Figure, frame: Frame, axis: &Axis) {
         figure.text((frame.left - 7.0, y + 3.6), text, Style::TICK, Anchor::End);
     }
     let middle = (frame.top + frame.bottom) / 2.0;
-    figure.text((EDGE + 9.0, middle), &axis.title, Style::PLAIN.up(), Anchor::Middle);
+    let title = fit(&axis.title, Style::PLAIN, figure.height - 2.0 * EDGE);
+    let half = Style::PLAIN.width(&title) / 2.0;
+    let middle = middle.clamp(EDGE + half, figure.height - EDGE - half);
+    figure.text((EDGE + 9.0, middle), &title, Style::PLAIN.up(), Anchor::Middle);
 }
 
 /// The horizontal axis; words that would touch their neighbours are left out.
@@ -125,9 +131,11 @@ pub(super) fn horizontal(figure: &mut Figure, frame: Frame, axis: &Axis) {
         let x = frame.x(axis.at(*value));
         let half = Style::TICK.width(text) / 2.0;
         figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
-        if x - half > free {
-            figure.text((x, frame.bottom + 16.0), text, Style::TICK, Anchor::Middle);
-            free = x + half + 6.0;
+        // A wide one at the end would leave the figure.
+        let middle = x.min(figure.width - half - 3.0);
+        if middle - half > free {
+            figure.text((middle, frame.bottom + 16.0), text, Style::TICK, Anchor::Middle);
+            free = middle + half + 6.0;
         }
     }
     title_below(figure, frame, &axis.title, 34.0);
@@ -137,6 +145,45 @@ pub(super) fn horizontal(figure: &mut Figure, frame: Frame, axis: &Axis) {
 pub(super) fn title_below(figure: &mut Figure, frame: Frame, title: &str, below: f64) {
     let title = fit(title, Style::PLAIN, frame.width());
     figure.text((frame.x(0.5), frame.bottom + below), &title, Style::PLAIN, Anchor::Middle);
+}
+
+/// The longest words below bars.
+const BELOW: f64 = 240.0;
+
+/// Words below bars that divide a frame's width evenly: turned up if they are too long to stand side by side.
+pub(super) struct BarWords<'a> {
+    words: &'a [String],
+    turned: bool,
+    /// What they take of the height, with the title.
+    height: f64,
+}
+
+impl BarWords<'_> {
+    /// The words and `frame` with room for them; the figure grows by what long ones need.
+    pub fn below<'a>(figure: &mut Figure, frame: Frame, words: &'a [String]) -> (Frame, BarWords<'a>) {
+        let widest = words.iter().map(|text| Style::TICK.width(text)).fold(0.0, f64::max);
+        let turned = widest + 8.0 > frame.width() / words.len().max(1) as f64;
+        let height = if turned { widest.min(BELOW) + 40.0 } else { 50.0 };
+        figure.height += (height - 130.0).max(0.0);
+        (Frame { bottom: figure.height - height, ..frame }, BarWords { words, turned, height })
+    }
+
+    /// Draws them and the title below.
+    pub fn draw(&self, figure: &mut Figure, frame: Frame, title: &str) {
+        let step = frame.width() / self.words.len().max(1) as f64;
+        // Of very many words only some have room.
+        let every = (11.0 / step).ceil().max(1.0) as usize;
+        for (index, text) in self.words.iter().enumerate().step_by(every) {
+            let x = frame.left + step * (index as f64 + 0.5);
+            figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
+            let text = fit(text, Style::TICK, BELOW);
+            match self.turned {
+                true => figure.text((x + 3.6, frame.bottom + 8.0), &text, Style::TICK.up(), Anchor::End),
+                false => figure.text((x, frame.bottom + 16.0), &text, Style::TICK, Anchor::Middle),
+            }
+        }
+        title_below(figure, frame, title, self.height - 14.0);
+    }
 }
 
 /// How lines through these points are drawn: one that an earlier one of them covers in part is broken, so that both
@@ -168,6 +215,24 @@ pub(super) fn feet(figure: &mut Figure, frame: Frame) {
     figure.line(corners, BLACK, 1.0, Dash::Solid);
 }
 
+/// The words of `text` on lines with so much room, the first one and the others; what three lines cannot hold is cut.
+fn lines_of(text: &str, style: Style, first: f64, others: f64) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive(' ') {
+        let count = lines.len();
+        let room = if count == 1 { first } else { others };
+        let line = lines.last_mut().expect("there is a line");
+        let longer = format!("{line}{word}");
+        if style.width(longer.trim_end()) > room && !line.is_empty() && count < 3 {
+            lines.push(word.to_owned());
+        } else {
+            *line = longer;
+        }
+    }
+    let room = |number: usize| if number == 0 { first } else { others };
+    lines.iter().enumerate().map(|(number, line)| fit(line.trim_end(), style, room(number))).collect()
+}
+
 /// As much of `text` as has room, with a sign where it was cut.
 pub(super) fn fit(text: &str, style: Style, room: f64) -> String {
     if style.width(text) <= room {
@@ -185,7 +250,41 @@ pub(super) fn fit(text: &str, style: Style, room: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::canvas::Mark;
     use super::*;
+
+    #[test]
+    fn what_is_said_above_goes_on_below_and_labels_stay_inside() {
+        let head = Head { more: "some words ".repeat(20), best: "best: 1 s".to_owned(), ..Head::default() };
+        let (mut figure, _) = begin("f", &head, 300.0);
+        let said: String = figure.words().collect::<Vec<_>>().join(" ");
+        assert_eq!((said.matches("some words").count(), said.contains('…')), (20, false), "{said}");
+        let axis = Axis::count("a title ", 1e12);
+        let frame = frame(&figure, 60.0, &axis, 50.0);
+        horizontal(&mut figure, frame, &axis);
+        let inside = |mark: &Mark| match mark {
+            Mark::Text { at, text, size, weight, .. } => at.0 + super::super::font::width(text, *size, *weight) < WIDTH,
+            _ => true,
+        };
+        assert!(figure.marks.iter().all(inside));
+    }
+
+    #[test]
+    fn long_words_below_bars_are_turned_up_and_the_figure_grows() {
+        let axis = Axis::count("n", 10.0);
+        let words = |text: &str| vec![text.to_owned(); 9];
+        let height = |words: &[String]| {
+            let mut figure = Figure::new("f", WIDTH, 400.0);
+            let guess = frame(&figure, 60.0, &axis, 50.0);
+            let (frame, below) = BarWords::below(&mut figure, guess, words);
+            below.draw(&mut figure, frame, "title");
+            assert!(figure.words().any(|text| text == words[0]), "{:?}", figure.words().collect::<Vec<_>>());
+            (below.turned, figure.height)
+        };
+        assert_eq!(height(&words("short")), (false, 400.0));
+        let (turned, grown) = height(&words("[{ algorithm = recursive_doubling }]"));
+        assert!(turned && grown > 420.0, "{grown}");
+    }
 
     #[test]
     fn a_line_that_covers_another_is_broken() {

@@ -1,8 +1,8 @@
 //! Groups of messages by size: bars of their shares of count, volume and time, and a pie of one of them.
 
 use super::axis::Axis;
-use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Style, WHITE};
-use super::frame::{Head, begin, feet, frame, title_below, vertical};
+use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Style, WHITE, colors};
+use super::frame::{BarWords, Head, begin, feet, frame, vertical};
 use crate::report::histogram::GroupShares;
 
 /// What shares are of, and the colours of bars.
@@ -26,7 +26,9 @@ fn bars(title: &str, rows: &[GroupShares]) -> Figure {
     let head = Head { title: title.to_owned(), more, legend, ..Head::default() };
     let (mut figure, top) = begin("groups", &head, 400.0);
     let axis = Axis::count("percent", 104.0);
-    let frame = frame(&figure, top, &axis, 50.0);
+    let guess = frame(&figure, top, &axis, 50.0);
+    let names: Vec<String> = rows.iter().map(GroupShares::name).collect();
+    let (frame, words) = BarWords::below(&mut figure, guess, &names);
     vertical(&mut figure, frame, &axis);
     let step = frame.width() / rows.len().max(1) as f64;
     let width = step * 0.8 / known.len().max(1) as f64;
@@ -41,11 +43,8 @@ fn bars(title: &str, rows: &[GroupShares]) -> Figure {
                 figure.text((x1 + width * 0.46, y - 4.0), &text, Style::TICK, Anchor::Middle);
             }
         }
-        let middle = frame.left + step * (place as f64 + 0.5);
-        figure.line(vec![(middle, frame.bottom), (middle, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
-        figure.text((middle, frame.bottom + 16.0), &row.name(), Style::TICK, Anchor::Middle);
     }
-    title_below(&mut figure, frame, "size of a message, bytes", 34.0);
+    words.draw(&mut figure, frame, "size of a message, bytes");
     feet(&mut figure, frame);
     figure
 }
@@ -53,9 +52,7 @@ fn bars(title: &str, rows: &[GroupShares]) -> Figure {
 fn pie(title: &str, rows: &[GroupShares], of: usize) -> Figure {
     let name = format!("groups-{}", OF[of].0.trim_start_matches("of "));
     let value = |row: &GroupShares| share(row, of).unwrap_or(0.0);
-    let color = |place: usize| PALETTE[place % PALETTE.len()];
-    let legend =
-        rows.iter().enumerate().map(|(place, row)| (color(place), format!("{} B  {:.1} %", row.name(), value(row))));
+    let legend = colors().zip(rows).map(|(color, row)| (color, format!("{} B  {:.1} %", row.name(), value(row))));
     let more = format!("shares {} by size", OF[of].0);
     let head = Head { title: title.to_owned(), more, legend: legend.collect(), ..Head::default() };
     let (mut figure, top) = begin(&name, &head, 420.0);
@@ -66,12 +63,12 @@ fn pie(title: &str, rows: &[GroupShares], of: usize) -> Figure {
         (x + radius * turn.sin(), y - radius * turn.cos())
     };
     let mut from = 0.0;
-    for (place, row) in rows.iter().enumerate() {
+    for (row, color) in rows.iter().zip(colors()) {
         let to = from + value(row);
         let steps = ((to - from) * 2.0).ceil().max(1.0) as usize;
         let rim = (0..=steps).map(|step| at(from + (to - from) * step as f64 / steps as f64));
         let corners: Vec<_> = std::iter::once((x, y)).chain(rim).collect();
-        figure.area(corners, color(place));
+        figure.area(corners, color);
         figure.line(vec![(x, y), at(from)], WHITE, 1.5, Dash::Solid);
         if to - from > 4.0 {
             let (rim_x, rim_y) = at((from + to) / 2.0);

@@ -6,7 +6,7 @@ use crate::platform::Level;
 use crate::study::Measure;
 
 use super::axis::Axis;
-use super::canvas::{Color, Dash, Figure, PALETTE, Place};
+use super::canvas::{Color, Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 
 /// Values by size.
@@ -48,7 +48,7 @@ pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
             color,
             lines: lines(what, samples, level),
         };
-        let entries: Vec<MeasuredEntry> = measured.iter().zip(PALETTE.into_iter().cycle()).map(entry).collect();
+        let entries: Vec<MeasuredEntry> = measured.iter().zip(colors()).map(entry).collect();
         let title = format!("{}: {what}", level.name().replace('_', "-").replace("cmp", "CMP"));
         figure(&format!("beside-{}-{what}", level.name()), &title, (what, more), entries)
     };

@@ -3,7 +3,7 @@
 use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 
 use super::axis::Axis;
-use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED, Style};
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, Place, RED, Style, colors};
 use super::frame::{Frame, Head, begin, feet, fit, frame, title_below, vertical};
 
 /// More words below would touch each other.
@@ -58,7 +58,7 @@ fn draw(table: &RevisionTable, quantity: &Quantity) -> Option<Figure> {
         }
     }
     let y = (quantity.axis)(quantity.what, most);
-    let legend = PALETTE.into_iter().zip(&series).filter(|(_, name)| !name.is_empty());
+    let legend = colors().zip(&series).filter(|(_, name)| !name.is_empty());
     let head = Head {
         title: format!("{}: {} by revision", table.run, quantity.what),
         more: "mean and range of the runs; red rings: changed beyond noise; ×: no result".to_owned(),
@@ -72,7 +72,7 @@ fn draw(table: &RevisionTable, quantity: &Quantity) -> Option<Figure> {
     let step = frame.width() / commits.len() as f64;
     let middle = |commit: usize| frame.left + step * (commit as f64 + 0.5);
     words(&mut figure, frame, table, &commits, step);
-    for (name, color) in series.iter().zip(PALETTE.into_iter().cycle()) {
+    for (name, color) in series.iter().zip(colors()) {
         let mut along: Vec<Place> = Vec::new();
         for row in table.revisions.iter().filter(|row| row.arguments == *name) {
             let commit = commits.iter().position(|hash| *hash == row.commit.hash)?;

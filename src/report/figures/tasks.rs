@@ -5,7 +5,7 @@ use crate::profile::{Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};
 
 use super::axis::Axis;
-use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Place, Style};
+use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Place, Style, colors};
 use super::frame::{Frame, Head, WIDTH, begin, feet, fit, frame, horizontal, vertical};
 
 /// The colours of the stages, in order.
@@ -107,7 +107,7 @@ fn processes(runs: &[(String, TaskAnalysis)], stage: usize, name: &str) -> Optio
     let more = format!("{}: a curve for each process", what.name());
     let head = Head { title: title(runs), more, ..Head::default() };
     Some(panels(&format!("tasks-{name}-processes"), head, runs, &y, |figure, place, tasks| {
-        for (process, color) in tasks.series.processes.iter().zip(PALETTE.into_iter().cycle()) {
+        for (process, color) in tasks.series.processes.iter().zip(colors()) {
             figure.line(curve(tasks.series.step, &process[stage], tasks.end, place), color, 1.0, Dash::Solid);
         }
     }))

@@ -7,7 +7,7 @@ use crate::study::collectives::Sized;
 
 use super::super::tuning::of_ranks;
 use super::axis::Axis;
-use super::canvas::{Dash, Figure, PALETTE, Place};
+use super::canvas::{Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 
 /// A figure a collective.
@@ -41,8 +41,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     let y = Axis::log_time("time of a call", least, most);
     let sizes: Vec<f64> = (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest * 2.0).collect();
     let x = Axis::values("size", Measure::Size, &sizes);
-    let colors = || PALETTE.iter().copied().cycle();
-    // Colours come again with broken lines.
+    // Colours alike have other lines.
     let again = |(number, dash): (usize, Dash)| match dash {
         Dash::Solid if number >= PALETTE.len() => Dash::Dashed,
         _ => dash,
@@ -74,7 +73,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
         let place = algorithms.iter().position(|algorithm| *algorithm == method.algorithm).unwrap_or_default();
         if sized.bytes.get() > 0 {
             let at = (frame.x(x.at(sized.bytes.get() as f64)), frame.y(y.at(seconds(time))));
-            figure.dot(at, 4.5, PALETTE[place % PALETTE.len()]);
+            figure.dot(at, 4.5, colors().nth(place).expect("colours have no end"));
         }
     }
     feet(&mut figure, frame);

@@ -48,51 +48,51 @@ fn platform_files_and_overrides() {
         (
             "interval = [{ up_to = \"1 KiB\", latency = \"1 us\", bandwidth = \"1 GB/s\" }]",
             "expected no \"up_to\" in the last interval, which holds all greater sizes, in inter_node.interval[0].up_to of \
-             p.toml; found 1 KiB",
+             p.toml:14; found 1 KiB",
         ),
         (
             "interval = [{ above = 8, latency = \"1 us\", bandwidth = \"1 GB/s\" }]",
-            "expected 0 B, where the first interval starts, in inter_node.interval[0].above of p.toml; found 8 B",
+            "expected 0 B, where the first interval starts, in inter_node.interval[0].above of p.toml:14; found 8 B",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { above = 10 }]",
-            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml; found 10 B, which \
+            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml:16; found 10 B, which \
              leaves a gap",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { above = 4 }]",
-            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml; found 4 B, which \
+            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml:16; found 4 B, which \
              leaves an overlap",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { up_to = 8 }, {}]",
-            "expected a size above 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].up_to of p.toml; \
+            "expected a size above 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].up_to of p.toml:16; \
              found 8 B",
         ),
-        ("latency = \"1 us\"", &format!("expected \"bandwidth\" in inter_node of p.toml, {bandwidth}; found none")),
+        ("latency = \"1 us\"", &format!("expected \"bandwidth\" in inter_node of p.toml:13, {bandwidth}; found none")),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB\"",
-            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml; found \"1 GB\""),
+            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml:15; found \"1 GB\""),
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"-1 GB/s\"",
-            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml; found \"-1 GB/s\""),
+            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml:15; found \"-1 GB/s\""),
         ),
         (
             "latency = \"1 us\"\nbandwidth = 0",
-            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml; found 0"),
+            &format!("expected {bandwidth} in inter_node.bandwidth of p.toml:15; found 0"),
         ),
         (
             "latency = 7\nbandwidth = \"1 GB/s\"",
-            "expected a time such as \"1.2 us\" in inter_node.latency of p.toml; found 7",
+            "expected a time such as \"1.2 us\" in inter_node.latency of p.toml:14; found 7",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\nlaw = \"even\"",
-            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of p.toml; found \"even\"",
+            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of p.toml:16; found \"even\"",
         ),
         (
             "latency = \"1 us\"\nbandwith = \"1 GB/s\"",
-            "unknown field \"bandwith\" in inter_node.bandwith of p.toml, did you mean \"bandwidth\"?",
+            "unknown field \"bandwith\" in inter_node.bandwith of p.toml:15, did you mean \"bandwidth\"?",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[collectives]\nbcast = [{ algorithm = \"ring\" }]",
@@ -104,6 +104,14 @@ fn platform_files_and_overrides() {
         let ran = run(here, "a.toml --platform p.toml");
         says(&ran, error, text);
     }
+    // In a whole configuration lines are those of its file.
+    write(here, "p.toml", format!("{MACHINE}latency = \"1 us\"\nbandwidth = \"1 GB/s\"\n"));
+    let whole = run(here, "a.toml --platform p.toml --show-config").stdout;
+    let line = whole.lines().position(|line| line.starts_with("flops")).unwrap() + 1;
+    write(here, "w.toml", whole.replacen("flops = \"1 Gflop/s\"", "flops = 7", 1));
+    let ran = run(here, "w.toml");
+    let said = format!("in core.flops of w.toml, table platform:{line}; found 7\n");
+    assert!(ran.stderr.ends_with(&said), "{said} {}", ran.stderr);
     let rate = "a rate of at least 1/s such as \"8 Gflop/s\"";
     let time = "a time such as \"1.2 us\"";
     let factor = "a number above zero such as 1.5";
@@ -331,9 +339,9 @@ fn deadlocks_show_who_waits_for_whom() {
         ),
         (
             "main = [{ if = \"rank == 0\", then = [{ bcast = { bytes = 8, root = 1 } }], else = [{ reduce = { bytes = 8, root = 1 } }] }]",
-            "  rank  waits in       since  for\n     \
-             0  MPI_Bcast        0 s  a message from rank 1, tag 1\n     \
-             1  MPI_Reduce  1.333 ns  a message from rank 0, tag 2\n\n  \
+            "  rank  waits in     since  for\n     \
+             0  bcast          0 s  a message from rank 1, tag 1\n     \
+             1  reduce    1.333 ns  a message from rank 0, tag 2\n\n  \
              rank  at\n     \
              0  main[0].then[0] of a.toml:1\n     \
              1  main[0].else[0] of a.toml:1\n  \

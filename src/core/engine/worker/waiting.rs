@@ -1,6 +1,6 @@
 //! For whom ranks wait that have not ended.
 
-use crate::rank::{COMPLETE, Program, Rank};
+use crate::rank::{COMPLETE, CallSite, Program, Rank};
 
 use super::Worker;
 use crate::engine::error::Waiting;
@@ -11,13 +11,17 @@ impl<P: Program> Worker<'_, P> {
     /// The ranks that have not ended, and for whom they wait.
     pub fn waiting(&self) -> Vec<Waiting> {
         let unfinished = self.ranks.iter().filter(|state| !matches!(state.target.main.wait, Wait::Finished));
-        let described =
-            unfinished.map(|state| waiting(&state.target, state.program.call_name(), state.program.position()));
-        described.collect()
+        unfinished.map(|state| waiting(&state.target, &state.program)).collect()
     }
 }
 
-fn waiting(target: &TargetRank, name: Option<&'static str>, position: Option<String>) -> Waiting {
+fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
+    let position = program.position();
+    let name = program.call_name();
+    let word = |call: &str| match name {
+        Some(_) => call.to_owned(),
+        None => word(call),
+    };
     let control = &target.main;
     let mut since = control.since;
     let mut awaits = Vec::new();
@@ -31,7 +35,7 @@ fn waiting(target: &TargetRank, name: Option<&'static str>, position: Option<Str
             let unfinished = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| target.requests.get(id));
             unfinished
                 .filter(|request| request.state == RequestState::Pending)
-                .for_each(|request| add(awaited(target, request)));
+                .for_each(|request| add(awaited(target, request, word)));
             kind.name()
         }
         Wait::Recv { kind, pattern } => {
@@ -39,7 +43,7 @@ fn waiting(target: &TargetRank, name: Option<&'static str>, position: Option<Str
             kind.name()
         }
         Wait::Any(requests) => {
-            requests.iter().for_each(|&id| add(awaited(target, target.requests.get(id))));
+            requests.iter().for_each(|&id| add(awaited(target, target.requests.get(id), word)));
             "waitany"
         }
         Wait::Probe(pattern) => {
@@ -57,12 +61,26 @@ fn waiting(target: &TargetRank, name: Option<&'static str>, position: Option<Str
         }
         Wait::Nothing | Wait::Parked(_) | Wait::Block(_) | Wait::Finished => "run",
     };
-    let call = name.or(control.collective).unwrap_or(call).to_owned();
+    // A program has the functions of MPI, a description its statements.
+    let statement = match program.site() {
+        CallSite::Step(step) => program.step_source(step).operation,
+        _ => None,
+    };
+    let call = match (name, statement) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(statement)) => statement,
+        (None, None) => word(control.collective.unwrap_or(call)),
+    };
     Waiting { rank: target.rank, call, awaits, peers, since, position }
 }
 
-/// For whom a request waits; a strand waits for what its own requests wait for.
-fn awaited(target: &TargetRank, request: &RequestRecord) -> (String, Option<Rank>) {
+/// The word of descriptions for a function: "MPI_Ibcast" is "ibcast".
+fn word(call: &str) -> String {
+    call.strip_prefix("MPI_").map_or_else(|| call.to_owned(), str::to_ascii_lowercase)
+}
+
+/// For whom a request waits; a strand waits for what its own requests wait for. `word` is what its call is called.
+fn awaited(target: &TargetRank, request: &RequestRecord, word: impl Fn(&str) -> String) -> (String, Option<Rank>) {
     let strand = match request.kind {
         RequestKind::Strand => target.strands[request.peer as usize - 1].as_ref(),
         RequestKind::Unmatched | RequestKind::Matched | RequestKind::Cancelled | RequestKind::Send => None,
@@ -79,5 +97,5 @@ fn awaited(target: &TargetRank, request: &RequestRecord) -> (String, Option<Rank
         _ => None,
     };
     let (text, peer) = inner.unwrap_or_else(|| request.awaits());
-    (name.map_or(text.clone(), |name| format!("{name}: {text}")), peer)
+    (name.map_or(text.clone(), |name| format!("{}: {text}", word(&name))), peer)
 }

@@ -64,12 +64,19 @@ impl Stated<'_> {
         };
         if law == LoadLaw::Fair {
             // Rows of small sizes may have any bandwidth: what they take is their latency.
-            let largest = rows.last().map_or(fastest, |row| row.copy_bandwidth.unwrap_or(row.bandwidth));
-            let (pace, of) = match level {
-                Level::InterNode => (fastest, "the level's greatest bandwidth"),
-                Level::IntraCmp | Level::InterCmp => (largest, "what the largest messages are copied with"),
+            let largest = rows.last().and_then(|row| row.copy_bandwidth);
+            let (pace, of) = match (level, largest, rows) {
+                (Level::InterNode, _, [_]) => (fastest, "the level's bandwidth"),
+                (Level::InterNode, _, _) => (fastest, "the level's greatest bandwidth"),
+                (_, Some(copied), _) => (copied, "the copy_bandwidth of the largest messages"),
+                (_, None, _) => {
+                    (rows.last().map_or(fastest, |row| row.bandwidth), "the bandwidth of the largest messages")
+                }
             };
-            check_rates(document, level.name(), &occupancy, pace, of)?;
+            let scaled = if self.bandwidth_factor.is_some() { " times bandwidth_factor" } else { "" };
+            let of = format!("{of}{scaled}");
+            let one_way = if self.capacity.is_some() { "the capacity of one direction" } else { &of };
+            check_rates(document, level.name(), &occupancy, (pace, &of), one_way)?;
             if let Some(capacity) = occupancy.capacity.filter(|_| level == Level::InterCmp && copies == Copies::None) {
                 let found = format!("{capacity} and copies = \"none\"");
                 return Err(document.expected("inter_cmp.capacity", "copies = \"receiver\" beside it", found));
@@ -133,13 +140,14 @@ impl Stated<'_> {
     }
 }
 
-/// No resource may be slower than what passes it alone.
+/// No resource may be slower than what passes it alone, nor both directions together than one: `pace` and `one_way` say
+/// in the user's words what these are.
 fn check_rates(
     document: &Document,
     level: &str,
     occupancy: &Occupancy,
-    pace: Bandwidth,
-    of: &str,
+    (pace, of): (Bandwidth, &str),
+    one_way: &str,
 ) -> Result<(), ConfigError> {
     let Some(capacity) = occupancy.capacity else { return Ok(()) };
     if capacity < pace {
@@ -148,7 +156,7 @@ fn check_rates(
     }
     for (key, both) in [("duplex", occupancy.duplex), ("pair_duplex", occupancy.pair_duplex)] {
         if let Some(both) = both.filter(|both| *both < capacity) {
-            let expected = format!("at least {capacity}, the capacity of one direction,");
+            let expected = format!("at least {capacity}, {one_way},");
             return Err(document.expected(&format!("{level}.{key}"), expected, both));
         }
     }

@@ -44,7 +44,7 @@ impl PairsKey {
     /// Reads the file, which stands beside the platform's unless it says otherwise.
     pub fn classes(&self, document: &Document, shape: Shape, links: &[Link; 3]) -> Result<PairClasses, ConfigError> {
         let path = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(&self.file);
-        let document = Document::read(&path)?;
+        let document = Document::read(&path)?.telling_lines();
         let file: PairsFile = document.deserialize()?;
         let cores = shape.total_cores() as usize;
         if file.class.len() != cores {
@@ -181,6 +181,7 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
             ("[0, 1, 2, 1]", "[0, 1, 3, 1]", "expected 0 to 2, as there are costs, in class[0][2] of "),
             ("latency = \"2 us\", ", "", "expected \"latency\" in cost[0].interval[0] of "),
             ("up_to = 1000", "up_to = \"x\"", "expected a size"),
+            ("up_to = 1000", "up_to = \"x\"", "pairs.toml:6; found \"x\""),
             ("class", "classes", "unknown"),
         ] {
             let error = load(&PAIRS.replacen(from, to, 1)).unwrap_err().to_string();

@@ -29,9 +29,18 @@ fn document(text: &str) -> Document {
     Document::parse("x.toml", text).unwrap()
 }
 
+/// What an error says, without the line, which `errors_name_the_line_of_the_key` looks at.
+fn said(error: &ConfigError) -> String {
+    let text = error.to_string();
+    match text.split_once(".toml:") {
+        Some((before, after)) => format!("{before}.toml{}", after.trim_start_matches(|c: char| c.is_ascii_digit())),
+        None => text,
+    }
+}
+
 /// A platform with `text` as its `[inter_node]`.
 fn network(text: &str) -> Result<Platform, String> {
-    Platform::load(document(&format!("{MACHINE}[inter_node]\n{text}")), &[]).map_err(|error| error.to_string())
+    Platform::load(document(&format!("{MACHINE}[inter_node]\n{text}")), &[]).map_err(|error| said(&error))
 }
 
 fn network_error(text: &str) -> String {
@@ -40,19 +49,19 @@ fn network_error(text: &str) -> String {
 
 /// The error of a platform file that is right but for `extra`.
 fn error_with(extra: &str) -> String {
-    Platform::load(document(&format!("{MACHINE}{NETWORK}{extra}")), &[]).unwrap_err().to_string()
+    said(&Platform::load(document(&format!("{MACHINE}{NETWORK}{extra}")), &[]).unwrap_err())
 }
 
 /// The error of a platform file in which `from` is replaced.
 fn error_replacing(from: &str, to: &str) -> String {
     let text = format!("{MACHINE}{NETWORK}");
     assert!(text.contains(from), "{from}");
-    Platform::load(document(&text.replacen(from, to, 1)), &[]).unwrap_err().to_string()
+    said(&Platform::load(document(&text.replacen(from, to, 1)), &[]).unwrap_err())
 }
 
 fn load_with(text: &str, overrides: &[&str]) -> Result<PlatformSource, String> {
     let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
-    PlatformSource::load(document(text), &overrides).map_err(|error| error.to_string())
+    PlatformSource::load(document(text), &overrides).map_err(|error| said(&error))
 }
 
 /// The rows of a link: where they end, latency in ps, bytes a second.
@@ -241,4 +250,29 @@ fn a_handshake_bounds_the_lookahead_even_where_only_synchronous_sends_need_it() 
     let text = "latency = \"2 us\"\nbandwidth = \"1 GB/s\"\nhandshake = \"1 us\"";
     assert_eq!(network(text).unwrap().lookahead(), SimSpan::from_us(1));
     assert_eq!(network(&format!("{text}\neager_threshold = 0")).unwrap().lookahead(), SimSpan::from_us(1));
+}
+
+#[test]
+fn errors_name_the_line_of_the_key() {
+    let machine = MACHINE.trim_start();
+    for (network, place) in [
+        // A value of a wrong kind, an unknown key, a key that is missing from its table.
+        ("[inter_node]\nlatency = 7\nbandwidth = \"1 GB/s\"\n", "in inter_node.latency of x.toml:7; found 7"),
+        ("[inter_node]\n\nlatenzy = 7\n", "in inter_node.latenzy of x.toml:8, did you mean \"latency\"?"),
+        ("# A comment.\n[inter_node]\nbandwidth = \"1 GB/s\"\n", "\"latency\" in inter_node of x.toml:7, a time"),
+        ("inter_node.bandwidth = \"1 GB/s\"\n", "\"latency\" in inter_node of x.toml:6, a time"),
+        // Keys that contradict each other.
+        (
+            "[inter_node]\nlaw = \"fair\"\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\ncapacity = \"1 MB/s\"\n",
+            "in inter_node.capacity of x.toml:10; found 1.000 MB/s",
+        ),
+        (
+            "[inter_node]\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[[inter_node.interval]]\nup_to = 8\n\
+             [[inter_node.interval]]\nabove = 9\n",
+            "in inter_node.interval[1].above of x.toml:12; found 9 B, which leaves a gap",
+        ),
+    ] {
+        let error = Platform::load(document(&format!("{machine}{network}")), &[]).unwrap_err().to_string();
+        assert!(error.contains(place), "{error}");
+    }
 }

@@ -191,6 +191,14 @@ impl<K: Key, T> List<K, T> {
         }
     }
 
+    /// Calls `take` for each entry, in order.
+    pub fn each(&self, mut take: impl FnMut(&K, &T)) {
+        match self {
+            List::Short(entries) => entries.iter().for_each(|(key, value)| take(key, value)),
+            List::Long(long) => long.entries.iter().flatten().for_each(|(key, value)| take(key, value)),
+        }
+    }
+
     /// A long list that has emptied gives its room back.
     fn shorten(&mut self) {
         if self.len() == 0 {

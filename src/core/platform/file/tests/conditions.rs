@@ -34,7 +34,7 @@ fn progress_is_one_of_three() {
     assert_eq!(progress("\"call\"").unwrap(), ProgressEngine::Call);
     assert_eq!(progress("\"thread\"").unwrap(), ProgressEngine::Thread { share: 0.5 });
     assert_eq!(progress("\"thread\"\nprogress_share = 0.1").unwrap(), ProgressEngine::Thread { share: 0.1 });
-    let error = |text: &str| progress(text).unwrap_err().to_string();
+    let error = |text: &str| said(&progress(text).unwrap_err());
     let expected = "expected one of \"hardware\", \"call\", \"thread\" in progress of x.toml; found \"calls\"";
     assert_eq!(error("\"calls\""), expected);
     let expected = "expected a part of a core from 0 to below 1 in progress_share of x.toml; found 1";
@@ -114,7 +114,7 @@ fn factors_may_stand_in_a_file_beside_the_platforms() {
     let load = |rates: &str| {
         std::fs::write(directory.path().join("rates.txt"), rates).unwrap();
         let loaded = Platform::load(Document::read(&path).unwrap(), &[]);
-        loaded.map(|platform| platform.conditions.nodes.rate).map_err(|error| error.to_string())
+        loaded.map(|platform| platform.conditions.nodes.rate).map_err(|error| said(&error))
     };
     assert_eq!(load("1\n0.9 # slow\n1\n1.05\n").unwrap(), [1.0, 0.9, 1.0, 1.05]);
     let name = directory.path().join("rates.txt").display().to_string();

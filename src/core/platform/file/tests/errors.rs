@@ -149,7 +149,7 @@ fn unknown_and_missing_keys_are_named() {
         error_with("[bigsim.intra_node]\nlatency = \"1 us\""),
         "missing field \"bandwidth\" in bigsim.intra_node of x.toml"
     );
-    let error = Platform::load(document(MACHINE), &[]).unwrap_err().to_string();
+    let error = said(&Platform::load(document(MACHINE), &[]).unwrap_err());
     assert_eq!(error, "missing field \"inter_node\" in x.toml");
 }
 

@@ -48,12 +48,12 @@ fn contradictions_are_refused() {
     for (keys, error) in [
         (
             "capacity = \"0.5 GB/s\"",
-            "expected at least 1.000 GB/s, the level's greatest bandwidth, in inter_node.capacity of x.toml; \
+            "expected at least 1.000 GB/s, the level's bandwidth, in inter_node.capacity of x.toml; \
              found 500.0 MB/s",
         ),
         (
             "duplex = \"0.9 GB/s\"",
-            "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.duplex of x.toml; \
+            "expected at least 1.000 GB/s, the level's bandwidth, in inter_node.duplex of x.toml; \
              found 900.0 MB/s",
         ),
         (
@@ -67,9 +67,9 @@ fn contradictions_are_refused() {
              inter_node.duplex_gap of x.toml; found 1.000 ns",
         ),
         (
-            "pair_duplex = \"0.9 GB/s\"",
+            "capacity = \"2 GB/s\"\nbandwidth_factor = 0.5\npair_duplex = \"0.9 GB/s\"",
             "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.pair_duplex of x.toml; \
-             found 900.0 MB/s",
+             found 450.0 MB/s",
         ),
         ("rails = { count = 0 }", "expected 1 to 64 adapters in inter_node.rails.count of x.toml; found 0"),
         (
@@ -109,7 +109,7 @@ fn levels_within_a_node_have_no_adapters() {
 fn what_is_between_cmps_is_stated_by_their_level() {
     let near = |keys: &str| {
         let text = format!("{MACHINE}{NETWORK}").replacen("inter_cmp = { ", &format!("inter_cmp = {{ {keys}, "), 1);
-        Platform::load(document(&text), &[]).map_err(|error| error.to_string())
+        Platform::load(document(&text), &[]).map_err(|error| said(&error))
     };
     let stated = near("law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
     assert_eq!(stated.heeded_memory(), rate(30.0).map(CopyMemory::of_interconnect));
@@ -120,8 +120,13 @@ fn what_is_between_cmps_is_stated_by_their_level() {
     assert_eq!(unread(&other), ["inter_cmp: copy_bandwidth capacity"]);
     for (keys, error) in [
         (
+            "law = \"fair\", capacity = \"2 GB/s\"",
+            "expected at least 3.000 GB/s, the bandwidth of the largest messages, in inter_cmp.capacity of x.toml; \
+             found 2.000 GB/s",
+        ),
+        (
             "law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"7 GB/s\"",
-            "expected at least 8.000 GB/s, what the largest messages are copied with, in inter_cmp.capacity of x.toml; \
+            "expected at least 8.000 GB/s, the copy_bandwidth of the largest messages, in inter_cmp.capacity of x.toml; \
              found 7.000 GB/s",
         ),
         (
@@ -176,7 +181,7 @@ fn caches_and_memory_of_copies() {
     let text = format!("{MACHINE}{NETWORK}{cmp}cache = \"40 MB\"");
     let text = text.replacen("latency = \"400 ns\"", "law = \"fair\", copies = \"both\", latency = \"400 ns\"", 1);
     assert_eq!(
-        Platform::load(document(&text), &[]).unwrap_err().to_string(),
+        said(&Platform::load(document(&text), &[]).unwrap_err()),
         "expected \"receiver\" or \"none\" beside \"cache\" in [cmp] in intra_cmp.copies of x.toml; \
          found copies by the sender"
     );
@@ -189,7 +194,7 @@ fn memory_is_shared_by_who_is_placed_there_or_by_who_uses_it() {
     assert_eq!(law(""), MemoryLaw::Placed);
     assert_eq!(law("memory = \"placed\""), MemoryLaw::Placed);
     assert_eq!(law("memory = \"fair\""), MemoryLaw::Fair);
-    let error = Platform::load(document(&cmp("memory = \"free\"")), &[]).unwrap_err().to_string();
+    let error = said(&Platform::load(document(&cmp("memory = \"free\"")), &[]).unwrap_err());
     assert_eq!(error, "expected \"placed\" or \"fair\" in cmp.memory of x.toml; found \"free\"");
 }
 
@@ -204,7 +209,7 @@ fn a_core_may_be_faster_within_caches() {
     let rates = load("flops = \"12 Gflop/s\"", cache).unwrap().core.in_cache.unwrap();
     assert_eq!((rates.size.get(), rates.flops.get(), rates.instructions.get()), (40_000_000, 12e9, 3e9));
     assert_eq!(rates.bandwidth.get(), 5_000_000_000, "as beyond caches");
-    let error = |in_cache, cmp| load(in_cache, cmp).unwrap_err().to_string();
+    let error = |in_cache, cmp| said(&load(in_cache, cmp).unwrap_err());
     assert_eq!(
         error("", ""),
         "expected \"cache\" in [cmp] too, what caches hold, in core.in_cache of x.toml; found no \"cache\""

@@ -1,0 +1,160 @@
+//! What a run leaves over: messages that no receive took, requests that nobody waited for. It goes from process to
+//! process as bytes that do not name fields: none may be left out.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, SimTime};
+
+/// How many of the messages are told one by one.
+const TOLD: usize = 5;
+
+/// Messages that no receive took: how many, and the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreceived {
+    /// All of them.
+    pub count: u64,
+    first: Vec<UnreceivedMessage>,
+}
+
+/// A message that no receive took.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct UnreceivedMessage {
+    /// When it left.
+    #[serde(rename = "left_ps")]
+    pub left: SimTime,
+    /// The rank that sent it.
+    pub from: u32,
+    /// The rank that did not receive it.
+    pub to: u32,
+    /// Its tag.
+    pub tag: u32,
+    /// Its size.
+    pub bytes: u64,
+    /// What sent it, where only one statement can have: "isend at ring.toml:7".
+    pub site: Option<String>,
+}
+
+impl Unreceived {
+    /// Adds one. `site` is asked for if it may be among the first.
+    pub fn add(
+        &mut self,
+        from: u32,
+        to: u32,
+        tag: u32,
+        (left, size): (SimTime, Bytes),
+        site: impl Fn() -> Option<String>,
+    ) {
+        self.count += 1;
+        if self.first.len() == TOLD && self.first.last().is_some_and(|last| last.left < left) {
+            return;
+        }
+        self.first.push(UnreceivedMessage { left, from, to, tag, bytes: size.get(), site: site() });
+        self.keep_first();
+    }
+
+    /// Adds those of `other`. The order in which messages are added changes nothing.
+    pub fn merge(&mut self, other: Unreceived) {
+        self.count += other.count;
+        self.first.extend(other.first);
+        self.keep_first();
+    }
+
+    fn keep_first(&mut self) {
+        self.first.sort_unstable();
+        self.first.truncate(TOLD);
+    }
+
+    /// Those that left first.
+    pub fn into_first(self) -> Vec<UnreceivedMessage> {
+        self.first
+    }
+}
+
+/// Requests that nobody waited for, by the steps of the program that started them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unwaited(BTreeMap<u32, UnwaitedRequests>);
+
+/// The requests of a statement that nobody waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnwaitedRequests {
+    /// What started them: "irecv at ring.toml:7".
+    pub site: String,
+    /// Their name, if the statement gives one.
+    pub name: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// The ranks that ended with some.
+    pub ranks: u64,
+}
+
+impl Unwaited {
+    /// Adds what a rank that has ended left of its steps.
+    pub fn add(&mut self, steps: &BTreeMap<u32, u64>, describe: impl Fn(u32) -> (String, Option<String>)) {
+        for (&step, &count) in steps {
+            let requests = self.0.entry(step).or_insert_with(|| {
+                let (site, name) = describe(step);
+                UnwaitedRequests { site, name, count: 0, ranks: 0 }
+            });
+            requests.count += count;
+            requests.ranks += 1;
+        }
+    }
+
+    /// Adds those of other ranks.
+    pub fn merge(&mut self, other: Unwaited) {
+        for (step, theirs) in other.0 {
+            match self.0.get_mut(&step) {
+                Some(mine) => {
+                    mine.count += theirs.count;
+                    mine.ranks += theirs.ranks;
+                }
+                None => _ = self.0.insert(step, theirs),
+            }
+        }
+    }
+
+    /// In the order of the program's steps.
+    pub fn into_rows(self) -> Vec<UnwaitedRequests> {
+        self.0.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_messages_are_told_in_whatever_order_they_are_found() {
+        let of = |times: &[u64]| {
+            let mut found = Unreceived::default();
+            times.iter().for_each(|&at| found.add(0, 1, 7, (SimTime::from_ps(at), Bytes::new(8)), || None));
+            found
+        };
+        let mut all = of(&[9, 3, 1, 8]);
+        all.merge(of(&[2, 7, 4, 6, 5, 1]));
+        assert_eq!(all, of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 1]));
+        let left: Vec<u64> = all.into_first().iter().map(|message| message.left.as_ps()).collect();
+        assert_eq!(left, [1, 1, 2, 3, 4]);
+        let bytes = postcard::to_stdvec(&of(&[3, 4])).unwrap();
+        assert_eq!(postcard::from_bytes::<Unreceived>(&bytes).unwrap(), of(&[3, 4]));
+    }
+
+    #[test]
+    fn requests_are_counted_by_the_step_that_started_them() {
+        let describe = |step| (format!("irecv at a.toml:{step}"), None);
+        let of = |steps: &[(u32, u64)]| {
+            let mut found = Unwaited::default();
+            found.add(&steps.iter().copied().collect(), describe);
+            found
+        };
+        let bytes = postcard::to_stdvec(&of(&[(4, 2), (7, 1)])).unwrap();
+        assert_eq!(postcard::from_bytes::<Unwaited>(&bytes).unwrap(), of(&[(4, 2), (7, 1)]));
+        let mut all = of(&[(4, 2)]);
+        all.merge(of(&[(3, 1), (4, 1)]));
+        let rows: Vec<(String, u64, u64)> =
+            all.into_rows().into_iter().map(|row| (row.site, row.count, row.ranks)).collect();
+        assert_eq!(rows, [("irecv at a.toml:3".to_owned(), 1, 1), ("irecv at a.toml:4".to_owned(), 3, 2)]);
+    }
+}

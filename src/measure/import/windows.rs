@@ -1,0 +1,126 @@
+//! What a message costs by its size, from windows of all sizes that were measured.
+
+use super::super::campaign::SMALL;
+use super::super::occupancy::{FIRST_UP_TO, SHARED};
+use super::table::BenchmarkTable;
+
+/// Which sizes of windows are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowSizes {
+    /// All.
+    #[default]
+    All,
+    /// 8 B, 128 B and the greatest, so that the others can judge what is made of these.
+    Few,
+}
+
+/// A window that takes so many times longer than its bytes on the wire is limited by something else.
+const BESIDE_BYTES: f64 = 1.1;
+/// Gaps of less than this part of a message's bytes are not told from these.
+const LEAST_GAP: f64 = 0.05;
+/// Figures of neighbouring sizes within this factor are one.
+const ALIKE: f64 = 1.05;
+
+/// Seconds by size, constant from border to border.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps(Vec<(Option<u64>, f64)>);
+
+impl Steps {
+    /// The one up to [`FIRST_UP_TO`], the other above.
+    pub fn two([first, second]: [f64; 2]) -> Steps {
+        Steps(vec![(Some(FIRST_UP_TO), first), (None, second)])
+    }
+
+    /// Those of measured sizes, borders in their geometric means, and `above` them another.
+    fn of(points: &[(u64, f64)], above: Option<(u64, f64)>) -> Steps {
+        let mut steps: Vec<(Option<u64>, f64)> = Vec::new();
+        let mut first = f64::NAN;
+        let all: Vec<(u64, f64)> = points.iter().copied().chain(above).collect();
+        for (place, (size, seconds)) in all.iter().copied().enumerate() {
+            let border = all.get(place + 1).map(|(next, _)| (size as f64 * *next as f64).sqrt() as u64);
+            match steps.last_mut() {
+                Some((end, _)) if seconds <= first * ALIKE && first <= seconds * ALIKE => *end = border,
+                _ => {
+                    first = seconds;
+                    steps.push((border, seconds));
+                }
+            }
+        }
+        Steps(steps)
+    }
+
+    /// That of messages above this size.
+    pub fn above(&self, above: u64) -> f64 {
+        let step = self.0.iter().find(|(end, _)| end.is_none_or(|end| above < end));
+        step.or(self.0.last()).map_or(0.0, |(_, seconds)| *seconds)
+    }
+
+    /// The greatest sizes of all steps but the last.
+    pub fn borders(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().filter_map(|(end, _)| *end)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What one more message of a window of one pair takes: its time without the first one's way and the answer's. Of
+/// sizes that both tables have.
+pub fn each(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, f64)> {
+    let (_, empty) = ping_pong.rows[0];
+    let count = f64::from(window.window);
+    let each = |&(size, rate): &(u64, f64)| {
+        let alone = ping_pong.at(size).filter(|_| size > 0)?;
+        Some((size, ((count / rate - alone - empty) / (count - 1.0)).max(0.0)))
+    };
+    window.rows.iter().filter_map(each).collect()
+}
+
+/// What a message costs each end's core: of sizes that the `wire` does not limit what windows of one pair say, above
+/// them what they say of 128 B. With the greatest of these sizes.
+pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Option<f64>) -> Option<(Steps, u64)> {
+    let all = each(window, ping_pong);
+    let is_core = |&(size, each): &(u64, f64)| wire.is_none_or(|wire| each > BESIDE_BYTES * size as f64 / wire);
+    let known: Vec<(u64, f64)> = all.iter().copied().take_while(is_core).collect();
+    let (greatest, _) = *known.last()?;
+    let next = all.get(known.len()).map(|(size, _)| *size);
+    let of_small = known.iter().min_by_key(|(size, _)| size.abs_diff(SMALL[1])).map(|(_, each)| *each)?;
+    Some((Steps::of(&known, next.map(|size| (size, of_small))), greatest))
+}
+
+/// The time between two messages of an adapter beside their bytes, from windows of many pairs: of sizes that the
+/// adapter limits, and not the cores as `window` of one pair has them; of others that of the size before, at most what
+/// was seen. None from the size on that hardly has one. With the greatest size that has.
+pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option<f64>) -> Option<(Steps, u64)> {
+    let mut known: Vec<(u64, f64)> = Vec::new();
+    let mut next = None;
+    for &(size, rate) in many.rows.iter().filter(|(size, _)| *size > 0) {
+        let bytes = wire.map_or(0.0, |wire| size as f64 / wire);
+        let gap = 1.0 / rate - bytes;
+        if gap < LEAST_GAP * bytes {
+            next = Some(size);
+            break;
+        }
+        let cores = window.and_then(|window| window.at(size)).map(|one| one * f64::from(many.pairs()));
+        let is_shared = cores.is_none_or(|cores| rate < SHARED * cores);
+        match known.last() {
+            _ if is_shared => known.push((size, gap)),
+            Some(&(_, before)) => known.push((size, before.min(gap))),
+            None => {}
+        }
+    }
+    let (greatest, _) = *known.last()?;
+    Some((Steps::of(&known, next.map(|size| (size, 0.0))), greatest))
+}
+
+/// Windows of one message and of as many as there were, with the answer, by size: seconds.
+pub fn seen(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, [(u32, f64); 2])> {
+    let (_, empty) = ping_pong.rows[0];
+    let windows = |&(size, rate): &(u64, f64)| {
+        let alone = ping_pong.at(size).filter(|_| size > 0)?;
+        Some((size, [(1, alone + empty), (window.window, f64::from(window.window) / rate)]))
+    };
+    window.rows.iter().filter_map(windows).collect()
+}
