@@ -18,7 +18,7 @@ use super::super::copies::ShortWindows;
 use super::super::effects::MeasuredEffects;
 use super::super::fit::{FitPiece, Floor, pieces};
 use super::super::link::{LinkFit, RowFit, joined, row_of};
-use super::super::occupancy::{FIRST_UP_TO, INDEPENDENT, MeasuredOccupancy, SHARED};
+use super::super::occupancy::{FIRST_UP_TO, INDEPENDENT, MeasuredOccupancy};
 use super::part::ImportPart;
 use super::table::{Benchmark, BenchmarkTable};
 use super::windows::{self, Steps, WindowSizes};
@@ -256,11 +256,7 @@ fn gaps(
     }
     let each = |size: u64| {
         let many = many?;
-        let rate = many.at(size)?;
-        let cores = window.and_then(|window| window.at(size)).map(|one| one * f64::from(many.pairs()));
-        // The bytes take the adapter as well.
-        let bytes = wire.map_or(0.0, |wire| size as f64 / wire);
-        Some(((1.0 / rate - bytes).max(0.0), cores.is_none_or(|cores| rate < SHARED * cores)))
+        Some(windows::gap(many, window, wire, (size, many.at(size)?)))
     };
     let found: Option<Vec<(f64, bool)>> = SMALL.into_iter().map(each).collect();
     let (Some(found), Some(many)) = (found, many) else {
@@ -277,7 +273,7 @@ fn gaps(
         return steps;
     }
     told.push(format!("gap: messages a second of {pairs} pairs, 8 B up to 64 B, 128 B above."));
-    Steps::two([found[0].0, found[1].0])
+    Steps::two([found[0].0.max(0.0), found[1].0.max(0.0)])
 }
 
 /// Bytes a second of a window of the greatest size, without its start and the answer.

@@ -90,21 +90,31 @@ pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Opt
     Some((Steps::of(&known, next.map(|size| (size, of_small))), greatest))
 }
 
-/// The time between two messages of an adapter beside their bytes, from windows of many pairs: of sizes that the
-/// adapter limits, and not the cores as `window` of one pair has them; of others that of the size before, at most what
-/// was seen. None from the size on that hardly has one. With the greatest size that has.
+/// What `many` pairs take a message beside its bytes, and whether the adapter limits them, and not the cores as the
+/// `window` of one pair has them.
+pub fn gap(
+    many: &BenchmarkTable,
+    window: Option<&BenchmarkTable>,
+    wire: Option<f64>,
+    (size, rate): (u64, f64),
+) -> (f64, bool) {
+    let cores = window.and_then(|window| window.at(size)).map(|one| one * f64::from(many.pairs()));
+    let bytes = wire.map_or(0.0, |wire| size as f64 / wire);
+    (1.0 / rate - bytes, cores.is_none_or(|cores| rate < SHARED * cores))
+}
+
+/// The gaps by size: of sizes that the adapter limits; of others that of the size before, at most what was seen. None
+/// from the size on that hardly has one. With the greatest size that has.
 pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option<f64>) -> Option<(Steps, u64)> {
     let mut known: Vec<(u64, f64)> = Vec::new();
     let mut next = None;
     for &(size, rate) in many.rows.iter().filter(|(size, _)| *size > 0) {
-        let bytes = wire.map_or(0.0, |wire| size as f64 / wire);
-        let gap = 1.0 / rate - bytes;
+        let (gap, is_shared) = gap(many, window, wire, (size, rate));
+        let bytes = 1.0 / rate - gap;
         if gap < LEAST_GAP * bytes {
             next = Some(size);
             break;
         }
-        let cores = window.and_then(|window| window.at(size)).map(|one| one * f64::from(many.pairs()));
-        let is_shared = cores.is_none_or(|cores| rate < SHARED * cores);
         match known.last() {
             _ if is_shared => known.push((size, gap)),
             Some(&(_, before)) => known.push((size, before.min(gap))),
@@ -123,4 +133,42 @@ pub fn seen(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, [(
         Some((size, [(1, alone + empty), (window.window, f64::from(window.window) / rate)]))
     };
     window.rows.iter().filter_map(windows).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::Benchmark;
+    use super::*;
+
+    fn table(processes: u32, rows: &[(u64, f64)]) -> BenchmarkTable {
+        let program = "osu".to_owned();
+        BenchmarkTable { benchmark: Benchmark::OneWay, program, processes, window: 64, rows: rows.to_vec() }
+    }
+
+    #[test]
+    fn what_cores_limit_says_that_a_gap_is_no_greater() {
+        // A wire of 1 GB/s. Ten pairs take 20, 50, 10 and 30 ns a message beside its bytes, then next to nothing.
+        let seen = [(8, 20.0), (16, 50.0), (32, 10.0), (64, 30.0), (1024, 1.0)];
+        let many = table(20, &seen.map(|(size, gap)| (size, 1e9 / (gap + size as f64))));
+        // One pair of 16 and of 32 B is so slow that ten could not do more.
+        let slow = |size: u64| if size == 16 || size == 32 { 0.1 } else { 1.0 };
+        let one = table(2, &seen.map(|(size, gap)| (size, slow(size) * 1e9 / (gap + size as f64))));
+        let (steps, greatest) = gaps(&many, Some(&one), Some(1e9)).unwrap();
+        let nanoseconds = [8, 16, 32, 64, 1024].map(|size| (steps.above(size - 1) * 1e9).round());
+        assert_eq!((nanoseconds, greatest), ([20.0, 20.0, 10.0, 30.0, 0.0], 64));
+        // Without one pair's windows the adapter is what limits; where cores limit the least size, nothing is known.
+        let (steps, _) = gaps(&many, None, Some(1e9)).unwrap();
+        assert_eq!((steps.above(15) * 1e9).round(), 50.0);
+        assert_eq!(gaps(&table(20, &[(8, 1e6)]), Some(&table(2, &[(8, 1e5)])), None), None);
+    }
+
+    #[test]
+    fn without_a_wire_all_sizes_are_the_cores() {
+        let ping_pong = table(2, &[(0, 1e-6), (8, 1e-6), (4096, 1e-6)]);
+        let window = table(2, &[(8, 64e6 / 10.0), (4096, 64e6 / 28.9)]);
+        let (steps, greatest) = core_costs(&window, &ping_pong, None).unwrap();
+        let nanoseconds = [8, 4096].map(|size| (steps.above(size - 1) * 1e9).round());
+        assert_eq!((nanoseconds, greatest), ([127.0, 427.0], 4096));
+        assert!(core_costs(&window, &table(2, &[(0, 1e-6)]), None).is_none());
+    }
 }

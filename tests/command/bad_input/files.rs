@@ -56,18 +56,18 @@ fn platform_files_and_overrides() {
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { above = 10 }]",
-            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml:16; found 10 B, which \
-             leaves a gap",
+            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml:16; found \
+             10 B, which leaves a gap",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { above = 4 }]",
-            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml:16; found 4 B, which \
-             leaves an overlap",
+            "expected 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].above of p.toml:16; found \
+             4 B, which leaves an overlap",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ninterval = [{ up_to = 8 }, { up_to = 8 }, {}]",
-            "expected a size above 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].up_to of p.toml:16; \
-             found 8 B",
+            "expected a size above 8 B, where inter_node.interval[0] ends, in inter_node.interval[1].up_to of \
+             p.toml:16; found 8 B",
         ),
         ("latency = \"1 us\"", &format!("expected \"bandwidth\" in inter_node of p.toml:13, {bandwidth}; found none")),
         (
@@ -88,7 +88,8 @@ fn platform_files_and_overrides() {
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\nlaw = \"even\"",
-            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of p.toml:16; found \"even\"",
+            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of \
+             p.toml:16; found \"even\"",
         ),
         (
             "latency = \"1 us\"\nbandwith = \"1 GB/s\"",

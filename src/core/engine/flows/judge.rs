@@ -199,6 +199,15 @@ fn filled<I: Iterator<Item = (u64, u64)>>(capacity: u64, weight: u64, last: u64,
 mod tests {
     use super::*;
 
+    /// Some numbers below an end, always the same ones.
+    fn numbers() -> impl FnMut(u64) -> u64 {
+        let mut x = 1_u64;
+        move |end| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % end
+        }
+    }
+
     #[test]
     fn flows_share_equally_what_others_leave() {
         let level = |all: &[(u64, u64)]| {
@@ -219,11 +228,7 @@ mod tests {
 
     #[test]
     fn levels_are_those_of_one_flow_after_the_other() {
-        let mut x = 1_u64;
-        let mut some = |end: u64| {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (x >> 33) % end
-        };
+        let mut some = numbers();
         for _ in 0..2000 {
             let flows = 1 + some(40);
             let limits: Vec<_> = (0..flows).map(|_| (1 + some(100_000), UNIT)).collect();
@@ -248,11 +253,7 @@ mod tests {
 
     #[test]
     fn a_level_does_not_depend_on_the_last_one() {
-        let mut x = 1_u64;
-        let mut some = |end: u64| {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (x >> 33) % end
-        };
+        let mut some = numbers();
         for round in 0..5000_u64 {
             // Few values, so that many are equal, on all sides of the equal share.
             let (flows, values) = (1 + some(12), 1 + some(1 + round % 40));

@@ -126,8 +126,8 @@ fn what_is_between_cmps_is_stated_by_their_level() {
         ),
         (
             "law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"7 GB/s\"",
-            "expected at least 8.000 GB/s, the copy_bandwidth of the largest messages, in inter_cmp.capacity of x.toml; \
-             found 7.000 GB/s",
+            "expected at least 8.000 GB/s, the copy_bandwidth of the largest messages, in \
+             inter_cmp.capacity of x.toml; found 7.000 GB/s",
         ),
         (
             "law = \"fair\", copies = \"none\", capacity = \"90 GB/s\"",
