@@ -20,6 +20,7 @@ fn platform(nct: [u32; 3]) -> Platform {
             recv_overhead: SimSpan::from_ns(overhead),
             gap: SimSpan::ZERO,
             copy_bandwidth: None,
+            copy_count: 1,
             columns: Vec::new(),
         };
         Link::new(LoadLaw::Share, Bytes::new(65536), SimSpan::from_ns(latency), vec![row])

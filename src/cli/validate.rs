@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::config::{Document, Override};
 use crate::engine::Outcome;
 use crate::platform::{Effect, Platform};
+use crate::profile::AppFigure;
 use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
 };
@@ -150,7 +151,7 @@ impl Host {
     }
 
     /// The predicted seconds of runs, side by side.
-    fn run(&self, configurations: &[Resolved], labels: &[&str]) -> Result<Vec<f64>, Failure> {
+    fn run(&self, configurations: &[Resolved], labels: &[&str], case: &Case) -> Result<Vec<f64>, Failure> {
         let kind =
             |of: &Resolved| if of.application.program().is_some() { RankKind::Real } else { RankKind::Described };
         let memory = |of: &Resolved| MemoryBudget::of_run(of.ranks(), kind(of));
@@ -174,8 +175,8 @@ impl Host {
         }
         let mut seconds = vec![Vec::new(); runs];
         for (task, result) in found {
-            let outcome = result.map_err(|failure| at(labels[task % runs], failure.into()))?;
-            seconds[task % runs].push(outcome.predicted_s);
+            let predicted = result.map_err(Failure::from).and_then(|outcome| predicted(&outcome, case));
+            seconds[task % runs].push(predicted.map_err(|failure| at(labels[task % runs], failure))?);
         }
         if alone {
             let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -188,6 +189,24 @@ impl Host {
             seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)
         };
         Ok(seconds.into_iter().map(median).collect())
+    }
+}
+
+/// What is compared with measured times: the run's, or what the application says that it took.
+fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
+    let Some(name) = &case.result else { return Ok(outcome.predicted_s) };
+    let wrong = |found: String| {
+        let names = format!("the application's \"{name}\", which result of {} names", case.file);
+        Failure::bad_input(format!("expected seconds above zero of {names}; found {found}"))
+    };
+    let Some(of) = outcome.results.iter().find(|of| of.name == *name) else {
+        let shown: Vec<&str> = outcome.results.iter().map(|of| of.name.as_str()).collect();
+        return Err(wrong(if shown.is_empty() { "no [results]".to_owned() } else { shown.join(", ") }));
+    };
+    match &of.found {
+        AppFigure::Value(seconds) if of.unit == "s" && *seconds > 0.0 => Ok(*seconds),
+        AppFigure::Value(value) => Err(wrong(format!("{value} {}", of.unit).trim_end().to_owned())),
+        AppFigure::Error(why) => Err(wrong(why.clone())),
     }
 }
 
@@ -265,7 +284,7 @@ impl Prepared {
             }
             let configurations = runs.iter().map(|ask| self.configure(model, ask)).collect::<Result<Vec<_>, _>>()?;
             let labels: Vec<&str> = runs.iter().map(|ask| ask.label.as_str()).collect();
-            let seconds = host.run(&configurations, &labels)?;
+            let seconds = host.run(&configurations, &labels, &self.case)?;
             Ok::<_, Failure>(of.into_iter().map(|run| seconds[run]).collect())
         })
         .map_err(|failure| at(&self.case.name, failure))

@@ -23,6 +23,7 @@ fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64;
         recv_overhead: SimSpan::from_ns(overheads[1]),
         gap: SimSpan::ZERO,
         copy_bandwidth: None,
+        copy_count: 1,
         columns: Vec::new(),
     }
 }
@@ -262,6 +263,7 @@ fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
     let row = Row {
         gap: SimSpan::from_ns(gap),
         copy_bandwidth: copy.and_then(bandwidth),
+        copy_count: 1,
         ..row(0, u64::MAX, 800, 1000, [100, 100])
     };
     Link::new(LoadLaw::Fair, Bytes::MAX, SimSpan::from_ns(1), vec![row]).occupying(holds)

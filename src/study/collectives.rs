@@ -16,9 +16,9 @@ use crate::units::{Bytes, SimSpan, SimTime};
 /// How calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// Each call between two looks at the clock, a barrier after it, as OSU's benchmarks do.
+    /// Each call between two looks at the clock, a barrier after it, as OSU's benchmarks do, and Intel's since 2019.
     Osu,
-    /// All calls together, one right after the other, as Intel's do.
+    /// All calls together, one right after the other, as Intel's did before 2019.
     Imb,
 }
 

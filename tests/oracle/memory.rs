@@ -3,7 +3,7 @@
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
-use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform};
+use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform, Row};
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
 fn rate(gigabytes: f64) -> Option<Bandwidth> {
@@ -78,6 +78,27 @@ fn copies_beyond_the_cache_share_the_memory_of_a_cmp() {
     }
     let slow = with_memory(cached(copying([1, 1, 2], 5000), 0), |memory| memory.cmp = rate(0.5));
     assert_eq!(received(&slow, &pairs(1, 1)), [4010]);
+}
+
+#[test]
+fn what_is_copied_twice_moves_memory_twice() {
+    // Through a segment that both ranks share: written and read once more, at the memory of either side.
+    let copies = || Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    let twice = |latency| vec![Row { copy_count: 2, ..row(latency) }];
+    let link = |latency| Link::new(LoadLaw::Fair, Bytes::new(5000), ns(latency), twice(latency)).occupying(copies());
+    let of = |nct| {
+        let platform = with_link(copying(nct, 5000), Level::IntraCmp, link(10));
+        cached(with_link(platform, Level::InterCmp, link(100)), 0)
+    };
+    let node = of([1, 1, 8]);
+    assert_eq!(received(&node, &pairs(1, 1)), [2010]);
+    assert_eq!(received(&node, &pairs(2, 1)), [4010; 2]);
+    let three = with_memory(node.clone(), |memory| memory.traffic = CopyTraffic::Three);
+    assert_eq!(received(&three, &pairs(1, 1)), [3010]);
+    // Both copies together are as fast as the core where caches hold the buffers.
+    assert_eq!(received(&with_memory(node, |memory| memory.cache = Bytes::new(4000)), &pairs(2, 1)), [1010; 2]);
+    let across = [vec![Send(2, 1000)], vec![Send(3, 1000)], vec![Recv(0)], vec![Recv(1)]];
+    assert_eq!(clocks(&of([1, 2, 2]), &across)[2..], [2100; 2]);
 }
 
 #[test]

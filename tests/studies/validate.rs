@@ -116,9 +116,14 @@ const RUNS: &str = "# source: own\n# machine: m\n# date: today\n# licence: own\n
 
 /// Validates a case made of these files, with `options`.
 fn own(case: &str, runs: &str, options: &str) -> Ran {
+    own_app(APP, case, runs, options)
+}
+
+/// The same with another application.
+fn own_app(app: &str, case: &str, runs: &str, options: &str) -> Ran {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("mine")).unwrap();
-    for (name, text) in [("app.toml", APP), ("case.toml", case), ("m.csv", runs)] {
+    for (name, text) in [("app.toml", app), ("case.toml", case), ("m.csv", runs)] {
         fs::write(directory.path().join("mine").join(name), text).unwrap();
     }
     run(directory.path(), &format!("validate {options} mine"))
@@ -136,6 +141,29 @@ fn a_users_own_case_is_judged_and_written_in_every_form() {
     assert_eq!(rows.len(), 1 + 2 * 3, "{csv}");
     assert!(rows[5].starts_with("mine,ranks=4,predicted,mcpsim,1,2.1,2.1,2.1,2,-4.762"), "{csv}");
     assert!(own(CASE, RUNS, "--figures figures --format svg").stdout.ends_with("in figures: mine-error\n"));
+}
+
+#[test]
+fn what_the_application_says_that_it_took_is_compared() {
+    let results = "[timers]\nblock = 1\nnone = 1\n[results]\nshow.step = { value = \"mean(block, 0)\", unit = \"s\" }\n\
+        show.steps = { value = \"size\" }\nshow.never = { value = \"mean(none, 0)\", unit = \"s\" }\n";
+    let timed = "main = [{ time = \"block\", do = [{ compute = \"work / size\" }] }, { compute = \"5 s\" }]";
+    let app = APP.replace("main = [{ compute = \"work / size\" }]", timed) + results;
+    let case = |result: &str| format!("result = \"{result}\"\n{CASE}");
+    let csv = own_app(&app, &case("step"), RUNS, "--csv -").stdout;
+    assert!(csv.contains("\nmine,ranks=4,predicted,mcpsim,1,2.1,2.1,2.1,2,-4.762"), "{csv}");
+    for (app, result, found) in [
+        (app.as_str(), "stem", "step, steps, never"),
+        (&app, "steps", "1"),
+        (&app, "never", "0 s"),
+        (APP, "step", "no [results]"),
+    ] {
+        let ran = own_app(app, &case(result), RUNS, "");
+        let expected = format!(
+            "expected seconds above zero of the application's \"{result}\", which result of mine/case.toml names; found {found}\n"
+        );
+        assert!(ran.code == Some(2) && ran.stderr.ends_with(&expected), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub fn row(latency: u64) -> Row {
         recv_overhead: SimSpan::ZERO,
         gap: SimSpan::ZERO,
         copy_bandwidth: None,
+        copy_count: 1,
         columns: Vec::new(),
     }
 }

@@ -236,7 +236,7 @@ impl Memory {
     }
 
     /// Uses both buffers: what is moved from and to memory for each byte, nothing if both are in caches.
-    fn moves(&mut self, me: Rank, job: &CopyJob, now: SimTime, from: RankLocation, to: RankLocation) -> Moves {
+    fn moves(&mut self, me: Rank, job: &CopyJob, count: u32, now: SimTime, [from, to]: [RankLocation; 2]) -> Moves {
         let &CopyJob { from: sender, tag, buffers, stated, size, .. } = job;
         let mut moves = Moves::new();
         if !self.feels(from, to, size) {
@@ -245,7 +245,9 @@ impl Memory {
         let read = stated.read(sender).unwrap_or_else(|| buffers.at(sender, me, tag, false));
         let written = stated.written(me).unwrap_or_else(|| buffers.at(me, sender, tag, true));
         let [reads, writes] = self.limits.traffic.parts();
-        let used = [((from, read), reads), ((to, written), writes)];
+        // What is written of a shared segment, and read again, goes where the buffer on that side goes.
+        let [more_writes, more_reads] = if count == 2 { [writes, reads] } else { [0; 2] };
+        let used = [((from, read), reads + more_writes), ((to, written), writes + more_reads)];
         let sum = self.touch(&used, size, now, &mut moves);
         if !moves.is_empty() {
             self.used.begin_through_memory(size, sum);
@@ -378,7 +380,7 @@ impl LogicalProcess<'_> {
         let now = self.now.time;
         let (from, to) = (self.seats[job.from as usize], self.seats[target.rank as usize]);
         let memory = self.memory().expect("there are caches");
-        let mut moves = memory.moves(target.rank, job, now, from, to);
+        let mut moves = memory.moves(target.rank, job, row.copy_count, now, [from, to]);
         if memory.feels(from, to, job.size) {
             let begins = job.start.max(target.copied());
             memory.used.begin(job.size, begins.since(job.start));

@@ -105,6 +105,7 @@ fn one_row(link: &Link, stated: Option<BaselineLink>) -> Link {
         recv_overhead: first.recv_overhead,
         gap: SimSpan::ZERO,
         copy_bandwidth: None,
+        copy_count: 1,
         columns: Vec::new(),
     };
     Link::new(LoadLaw::Ideal, Bytes::MAX, stated.latency, vec![row])

@@ -36,6 +36,7 @@ fn ideal(link: &Link) -> Link {
         recv_overhead: SimSpan::ZERO,
         gap: SimSpan::ZERO,
         copy_bandwidth: None,
+        copy_count: 1,
         columns: Vec::new(),
     };
     Link::new(LoadLaw::Ideal, link.eager_threshold(), SimSpan::ZERO, vec![row])

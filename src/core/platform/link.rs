@@ -51,6 +51,8 @@ pub struct Row {
     pub gap: SimSpan,
     /// Bytes a second at which a core copies, under [`LoadLaw::Fair`]; none: `bandwidth`.
     pub copy_bandwidth: Option<Bandwidth>,
+    /// How often each byte is copied, at `copy_bandwidth` all together: twice through a segment that both ranks share.
+    pub copy_count: u32,
     /// Measured values per load in increasing order of load, under [`LoadLaw::Measured`]; the first is for load 1.
     pub columns: Vec<LoadColumn>,
 }
@@ -238,6 +240,7 @@ mod tests {
             recv_overhead: SimSpan::ZERO,
             gap: SimSpan::ZERO,
             copy_bandwidth: None,
+            copy_count: 1,
             columns: Vec::new(),
         }
     }

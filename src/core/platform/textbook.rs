@@ -291,6 +291,7 @@ fn row(latency: f64, overhead: f64, gap: f64, per_byte: f64) -> Row {
         recv_overhead: span(overhead),
         gap: span(gap),
         copy_bandwidth: None,
+        copy_count: 1,
         columns: Vec::new(),
     }
 }

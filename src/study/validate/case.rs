@@ -30,6 +30,8 @@ pub struct Case {
     pub measured: PathBuf,
     /// The column of measured seconds.
     pub time: String,
+    /// The application's result, in seconds, that is compared; none: the time that it runs.
+    pub result: Option<String>,
     /// The column by whose values errors are summed up apart.
     pub group: Option<String>,
     /// The machine whose time real code takes, where runs of the case time it: no other can give the predictions.
@@ -144,6 +146,7 @@ struct Form {
     platform: Option<PathBuf>,
     measured: PathBuf,
     time: String,
+    result: Option<String>,
     group: Option<String>,
     timed_on: Option<String>,
     columns: Table,
@@ -253,6 +256,7 @@ impl Case {
             platform: form.platform,
             measured: form.measured,
             time: form.time,
+            result: form.result,
             group: form.group,
             timed_on: form.timed_on,
             columns,

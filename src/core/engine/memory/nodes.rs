@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::platform::{CopyMemory, Level, MemoryLaw, Platform, Site};
+use crate::platform::{CopyMemory, Level, MemoryLaw, Platform, Row, Site};
 use crate::profile::{SharedKind, Uses};
 use crate::rank::Rank;
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
@@ -62,10 +62,11 @@ fn between_cmps(copies: Option<CopyMemory>, cmps: u32) -> impl Iterator<Item = u
     stated.into_iter().flat_map(move |capacity| std::iter::repeat_n(rate(Some(capacity)), 2 * cmps as usize))
 }
 
-/// The greatest rate at which a core copies messages of these levels.
-fn most_paces(platform: &Platform, levels: &[Level]) -> u64 {
+/// The greatest rate at which a core copies messages of these levels, each counted so many times.
+fn most_paces(platform: &Platform, levels: &[Level], times: fn(&Row) -> u32) -> u64 {
     let rows = levels.iter().flat_map(|level| platform.link(*level).rows());
-    rows.map(|row| row.copy_bandwidth.unwrap_or(row.bandwidth).get()).max().unwrap_or(0)
+    let pace = |row: &Row| row.copy_bandwidth.unwrap_or(row.bandwidth).get().saturating_mul(times(row).into());
+    rows.map(pace).max().unwrap_or(0)
 }
 
 /// Whether the ranks of a node, so many on each CMP, can fill what is between these.
@@ -74,7 +75,7 @@ fn is_crossed(platform: &Platform, ranks: &[u64]) -> bool {
     let all: u64 = ranks.iter().sum();
     // Receivers copy: what a CMP gets its own ranks do, what it sends those of the others.
     let most = ranks.iter().filter(|&&own| own < all).map(|&own| own.max(all - own)).max().unwrap_or(0);
-    u128::from(most) * u128::from(most_paces(platform, &[Level::InterCmp])) > capacity.get().into()
+    u128::from(most) * u128::from(most_paces(platform, &[Level::InterCmp], |_| 1)) > capacity.get().into()
 }
 
 impl NodeMemory {
@@ -141,7 +142,7 @@ impl NodeMemory {
         // What a core can ask for at most, by its block and by its copies.
         let most_copied = copies.filter(CopyMemory::has_caches).map_or(0.0, |stated| {
             let moved: u64 = stated.traffic.parts().iter().sum();
-            (most_paces(platform, &[Level::IntraCmp, Level::InterCmp]) * moved) as f64
+            (most_paces(platform, &[Level::IntraCmp, Level::InterCmp], |row| row.copy_count) * moved) as f64
         });
         let heavier = |weight: u64| weight as f64 / WEIGHT as f64;
         let computing = rates.memory.get() as f64 * factor;

@@ -10,8 +10,8 @@ use super::occupancy::{RailsFile, Stated};
 use super::values::{Factor, PerLoad};
 
 /// The keys that an interval may state for itself and a level for all its intervals.
-pub(super) const COSTS: [&str; 7] =
-    ["latency", "bandwidth", "send_overhead", "recv_overhead", "gap", "copy_bandwidth", "loads"];
+pub(super) const COSTS: [&str; 8] =
+    ["latency", "bandwidth", "send_overhead", "recv_overhead", "gap", "copy_bandwidth", "copy_count", "loads"];
 
 /// More rows than any measurement has; a [`Link`] can hold as many.
 const MOST_INTERVALS: usize = u16::MAX as usize;
@@ -29,6 +29,7 @@ pub(super) struct LinkFile {
     recv_overhead: Option<SimSpan>,
     gap: Option<SimSpan>,
     copy_bandwidth: Option<Bandwidth>,
+    copy_count: Option<u32>,
     loads: Option<Vec<u32>>,
     copies: Option<Copies>,
     capacity: Option<Bandwidth>,
@@ -58,6 +59,7 @@ pub(super) struct IntervalFile {
     recv_overhead: Option<SimSpan>,
     gap: Option<SimSpan>,
     copy_bandwidth: Option<Bandwidth>,
+    copy_count: Option<u32>,
     loads: Option<Vec<u32>>,
 }
 
@@ -115,6 +117,7 @@ impl LinkFile {
         let keys = [
             ("copies", self.copies.is_some()),
             ("copy_bandwidth", copy),
+            ("copy_count", self.copy_count.is_some() || in_intervals(|interval| interval.copy_count.is_some())),
             ("gap", gap && law != LoadLaw::Queue),
             ("capacity", self.capacity.is_some()),
             ("duplex", self.duplex.is_some()),
@@ -256,8 +259,23 @@ impl Reader<'_> {
             recv_overhead: interval.recv_overhead.or(file.recv_overhead).unwrap_or(SimSpan::ZERO),
             gap: interval.gap.or(file.gap).unwrap_or(SimSpan::ZERO),
             copy_bandwidth: interval.copy_bandwidth.or(file.copy_bandwidth).map(|stated| wider.of_capacity(stated)),
+            copy_count: self.copy_count(interval, here)?,
             columns: if self.law == LoadLaw::Measured { columns } else { Vec::new() },
         })
+    }
+
+    fn copy_count(&self, interval: &IntervalFile, here: &str) -> Result<u32, ConfigError> {
+        let Some(count) = interval.copy_count.or(self.file.copy_count) else { return Ok(1) };
+        let place = self.place(here, interval.copy_count.is_some(), "copy_count");
+        if self.level == Level::InterNode.name() {
+            let expected = "no \"copy_count\", which only levels within a node have,";
+            return Err(self.document.expected(&place, expected, count));
+        }
+        if !(1..=2).contains(&count) {
+            let expected = "1 copy of each byte, or 2 through a segment that both ranks share,";
+            return Err(self.document.expected(&place, expected, count));
+        }
+        Ok(count)
     }
 
     /// The path of a cost: at the interval if that states it, else at the level.

@@ -45,6 +45,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         recv_overhead: SimSpan::ZERO,
         gap: SimSpan::ZERO,
         copy_bandwidth: None,
+        copy_count: 1,
         columns: Vec::new(),
     };
     let link = Link::new(LoadLaw::Ideal, Bytes::ZERO, SimSpan::ZERO, vec![row]);

@@ -188,6 +188,35 @@ fn caches_and_memory_of_copies() {
 }
 
 #[test]
+fn bytes_are_copied_once_or_through_a_segment() {
+    let level = |keys: &str| {
+        let level = format!("inter_cmp = {{ law = \"fair\", {keys} }}");
+        let text = format!("{MACHINE}{NETWORK}");
+        let stated = text.lines().find(|line| line.starts_with("inter_cmp = ")).unwrap();
+        load_with(&text.replace(stated, &level), &[])
+    };
+    let counts = |keys: &str| {
+        let link = level(keys).unwrap().platform.link(Level::InterCmp).clone();
+        link.rows().iter().map(|row| row.copy_count).collect::<Vec<_>>()
+    };
+    let costs = "latency = \"1 us\", bandwidth = \"1 GB/s\"";
+    assert_eq!(counts(costs), [1]);
+    assert_eq!(counts(&format!("{costs}, copy_count = 2")), [2]);
+    let of_one = format!("{costs}, copy_count = 1, interval = [{{ up_to = 64, copy_count = 2 }}, {{}}]");
+    assert_eq!(counts(&of_one), [2, 1]);
+    let error = |keys: &str| level(&format!("{costs}, {keys}")).unwrap_err();
+    assert_eq!(
+        error("copy_count = 3"),
+        "expected 1 copy of each byte, or 2 through a segment that both ranks share, in inter_cmp.copy_count of x.toml; \
+         found 3"
+    );
+    assert_eq!(
+        network_error("latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ncopy_count = 1\n"),
+        "expected no \"copy_count\", which only levels within a node have, in inter_node.copy_count of x.toml; found 1"
+    );
+}
+
+#[test]
 fn memory_is_shared_by_who_is_placed_there_or_by_who_uses_it() {
     let cmp = |more: &str| format!("{MACHINE}{NETWORK}[cmp]\nmemory_bandwidth = \"60 GB/s\"\n{more}");
     let law = |more: &str| Platform::load(document(&cmp(more)), &[]).unwrap().core.memory_law;
@@ -244,10 +273,10 @@ fn keys_that_only_fair_reads_are_told_where_another_law_holds() {
     assert_eq!([of("fair"), of("share")], [["inter_node: loads"]; 2]);
     assert_eq!(of("measured"), [""; 0]);
     // An interval states it, and a level within a node.
-    let level = "intra_cmp = { copies = \"none\", interval = [{ latency = \"1 us\", bandwidth = \"1 GB/s\", copy_bandwidth = \"1 GB/s\" }] }";
+    let level = "intra_cmp = { copies = \"none\", interval = [{ latency = \"1 us\", bandwidth = \"1 GB/s\", copy_bandwidth = \"1 GB/s\", copy_count = 2 }] }";
     let text =
         format!("{MACHINE}{NETWORK}").replace("intra_cmp = { latency = \"400 ns\", bandwidth = \"4 GB/s\" }", level);
-    assert_eq!(unread(&Platform::load(document(&text), &[]).unwrap()), ["intra_cmp: copies copy_bandwidth"]);
+    assert_eq!(unread(&Platform::load(document(&text), &[]).unwrap()), ["intra_cmp: copies copy_bandwidth copy_count"]);
 }
 
 #[test]
