@@ -111,10 +111,10 @@ impl Platform {
 
     /// The same machine with other numbers of nodes, CMPs and cores.
     ///
-    /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is. Classes of pairs are of
-    /// other cores, and are lost.
+    /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is. Classes of pairs of
+    /// cores that are others then are lost.
     pub fn with_shape(&self, shape: Shape) -> Platform {
-        let pairs = self.pairs.clone().filter(|_| shape == self.shape);
+        let pairs = self.pairs.as_ref().and_then(|pairs| pairs.on(shape)).map(Arc::new);
         Platform { shape, pairs, ..self.clone() }
     }
 

@@ -145,8 +145,8 @@ fn a_users_own_case_is_judged_and_written_in_every_form() {
 
 #[test]
 fn what_the_application_says_that_it_took_is_compared() {
-    let results = "[timers]\nblock = 1\nnone = 1\n[results]\nshow.step = { value = \"mean(block, 0)\", unit = \"s\" }\n\
-        show.steps = { value = \"size\" }\nshow.never = { value = \"mean(none, 0)\", unit = \"s\" }\n";
+    let results = "[timers]\nblock = 1\nidle = 1\n[results]\nshow.step = { value = \"mean(block, 0)\", unit = \"s\" }\n\
+        show.steps = { value = \"size\" }\nshow.never = { value = \"mean(idle, 0)\", unit = \"s\" }\n";
     let timed = "main = [{ time = \"block\", do = [{ compute = \"work / size\" }] }, { compute = \"5 s\" }]";
     let app = APP.replace("main = [{ compute = \"work / size\" }]", timed) + results;
     let case = |result: &str| format!("result = \"{result}\"\n{CASE}");

@@ -15,22 +15,41 @@ pub const NO_CLASS: u16 = u16::MAX;
 pub struct PairClasses {
     /// The shape of the machine whose cores are meant.
     shape: Shape,
-    /// The class of (from, to), row after row.
+    /// How many cores in a row have classes among them: all, those of each node, or those of each CMP.
+    side: u32,
+    /// The class of (from, to) among these, row after row.
     class: Vec<u16>,
     /// For each class its link at each level.
     links: Vec<[Link; 3]>,
 }
 
 impl PairClasses {
-    /// Classes of all pairs of the cores of `shape`, row after row, with each one's link at each level.
+    /// Classes of all pairs among the first `side` cores of `shape`, row after row, with each one's link at each level.
+    /// They hold among the next as many cores, and so on; between these pairs have no class.
     ///
     /// # Panics
-    /// If there are not as many entries as pairs, or an entry has no link.
-    pub fn new(shape: Shape, class: Vec<u16>, links: Vec<[Link; 3]>) -> PairClasses {
-        let cores = shape.total_cores() as usize;
-        assert_eq!(class.len(), cores * cores, "a class for each pair");
+    /// If `side` is none of [`PairClasses::sides`], there are not as many entries as pairs, or an entry has no link.
+    pub fn new(shape: Shape, side: u64, class: Vec<u16>, links: Vec<[Link; 3]>) -> PairClasses {
+        assert!(Self::sides(shape).contains(&side), "cores of the machine, of a node, or of a CMP");
+        assert_eq!(class.len() as u64, side * side, "a class for each pair");
         assert!(class.iter().all(|class| *class == NO_CLASS || usize::from(*class) < links.len()), "a link a class");
-        PairClasses { shape, class, links }
+        PairClasses { shape, side: side as u32, class, links }
+    }
+
+    /// The cores of the machine, of a node, of a CMP.
+    pub fn sides(shape: Shape) -> [u64; 3] {
+        let of_cmp = u64::from(shape.cores);
+        [shape.total_cores(), u64::from(shape.cmps) * of_cmp, of_cmp]
+    }
+
+    /// The classes on a machine of another shape: none where they are of cores that it does not have so.
+    pub fn on(&self, shape: Shape) -> Option<PairClasses> {
+        let of_node = shape.cmps == self.shape.cmps && shape.cores == self.shape.cores;
+        let of_cmp = shape.cores == self.shape.cores;
+        let [_, node, cmp] = Self::sides(self.shape);
+        let holds =
+            shape == self.shape || (u64::from(self.side) == node && of_node) || (u64::from(self.side) == cmp && of_cmp);
+        holds.then(|| PairClasses { shape, ..self.clone() })
     }
 
     /// How many classes there are.
@@ -47,8 +66,10 @@ impl PairClasses {
     /// The row of a message of `size` from core to core, by their numbers; `None` where their level's holds.
     #[inline]
     pub fn row(&self, from: u32, to: u32, level: Level, size: Bytes) -> Option<&Row> {
-        let side = self.shape.total_cores() as usize;
-        match self.class[from as usize * side + to as usize] {
+        if from / self.side != to / self.side {
+            return None;
+        }
+        match self.class[((from % self.side) * self.side + to % self.side) as usize] {
             NO_CLASS => None,
             class => Some(self.links[usize::from(class)][level as usize].row(size)),
         }

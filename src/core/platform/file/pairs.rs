@@ -28,7 +28,8 @@ struct PairsFile {
     /// For the reader of the file.
     #[serde(rename = "about")]
     _about: Option<String>,
-    /// Row after row, from and to: 0 where the level's costs hold, else the number of a cost, from 1.
+    /// Row after row, from and to: 0 where the level's costs hold, else the number of a cost, from 1. Of all cores, of
+    /// those of one node, or of one CMP, where all are alike.
     class: Vec<Vec<u32>>,
     cost: Vec<CostFile>,
 }
@@ -46,11 +47,15 @@ impl PairsKey {
         let path = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(&self.file);
         let document = Document::read(&path)?.telling_lines();
         let file: PairsFile = document.deserialize()?;
-        let cores = shape.total_cores() as usize;
-        if file.class.len() != cores {
-            let expected = format!("a row for each of {cores} cores of the platform's nct");
-            return Err(document.expected("class", expected, file.class.len()));
-        }
+        let cores = file.class.len();
+        let sides = PairClasses::sides(shape);
+        let Some(side) = sides.into_iter().find(|side| *side == cores as u64) else {
+            let [all, node, cmp] = sides;
+            let expected = format!(
+                "a row for each of {all} cores of the platform's nct, of {node} of a node, or of {cmp} of a CMP"
+            );
+            return Err(document.expected("class", expected, cores));
+        };
         if file.cost.is_empty() || file.cost.len() >= usize::from(NO_CLASS) {
             let expected = format!("1 to {} costs", NO_CLASS - 1);
             return Err(document.expected("cost", expected, file.cost.len()));
@@ -74,7 +79,7 @@ impl PairsKey {
             let rows = rows(&document, &format!("cost[{number}]"), &cost.interval)?;
             all.push(Level::ALL.map(|level| merged(&rows, &links[level as usize])));
         }
-        Ok(PairClasses::new(shape, class, all))
+        Ok(PairClasses::new(shape, side, class, all))
     }
 }
 
@@ -174,9 +179,46 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
     }
 
     #[test]
+    fn classes_of_a_node_hold_in_each_and_on_more_nodes() {
+        let directory = tempfile::tempdir().unwrap();
+        let machine = |pairs: &str| {
+            std::fs::write(directory.path().join("pairs.toml"), pairs).unwrap();
+            let name = directory.path().join("ring.toml").display().to_string();
+            let text = PLATFORM.replace("nct = [4, 1, 1]", "nct = [2, 2, 2]");
+            Platform::load(Document::parse(&name, &text).unwrap(), &[]).unwrap()
+        };
+        let costs = &PAIRS[PAIRS.find("[[cost]]").unwrap()..];
+        let shape = |text: &str| text.parse::<Shape>().unwrap();
+        let class = |of: &Platform, from, to| {
+            let row = of.pairs.as_ref().unwrap().row(from, to, Level::InterCmp, Bytes::new(8));
+            row.map(|row| row.latency.as_ps() / 1000)
+        };
+        // Cores 0 and 3 of a node are of class 1, and so are 4 and 7; 3 and 4 are of two nodes.
+        let of_node = machine(&format!("class = [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]\n{costs}"));
+        for machine in [&of_node, &of_node.with_shape(shape("5,2,2"))] {
+            let found = [(0, 3), (3, 0), (4, 7), (0, 1), (3, 4), (0, 7)].map(|(from, to)| class(machine, from, to));
+            assert_eq!(found, [Some(2000), Some(2000), Some(2000), None, None, None]);
+        }
+        assert!(of_node.with_shape(shape("2,4,2")).pairs.is_none());
+        // Of a CMP: 0 and 1, 2 and 3.
+        let of_cmp = machine(&format!("class = [[0, 1], [1, 0]]\n{costs}"));
+        for machine in [&of_cmp, &of_cmp.with_shape(shape("2,4,2"))] {
+            assert_eq!(
+                [(0, 1), (3, 2), (1, 2)].map(|(from, to)| class(machine, from, to).is_some()),
+                [true, true, false]
+            );
+        }
+        assert!(of_cmp.with_shape(shape("2,2,4")).pairs.is_none());
+    }
+
+    #[test]
     fn what_is_wrong_with_a_file_of_pairs_is_told_with_its_place() {
         for (from, to, said) in [
-            ("[0, 1, 2, 1], ", "", "expected a row for each of 4 cores of the platform's nct in class of "),
+            (
+                "[0, 1, 2, 1], ",
+                "",
+                "expected a row for each of 4 cores of the platform's nct, of 1 of a node, or of 1 of a CMP in class of ",
+            ),
             ("[0, 1, 2, 1]", "[0, 1, 2]", "expected a class for each of 4 cores in class[0] of "),
             ("[0, 1, 2, 1]", "[0, 1, 3, 1]", "expected 0 to 2, as there are costs, in class[0][2] of "),
             ("latency = \"2 us\", ", "", "expected \"latency\" in cost[0].interval[0] of "),
