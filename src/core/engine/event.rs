@@ -138,7 +138,9 @@ pub(super) enum EventKind {
     TransferEnd {
         /// The sender's request.
         send: RequestId,
-        /// The path to this time.
+        /// Since when its path is under way; now, if the path gets here.
+        left: SimTime,
+        /// The path to `left`.
         path: PathSlot,
     },
 }

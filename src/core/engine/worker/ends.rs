@@ -4,7 +4,8 @@ use crate::platform::Level;
 use crate::rank::{Program, Rank};
 use crate::units::SimTime;
 
-use super::{Worker, go_on, next_copies, run_woken};
+use super::Worker;
+use super::turns::{go_on, next_copies, run_woken};
 use crate::engine::event::EventKey;
 use crate::engine::fair::{Landing, PendingService, Taker};
 use crate::engine::flows::{EndedFlow, SUPERSTEPS};

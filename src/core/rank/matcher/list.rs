@@ -267,6 +267,7 @@ impl<K: Key, T> LongList<K, T> {
     fn number_of(&mut self, envelope: &Envelope) -> Option<u64> {
         if !self.indexed {
             self.indexed = true;
+            self.index.reserve(self.live);
             for at in 0..self.entries.len() {
                 if let Some(key) = self.entries[at].as_ref().map(|entry| entry.0) {
                     self.list(self.first + at as u64, key);
