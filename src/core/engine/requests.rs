@@ -123,7 +123,9 @@ impl RequestRecord {
         match self.kind {
             RequestKind::Unmatched | RequestKind::Cancelled => describe(*peer, *tag),
             RequestKind::Matched => (format!("the {size} of tag {tag} that rank {peer} is sending"), Some(*peer)),
-            RequestKind::Send | RequestKind::Granted => (format!("rank {peer} to receive {size}, tag {tag}"), Some(*peer)),
+            RequestKind::Send | RequestKind::Granted => {
+                (format!("rank {peer} to receive {size}, tag {tag}"), Some(*peer))
+            }
             RequestKind::Strand => ("a non-blocking collective".to_owned(), None),
         }
     }

@@ -4,9 +4,11 @@
 //! takes. Short lists are scanned; a long one is indexed by (context, source, tag) once something is looked for by
 //! these, wildcards kept apart in order.
 
+mod index;
 mod list;
 
 use super::call::{Context, Pattern, Rank, Source, Tag, TagPattern};
+pub use index::IndexSlot;
 use list::{Key, List};
 
 /// What matching looks at in a message.
@@ -116,6 +118,11 @@ impl<R, M> Matcher<R, M> {
             return None;
         }
         self.posted.take_taking(envelope).map(|(_, receive)| receive)
+    }
+
+    /// What [`Matcher::posted_for`] looks at first, if many receives are posted.
+    pub fn slot_for(&self, envelope: &Envelope) -> Option<&IndexSlot> {
+        self.posted.slot(envelope)
     }
 
     /// Takes back the posted receive kept as `receive`; false if it is not posted.
