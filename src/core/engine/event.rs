@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rank::{Context, Rank, RequestId, Tag};
+use crate::rank::{Context, Envelope, Rank, RequestId, Tag};
 use crate::units::{Bytes, SimTime};
 
 use super::paths::PathSlot;
@@ -192,6 +192,14 @@ pub(super) struct InFlightMessage {
     pub payload: PayloadSlot,
     /// The path to its leaving.
     pub path: PathSlot,
+}
+
+impl InFlightMessage {
+    /// What it is matched by.
+    #[inline]
+    pub fn envelope(&self, source: Rank) -> Envelope {
+        Envelope { context: self.context, source, tag: self.tag }
+    }
 }
 
 impl EventKind {

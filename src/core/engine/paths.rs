@@ -59,8 +59,9 @@ pub(super) struct Paths {
     origins: Option<Vec<ClockPoint>>,
     /// What of each path's contention is charged to what, under fair shares.
     charged: Option<Vec<Charges>>,
-    /// Transfers that were held up and the paths they are going to follow, by slots of their own kind.
+    /// Transfers that were held up, by slots of their own kind, and by what, which few ask for.
     delayed: Vec<Delayed>,
+    delays: Vec<Delays>,
     free_delayed: Vec<u32>,
     /// What many go on by in the same way.
     common: Vec<Common>,
@@ -69,7 +70,6 @@ pub(super) struct Paths {
 /// A transfer that was held up, which is going to follow the path of `base`.
 #[derive(Clone, Copy, Debug)]
 struct Delayed {
-    delays: Delays,
     base: PathSlot,
     holders: u32,
 }
@@ -140,19 +140,20 @@ impl Paths {
         }
         if let Some(at) = slot.delayed() {
             if self.delayed[at].holders == 1 {
-                self.delayed[at].delays = delays;
+                self.delays[at] = delays;
                 return;
             }
             self.settle(slot);
         }
-        let delayed = Delayed { delays, base: *slot, holders: 1 };
+        let delayed = Delayed { base: *slot, holders: 1 };
         let at = match self.free_delayed.pop() {
             Some(at) => {
-                self.delayed[at as usize] = delayed;
+                (self.delayed[at as usize], self.delays[at as usize]) = (delayed, delays);
                 at
             }
             None => {
                 self.delayed.push(delayed);
+                self.delays.push(delays);
                 self.delayed.len() as u32 - 1
             }
         };
@@ -162,7 +163,7 @@ impl Paths {
     /// What held up the transfer that holds `slot`.
     #[inline]
     pub fn delays(&self, slot: PathSlot) -> Delays {
-        slot.delayed().map_or(Delays::default(), |at| self.delayed[at].delays)
+        slot.delayed().map_or(Delays::default(), |at| self.delays[at])
     }
 
     /// The holder of `slot`, a transfer that was held up, forgets by what.

@@ -22,7 +22,7 @@ use super::event::{Event, EventKey, EventKind};
 use super::prefetch::prefetch;
 
 /// A bucket of at most this many events is sorted rather than split.
-const SORTED_AT_ONCE: usize = 12;
+const SORTED_AT_ONCE: usize = 20;
 /// A bucket that held more than this gives its memory back when it empties.
 const KEPT_CAPACITY: usize = 1024;
 /// Bits of a digit, and how many digits a time has.
@@ -63,6 +63,12 @@ struct Slab {
 }
 
 impl QueueEntry {
+    /// Destination and source.
+    #[inline(always)]
+    fn both(&self) -> [Rank; 2] {
+        [(self.ranks >> 32) as Rank, self.ranks as Rank]
+    }
+
     fn key(&self) -> EventKey {
         EventKey {
             time: SimTime::from_ps(self.time),
@@ -221,11 +227,24 @@ impl EventQueue {
     /// event behind it is brought into the caches.
     #[inline(always)]
     pub fn foresee(&self) -> Option<([Rank; 2], &EventKind)> {
+        self.foresee_body(1);
         let next = self.run.last().or(self.near.peek())?;
-        if let Some(later) = self.run.len().checked_sub(2) {
-            prefetch(self.bodies.get(self.run[later].slot), usize::MAX);
+        Some((next.both(), self.bodies.get(next.slot)))
+    }
+
+    /// As [`EventQueue::foresee`], of the event that comes after so many others, if that is known.
+    #[inline(always)]
+    pub fn ahead(&self, by: usize) -> Option<([Rank; 2], &EventKind)> {
+        let entry = &self.run[self.run.len().checked_sub(by + 1)?];
+        Some((entry.both(), self.bodies.get(entry.slot)))
+    }
+
+    /// Brings the body of the event that comes after so many others into the caches.
+    #[inline(always)]
+    pub fn foresee_body(&self, by: usize) {
+        if let Some(at) = self.run.len().checked_sub(by + 1) {
+            prefetch(self.bodies.get(self.run[at].slot), usize::MAX);
         }
-        Some(([(next.ranks >> 32) as Rank, next.ranks as Rank], self.bodies.get(next.slot)))
     }
 
     /// Moves the earliest events into the run. Keeps the meaning of the other buckets: `last` changes only in the
@@ -265,6 +284,7 @@ impl EventQueue {
             if self.run.len() + entries.len() > SORTED_AT_ONCE {
                 break;
             }
+            entries.iter().for_each(|entry| prefetch(self.bodies.get(entry.slot), usize::MAX));
             self.last = entries[0].time | span;
             self.run.append(entries);
             self.empty(level, digit);

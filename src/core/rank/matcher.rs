@@ -8,7 +8,6 @@ mod index;
 mod list;
 
 use super::call::{Context, Pattern, Rank, Source, Tag, TagPattern};
-pub use index::IndexSlot;
 use list::{Key, List};
 
 /// What matching looks at in a message.
@@ -121,8 +120,21 @@ impl<R, M> Matcher<R, M> {
     }
 
     /// What [`Matcher::posted_for`] looks at first, if many receives are posted.
-    pub fn slot_for(&self, envelope: &Envelope) -> Option<&IndexSlot> {
+    #[inline]
+    pub fn slot_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
         self.posted.slot(envelope)
+    }
+
+    /// Where it finds the receive then, most likely.
+    #[inline]
+    pub fn entry_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
+        self.posted.guess(envelope)
+    }
+
+    /// The receive that [`Matcher::posted_for`] gives, most likely, if many are posted.
+    #[inline]
+    pub fn likely_for(&self, envelope: &Envelope) -> Option<&R> {
+        self.posted.guess(envelope)?.value()
     }
 
     /// Takes back the posted receive kept as `receive`; false if it is not posted.

@@ -1,6 +1,6 @@
 //! What comes next is brought into the caches while something else is handled.
 
-use crate::rank::{Envelope, Program, Rank};
+use crate::rank::{Program, Rank};
 use crate::units::SimTime;
 
 use super::Worker;
@@ -8,7 +8,6 @@ use crate::engine::event::EventKind;
 use crate::engine::fair::Taker;
 use crate::engine::flows::EndedFlow;
 use crate::engine::prefetch::prefetch;
-use crate::engine::state::TargetRank;
 
 /// So many bytes of a rank are brought into the caches before its event is handled.
 const PREFETCHED: usize = 1024;
@@ -26,12 +25,39 @@ impl<P: Program> Worker<'_, P> {
             return;
         }
         let lp = &self.lp;
-        if let Some(([rank, from], body)) = lp.queue.foresee() {
-            let rank = &self.ranks[lp.seats[rank as usize].local as usize];
-            prefetch(rank, PREFETCHED);
+        let local = |rank: Rank| &self.ranks[lp.seats[rank as usize].local as usize];
+        if self.ranks.len() > TOO_FAR_RANKS {
+            if let Some(([rank, _], body)) = lp.queue.foresee() {
+                prefetch(local(rank), PREFETCHED);
+                lp.paths.foresee(body.path());
+            }
+            return;
+        }
+        // First bodies and ranks, then step by step what these refer to.
+        lp.queue.foresee_body(4);
+        if let Some(([rank, _], _)) = lp.queue.ahead(3) {
+            prefetch(local(rank), PREFETCHED);
+        }
+        if let Some(([rank, source], body)) = lp.queue.ahead(2) {
             lp.paths.foresee(body.path());
-            if self.ranks.len() <= TOO_FAR_RANKS {
-                foresee_of(&rank.target, from, body);
+            let target = &local(rank).target;
+            match body {
+                EventKind::Arrival { parcel, .. } => {
+                    hint(target.matcher.slot_for(&parcel.envelope(source)));
+                }
+                EventKind::ClearToSend { send, .. } | EventKind::TransferEnd { send, .. } => {
+                    target.requests.foresee(*send);
+                }
+                _ => {}
+            }
+        }
+        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(1) {
+            hint(local(rank).target.matcher.entry_for(&parcel.envelope(source)));
+        }
+        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(0) {
+            let target = &local(rank).target;
+            if let Some(recv) = target.matcher.likely_for(&parcel.envelope(source)) {
+                target.requests.foresee(*recv);
             }
         }
     }
@@ -70,17 +96,10 @@ impl<P: Program> Worker<'_, P> {
     }
 }
 
-/// Brings what the rank looks up for an event by `source` into the caches.
+/// Brings what is there into the caches.
 #[inline(always)]
-fn foresee_of(target: &TargetRank, source: Rank, body: &EventKind) {
-    match body {
-        EventKind::Arrival { parcel, .. } => {
-            let envelope = Envelope { context: parcel.context, source, tag: parcel.tag };
-            if let Some(slot) = target.matcher.slot_for(&envelope) {
-                prefetch(slot, usize::MAX);
-            }
-        }
-        EventKind::ClearToSend { send, .. } | EventKind::TransferEnd { send, .. } => target.requests.foresee(*send),
-        _ => {}
+fn hint<T>(place: Option<&T>) {
+    if let Some(place) = place {
+        prefetch(place, usize::MAX);
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Index {
 
 /// What is known of a key here; free, if there is no first entry.
 #[derive(Clone, Copy, Debug)]
-pub struct IndexSlot {
+pub(super) struct IndexSlot {
     hash: u32,
     first: u32,
 }
@@ -72,8 +72,15 @@ impl Index {
     }
 
     /// What is looked at first for this envelope.
+    #[inline]
     pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
         self.slots.get(hash(envelope) as usize & self.slots.len().checked_sub(1)?)
+    }
+
+    /// An entry that may be the first of the key with this envelope.
+    #[inline]
+    pub fn guess(&self, envelope: &Envelope) -> Option<u32> {
+        self.slot(envelope).map(|slot| slot.first).filter(|first| *first != NONE)
     }
 
     /// The first entry of the key that stands there.

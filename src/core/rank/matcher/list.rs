@@ -33,10 +33,18 @@ pub(super) struct LongList<K, T> {
 
 /// An entry, and the next of the same key; the first of a key knows the last one.
 #[derive(Debug)]
-struct ListEntry<K, T> {
+pub(super) struct ListEntry<K, T> {
     kept: Option<(K, T)>,
     next: u32,
     last: u32,
+}
+
+impl<K, T> ListEntry<K, T> {
+    /// What the owner keeps, if it is live.
+    #[inline]
+    pub fn value(&self) -> Option<&T> {
+        self.kept.as_ref().map(|(_, value)| value)
+    }
 }
 
 /// What both kinds of key can tell.
@@ -173,6 +181,15 @@ impl<K: Key, T> List<K, T> {
         match self {
             List::Short(_) => None,
             List::Long(long) => long.index.slot(envelope),
+        }
+    }
+
+    /// The entry that is looked at first for this envelope, if there is an index; it may be another key's.
+    #[inline]
+    pub fn guess(&self, envelope: &Envelope) -> Option<&ListEntry<K, T>> {
+        match self {
+            List::Short(_) => None,
+            List::Long(long) => long.entries.get(long.at(long.index.guess(envelope)?)),
         }
     }
 
