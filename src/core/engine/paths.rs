@@ -64,7 +64,7 @@ pub(super) struct Paths {
     delays: Vec<Delays>,
     free_delayed: Vec<u32>,
     /// What many go on by in the same way.
-    common: Vec<Common>,
+    common: Vec<CommonWay>,
 }
 
 /// A transfer that was held up, which is going to follow the path of `base`.
@@ -76,7 +76,7 @@ struct Delayed {
 
 /// From one path the same parts lead to the same other one. Holds both paths.
 #[derive(Clone, Copy, Debug)]
-struct Common {
+struct CommonWay {
     from: PathSlot,
     to: PathSlot,
     level: Level,
@@ -328,10 +328,10 @@ impl Paths {
         }
         if self.common.is_empty() {
             let (from, to) = (PathSlot::NONE, PathSlot::NONE);
-            self.common = vec![Common { from, to, level, parts }; COMMON];
+            self.common = vec![CommonWay { from, to, level, parts }; COMMON];
         }
         let at = (slot.0 as usize * Level::ALL.len() + level as usize) % COMMON;
-        let Common { from, to, .. } = self.common[at];
+        let CommonWay { from, to, .. } = self.common[at];
         if from == *slot && self.common[at].level == level && self.common[at].parts == parts {
             self.share(to);
             self.replace(slot, to);
@@ -342,7 +342,7 @@ impl Paths {
         let from = self.share(*slot);
         self.cross(slot, level, left, parts);
         let to = self.share(*slot);
-        self.common[at] = Common { from, to, level, parts };
+        self.common[at] = CommonWay { from, to, level, parts };
     }
 
     /// The path is that of a task's clock from here on.

@@ -61,7 +61,7 @@ pub(super) struct Home {
     /// What each of its flows has got, less what the clock of what limits it shows.
     pub offset: i128,
     /// How much a flow has got when it ends, and which it is.
-    pub ends: Ends,
+    pub ends: FlowOrder,
     /// Tells what is still meant of what was said of its next end.
     pub version: u32,
     /// What each flow has lost up to `since`, when it had got `mark`.
@@ -73,12 +73,12 @@ pub(super) struct Home {
 /// How much flows have got when they end, and which they are, first those that end first. Flows alike end in the order
 /// in which they start: those that do need no heap.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct FlowOrder {
     in_order: VecDeque<(i128, u32)>,
     others: BinaryHeap<Reverse<(i128, u32)>>,
 }
 
-impl Ends {
+impl FlowOrder {
     pub fn is_empty(&self) -> bool {
         self.in_order.is_empty() && self.others.is_empty()
     }

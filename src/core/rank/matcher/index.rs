@@ -8,7 +8,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// The first entries of keys, by the keys' hashes.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct KeyIndex {
     /// A power of two of them, at most half of them used.
     slots: Vec<IndexSlot>,
     used: usize,
@@ -31,7 +31,7 @@ fn hash(envelope: &Envelope) -> u32 {
     (x >> 32) as u32
 }
 
-impl Index {
+impl KeyIndex {
     /// Makes room for `keys` in all.
     pub fn reserve(&mut self, keys: usize) {
         let room = (2 * keys).next_power_of_two().max(16);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::index::{Index, IndexSlot, NONE};
+use super::index::{IndexSlot, KeyIndex, NONE};
 use super::{ANY, Envelope, Want};
 
 /// More entries than these make a long list.
@@ -27,7 +27,7 @@ pub(super) struct LongList<K, T> {
     first: u32,
     live: usize,
     indexed: bool,
-    index: Index,
+    index: KeyIndex,
     wild: VecDeque<u32>,
 }
 
@@ -228,7 +228,7 @@ impl<K: Key, T> LongList<K, T> {
             first: 0,
             live: 0,
             indexed: false,
-            index: Index::default(),
+            index: KeyIndex::default(),
             wild: VecDeque::new(),
         }
     }
