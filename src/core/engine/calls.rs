@@ -341,7 +341,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
     };
     if let Some((left, path)) = later {
         // It goes on by the path of the call that drives it.
-        let cause = Cause { path, left, from: target.rank, size: Bytes::ZERO };
+        let cause = Cause { path, left, ends: (target.rank, target.rank), size: Bytes::ZERO };
         target.wait_until(lp, task, left, cause);
     }
     if task == MAIN {

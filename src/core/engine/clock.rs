@@ -8,7 +8,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 use super::activity::{ClockMark, ClockPoint};
 use super::lp::LogicalProcess;
 use super::paths::PathSlot;
-use super::requests::RequestRecord;
+use super::requests::{RequestKind, RequestRecord};
 use super::state::{MAIN, TargetRank, TaskState};
 
 /// What time was spent on.
@@ -26,7 +26,8 @@ pub(super) enum Spent {
 pub(super) struct Cause {
     pub path: PathSlot,
     pub left: SimTime,
-    pub from: Rank,
+    /// Where it went from, and where to.
+    pub ends: (Rank, Rank),
     pub size: Bytes,
 }
 
@@ -101,7 +102,7 @@ impl TargetRank {
         control.polling = SimTime::NEVER;
         lp.paths.replace(&mut control.path, cause.path);
         if cause.left < time {
-            lp.cross(&mut control.path, (cause.from, to), cause.size, cause.left, time);
+            lp.cross(&mut control.path, cause.ends, cause.size, cause.left, time);
         }
         if let Some(origin) = lp.paths.origin(control.path) {
             let TaskState { serial, site, .. } = *control;
@@ -126,8 +127,9 @@ impl TargetRank {
     /// What has made a request ready.
     #[inline]
     pub fn cause(&mut self, id: RequestId) -> Cause {
-        let RequestRecord { path, left, peer: from, size, .. } = self.requests.get_mut(id);
-        Cause { path: std::mem::replace(path, PathSlot::NONE), left: *left, from: *from, size: *size }
+        let RequestRecord { path, left, peer, size, kind, .. } = self.requests.get_mut(id);
+        let ends = if *kind == RequestKind::Granted { (self.rank, *peer) } else { (*peer, self.rank) };
+        Cause { path: std::mem::replace(path, PathSlot::NONE), left: *left, ends, size: *size }
     }
 
     /// Moves the task's clock; only the rank's own program counts.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rank::{Context, Rank, RequestId, Tag};
+use crate::rank::{Context, Envelope, Rank, RequestId, Tag};
 use crate::units::{Bytes, SimTime};
 
 use super::paths::PathSlot;
@@ -138,7 +138,9 @@ pub(super) enum EventKind {
     TransferEnd {
         /// The sender's request.
         send: RequestId,
-        /// The path to this time.
+        /// Since when its path is under way; now, if the path gets here.
+        left: SimTime,
+        /// The path to `left`.
         path: PathSlot,
     },
 }
@@ -190,6 +192,14 @@ pub(super) struct InFlightMessage {
     pub payload: PayloadSlot,
     /// The path to its leaving.
     pub path: PathSlot,
+}
+
+impl InFlightMessage {
+    /// What it is matched by.
+    #[inline]
+    pub fn envelope(&self, source: Rank) -> Envelope {
+        Envelope { context: self.context, source, tag: self.tag }
+    }
 }
 
 impl EventKind {

@@ -4,6 +4,7 @@
 //! small to be felt passes the adapters one message after another. Where the end is not known at once, the message has
 //! a ticket until it is.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
@@ -42,8 +43,11 @@ pub(super) struct Fair {
     free: Vec<u32>,
     /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
     pub services: FxHashMap<(Rank, Rank), VecDeque<PendingService>>,
-    /// Flows whose ends were decided last; kept for its room.
+    /// Flows whose ends were decided last, and the order of these; kept for their room.
     pub ended: Vec<EndedFlow>,
+    pub order: Vec<(SimTime, u32)>,
+    /// The greatest rate of the transfer asked for last: most are as long as the one before.
+    last_pace: Cell<LastPace>,
 }
 
 /// A transfer between nodes whose end is not known, or has not been asked for.
@@ -72,6 +76,15 @@ pub(super) enum Taker {
     Granted { send: RequestId, recv: RequestId, path: PathSlot },
     /// The rank's program, in the order of [`Fair::services`].
     Serve,
+}
+
+/// The greatest rate of the flow of a message by its size and what its row says; nothing, if it queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastPace {
+    size: Bytes,
+    bandwidth: u64,
+    gap: SimSpan,
+    pace: Option<u64>,
 }
 
 /// A message that is to be served.
@@ -159,12 +172,21 @@ impl Fair {
             free: Vec::new(),
             services: FxHashMap::default(),
             ended: Vec::new(),
+            order: Vec::new(),
+            last_pace: Cell::default(),
         }))
     }
 
     /// The bundle of a transfer, if others feel it.
     fn bundle(&self, from: RankLocation, to: RankLocation, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
-        let pace = self.adapters.flow(row, size, self.flows.as_ref()?.slot())?;
+        let slot = self.flows.as_ref()?.slot();
+        let mut last = self.last_pace.get();
+        if (last.size, last.bandwidth, last.gap) != (size, row.bandwidth.get(), row.gap) {
+            let pace = self.adapters.flow(row, size, slot);
+            last = LastPace { size, bandwidth: row.bandwidth.get(), gap: row.gap, pace };
+            self.last_pace.set(last);
+        }
+        let pace = last.pace?;
         Some(BundleKey { from: from.node, to: to.node, pace, rails: self.adapters.rails_of(from, to, turn) })
     }
 

@@ -229,8 +229,8 @@ impl Flows {
         }
         let mark = self.value(j, now) + work;
         let ends = &mut self.bundles.home[at].ends;
-        let first = ends.peek().is_none_or(|&Reverse((other, _))| mark < other);
-        ends.push(Reverse((mark, ticket)));
+        let first = ends.first().is_none_or(|(other, _)| mark < other);
+        ends.push((mark, ticket));
         if first {
             self.offer(j);
             self.look_again(bound);
@@ -339,7 +339,7 @@ impl Flows {
 
     /// The next flow of a bundle ends at `end`.
     fn end_first(&mut self, j: u32, end: u64, next: u64) -> EndedFlow {
-        let Reverse((_, ticket)) = self.bundles.home[j as usize].ends.pop().expect("a bundle that ends has a flow");
+        let (_, ticket) = self.bundles.home[j as usize].ends.pop().expect("a bundle that ends has a flow");
         let (lost, pace) = (self.lost(j, end), self.bundles.pace[j as usize]);
         self.end(j, next);
         self.offer(j);

@@ -263,7 +263,7 @@ impl<'a> LogicalProcess<'a> {
             false => self.network.head_parts((from, to), level, size, time.since(left)),
         };
         self.paths.cross(&mut path, level, left, parts);
-        Cause { path, left: time, from, size }
+        Cause { path, left: time, ends: (from, to), size }
     }
 
     /// Whether an event at `time` would be the very next, whatever the running task does after it.

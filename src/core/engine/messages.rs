@@ -151,7 +151,7 @@ fn recv_matched(
         return None;
     }
     let row = lp.network.level_row(level, arrived.size);
-    let cause = Cause { path: arrived.path, left: arrived.left, from: source, size: arrived.size };
+    let cause = Cause { path: arrived.path, left: arrived.left, ends: (source, target.rank), size: arrived.size };
     let copy = match posted > arrived.head {
         true => lp.network.link(level).protocol().unexpected(arrived.size),
         false => SimSpan::ZERO,
@@ -300,13 +300,15 @@ fn matched(
             }
         }
     }
+    let mut parts = TransferParts::of_control(link.handshake(), link.handshake());
     if head > posted {
         lp.paths.release(mine);
-        lp.paths.cross(&mut path, level, left, TransferParts::of_control(head.since(left), link.handshake()));
+        parts += TransferParts::of_control(head.since(left), link.handshake());
+        lp.paths.cross_alike(&mut path, level, left, parts);
     } else {
         lp.paths.replace(&mut path, mine);
+        lp.paths.cross_alike(&mut path, level, posted, parts);
     }
-    lp.paths.cross(&mut path, level, posted, TransferParts::of_control(link.handshake(), link.handshake()));
     lp.push(target, head.max(posted) + link.handshake(), source, || EventKind::ClearToSend { send, recv: id, path });
 }
 
@@ -411,13 +413,18 @@ fn finish_transfer(
     // The sender hears of the end no sooner than a control message after the head: this is what lets its
     // worker go ahead meanwhile.
     let heard = end.max(head.time + link.handshake());
-    lp.cross(&mut path, (from, target.rank), size, since, end);
-    target.requests.get_mut(recv).came_at(end, lp.paths.share(path));
+    // Of the many that somebody waits for, one determines a clock: only its path crosses the transfer.
+    target.requests.get_mut(recv).came_at(since, lp.paths.share(path));
+    let mut under_way = since;
+    if heard > end || lp.seats[from as usize].worker != lp.me {
+        lp.cross(&mut path, (from, target.rank), size, since, end);
+        under_way = heard;
+    }
     if heard > end {
         let news = TransferParts::of_control(heard.since(end), link.handshake());
         lp.paths.cross(&mut path, level, left, news);
     }
-    lp.push(target, heard, from, || EventKind::TransferEnd { send, path });
+    lp.push(target, heard, from, || EventKind::TransferEnd { send, left: under_way, path });
     set_ready(target, lp, recv, end);
 }
 

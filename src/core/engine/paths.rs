@@ -57,21 +57,47 @@ pub(super) struct Paths {
     /// Whose clock each path was last, where that is recorded. Its time is when it left that clock; NEVER if it has
     /// not.
     origins: Option<Vec<ClockPoint>>,
-    /// What contention was charged to, under fair shares.
-    charged: Option<Vec<Charged>>,
+    /// What of each path's contention is charged to what, under fair shares.
+    charged: Option<Vec<Charges>>,
+    /// Transfers that were held up, by slots of their own kind, and by what, which few ask for.
+    delayed: Vec<Delayed>,
+    delays: Vec<Delays>,
+    free_delayed: Vec<u32>,
+    /// What many go on by in the same way.
+    common: Vec<CommonWay>,
 }
 
-/// What stands beside a path under fair shares.
+/// A transfer that was held up, which is going to follow the path of `base`.
 #[derive(Clone, Copy, Debug)]
-enum Charged {
-    /// What of its contention is charged to what.
-    Path(Charges),
-    /// The slot has no path of its own: it holds that of `base`, which a transfer that was held up is going to follow.
-    Delayed { base: PathSlot, delays: Delays },
+struct Delayed {
+    base: PathSlot,
+    holders: u32,
 }
 
+/// From one path the same parts lead to the same other one. Holds both paths.
+#[derive(Clone, Copy, Debug)]
+struct CommonWay {
+    from: PathSlot,
+    to: PathSlot,
+    level: Level,
+    parts: TransferParts,
+}
+
+/// So many ways on are kept that may be common.
+const COMMON: usize = 1024;
 /// Of a path of which nobody has said whose it is.
 const NOBODYS: ClockPoint = ClockPoint { rank: 0, serial: 0, time: SimTime::NEVER };
+
+impl PathSlot {
+    /// Set in the slots of transfers that were held up.
+    const DELAYED: u32 = 1 << 31;
+
+    /// The number of a transfer that was held up, if this is one.
+    #[inline(always)]
+    fn delayed(self) -> Option<usize> {
+        (self.0 & Self::DELAYED != 0).then_some((self.0 & !Self::DELAYED) as usize)
+    }
+}
 
 impl Paths {
     /// No paths yet; `recording` whose they were, `charging` contention to what messages occupied.
@@ -89,23 +115,20 @@ impl Paths {
         let slot = self.room();
         self.kept[slot] = path;
         if let Some(charged) = &mut self.charged {
-            charged[slot] = Charged::Path(Charges::default());
+            charged[slot] = Charges::default();
         }
         PathSlot(slot as u32)
     }
 
     /// What of the path's contention is charged to what, if that is known.
     pub fn charges(&self, slot: PathSlot) -> Option<Charges> {
-        match self.charged.as_ref()?[self.resolved(slot)] {
-            Charged::Path(charges) => Some(charges),
-            Charged::Delayed { .. } => unreachable!("what a delayed transfer follows is a path"),
-        }
+        Some(self.charged.as_ref()?[self.resolved(slot)])
     }
 
     /// Says what of it is charged to what, if that is known.
     pub fn set_charges(&mut self, slot: PathSlot, charges: Charges) {
         if let Some(charged) = &mut self.charged {
-            charged[slot.0 as usize] = Charged::Path(charges);
+            charged[slot.0 as usize] = charges;
         }
     }
 
@@ -115,24 +138,45 @@ impl Paths {
         if delays.is_none() || self.charged.is_none() {
             return;
         }
-        let base = PathSlot(self.resolved(*slot) as u32);
-        if base != *slot {
-            self.share(base);
-            self.release(*slot);
+        if let Some(at) = slot.delayed() {
+            if self.delayed[at].holders == 1 {
+                self.delays[at] = delays;
+                return;
+            }
+            self.settle(slot);
         }
-        let own = self.room();
-        if let Some(origins) = &mut self.origins {
-            origins[own] = origins[base.0 as usize];
-        }
-        self.charged.as_mut().expect("contention is charged")[own] = Charged::Delayed { base, delays };
-        *slot = PathSlot(own as u32);
+        let delayed = Delayed { base: *slot, holders: 1 };
+        let at = match self.free_delayed.pop() {
+            Some(at) => {
+                (self.delayed[at as usize], self.delays[at as usize]) = (delayed, delays);
+                at
+            }
+            None => {
+                self.delayed.push(delayed);
+                self.delays.push(delays);
+                self.delayed.len() as u32 - 1
+            }
+        };
+        *slot = PathSlot(at | PathSlot::DELAYED);
     }
 
     /// What held up the transfer that holds `slot`.
+    #[inline]
     pub fn delays(&self, slot: PathSlot) -> Delays {
-        match self.charged.as_ref().map(|charged| charged[slot.0 as usize]) {
-            Some(Charged::Delayed { delays, .. }) => delays,
-            Some(Charged::Path(_)) | None => Delays::default(),
+        slot.delayed().map_or(Delays::default(), |at| self.delays[at])
+    }
+
+    /// The holder of `slot`, a transfer that was held up, forgets by what.
+    fn settle(&mut self, slot: &mut PathSlot) {
+        let Some(at) = slot.delayed() else { return };
+        let Delayed { base, holders, .. } = &mut self.delayed[at];
+        *holders -= 1;
+        let (was_last, number) = (*holders == 0, slot.0 & !PathSlot::DELAYED);
+        *slot = *base;
+        if was_last {
+            self.free_delayed.push(number);
+        } else {
+            self.share(*slot);
         }
     }
 
@@ -147,13 +191,7 @@ impl Paths {
     /// Where the path of `slot` stands.
     #[inline]
     fn resolved(&self, slot: PathSlot) -> usize {
-        match &self.charged {
-            Some(charged) => match charged[slot.0 as usize] {
-                Charged::Delayed { base, .. } => base.0 as usize,
-                Charged::Path(_) => slot.0 as usize,
-            },
-            None => slot.0 as usize,
-        }
+        slot.delayed().map_or(slot, |at| self.delayed[at].base).0 as usize
     }
 
     /// A slot for one holder.
@@ -176,7 +214,7 @@ impl Paths {
             origins.push(NOBODYS);
         }
         if let Some(charged) = &mut self.charged {
-            charged.push(Charged::Path(Charges::default()));
+            charged.push(Charges::default());
         }
         self.kept.len() - 1
     }
@@ -184,32 +222,32 @@ impl Paths {
     /// One more holder.
     #[inline]
     pub fn share(&mut self, slot: PathSlot) -> PathSlot {
-        self.holders[slot.0 as usize] += 1;
+        match slot.delayed() {
+            None => self.holders[slot.0 as usize] += 1,
+            Some(at) => self.delayed[at].holders += 1,
+        }
         slot
     }
 
     /// One holder less.
     #[inline]
     pub fn release(&mut self, slot: PathSlot) {
-        if slot != PathSlot::NONE {
-            let holders = &mut self.holders[slot.0 as usize];
-            *holders -= 1;
-            if *holders == 0 {
-                self.free.push(slot.0);
-                if self.beside {
-                    self.release_base(slot);
-                }
-            }
+        if slot == PathSlot::NONE {
+            return;
         }
-    }
-
-    /// A slot without holders holds nothing itself.
-    fn release_base(&mut self, slot: PathSlot) {
-        let Some(charged) = &mut self.charged else { return };
-        let charged = &mut charged[slot.0 as usize];
-        if let Charged::Delayed { base, .. } = *charged {
-            *charged = Charged::Path(Charges::default());
-            self.release(base);
+        let mut slot = slot;
+        if let Some(at) = slot.delayed() {
+            self.delayed[at].holders -= 1;
+            if self.delayed[at].holders > 0 {
+                return;
+            }
+            self.free_delayed.push(at as u32);
+            slot = self.delayed[at].base;
+        }
+        let holders = &mut self.holders[slot.0 as usize];
+        *holders -= 1;
+        if *holders == 0 {
+            self.free.push(slot.0);
         }
     }
 
@@ -227,6 +265,9 @@ impl Paths {
     /// The holder of `slot` goes on by itself.
     #[inline]
     pub fn change(&mut self, slot: &mut PathSlot) -> &mut Path {
+        if slot.delayed().is_some() {
+            self.settle(slot);
+        }
         let mut own = slot.0 as usize;
         if self.holders[own] > 1 {
             self.holders[own] -= 1;
@@ -238,9 +279,6 @@ impl Paths {
                 self.copy_beside(shared, own);
             }
         }
-        if self.beside {
-            self.own(own);
-        }
         &mut self.kept[own]
     }
 
@@ -251,20 +289,6 @@ impl Paths {
         }
         if let Some(charged) = &mut self.charged {
             charged[own] = charged[from];
-            if let Charged::Delayed { base, .. } = charged[own] {
-                self.share(base);
-            }
-        }
-    }
-
-    /// The slot has a path of its own from here on.
-    fn own(&mut self, own: usize) {
-        let Some(charged) = &mut self.charged else { return };
-        if let Charged::Delayed { base, .. } = charged[own] {
-            let from = base.0 as usize;
-            charged[own] = charged[from];
-            self.kept.copy_within(from..=from, own);
-            self.release(base);
         }
     }
 
@@ -283,9 +307,8 @@ impl Paths {
         self.change(slot).levels[level as usize] += parts;
         if !delays.is_none()
             && let Some(charged) = &mut self.charged
-            && let Charged::Path(charges) = &mut charged[slot.0 as usize]
         {
-            charges.charge(level, parts.contention, &delays);
+            charged[slot.0 as usize].charge(level, parts.contention, &delays);
         }
         if let Some(origins) = &mut self.origins {
             let origin = &mut origins[slot.0 as usize];
@@ -293,6 +316,33 @@ impl Paths {
                 origin.time = left;
             }
         }
+    }
+
+    /// As [`Paths::cross`], where many that hold the same path are likely to go on by the same parts: they share the
+    /// path to there as well.
+    pub fn cross_alike(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
+        // A clock and one message: nobody else goes on from there.
+        let is_alone = slot.delayed().is_some() || self.holders[slot.0 as usize] <= 2;
+        if is_alone || self.origins.is_some() {
+            return self.cross(slot, level, left, parts);
+        }
+        if self.common.is_empty() {
+            let (from, to) = (PathSlot::NONE, PathSlot::NONE);
+            self.common = vec![CommonWay { from, to, level, parts }; COMMON];
+        }
+        let at = (slot.0 as usize * Level::ALL.len() + level as usize) % COMMON;
+        let CommonWay { from, to, .. } = self.common[at];
+        if from == *slot && self.common[at].level == level && self.common[at].parts == parts {
+            self.share(to);
+            self.replace(slot, to);
+            return;
+        }
+        self.release(from);
+        self.release(to);
+        let from = self.share(*slot);
+        self.cross(slot, level, left, parts);
+        let to = self.share(*slot);
+        self.common[at] = CommonWay { from, to, level, parts };
     }
 
     /// The path is that of a task's clock from here on.
@@ -304,7 +354,7 @@ impl Paths {
     /// Whose clock it was last, if that is recorded.
     #[inline]
     pub fn origin(&self, slot: PathSlot) -> Option<ClockPoint> {
-        self.origins.as_ref().map(|origins| origins[slot.0 as usize])
+        self.origins.as_ref().map(|origins| origins[self.resolved(slot)])
     }
 
     /// Says whose clock it was last, if that is recorded.
@@ -369,14 +419,34 @@ mod tests {
         assert_eq!([late, other, start].map(charged), [ps(30), ps(0), ps(0)]);
         assert_eq!(paths.get(late).compute, ps(5));
         // A delay that is never crossed holds its path no longer than itself.
-        let slots = paths.kept.len();
+        let slots = paths.delayed.len();
         for _ in 0..3 {
             let mut unused = paths.share(start);
             paths.delay(&mut unused, Delays::default().and(Resource::Core, ps(1)));
             paths.delay(&mut unused, Delays::default().and(Resource::Core, ps(2)));
             paths.release(unused);
         }
-        assert!(paths.kept.len() <= slots + 2 && paths.holders[start.0 as usize] == 1);
+        assert!(paths.delayed.len() <= slots + 1 && paths.holders[start.0 as usize] == 1);
+    }
+
+    #[test]
+    fn those_who_go_on_alike_share_the_path() {
+        let ps = SimSpan::from_ps;
+        let mut paths = Paths::new(false, true);
+        let start = paths.put(Path { compute: ps(5), ..Path::default() });
+        let parts = |protocol| TransferParts { protocol: ps(protocol), ..TransferParts::default() };
+        let mut ways: Vec<PathSlot> = (0..6).map(|_| paths.share(start)).collect();
+        for (slot, protocol) in ways.iter_mut().zip([30, 30, 30, 40, 30, 30]) {
+            paths.cross_alike(slot, Level::InterNode, SimTime::ZERO, parts(protocol));
+            assert_eq!(paths.get(*slot).levels[2].protocol, ps(protocol));
+        }
+        assert_eq!((ways[0], ways[1]), (ways[2], ways[2]));
+        assert_ne!(ways[2], ways[3]);
+        // Who goes on from there leaves the others' path as it is.
+        paths.cross(&mut ways[0], Level::InterNode, SimTime::ZERO, parts(7));
+        assert_eq!(paths.get(ways[0]).levels[2].protocol, ps(37));
+        assert_eq!(paths.get(ways[1]).levels[2].protocol, ps(30));
+        assert_eq!(paths.get(start).compute, ps(5));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! The pending events of a worker: a monotone priority queue.
 //!
 //! Events are never earlier than the last one taken, which a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) turns
-//! into sequential memory traffic: a bucket holds the times that first differ from `last` in one certain bit. The
-//! lowest bucket is sorted as a whole once it is small, instead of being split down to single times, and becomes the
-//! run that events are taken from; what is pushed into the time span of the run goes to a small binary heap beside it.
+//! into sequential memory traffic: a bucket holds the times that first differ from `last` in one certain digit of four
+//! bits, by what this digit is. The lowest buckets are sorted as a whole while they are small, instead of being split
+//! down to single times, and become the run that events are taken from; what is pushed into the time span of the run
+//! goes to a small binary heap beside it.
 //!
 //! ```text
 //!   taken ──┬── run   (sorted, next event at the end)      times ≤ last
 //!           └── near  (binary heap)                        times ≤ last
-//!   buckets[i]: times > last whose highest bit that differs from last is bit i
+//!   buckets[i][d]: times > last whose highest digit that differs from last is digit i, and is d
 //! ```
 
 use std::cmp::Ordering;
@@ -21,9 +22,14 @@ use super::event::{Event, EventKey, EventKind};
 use super::prefetch::prefetch;
 
 /// A bucket of at most this many events is sorted rather than split.
-const SORTED_AT_ONCE: usize = 12;
+const SORTED_AT_ONCE: usize = 20;
 /// A bucket that held more than this gives its memory back when it empties.
-const KEPT_CAPACITY: usize = 4096;
+const KEPT_CAPACITY: usize = 1024;
+/// Bits of a digit, and how many digits a time has.
+const DIGIT: usize = 4;
+const DIGITS: usize = 64 / DIGIT;
+/// So many bodies are kept side by side.
+const CHUNK: usize = 512;
 
 /// The pending events of a worker, taken in order of their keys.
 #[derive(Debug)]
@@ -31,9 +37,10 @@ pub struct EventQueue {
     run: Vec<QueueEntry>,
     near: BinaryHeap<QueueEntry>,
     last: u64,
-    buckets: [Vec<QueueEntry>; 64],
-    /// Bit i is set if buckets[i] holds events.
-    occupied: u64,
+    buckets: [[Vec<QueueEntry>; 1 << DIGIT]; DIGITS],
+    /// Bit d is set in occupied[i] if buckets[i][d] holds events, and bit i in `levels` if any of buckets[i] does.
+    occupied: [u16; DIGITS],
+    levels: u16,
     len: usize,
     bodies: Slab,
 }
@@ -48,14 +55,20 @@ struct QueueEntry {
     slot: u32,
 }
 
-/// The bodies of pending events by slot.
+/// The bodies of pending events by slot, in pieces: a list of all would be moved each time it grows.
 #[derive(Debug, Default)]
 struct Slab {
-    bodies: Vec<EventKind>,
+    chunks: Vec<Box<[EventKind; CHUNK]>>,
     free: Vec<u32>,
 }
 
 impl QueueEntry {
+    /// Destination and source.
+    #[inline(always)]
+    fn both(&self) -> [Rank; 2] {
+        [(self.ranks >> 32) as Rank, self.ranks as Rank]
+    }
+
     fn key(&self) -> EventKey {
         EventKey {
             time: SimTime::from_ps(self.time),
@@ -93,22 +106,32 @@ impl Eq for QueueEntry {}
 impl Slab {
     #[inline(always)]
     fn put(&mut self, body: impl Fn() -> EventKind) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.bodies[slot as usize] = body();
-                slot
-            }
-            None => {
-                self.bodies.push(body());
-                self.bodies.len() as u32 - 1
-            }
-        }
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.more_room(),
+        };
+        self.chunks[slot as usize / CHUNK][slot as usize % CHUNK] = body();
+        slot
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn more_room(&mut self) -> u32 {
+        let first = (self.chunks.len() * CHUNK) as u32;
+        self.chunks.push(vec![EventKind::Idle; CHUNK].try_into().expect("a chunk"));
+        self.free.extend((first + 1..first + CHUNK as u32).rev());
+        first
+    }
+
+    #[inline(always)]
+    fn get(&self, slot: u32) -> &EventKind {
+        &self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]
     }
 
     #[inline(always)]
     fn take(&mut self, slot: u32) -> EventKind {
         self.free.push(slot);
-        self.bodies[slot as usize]
+        *self.get(slot)
     }
 }
 
@@ -118,8 +141,9 @@ impl Default for EventQueue {
             run: Vec::new(),
             near: BinaryHeap::new(),
             last: 0,
-            buckets: [const { Vec::new() }; 64],
-            occupied: 0,
+            buckets: [const { [const { Vec::new() }; 1 << DIGIT] }; DIGITS],
+            occupied: [0; DIGITS],
+            levels: 0,
             len: 0,
             bodies: Slab::default(),
         }
@@ -150,9 +174,11 @@ impl EventQueue {
 
     #[inline]
     fn put(&mut self, entry: QueueEntry) {
-        let bucket = 63 - (entry.time ^ self.last).leading_zeros() as usize;
-        self.buckets[bucket].push(entry);
-        self.occupied |= 1 << bucket;
+        let level = (63 - (entry.time ^ self.last).leading_zeros() as usize) / DIGIT;
+        let digit = (entry.time >> (level * DIGIT)) as usize % (1 << DIGIT);
+        self.buckets[level][digit].push(entry);
+        self.occupied[level] |= 1 << digit;
+        self.levels |= 1 << level;
     }
 
     /// The time of the earliest event.
@@ -197,45 +223,81 @@ impl EventQueue {
         Some(Event { key: entry.key(), body: self.bodies.take(entry.slot) })
     }
 
-    /// The next event, most likely, after one has been taken: for whom it is, and its body. That of the event behind it
-    /// is brought into the caches.
+    /// The next event, most likely, after one has been taken: for whom and from whom it is, and its body. That of the
+    /// event behind it is brought into the caches.
     #[inline(always)]
-    pub fn foresee(&self) -> Option<(Rank, &EventKind)> {
+    pub fn foresee(&self) -> Option<([Rank; 2], &EventKind)> {
+        self.foresee_body(1);
         let next = self.run.last().or(self.near.peek())?;
-        if let Some(later) = self.run.len().checked_sub(2) {
-            prefetch(&self.bodies.bodies[self.run[later].slot as usize], usize::MAX);
-        }
-        Some(((next.ranks >> 32) as Rank, &self.bodies.bodies[next.slot as usize]))
+        Some((next.both(), self.bodies.get(next.slot)))
     }
 
-    /// Moves the earliest events into the run. Keeps the meaning of the other buckets: `last` changes only in the bits
-    /// below the one that the lowest bucket stands for.
+    /// As [`EventQueue::foresee`], of the event that comes after so many others, if that is known.
+    #[inline(always)]
+    pub fn ahead(&self, by: usize) -> Option<([Rank; 2], &EventKind)> {
+        let entry = &self.run[self.run.len().checked_sub(by + 1)?];
+        Some((entry.both(), self.bodies.get(entry.slot)))
+    }
+
+    /// Brings the body of the event that comes after so many others into the caches.
+    #[inline(always)]
+    pub fn foresee_body(&self, by: usize) {
+        if let Some(at) = self.run.len().checked_sub(by + 1) {
+            prefetch(self.bodies.get(self.run[at].slot), usize::MAX);
+        }
+    }
+
+    /// Moves the earliest events into the run. Keeps the meaning of the other buckets: `last` changes only in the
+    /// digits below the one that the lowest buckets stand for, and in this one to what is less than in the others.
     fn refill(&mut self) {
-        while self.run.is_empty() && self.occupied != 0 {
-            let bucket = self.occupied.trailing_zeros() as usize;
-            self.occupied &= self.occupied - 1;
-            let mut entries = std::mem::take(&mut self.buckets[bucket]);
-            if entries.len() <= SORTED_AT_ONCE {
-                // The bucket's whole span is now within the run's: its times have the bits of `last` above `bucket`.
-                let span = (1u64 << bucket) | ((1u64 << bucket) - 1);
-                self.last |= span;
-                std::mem::swap(&mut self.run, &mut entries);
-            } else {
-                self.last = entries.iter().map(|entry| entry.time).min().expect("an occupied bucket");
-                for entry in entries.drain(..) {
-                    if entry.time == self.last {
-                        self.run.push(entry);
-                    } else {
-                        self.put(entry);
-                    }
+        while self.run.is_empty() && self.levels != 0 {
+            let level = self.levels.trailing_zeros() as usize;
+            let digit = self.occupied[level].trailing_zeros() as usize;
+            if self.buckets[level][digit].len() <= SORTED_AT_ONCE {
+                self.take_small(level);
+                break;
+            }
+            let mut entries = std::mem::take(&mut self.buckets[level][digit]);
+            self.empty(level, digit);
+            self.last = entries.iter().map(|entry| entry.time).min().expect("an occupied bucket");
+            for entry in entries.drain(..) {
+                if entry.time == self.last {
+                    self.run.push(entry);
+                } else {
+                    self.put(entry);
                 }
             }
-            if entries.capacity() <= KEPT_CAPACITY && self.buckets[bucket].capacity() == 0 {
-                entries.clear();
-                self.buckets[bucket] = entries;
+            if entries.capacity() <= KEPT_CAPACITY {
+                self.buckets[level][digit] = entries;
             }
         }
         self.run.sort();
+    }
+
+    /// Moves the first buckets of a level, the lowest that has any, into the run, as long as they are small together.
+    fn take_small(&mut self, level: usize) {
+        // The digits below: the span of each bucket is now within the run's.
+        let span = (1u64 << (level * DIGIT)) - 1;
+        while self.occupied[level] != 0 {
+            let digit = self.occupied[level].trailing_zeros() as usize;
+            let entries = &mut self.buckets[level][digit];
+            if self.run.len() + entries.len() > SORTED_AT_ONCE {
+                break;
+            }
+            entries.iter().for_each(|entry| prefetch(self.bodies.get(entry.slot), usize::MAX));
+            self.last = entries[0].time | span;
+            self.run.append(entries);
+            self.empty(level, digit);
+        }
+    }
+
+    /// A bucket has no events any more.
+    #[inline]
+    fn empty(&mut self, level: usize, digit: usize) {
+        self.occupied[level] &= !(1 << digit);
+        if self.occupied[level] == 0 {
+            self.levels &= !(1 << level);
+        }
     }
 }
 

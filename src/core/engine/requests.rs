@@ -57,6 +57,8 @@ pub(super) enum RequestKind {
     Cancelled,
     /// A send; the payload is with the receiver.
     Send,
+    /// A send whose transfer was granted and has ended: it went to the other rank.
+    Granted,
     /// A strand.
     Strand,
 }
@@ -109,13 +111,21 @@ impl RequestRecord {
         (self.left, self.path) = (time, path);
     }
 
+    /// As [`RequestRecord::came_at`], for a send whose transfer was granted.
+    pub fn granted_at(&mut self, time: SimTime, path: PathSlot) {
+        self.kind = RequestKind::Granted;
+        self.came_at(time, path);
+    }
+
     /// For whom the request waits, in words, and the rank if there is just one.
     pub fn awaits(&self) -> (String, Option<Rank>) {
         let RequestRecord { peer, tag, size, .. } = self;
         match self.kind {
             RequestKind::Unmatched | RequestKind::Cancelled => describe(*peer, *tag),
             RequestKind::Matched => (format!("the {size} of tag {tag} that rank {peer} is sending"), Some(*peer)),
-            RequestKind::Send => (format!("rank {peer} to receive {size}, tag {tag}"), Some(*peer)),
+            RequestKind::Send | RequestKind::Granted => {
+                (format!("rank {peer} to receive {size}, tag {tag}"), Some(*peer))
+            }
             RequestKind::Strand => ("a non-blocking collective".to_owned(), None),
         }
     }

@@ -66,45 +66,58 @@ pub(super) fn complete_all(
 /// The core takes requests that are all ready, in the order they got ready; of those that did at the same time, first
 /// those of less overhead and then the first in the list.
 fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
-    let mut order: SmallVec<[(SimTime, SimSpan, u32); 12]> = SmallVec::new();
-    for (index, &id) in (0..).zip(requests) {
-        if id != COMPLETE {
-            let request = target.requests.get(id);
-            order.push((request.ready, request.overhead, index));
-        }
-    }
-    if !order.is_sorted() {
-        order.sort_unstable();
-    }
     if target.trail.is_some() {
-        for (ready, overhead, index) in order {
+        for (ready, overhead, index) in in_order(target, requests, SimTime::ZERO) {
             let cause = target.cause(requests[index as usize]);
             target.wait_until(lp, task, ready, cause);
             target.spend(lp, task, Spent::Recv, overhead);
         }
         return;
     }
-    // The same at once.
-    let mut clock = target.control(task).clock;
-    let (mut waited, mut overheads) = (SimSpan::ZERO, SimSpan::ZERO);
-    // The last for which it waits determines the path, and only the overheads after that are on it.
-    let mut last = None;
-    for &(ready, overhead, index) in &order {
-        if ready > clock {
-            waited += ready.since(clock);
-            clock = ready;
-            target.pass(task, Spent::Recv, std::mem::take(&mut overheads));
-            last = Some((index, ready));
+    // The same at once. The last for which it waits determines the path, and only the overheads after that are on it.
+    let clock = target.control(task).clock;
+    let (mut latest, mut all) = (clock, SimSpan::ZERO);
+    for &id in requests.iter().filter(|&&id| id != COMPLETE) {
+        let request = target.requests.get(id);
+        latest = latest.max(request.ready);
+        all += request.overhead;
+    }
+    // What was ready so early that all overheads would be over before the latest is not the last.
+    let since = if clock + all < latest { SimTime::from_ps(latest.as_ps() - all.as_ps()) } else { SimTime::ZERO };
+    let (mut at, mut last, mut overheads) = (clock, None, SimSpan::ZERO);
+    for (ready, overhead, index) in in_order(target, requests, since) {
+        if ready > at {
+            (at, last, overheads) = (ready, Some((index, ready)), SimSpan::ZERO);
         }
-        clock += overhead;
+        at += overhead;
         overheads += overhead;
     }
-    if let Some((index, ready)) = last {
-        let cause = target.cause(requests[index as usize]);
-        target.follow(lp, task, ready, cause);
-        target.pass(task, Spent::Poll, waited);
-    }
+    let Some((index, ready)) = last else {
+        target.spend(lp, task, Spent::Recv, all);
+        return;
+    };
+    target.pass(task, Spent::Recv, all - overheads);
+    let cause = target.cause(requests[index as usize]);
+    target.follow(lp, task, ready, cause);
+    let waited = ready.since(target.control(task).clock);
+    target.pass(task, Spent::Poll, waited);
     target.spend(lp, task, Spent::Recv, overheads);
+}
+
+/// Those of the requests that were ready at `since` or later, in the order in which the core takes them: when each was
+/// ready, its overhead, and where it stands.
+fn in_order(target: &TargetRank, requests: &Requests, since: SimTime) -> SmallVec<[(SimTime, SimSpan, u32); 12]> {
+    let mut order = SmallVec::new();
+    for (index, &id) in (0..).zip(requests).filter(|&(_, &id)| id != COMPLETE) {
+        let request = target.requests.get(id);
+        if request.ready >= since {
+            order.push((request.ready, request.overhead, index));
+        }
+    }
+    if !order.is_sorted() {
+        order.sort_unstable();
+    }
+    order
 }
 
 /// Ends a request and tells what became of it.

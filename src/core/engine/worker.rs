@@ -2,6 +2,7 @@
 
 mod ends;
 mod foresee;
+mod turns;
 mod waiting;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use crate::profile::Resource;
 use crate::rank::{Program, Rank, RequestId, SERVICE};
 use crate::units::SimTime;
 
-use super::calls::{resume, run};
+use super::calls::run;
 use super::calls_kept::put_off;
 use super::delays::Delays;
 use super::error::RunError;
@@ -20,7 +21,7 @@ use super::fair::{Fair, Landing, NO_FLOW, PendingService, Taker, head_delays, pa
 use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
-use super::messages::{arrive, came, end_transfer, finish_copy, set_ready};
+use super::messages::{arrive, came, end_transfer, set_ready};
 use super::network::{Flight, RankLocation};
 use super::paths::Path;
 use super::requests::RequestRecord;
@@ -29,6 +30,7 @@ use super::simulation::Progress;
 use super::state::{Answer, MAIN, RankState, TargetRank};
 use super::transport::{Batch, LocalBound, Transport};
 use super::waits::wake;
+use turns::{go_on, next_copies};
 
 /// Calls and events between two looks at what the user sees and wants: progress, limits, interruption.
 const HANDLED_PER_LOOK: u64 = 4096;
@@ -404,8 +406,8 @@ impl<'a, P: Program> Worker<'a, P> {
             EventKind::CopyTurn => next_copies(target, lp),
             EventKind::CopiesEnd { version } => return self.end_memory_flows(event.key.to, version),
             EventKind::Credit => lp.credit_back(target, event.key.from),
-            EventKind::TransferEnd { send, path } => {
-                target.requests.get_mut(send).came_at(event.key.time, path);
+            EventKind::TransferEnd { send, left, path } => {
+                target.requests.get_mut(send).granted_at(left, path);
                 set_ready(target, lp, send, event.key.time);
             }
         }
@@ -470,29 +472,4 @@ fn copied(
     target.requests.get_mut(send).came_at(left, path);
     set_ready(target, lp, send, end);
     start
-}
-
-/// The rank's core begins the copies that wait for it.
-fn next_copies(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
-    for (job, end, delays) in lp.next_copies(target) {
-        finish_copy(target, lp, &job, end, delays);
-    }
-}
-
-/// Runs the tasks whose waits are over. Copies and blocks that have begun are under way then.
-fn go_on<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
-    run_woken(program, target, lp);
-    lp.settle_memory(target);
-}
-
-/// Runs the tasks whose waits are over.
-fn run_woken<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
-    while lp.failure.is_none()
-        && let Some(task) = lp.woken.pop()
-    {
-        resume(program, target, lp, task);
-    }
-    if let Some((_, RunError::Truncated { position, .. })) = &mut lp.failure {
-        *position = program.position();
-    }
 }

@@ -4,6 +4,7 @@
 //! takes. Short lists are scanned; a long one is indexed by (context, source, tag) once something is looked for by
 //! these, wildcards kept apart in order.
 
+mod index;
 mod list;
 
 use super::call::{Context, Pattern, Rank, Source, Tag, TagPattern};
@@ -116,6 +117,24 @@ impl<R, M> Matcher<R, M> {
             return None;
         }
         self.posted.take_taking(envelope).map(|(_, receive)| receive)
+    }
+
+    /// What [`Matcher::posted_for`] looks at first, if many receives are posted.
+    #[inline]
+    pub fn slot_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
+        self.posted.slot(envelope)
+    }
+
+    /// Where it finds the receive then, most likely.
+    #[inline]
+    pub fn entry_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
+        self.posted.guess(envelope)
+    }
+
+    /// The receive that [`Matcher::posted_for`] gives, most likely, if many are posted.
+    #[inline]
+    pub fn likely_for(&self, envelope: &Envelope) -> Option<&R> {
+        self.posted.guess(envelope)?.value()
     }
 
     /// Takes back the posted receive kept as `receive`; false if it is not posted.

@@ -2,7 +2,7 @@
 //! flows in the order in which they end.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
@@ -61,13 +61,54 @@ pub(super) struct Home {
     /// What each of its flows has got, less what the clock of what limits it shows.
     pub offset: i128,
     /// How much a flow has got when it ends, and which it is.
-    pub ends: BinaryHeap<Reverse<(i128, u32)>>,
+    pub ends: FlowOrder,
     /// Tells what is still meant of what was said of its next end.
     pub version: u32,
     /// What each flow has lost up to `since`, when it had got `mark`.
     pub lost: Losses,
     pub since: u64,
     pub mark: i128,
+}
+
+/// How much flows have got when they end, and which they are, first those that end first. Flows alike end in the order
+/// in which they start: those that do need no heap.
+#[derive(Debug, Default)]
+pub(super) struct FlowOrder {
+    in_order: VecDeque<(i128, u32)>,
+    others: BinaryHeap<Reverse<(i128, u32)>>,
+}
+
+impl FlowOrder {
+    pub fn is_empty(&self) -> bool {
+        self.in_order.is_empty() && self.others.is_empty()
+    }
+
+    #[inline]
+    pub fn push(&mut self, end: (i128, u32)) {
+        match self.in_order.back() {
+            Some(last) if *last > end => self.others.push(Reverse(end)),
+            _ => self.in_order.push_back(end),
+        }
+    }
+
+    /// The first.
+    #[inline]
+    pub fn first(&self) -> Option<(i128, u32)> {
+        match (self.in_order.front(), self.others.peek()) {
+            (Some(first), Some(Reverse(other))) => Some(*first.min(other)),
+            (first, other) => first.or(other.map(|Reverse(other)| other)).copied(),
+        }
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(i128, u32)> {
+        match (self.in_order.front(), self.others.peek()) {
+            (Some(first), Some(Reverse(other))) if other < first => self.others.pop().map(|Reverse(other)| other),
+            (None, _) => self.others.pop().map(|Reverse(other)| other),
+            _ => self.in_order.pop_front(),
+        }
+    }
 }
 
 /// What the flows of a bundle would have got more at their pace, by what they were bound to: an adapter outwards,

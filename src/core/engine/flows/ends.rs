@@ -115,7 +115,7 @@ impl Flows {
     pub(super) fn offer(&mut self, j: u32) {
         let home = &mut self.bundles.home[j as usize];
         home.version += 1;
-        let Some(&Reverse((mark, _))) = home.ends.peek() else { return };
+        let Some((mark, _)) = home.ends.first() else { return };
         let mark = mark - home.offset;
         match self.bundles.bound[j as usize] {
             PACE => {
@@ -130,7 +130,7 @@ impl Flows {
     #[inline]
     pub(super) fn next_mark(&self, j: u32) -> i128 {
         let home = &self.bundles.home[j as usize];
-        let Reverse((mark, _)) = home.ends.peek().expect("a bundle that ends has a flow");
+        let (mark, _) = home.ends.first().expect("a bundle that ends has a flow");
         mark - home.offset
     }
 

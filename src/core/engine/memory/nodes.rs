@@ -32,6 +32,8 @@ pub(in super::super) struct NodeMemory {
     nodes: Vec<NodeShares>,
     /// Of each CMP: blocks that compute there may be slowed by others, or may slow these.
     shared: Vec<bool>,
+    /// So many nodes' next events are to be found again.
+    changed: u32,
 }
 
 #[derive(Debug)]
@@ -92,7 +94,7 @@ impl NodeMemory {
             return None;
         }
         let (first_node, cmps) = (nodes.start, platform.shape.cmps);
-        let mut memory = NodeMemory { first_node, cmps, nodes: Vec::new(), shared: Vec::new() };
+        let mut memory = NodeMemory { first_node, cmps, nodes: Vec::new(), shared: Vec::new(), changed: 0 };
         if law == MemoryLaw::Placed {
             let stated = copies.expect("copies share memory");
             let mut capacity = vec![rate(stated.cmp); cmps as usize];
@@ -207,6 +209,7 @@ impl NodeMemory {
             *weight *= node.copy_weight(*memory, cmps);
         }
         node.begin(time, pace, moves, bytes, owner);
+        self.change(seat);
     }
 
     /// How long a copy at this pace that moves this takes if it has the memories for itself.
@@ -242,6 +245,7 @@ impl NodeMemory {
         let node = self.node(seat);
         let moves = Moves::from_slice(&[(seat.cmp % cmps, node.block_weight), (cmps, node.block_weight)]);
         node.begin(time, pace, moves, bytes, owner);
+        self.change(seat);
     }
 
     /// Whether code there may be slowed by others' code.
@@ -256,7 +260,12 @@ impl NodeMemory {
         let node = self.node(seat);
         let code = node.code[(seat.cmp % cmps) as usize].as_mut().expect("code is slowed there");
         code.begin(time.as_ps(), alone.as_ps(), owner);
-        node.changed = true;
+        self.change(seat);
+    }
+
+    /// Something of the node has begun or ended.
+    fn change(&mut self, seat: RankLocation) {
+        self.changed += u32::from(!std::mem::replace(&mut self.node(seat).changed, true));
     }
 
     /// The first rank of those whose flows have no end.
@@ -289,7 +298,6 @@ impl NodeShares {
 
     fn begin(&mut self, time: SimTime, pace: u64, moves: Moves, bytes: u64, owner: Owner) {
         self.shares.begin(time.as_ps(), pace.clamp(1, NO_LIMIT), moves, bytes, owner);
-        self.changed = true;
     }
 }
 
@@ -308,11 +316,13 @@ impl LogicalProcess<'_> {
     /// Whose flows of the rank's node have ended now, if the event `version` is still meant.
     pub fn ended_flows(&mut self, rank: Rank, version: u32) -> Vec<Owner> {
         let (now, seat) = (self.now.time, self.seats[rank as usize]);
-        let node = self.node_memory.as_mut().expect("something shares memory").node(seat);
-        if node.version != version {
+        let memory = self.node_memory.as_mut().expect("something shares memory");
+        if memory.node(seat).version != version {
             return Vec::new();
         }
-        (node.next, node.changed) = (SimTime::NEVER, true);
+        memory.change(seat);
+        let node = memory.node(seat);
+        node.next = SimTime::NEVER;
         let mut ended = node.shares.ended(now.as_ps());
         node.code.iter_mut().flatten().for_each(|code| code.ended(now.as_ps(), &mut ended));
         ended
@@ -321,11 +331,12 @@ impl LogicalProcess<'_> {
     /// Flows of the rank's node have begun or ended: says when the next ends.
     #[inline(always)]
     pub fn settle_memory(&mut self, target: &mut TargetRank) {
-        if self.node_memory.is_some() {
+        if self.node_memory.as_ref().is_some_and(|memory| memory.changed > 0) {
             self.settle_shares(target);
         }
     }
 
+    #[inline(never)]
     fn settle_shares(&mut self, target: &mut TargetRank) {
         let seat = self.seats[target.rank as usize];
         let Some(memory) = &mut self.node_memory else { return };
@@ -333,6 +344,8 @@ impl LogicalProcess<'_> {
         if !std::mem::take(&mut node.changed) {
             return;
         }
+        memory.changed -= 1;
+        let node = memory.node(seat);
         // An event that comes too early finds nothing, and says when the next ends.
         if let Some((end, (rank, _))) = node.first_end()
             && SimTime::from_ps(end) < node.next

@@ -4,7 +4,8 @@ use crate::platform::Level;
 use crate::rank::{Program, Rank};
 use crate::units::SimTime;
 
-use super::{Worker, go_on, next_copies, run_woken};
+use super::Worker;
+use super::turns::{go_on, next_copies, run_woken};
 use crate::engine::event::EventKey;
 use crate::engine::fair::{Landing, PendingService, Taker};
 use crate::engine::flows::{EndedFlow, SUPERSTEPS};
@@ -55,25 +56,27 @@ impl<P: Program> Worker<'_, P> {
     /// Goes on with the messages that end between the slot at `time` and the next, in order of their ends.
     fn end_flows(&mut self, time: SimTime) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
-        let mut ended = std::mem::take(&mut fair.ended);
+        let (mut ended, mut order) = (std::mem::take(&mut fair.ended), std::mem::take(&mut fair.order));
         if let Some(flows) = &mut fair.flows {
             flows.settle(time, &mut ended);
         }
+        order.extend((0..).zip(&ended).map(|(at, flow)| (flow.end, at)));
         // Transfers are seldom in the caches: they are looked at only where ends are equal.
-        ended.sort_unstable_by(|a, b| {
-            let mut keys = [a, b].into_iter().map(|flow| fair.transfer(flow.ticket).key);
-            a.end.cmp(&b.end).then_with(|| keys.next().cmp(&keys.next()))
+        order.sort_unstable_by(|a, b| {
+            let mut keys = [a, b].into_iter().map(|(_, at)| fair.transfer(ended[*at as usize].ticket).key);
+            a.0.cmp(&b.0).then_with(|| keys.next().cmp(&keys.next()))
         });
         self.lp.tell();
-        for at in 0..ended.len() {
+        for next in 0..order.len() {
             if self.lp.failure.is_none() {
-                self.foresee_ends(&ended[at + 1..]);
-                self.end_flow(time, ended[at]);
+                self.foresee_ends(&ended, &order[next + 1..]);
+                self.end_flow(time, ended[order[next].1 as usize]);
             }
         }
         ended.clear();
+        order.clear();
         if let Some(fair) = self.lp.fair.as_deref_mut() {
-            fair.ended = ended;
+            (fair.ended, fair.order) = (ended, order);
         }
     }
 

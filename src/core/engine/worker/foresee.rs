@@ -1,8 +1,10 @@
 //! What comes next is brought into the caches while something else is handled.
 
 use crate::rank::{Program, Rank};
+use crate::units::SimTime;
 
 use super::Worker;
+use crate::engine::event::EventKind;
 use crate::engine::fair::Taker;
 use crate::engine::flows::EndedFlow;
 use crate::engine::prefetch::prefetch;
@@ -11,6 +13,8 @@ use crate::engine::prefetch::prefetch;
 const PREFETCHED: usize = 1024;
 /// So many ranks are not in the caches next to the processor; fewer are there anyway.
 pub(super) const FAR_RANKS: usize = 256;
+/// Of so many, what is known of a rank comes too late for what it refers to.
+const TOO_FAR_RANKS: usize = 2048;
 
 impl<P: Program> Worker<'_, P> {
     /// Brings what the next event is about into the caches: what is far is seldom there, and takes as long to come as an
@@ -21,41 +25,81 @@ impl<P: Program> Worker<'_, P> {
             return;
         }
         let lp = &self.lp;
-        if let Some((rank, body)) = lp.queue.foresee() {
-            prefetch(&self.ranks[lp.seats[rank as usize].local as usize], PREFETCHED);
+        let local = |rank: Rank| &self.ranks[lp.seats[rank as usize].local as usize];
+        if self.ranks.len() > TOO_FAR_RANKS {
+            if let Some(([rank, _], body)) = lp.queue.foresee() {
+                prefetch(local(rank), PREFETCHED);
+                lp.paths.foresee(body.path());
+            }
+            return;
+        }
+        // First bodies and ranks, then step by step what these refer to.
+        lp.queue.foresee_body(4);
+        if let Some(([rank, _], _)) = lp.queue.ahead(3) {
+            prefetch(local(rank), PREFETCHED);
+        }
+        if let Some(([rank, source], body)) = lp.queue.ahead(2) {
             lp.paths.foresee(body.path());
+            let target = &local(rank).target;
+            match body {
+                EventKind::Arrival { parcel, .. } => {
+                    hint(target.matcher.slot_for(&parcel.envelope(source)));
+                }
+                EventKind::ClearToSend { send, .. } | EventKind::TransferEnd { send, .. } => {
+                    target.requests.foresee(*send);
+                }
+                _ => {}
+            }
+        }
+        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(1) {
+            hint(local(rank).target.matcher.entry_for(&parcel.envelope(source)));
+        }
+        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(0) {
+            let target = &local(rank).target;
+            if let Some(recv) = target.matcher.likely_for(&parcel.envelope(source)) {
+                target.requests.foresee(*recv);
+            }
         }
     }
 
-    /// Brings what the next of these ends are about into the caches: transfers, then ranks, then requests.
+    /// Brings what the next ends are about into the caches: transfers, then ranks, then requests. `order` has the times
+    /// and numbers of those of `ended` that come.
     #[inline]
-    pub(super) fn foresee_ends(&mut self, ends: &[EndedFlow]) {
+    pub(super) fn foresee_ends(&mut self, ended: &[EndedFlow], order: &[(SimTime, u32)]) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
-        if let Some(flow) = ends.get(3) {
-            prefetch(fair.transfer(flow.ticket), usize::MAX);
+        let next = |by: usize| order.get(by).map(|(_, at)| ended[*at as usize].ticket);
+        if let Some((_, at)) = order.get(5) {
+            prefetch(&ended[*at as usize], usize::MAX);
+        }
+        if let Some(ticket) = next(3) {
+            prefetch(fair.transfer(ticket), usize::MAX);
         }
         let seats = self.lp.seats;
         let local = |rank: Rank| seats[rank as usize].local as usize;
-        if let Some(flow) = ends.get(2) {
-            prefetch(&self.ranks[local(fair.transfer(flow.ticket).key.to)], PREFETCHED);
+        if let Some(ticket) = next(2) {
+            prefetch(&self.ranks[local(fair.transfer(ticket).key.to)], PREFETCHED);
         }
-        if let Some(flow) = ends.get(1) {
-            let transfer = fair.transfer(flow.ticket);
+        if let Some(ticket) = next(1) {
+            let transfer = fair.transfer(ticket);
             let requests = &self.ranks[local(transfer.key.to)].target.requests;
             match transfer.taker {
-                Taker::Receive(recv) => requests.foresee(recv),
-                Taker::Granted { recv, path, .. } => {
-                    requests.foresee(recv);
-                    self.lp.paths.foresee(path);
-                }
+                Taker::Receive(recv) | Taker::Granted { recv, .. } => requests.foresee(recv),
                 Taker::Nobody | Taker::Ended(_) | Taker::Serve => {}
             }
         }
-        if let Some(flow) = ends.first() {
-            let transfer = fair.transfer(flow.ticket);
+        if let Some(ticket) = next(0) {
+            let transfer = fair.transfer(ticket);
             if let Taker::Receive(recv) = transfer.taker {
                 self.lp.paths.foresee(self.ranks[local(transfer.key.to)].target.requests.get(recv).path);
             }
         }
+    }
+}
+
+/// Brings what is there into the caches.
+#[inline(always)]
+fn hint<T>(place: Option<&T>) {
+    if let Some(place) = place {
+        prefetch(place, usize::MAX);
     }
 }

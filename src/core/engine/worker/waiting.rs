@@ -83,7 +83,11 @@ fn word(call: &str) -> String {
 fn awaited(target: &TargetRank, request: &RequestRecord, word: impl Fn(&str) -> String) -> (String, Option<Rank>) {
     let strand = match request.kind {
         RequestKind::Strand => target.strands[request.peer as usize - 1].as_ref(),
-        RequestKind::Unmatched | RequestKind::Matched | RequestKind::Cancelled | RequestKind::Send => None,
+        RequestKind::Unmatched
+        | RequestKind::Matched
+        | RequestKind::Cancelled
+        | RequestKind::Send
+        | RequestKind::Granted => None,
     };
     let Some(strand) = strand else { return request.awaits() };
     let name = strand.program.as_ref().and_then(|program| program.position());

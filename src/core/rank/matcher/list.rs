@@ -1,10 +1,8 @@
 //! The lists of a matcher: short ones are scanned, long ones indexed once something is looked for by its key.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 
-use rustc_hash::FxHashMap;
-
+use super::index::{IndexSlot, KeyIndex, NONE};
 use super::{ANY, Envelope, Want};
 
 /// More entries than these make a long list.
@@ -20,55 +18,32 @@ pub(super) enum List<K, T> {
     Long(Box<LongList<K, T>>),
 }
 
-/// Entries by number; the index gives the numbers of each exact key, `wild` those of patterns with wildcards. Both are
-/// empty until something is looked for by its key: who takes whatever comes needs neither.
+/// Entries by number (which wraps); the index gives the first of each exact key, `wild` those of patterns with
+/// wildcards. Both are empty until something is looked for by its key: who takes whatever comes needs neither.
 #[derive(Debug)]
 pub(super) struct LongList<K, T> {
-    entries: VecDeque<Option<(K, T)>>,
+    entries: VecDeque<ListEntry<K, T>>,
     /// The number of `entries[0]`.
-    first: u64,
+    first: u32,
     live: usize,
     indexed: bool,
-    index: FxHashMap<Envelope, EntryNumbers>,
-    wild: VecDeque<u64>,
+    index: KeyIndex,
+    wild: VecDeque<u32>,
 }
 
-/// The numbers of the entries of a key, in ascending order. Mostly there is one, which takes no room of its own.
+/// An entry, and the next of the same key; the first of a key knows the last one.
 #[derive(Debug)]
-enum EntryNumbers {
-    One(u64),
-    Many(VecDeque<u64>),
+pub(super) struct ListEntry<K, T> {
+    kept: Option<(K, T)>,
+    next: u32,
+    last: u32,
 }
 
-impl EntryNumbers {
-    fn first(&self) -> u64 {
-        match self {
-            EntryNumbers::One(number) => *number,
-            EntryNumbers::Many(numbers) => *numbers.front().expect("a listed key has entries"),
-        }
-    }
-
-    fn push(&mut self, number: u64) {
-        match self {
-            EntryNumbers::One(first) => *self = EntryNumbers::Many(VecDeque::from([*first, number])),
-            EntryNumbers::Many(numbers) => numbers.push_back(number),
-        }
-    }
-
-    /// Removes one that is there; true if it was the last.
-    fn remove(&mut self, number: u64) -> bool {
-        match self {
-            EntryNumbers::One(only) => {
-                debug_assert_eq!(*only, number);
-                true
-            }
-            EntryNumbers::Many(numbers) => {
-                // At the front, unless it is withdrawn: among equal keys the first is taken.
-                let at = numbers.iter().position(|&other| other == number).expect("an exact entry is indexed");
-                numbers.remove(at);
-                numbers.is_empty()
-            }
-        }
+impl<K, T> ListEntry<K, T> {
+    /// What the owner keeps, if it is live.
+    #[inline]
+    pub fn value(&self) -> Option<&T> {
+        self.kept.as_ref().map(|(_, value)| value)
     }
 }
 
@@ -150,8 +125,8 @@ impl<K: Key, T> List<K, T> {
         let taken = match self {
             List::Short(_) => unreachable!("it has been made long"),
             List::Long(long) => {
-                let at = long.entries.iter().position(|entry| entry.as_ref().is_some_and(|(key, _)| takes(key)))?;
-                long.take(long.first + at as u64)
+                let at = long.position(|(key, _)| takes(key))?;
+                long.take(long.number(at))
             }
         };
         self.shorten();
@@ -165,9 +140,7 @@ impl<K: Key, T> List<K, T> {
     {
         let at = match self {
             List::Short(entries) => entries.iter().position(|(_, other)| other == value),
-            List::Long(long) => {
-                long.entries.iter().position(|entry| entry.as_ref().is_some_and(|(_, other)| other == value))
-            }
+            List::Long(long) => long.position(|(_, other)| other == value),
         };
         let Some(at) = at else { return false };
         match self {
@@ -175,7 +148,7 @@ impl<K: Key, T> List<K, T> {
                 entries.remove(at);
             }
             List::Long(long) => {
-                long.take(long.first + at as u64);
+                long.take(long.number(at));
                 self.shorten();
             }
         }
@@ -186,7 +159,8 @@ impl<K: Key, T> List<K, T> {
         match self {
             List::Short(entries) => entries.iter().find(|(key, _)| takes(key)).map(|(key, value)| (*key, value)),
             List::Long(long) => {
-                long.entries.iter().flatten().find(|(key, _)| takes(key)).map(|(key, value)| (*key, value))
+                let mut live = long.entries.iter().filter_map(|entry| entry.kept.as_ref());
+                live.find(|(key, _)| takes(key)).map(|(key, value)| (*key, value))
             }
         }
     }
@@ -195,7 +169,27 @@ impl<K: Key, T> List<K, T> {
     pub fn each(&self, mut take: impl FnMut(&K, &T)) {
         match self {
             List::Short(entries) => entries.iter().for_each(|(key, value)| take(key, value)),
-            List::Long(long) => long.entries.iter().flatten().for_each(|(key, value)| take(key, value)),
+            List::Long(long) => {
+                let live = long.entries.iter().filter_map(|entry| entry.kept.as_ref());
+                live.for_each(|(key, value)| take(key, value));
+            }
+        }
+    }
+
+    /// What is looked at first for this envelope, if there is an index.
+    pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
+        match self {
+            List::Short(_) => None,
+            List::Long(long) => long.index.slot(envelope),
+        }
+    }
+
+    /// The entry that is looked at first for this envelope, if there is an index; it may be another key's.
+    #[inline]
+    pub fn guess(&self, envelope: &Envelope) -> Option<&ListEntry<K, T>> {
+        match self {
+            List::Short(_) => None,
+            List::Long(long) => long.entries.get(long.at(long.index.guess(envelope)?)),
         }
     }
 
@@ -218,7 +212,7 @@ impl<T> List<Want, T> {
             List::Long(long) => {
                 let exact = long.number_of(envelope);
                 let wild = long.wild.iter().copied().find(|&number| long.key(number).takes(envelope));
-                let number = [exact, wild].into_iter().flatten().min()?;
+                let number = [exact, wild].into_iter().flatten().min_by_key(|&number| long.at(number))?;
                 long.take(number)
             }
         };
@@ -234,70 +228,95 @@ impl<K: Key, T> LongList<K, T> {
             first: 0,
             live: 0,
             indexed: false,
-            index: FxHashMap::default(),
+            index: KeyIndex::default(),
             wild: VecDeque::new(),
         }
     }
 
-    fn key(&self, number: u64) -> &K {
-        let entry = &self.entries[(number - self.first) as usize];
-        &entry.as_ref().expect("the index holds live entries only").0
+    /// Where the entry `number` is.
+    #[inline]
+    fn at(&self, number: u32) -> usize {
+        number.wrapping_sub(self.first) as usize
+    }
+
+    /// The number of the entry there.
+    fn number(&self, at: usize) -> u32 {
+        self.first.wrapping_add(at as u32)
+    }
+
+    fn position(&self, is: impl Fn(&(K, T)) -> bool) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.kept.as_ref().is_some_and(&is))
+    }
+
+    fn key(&self, number: u32) -> &K {
+        let entry = &self.entries[self.at(number)];
+        &entry.kept.as_ref().expect("the index holds live entries only").0
     }
 
     fn push(&mut self, key: K, value: T) {
-        if self.indexed {
-            self.list(self.first + self.entries.len() as u64, key);
+        let number = self.number(self.entries.len());
+        // The number that stands for none is nobody's.
+        if number == NONE {
+            self.compact();
+            return self.push(key, value);
         }
-        self.entries.push_back(Some((key, value)));
+        self.entries.push_back(ListEntry { kept: Some((key, value)), next: NONE, last: number });
+        if self.indexed {
+            self.list(number, key);
+        }
         self.live += 1;
     }
 
     /// Puts the key of entry `number` into the index.
-    fn list(&mut self, number: u64, key: K) {
-        match key.exact() {
-            Some(envelope) => match self.index.entry(envelope) {
-                Entry::Vacant(entry) => _ = entry.insert(EntryNumbers::One(number)),
-                Entry::Occupied(mut entry) => entry.get_mut().push(number),
-            },
-            None => self.wild.push_back(number),
+    fn list(&mut self, number: u32, key: K) {
+        let Some(envelope) = key.exact() else { return self.wild.push_back(number) };
+        match self.find(&envelope) {
+            None => self.index.insert(&envelope, number),
+            Some(slot) => {
+                let first = self.at(self.index.first(slot));
+                let last = std::mem::replace(&mut self.entries[first].last, number);
+                let last = self.at(last);
+                self.entries[last].next = number;
+            }
         }
+    }
+
+    /// Where the index has this key.
+    #[inline]
+    fn find(&self, envelope: &Envelope) -> Option<usize> {
+        self.index.find(envelope, |number| self.key(number).exact().as_ref() == Some(envelope))
     }
 
     /// The number of the first entry with exactly this key; from now on there is an index.
-    fn number_of(&mut self, envelope: &Envelope) -> Option<u64> {
+    fn number_of(&mut self, envelope: &Envelope) -> Option<u32> {
         if !self.indexed {
             self.indexed = true;
+            self.index.reserve(self.live);
             for at in 0..self.entries.len() {
-                if let Some(key) = self.entries[at].as_ref().map(|entry| entry.0) {
-                    self.list(self.first + at as u64, key);
+                if let Some(key) = self.entries[at].kept.as_ref().map(|entry| entry.0) {
+                    self.list(self.number(at), key);
                 }
             }
         }
-        self.index.get(envelope).map(EntryNumbers::first)
+        self.find(envelope).map(|slot| self.index.first(slot))
     }
 
-    fn take(&mut self, number: u64) -> (K, T) {
-        let taken = self.entries[(number - self.first) as usize].take().expect("the entry is live");
-        self.live -= 1;
-        match taken.0.exact() {
+    fn take(&mut self, number: u32) -> (K, T) {
+        let at = self.at(number);
+        match self.key(number).exact() {
             _ if !self.indexed => {}
-            Some(envelope) => {
-                let Entry::Occupied(mut entry) = self.index.entry(envelope) else {
-                    unreachable!("an exact entry is indexed")
-                };
-                if entry.get_mut().remove(number) {
-                    entry.remove();
-                }
-            }
+            Some(envelope) => self.unlist(number, &envelope),
             None => {
                 // Most often at the front, from where removing is cheap.
                 let at = self.wild.iter().position(|&other| other == number).expect("a wild entry is listed");
                 self.wild.remove(at);
             }
         }
-        while let Some(None) = self.entries.front() {
+        let taken = self.entries[at].kept.take().expect("the entry is live");
+        self.live -= 1;
+        while let Some(ListEntry { kept: None, .. }) = self.entries.front() {
             self.entries.pop_front();
-            self.first += 1;
+            self.first = self.first.wrapping_add(1);
         }
         if self.entries.len() > 2 * self.live + LONG {
             self.compact();
@@ -305,10 +324,37 @@ impl<K: Key, T> LongList<K, T> {
         taken
     }
 
+    /// The entry `number` of this key is no longer found.
+    fn unlist(&mut self, number: u32, envelope: &Envelope) {
+        let slot = self.find(envelope).expect("an exact entry is indexed");
+        let first = self.index.first(slot);
+        let ListEntry { next, last, .. } = self.entries[self.at(number)];
+        if first == number {
+            // Mostly: among equal keys the first is taken, unless one is withdrawn.
+            if next == NONE {
+                self.index.remove(slot);
+            } else {
+                self.index.set_first(slot, next);
+                let next = self.at(next);
+                self.entries[next].last = last;
+            }
+            return;
+        }
+        let mut before = first;
+        while self.entries[self.at(before)].next != number {
+            before = self.entries[self.at(before)].next;
+        }
+        let (at, first) = (self.at(before), self.at(first));
+        self.entries[at].next = next;
+        if next == NONE {
+            self.entries[first].last = before;
+        }
+    }
+
     /// Renumbers the live entries without holes: an old entry at the front must not keep the room of all after it.
     fn compact(&mut self) {
         let entries = std::mem::take(&mut self.entries);
         *self = LongList { indexed: self.indexed, ..LongList::new() };
-        entries.into_iter().flatten().for_each(|(key, value)| self.push(key, value));
+        entries.into_iter().filter_map(|entry| entry.kept).for_each(|(key, value)| self.push(key, value));
     }
 }

@@ -1,0 +1,43 @@
+//! Who goes on after an event: the tasks whose waits are over, and the copies that wait for their core.
+
+use crate::rank::Program;
+
+use crate::engine::calls::resume;
+use crate::engine::error::RunError;
+use crate::engine::lp::LogicalProcess;
+use crate::engine::messages::finish_copy;
+use crate::engine::state::TargetRank;
+
+/// The rank's core begins the copies that wait for it.
+pub(super) fn next_copies(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    for (job, end, delays) in lp.next_copies(target) {
+        finish_copy(target, lp, &job, end, delays);
+    }
+}
+
+/// Runs the tasks whose waits are over. Copies and blocks that have begun are under way then.
+#[inline(always)]
+pub(super) fn go_on<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    run_woken(program, target, lp);
+    lp.settle_memory(target);
+}
+
+/// Runs the tasks whose waits are over; after most events there are none.
+#[inline(always)]
+pub(super) fn run_woken<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    if !lp.woken.is_empty() || lp.failure.is_some() {
+        run_some(program, target, lp);
+    }
+}
+
+#[inline(never)]
+fn run_some<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    while lp.failure.is_none()
+        && let Some(task) = lp.woken.pop()
+    {
+        resume(program, target, lp, task);
+    }
+    if let Some((_, RunError::Truncated { position, .. })) = &mut lp.failure {
+        *position = program.position();
+    }
+}

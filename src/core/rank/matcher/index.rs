@@ -1,0 +1,119 @@
+//! Where the first entry of each key is: a table with open addressing, small enough to stay in the caches. What it
+//! refers to knows the keys.
+
+use super::Envelope;
+
+/// No entry.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The first entries of keys, by the keys' hashes.
+#[derive(Debug, Default)]
+pub(super) struct KeyIndex {
+    /// A power of two of them, at most half of them used.
+    slots: Vec<IndexSlot>,
+    used: usize,
+}
+
+/// What is known of a key here; free, if there is no first entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexSlot {
+    hash: u32,
+    first: u32,
+}
+
+const FREE: IndexSlot = IndexSlot { hash: 0, first: NONE };
+
+/// A number that depends on all bits of `envelope`.
+#[inline]
+fn hash(envelope: &Envelope) -> u32 {
+    let x = u64::from(envelope.source) << 32 | u64::from(envelope.tag ^ envelope.context.rotate_left(16));
+    let x = (x ^ x >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (x >> 32) as u32
+}
+
+impl KeyIndex {
+    /// Makes room for `keys` in all.
+    pub fn reserve(&mut self, keys: usize) {
+        let room = (2 * keys).next_power_of_two().max(16);
+        if room <= self.slots.len() {
+            return;
+        }
+        for slot in std::mem::replace(&mut self.slots, vec![FREE; room]) {
+            if slot.first != NONE {
+                self.put(slot);
+            }
+        }
+    }
+
+    fn put(&mut self, slot: IndexSlot) {
+        let mask = self.slots.len() - 1;
+        let mut at = slot.hash as usize & mask;
+        while self.slots[at].first != NONE {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = slot;
+    }
+
+    /// Where the key stands whose first entry `has` this envelope.
+    #[inline]
+    pub fn find(&self, envelope: &Envelope, has: impl Fn(u32) -> bool) -> Option<usize> {
+        let (hash, mask) = (hash(envelope), self.slots.len().checked_sub(1)?);
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.first == NONE {
+                return None;
+            }
+            if slot.hash == hash && has(slot.first) {
+                return Some(at);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// What is looked at first for this envelope.
+    #[inline]
+    pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
+        self.slots.get(hash(envelope) as usize & self.slots.len().checked_sub(1)?)
+    }
+
+    /// An entry that may be the first of the key with this envelope.
+    #[inline]
+    pub fn guess(&self, envelope: &Envelope) -> Option<u32> {
+        self.slot(envelope).map(|slot| slot.first).filter(|first| *first != NONE)
+    }
+
+    /// The first entry of the key that stands there.
+    #[inline]
+    pub fn first(&self, at: usize) -> u32 {
+        self.slots[at].first
+    }
+
+    /// Another entry of that key is the first.
+    pub fn set_first(&mut self, at: usize, first: u32) {
+        self.slots[at].first = first;
+    }
+
+    /// A key that is not there yet.
+    pub fn insert(&mut self, envelope: &Envelope, first: u32) {
+        self.used += 1;
+        self.reserve(self.used);
+        self.put(IndexSlot { hash: hash(envelope), first });
+    }
+
+    /// Removes the key that stands there. Those behind it move up, so that none is missed.
+    pub fn remove(&mut self, at: usize) {
+        self.used -= 1;
+        let mask = self.slots.len() - 1;
+        let (mut hole, mut next) = (at, (at + 1) & mask);
+        while self.slots[next].first != NONE {
+            let wanted = self.slots[next].hash as usize & mask;
+            if next.wrapping_sub(wanted) & mask >= next.wrapping_sub(hole) & mask {
+                self.slots[hole] = self.slots[next];
+                hole = next;
+            }
+            next = (next + 1) & mask;
+        }
+        self.slots[hole] = FREE;
+    }
+}
