@@ -108,7 +108,7 @@ impl Slab {
     fn put(&mut self, body: impl Fn() -> EventKind) -> u32 {
         let slot = match self.free.pop() {
             Some(slot) => slot,
-            None => self.more_room(),
+            None => self.more_room(body()),
         };
         self.chunks[slot as usize / CHUNK][slot as usize % CHUNK] = body();
         slot
@@ -116,9 +116,9 @@ impl Slab {
 
     #[cold]
     #[inline(never)]
-    fn more_room(&mut self) -> u32 {
+    fn more_room(&mut self, any: EventKind) -> u32 {
         let first = (self.chunks.len() * CHUNK) as u32;
-        self.chunks.push(vec![EventKind::Idle; CHUNK].try_into().expect("a chunk"));
+        self.chunks.push(vec![any; CHUNK].try_into().expect("a chunk"));
         self.free.extend((first + 1..first + CHUNK as u32).rev());
         first
     }

@@ -234,7 +234,7 @@ mod tests {
             0 => EventKind::Arrival { parcel, left, load },
             1 => EventKind::ClearToSend { send, recv, path },
             2 => EventKind::TransferArrival { send, recv, size, left, since: left, load, path },
-            _ => EventKind::TransferEnd { send, path },
+            _ => EventKind::TransferEnd { send, left, path },
         };
         Event { key, body }
     }
