@@ -66,8 +66,10 @@ pub(super) fn complete_all(
 /// The core takes requests that are all ready, in the order they got ready; of those that did at the same time, first
 /// those of less overhead and then the first in the list.
 fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
+    let mut order = InOrder::new();
     if target.trail.is_some() {
-        for (ready, overhead, index) in in_order(target, requests, SimTime::ZERO) {
+        put_in_order(&mut order, target, requests, SimTime::ZERO);
+        for (ready, overhead, index) in order {
             let cause = target.cause(requests[index as usize]);
             target.wait_until(lp, task, ready, cause);
             target.spend(lp, task, Spent::Recv, overhead);
@@ -76,16 +78,26 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
     }
     // The same at once. The last for which it waits determines the path, and only the overheads after that are on it.
     let clock = target.control(task).clock;
-    let (mut latest, mut all) = (clock, SimSpan::ZERO);
-    for &id in requests.iter().filter(|&&id| id != COMPLETE) {
-        let request = target.requests.get(id);
-        latest = latest.max(request.ready);
-        all += request.overhead;
+    let (mut since, mut all) = (SimTime::ZERO, SimSpan::ZERO);
+    let is_long = requests.len() > order.inline_size();
+    if is_long {
+        let mut latest = clock;
+        for &id in requests.iter().filter(|&&id| id != COMPLETE) {
+            let request = target.requests.get(id);
+            latest = latest.max(request.ready);
+            all += request.overhead;
+        }
+        // What was ready so early that all overheads would be over before the latest is not the last.
+        if clock + all < latest {
+            since = SimTime::from_ps(latest.as_ps() - all.as_ps());
+        }
     }
-    // What was ready so early that all overheads would be over before the latest is not the last.
-    let since = if clock + all < latest { SimTime::from_ps(latest.as_ps() - all.as_ps()) } else { SimTime::ZERO };
+    put_in_order(&mut order, target, requests, since);
+    if !is_long {
+        order.iter().for_each(|(_, overhead, _)| all += *overhead);
+    }
     let (mut at, mut last, mut overheads) = (clock, None, SimSpan::ZERO);
-    for (ready, overhead, index) in in_order(target, requests, since) {
+    for &(ready, overhead, index) in &order {
         if ready > at {
             (at, last, overheads) = (ready, Some((index, ready)), SimSpan::ZERO);
         }
@@ -104,10 +116,12 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
     target.spend(lp, task, Spent::Recv, overheads);
 }
 
-/// Those of the requests that were ready at `since` or later, in the order in which the core takes them: when each was
-/// ready, its overhead, and where it stands.
-fn in_order(target: &TargetRank, requests: &Requests, since: SimTime) -> SmallVec<[(SimTime, SimSpan, u32); 12]> {
-    let mut order = SmallVec::new();
+/// Requests in the order in which the core takes them: when each was ready, its overhead, and where it stands.
+type InOrder = SmallVec<[(SimTime, SimSpan, u32); 12]>;
+
+/// Puts those of the requests that were ready at `since` or later into `order`, which is empty.
+#[inline]
+fn put_in_order(order: &mut InOrder, target: &TargetRank, requests: &Requests, since: SimTime) {
     for (index, &id) in (0..).zip(requests).filter(|&(_, &id)| id != COMPLETE) {
         let request = target.requests.get(id);
         if request.ready >= since {
@@ -117,7 +131,6 @@ fn in_order(target: &TargetRank, requests: &Requests, since: SimTime) -> SmallVe
     if !order.is_sorted() {
         order.sort_unstable();
     }
-    order
 }
 
 /// Ends a request and tells what became of it.
