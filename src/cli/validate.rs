@@ -196,8 +196,8 @@ impl Host {
 fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
     let Some(name) = &case.result else { return Ok(outcome.predicted_s) };
     let wrong = |found: String| {
-        let names = format!("the application's \"{name}\", which result of {} names", case.file);
-        Failure::bad_input(format!("expected seconds above zero of {names}; found {found}"))
+        let asks = format!("result of {} names a figure of the application", case.file);
+        Failure::bad_input(format!("{asks}: expected \"{name}\" in seconds above zero; found {found}"))
     };
     let Some(of) = outcome.results.iter().find(|of| of.name == *name) else {
         let shown: Vec<&str> = outcome.results.iter().map(|of| of.name.as_str()).collect();

@@ -160,7 +160,7 @@ fn what_the_application_says_that_it_took_is_compared() {
     ] {
         let ran = own_app(app, &case(result), RUNS, "");
         let expected = format!(
-            "expected seconds above zero of the application's \"{result}\", which result of mine/case.toml names; found {found}\n"
+            "result of mine/case.toml names a figure of the application: expected \"{result}\" in seconds above zero; found {found}\n"
         );
         assert!(ran.code == Some(2) && ran.stderr.ends_with(&expected), "{}", ran.stderr);
     }

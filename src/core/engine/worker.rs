@@ -2,8 +2,8 @@
 
 mod ends;
 mod foresee;
-mod turns;
 mod waiting;
+mod woken;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ use super::simulation::Progress;
 use super::state::{Answer, MAIN, RankState, TargetRank};
 use super::transport::{Batch, LocalBound, Transport};
 use super::waits::wake;
-use turns::{go_on, next_copies};
+use woken::{go_on, next_copies};
 
 /// Calls and events between two looks at what the user sees and wants: progress, limits, interruption.
 const HANDLED_PER_LOOK: u64 = 4096;

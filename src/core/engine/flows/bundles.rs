@@ -159,3 +159,27 @@ impl Bundles {
         self.free.push(number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_come_in_the_order_of_their_ends_whatever_the_order_they_start_in() {
+        let (mut order, mut heap, mut x) = (FlowOrder::default(), BinaryHeap::new(), 1_u64);
+        for ticket in 0..3000_u32 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let end = (i128::from(ticket / 4) + i128::from(x >> 60), ticket % 7);
+            order.push(end);
+            heap.push(Reverse(end));
+            if x >> 33 & 1 == 0 {
+                assert_eq!(order.first(), heap.peek().map(|Reverse(end)| *end));
+                assert_eq!(order.pop(), heap.pop().map(|Reverse(end)| end));
+            }
+        }
+        while let Some(Reverse(end)) = heap.pop() {
+            assert_eq!(order.pop(), Some(end));
+        }
+        assert!(order.is_empty() && order.pop().is_none());
+    }
+}

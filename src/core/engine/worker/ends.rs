@@ -5,7 +5,7 @@ use crate::rank::{Program, Rank};
 use crate::units::SimTime;
 
 use super::Worker;
-use super::turns::{go_on, next_copies, run_woken};
+use super::woken::{go_on, next_copies, run_woken};
 use crate::engine::event::EventKey;
 use crate::engine::fair::{Landing, PendingService, Taker};
 use crate::engine::flows::{EndedFlow, SUPERSTEPS};

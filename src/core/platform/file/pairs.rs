@@ -52,7 +52,7 @@ impl PairsKey {
         let Some(side) = sides.into_iter().find(|side| *side == cores as u64) else {
             let [all, node, cmp] = sides;
             let expected = format!(
-                "a row for each of {all} cores of the platform's nct, of {node} of a node, or of {cmp} of a CMP"
+                "a row for each of the machine's {all} cores, of the {node} of a node, or of the {cmp} of a CMP,"
             );
             return Err(document.expected("class", expected, cores));
         };
@@ -217,7 +217,7 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
             (
                 "[0, 1, 2, 1], ",
                 "",
-                "expected a row for each of 4 cores of the platform's nct, of 1 of a node, or of 1 of a CMP in class of ",
+                "expected a row for each of the machine's 4 cores, of the 1 of a node, or of the 1 of a CMP, in class of ",
             ),
             ("[0, 1, 2, 1]", "[0, 1, 2]", "expected a class for each of 4 cores in class[0] of "),
             ("[0, 1, 2, 1]", "[0, 1, 3, 1]", "expected 0 to 2, as there are costs, in class[0][2] of "),

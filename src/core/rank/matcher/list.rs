@@ -358,3 +358,21 @@ impl<K: Key, T> LongList<K, T> {
         entries.into_iter().filter_map(|entry| entry.kept).for_each(|(key, value)| self.push(key, value));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_end_begin_anew() {
+        let mut long = LongList { first: NONE - 2, ..LongList::new() };
+        let envelope = |source| Envelope { context: 1, source, tag: 7 };
+        assert_eq!(long.number_of(&envelope(0)), None);
+        (0..5).for_each(|value| long.push(Want(envelope(value % 2)), value));
+        for (source, value) in [(1, 1), (0, 0), (0, 2), (1, 3), (0, 4)] {
+            let number = long.number_of(&envelope(source)).unwrap();
+            assert_eq!(long.take(number).1, value);
+        }
+        assert_eq!((long.live, long.entries.len(), long.number_of(&envelope(0))), (0, 0, None));
+    }
+}
