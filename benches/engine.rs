@@ -19,6 +19,8 @@ fn platform(nct: [u32; 3]) -> Platform {
             send_overhead: SimSpan::from_ns(overhead),
             recv_overhead: SimSpan::from_ns(overhead),
             gap: SimSpan::ZERO,
+            send_bandwidth: None,
+            recv_bandwidth: None,
             copy_bandwidth: None,
             copy_count: 1,
             columns: Vec::new(),

@@ -226,7 +226,7 @@ impl Guess {
         }
         let base: Document = Platform::default_document();
         for key in ["core", "cmp", "node"] {
-            taken(&mut text, &base, key, &format!("ASSUMED, pairs do not tell it: that of {}.", base.name()));
+            taken(&mut text, &base, key, &[&format!("ASSUMED, pairs do not tell it: that of {}.", base.name())]);
         }
         for level in Level::ALL {
             let own = self.times.iter().find(|(of, _)| *of == level);

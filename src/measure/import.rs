@@ -20,7 +20,7 @@ use mcpsim_core::platform::{Level, Platform, Shape};
 
 use super::link::joined;
 use super::occupancy::MeasuredOccupancy;
-use super::text::{comment, link, taken};
+use super::text::{comment, link, overhead, taken};
 use level::{ImportSource, ImportedLevel, chosen};
 
 pub use part::ImportPart;
@@ -129,6 +129,8 @@ impl Import {
             keys.push(ImportedKey::assumed("machine", "nct", &from));
         }
         keys.push(ImportedKey::assumed("core", "all", base.as_ref().unwrap_or(&default)));
+        let posting = levels.iter().find_map(|of| of.posting.as_ref());
+        keys.extend(posting.map(|(_, from)| ImportedKey::of("core", from)));
         for level in Level::ALL {
             let Some(of) = levels.iter().find(|of| of.fit.level == level) else {
                 let from = base.clone().unwrap_or_else(|| "no ranks are this far apart".to_owned());
@@ -202,9 +204,15 @@ impl Import {
         let default = Platform::default_document();
         let base = self.base.as_ref().unwrap_or(&default);
         let keys: &[&str] = if self.base.is_some() { &TAKEN } else { &TAKEN[..1] };
+        let posting = levels.iter().find_map(|of| of.posting.as_ref());
         for key in keys {
             let what = format!("ASSUMED, no such file tells it: that of {}.", base.name());
-            taken(&mut text, base, key, &what);
+            match (posting, *key) {
+                (Some((seconds, from)), "core") => {
+                    taken(&mut text, &posting_at(base, *seconds), key, &[&format!("{what} But:"), from]);
+                }
+                _ => taken(&mut text, base, key, &[&what]),
+            }
         }
         for level in Level::ALL {
             match levels.iter().find(|of| of.fit.level == level) {
@@ -223,7 +231,7 @@ impl Import {
     fn stand_in(&self, text: &mut String, level: Level, levels: &[ImportedLevel]) {
         if let Some(base) = &self.base {
             let what = format!("NO DATA for {}. ASSUMED: that of {}.", level.name(), base.name());
-            taken(text, base, level.name(), &what);
+            taken(text, base, level.name(), &[&what]);
             return;
         }
         let Some(other) = levels.first() else { return };
@@ -241,4 +249,13 @@ impl Import {
         fit.errors = Vec::new();
         link(text, &fit);
     }
+}
+
+/// `base`, where posting a receive costs this.
+fn posting_at(base: &Document, seconds: f64) -> Document {
+    let mut changed = base.clone();
+    if let Some(core) = changed.table_mut().get_mut("core").and_then(toml::Value::as_table_mut) {
+        core.insert("post_overhead".to_owned(), toml::Value::String(overhead(seconds)));
+    }
+    changed
 }

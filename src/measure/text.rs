@@ -248,13 +248,13 @@ fn keep_below(row: &mut RowFit, above: u64, least: f64) {
     }
 }
 
-/// A table of the base, with its comment; nothing if it has none.
-pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &str) {
+/// A table of the base, with comments; nothing if it has none.
+pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &[&str]) {
     let Some(value) = base.table().get(key) else { return };
     let table = toml::Table::from_iter([(key.to_owned(), value.clone())]);
     let Ok(written) = toml::to_string(&table) else { return };
     text.push('\n');
-    comment(text, what);
+    what.iter().for_each(|line| comment(text, line));
     text.push_str(&written);
 }
 
@@ -271,7 +271,7 @@ fn span(seconds: f64) -> String {
     format!("{:.4}", span.max(SimSpan::from_ps(1000)))
 }
 
-fn overhead(seconds: f64) -> String {
+pub(super) fn overhead(seconds: f64) -> String {
     format!("{:.4}", SimSpan::from_seconds(seconds).unwrap_or(SimSpan::ZERO))
 }
 

@@ -102,6 +102,33 @@ fn what_is_copied_twice_moves_memory_twice() {
 }
 
 #[test]
+fn copies_between_nodes_move_the_receivers_memory() {
+    // 1000 ns to the head and, alone, 1000 more to the last byte; the copy begins with the head.
+    let copies = || Occupancy { copies: Copies::Receiver, capacity: rate(1.0), ..Occupancy::default() };
+    let between = |eager| Link::new(LoadLaw::Fair, Bytes::new(eager), ns(1000), vec![row(1000)]).occupying(copies());
+    let of = |eager, cache| cached(with_link(copying([2, 1, 2], 5000), Level::InterNode, between(eager)), cache);
+    let one = [vec![Send(2, 1000)], vec![], vec![Recv(0)], vec![]];
+    let two = [vec![Send(2, 1000)], vec![Send(3, 1000)], vec![Recv(0)], vec![Recv(1)]];
+    let three = |memory: &mut CopyMemory| memory.traffic = CopyTraffic::Three;
+    // Out of the library's buffer and into the receiver's: 2 GB/s give a core what it copies, two thirds with
+    // write-allocate.
+    assert_eq!(clocks(&of(5000, 0), &one)[2], 2000);
+    assert_eq!(clocks(&with_memory(of(5000, 0), three), &one)[2], 2500);
+    // Both share the adapters, until 3000, and the memory.
+    assert_eq!(clocks(&of(5000, 0), &two)[2..], [3000; 2]);
+    assert_eq!(clocks(&with_memory(of(5000, 0), three), &two)[2..], [4000; 2]);
+    assert_eq!(clocks(&with_memory(of(5000, 2000), three), &two)[2..], [3000; 2], "their buffers are in the cache");
+    // Then the same core copies a message from its own node.
+    let then = [vec![Send(2, 1000)], vec![], vec![Recv(0), Recv(3)], vec![Send(2, 1000)]];
+    assert_eq!(clocks(&with_memory(of(5000, 0), three), &then)[2], 1000 + 1500 + 1500);
+    // A receive that comes later is copied from then on.
+    let later = [two[0].clone(), two[1].clone(), two[2].clone(), vec![Compute(3500), Recv(1)]];
+    assert_eq!(clocks(&with_memory(of(5000, 0), three), &later)[2..], [3000, 5000]);
+    // What is not eager is put where it belongs by the adapter.
+    assert_eq!(clocks(&with_memory(of(0, 0), three), &one)[2], 4000);
+}
+
+#[test]
 fn what_is_used_in_turn_and_does_not_fit_comes_from_memory() {
     // Of four buffers of 1000 bytes the cache holds three. First messages, from 10 to 1010: three buffers have room;
     // the fourth, which rank 3 writes, has none, and moves one byte a byte: no less than a core is fast. Second

@@ -35,6 +35,50 @@ fn overheads_are_paid_before_leaving_and_after_the_arrival() {
 }
 
 #[test]
+fn what_a_message_holds_takes_the_cores_time_beside_their_overheads() {
+    // 2 ns a byte at the sender, half a ns at the receiver.
+    let [send_bandwidth, recv_bandwidth] = [500_000_000, 2_000_000_000].map(Bandwidth::new);
+    let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), send_bandwidth, recv_bandwidth, ..row(1000) };
+    let of = |eager| {
+        let link = Link::new(LoadLaw::Ideal, Bytes::new(eager), ns(1000), vec![costly.clone()]);
+        with_link(machine([2, 1, 1], LoadLaw::Ideal), Level::InterNode, link)
+    };
+    // Leaves at 30 + 1000, is there 1000 + 500 later, and takes 7 + 250 more.
+    assert_eq!(clocks(&of(500), &[vec![Send(1, 500)], vec![Recv(0)]]), [1030, 2787]);
+    assert_eq!(clocks(&of(500), &[vec![Send(1, 0)], vec![Recv(0)]]), [30, 1037]);
+    // Request and grant take 1000 each; the sender hears of the end a control message after the head.
+    assert_eq!(clocks(&of(499), &[vec![Send(1, 500)], vec![Recv(0)]]), [5030, 4787]);
+    // An exchange has both on either core.
+    assert_eq!(clocks(&of(500), &[vec![Exchange(1, 500, 1)], vec![Exchange(0, 500, 0)]]), [2787; 2]);
+}
+
+#[test]
+fn posting_a_receive_takes_its_core_time_which_a_wait_hides() {
+    let costly = || vec![Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(10) }];
+    let link = |eager| Link::new(LoadLaw::Ideal, Bytes::new(eager), ns(10), costly());
+    let mut platform = with_link(machine([1, 1, 2], LoadLaw::Ideal), Level::IntraCmp, link(1000));
+    platform.core.post_overhead = ns(40);
+    // The message is there at 30 + 10 + 10, and the receive is posted at 40.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Recv(0)]]), [30, 57]);
+    // Posted later, at 140.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [30, 147]);
+    // Four one way: sent until 120, there by 140; posted until 160, then four times 7.
+    let sends = [vec![Isend(1, 10); 4], vec![WaitAll]].concat();
+    let receives = |from| [vec![Irecv(from); 4], vec![WaitAll]].concat();
+    assert_eq!(clocks(&platform, &[sends.clone(), receives(0)]), [120, 188]);
+    // Four both ways: 40 + 30 + 7 a message, as all others have come while a core does its own.
+    let both = |other| [vec![Irecv(other); 4], vec![Isend(other, 10); 4], vec![WaitAll]].concat();
+    assert_eq!(clocks(&platform, &[both(1), both(0)]), [308; 2]);
+    // An exchange posts first: it leaves at 70, is there at 90.
+    assert_eq!(clocks(&platform, &[vec![Exchange(1, 10, 1)], vec![Exchange(0, 10, 0)]]), [97; 2]);
+    // A rendezvous is granted when its receive is posted: requested at 40, granted from 140 to 150, there 20 later.
+    let mut late = with_link(platform, Level::IntraCmp, link(0));
+    assert_eq!(clocks(&late, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [170, 177]);
+    late.core.post_overhead = ns(0);
+    assert_eq!(clocks(&late, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [130, 137]);
+}
+
+#[test]
 fn a_size_on_a_border_belongs_to_the_lower_interval() {
     let small = Row { up_to: Bytes::new(100), ..row(1000) };
     let large = Row { above: Bytes::new(100), latency: ns(5000), ..row(0) };

@@ -8,12 +8,14 @@
 use std::mem::take;
 
 use crate::profile::StrandSpan;
-use crate::rank::{COMPLETE, Call, Completion, Immediate, Program, Reply, ReplyKind, RequestId, Requests, Simulator};
+use crate::rank::{
+    COMPLETE, Call, Completion, Immediate, Pattern, Program, Reply, ReplyKind, RequestId, Requests, SERVICE, Simulator,
+};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
 use super::calls_kept::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
-use super::clock::Cause;
+use super::clock::{Cause, Spent};
 use super::conditions::{Effects, sent};
 use super::error::RunError;
 use super::idle::begin_idle;
@@ -175,7 +177,7 @@ impl CallTurn<'_, '_> {
                 Some(Answer::Started(start_send(target, lp, task, message)))
             }
             Call::Irecv(pattern) => {
-                let clock = target.control(task).clock;
+                let clock = spend_posting(target, lp, task, pattern);
                 Some(Answer::Started(post(target, lp, task, pattern, clock)))
             }
             Call::Send(message) => {
@@ -186,12 +188,12 @@ impl CallTurn<'_, '_> {
                 }
             }
             Call::Recv(pattern) => {
-                let clock = target.control(task).clock;
+                let clock = spend_posting(target, lp, task, pattern);
                 recv(target, lp, task, WaitKind::Recv, pattern, clock)
             }
             Call::Exchange(message, pattern) => {
                 *stretch += SEND_WEIGHT;
-                let clock = target.control(task).clock;
+                let clock = spend_posting(target, lp, task, pattern);
                 match start_send(target, lp, task, message) {
                     COMPLETE => recv(target, lp, task, WaitKind::Exchange, pattern, clock),
                     send => {
@@ -280,6 +282,15 @@ impl CallTurn<'_, '_> {
             }
         }
     }
+}
+
+/// The core posts a receive: gives the time of its clock then.
+#[inline(always)]
+fn spend_posting(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, pattern: &Pattern) -> SimTime {
+    if lp.post_overhead > SimSpan::ZERO && pattern.context != SERVICE {
+        target.spend(lp, task, Spent::Recv, lp.post_overhead);
+    }
+    target.control(task).clock
 }
 
 impl Simulator for CallTurn<'_, '_> {

@@ -99,6 +99,8 @@ pub(super) struct LogicalProcess<'a> {
     pub unfinished: u64,
     /// What a test or probe that finds nothing costs.
     pub poll: SimSpan,
+    /// What posting a receive costs.
+    pub post_overhead: SimSpan,
     /// The task that runs is the only one whose calls can come before the queue's earliest event: what it does before
     /// that may be done at once instead of through the queue.
     pub alone: bool,
@@ -167,6 +169,7 @@ impl<'a> LogicalProcess<'a> {
             answers: Vec::new(),
             unfinished: 0,
             poll: platform.core.poll,
+            post_overhead: platform.core.post_overhead,
             alone: false,
             meter: options.host_clock.map(|clock| Meter::new(clock, me)),
             doorbell: Arc::default(),

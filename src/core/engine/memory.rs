@@ -12,6 +12,7 @@
 //!
 //! Real code uses caches, too: what passes through them while a block of it computes drives out what lay there.
 
+mod ahead;
 mod blocks;
 mod caches;
 mod code;
@@ -22,6 +23,7 @@ mod stated;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::platform::{CopyMemory, Platform, Row};
@@ -36,6 +38,7 @@ use super::network::RankLocation;
 use super::paths::PathSlot;
 use super::state::TargetRank;
 pub(super) use blocks::{SharedBlock, begin_block, begin_code, begin_data, compute, end_block, flow};
+use ahead::CopyAhead;
 use caches::{BufferKey, Cache};
 use nodes::NO_LIMIT;
 pub(super) use nodes::NodeMemory;
@@ -112,7 +115,7 @@ pub(super) struct CopyJob {
 /// What a copy is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CopyFor {
-    /// An eager message, whose bytes are there at `end`.
+    /// An eager message, whose bytes are there at `end`; NEVER, if that was not known when the copy began.
     Receive { recv: RequestId, end: SimTime },
     /// A granted transfer that left, and whose path is under way, since `times`; its head came by the event `head`, and
     /// its bytes are there at `end`.
@@ -149,6 +152,8 @@ pub(super) struct Memory {
     cores: Vec<CoreCopies>,
     /// What ranks state of the buffers of messages that have not been copied.
     stated: StatedBuffers,
+    /// Receives of which the copy began before the last byte's time was known.
+    ahead: FxHashMap<(Rank, RequestId), CopyAhead>,
     used: CopyUse,
     /// What was moved at the memory of each CMP.
     moved: Vec<u64>,
@@ -182,6 +187,7 @@ impl Memory {
             code: (0..nodes.len() as u32 * cmps).map(|_| BinaryHeap::new()).collect(),
             cores: (0..own).map(|_| CoreCopies::default()).collect(),
             stated: StatedBuffers::default(),
+            ahead: FxHashMap::default(),
             used: CopyUse { cmp_bytes_per_s: limits.cmp.map_or(0, Bandwidth::get), ..CopyUse::default() },
             moved: vec![0; nodes_of_worker * cmps as usize],
         })
@@ -219,9 +225,9 @@ impl Memory {
         }
     }
 
-    /// Whether caches feel a message between these seats.
-    fn feels(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
-        from.node == to.node && size.get() > self.limits.cache.get() / FELT
+    /// Whether caches feel the copy of a message.
+    fn feels(&self, size: Bytes) -> bool {
+        size.get() > self.limits.cache.get() / FELT
     }
 
     /// Whether a message between these seats shares what is between CMPs.
@@ -232,23 +238,28 @@ impl Memory {
 
     /// Whether a copy between these seats is looked at when it begins.
     fn waits(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
-        self.feels(from, to, size) || self.crosses(from, to, size)
+        self.feels(size) || self.crosses(from, to, size)
     }
 
     /// Uses both buffers: what is moved from and to memory for each byte, nothing if both are in caches.
     fn moves(&mut self, me: Rank, job: &CopyJob, count: u32, now: SimTime, [from, to]: [RankLocation; 2]) -> Moves {
         let &CopyJob { from: sender, tag, buffers, stated, size, .. } = job;
         let mut moves = Moves::new();
-        if !self.feels(from, to, size) {
+        if !self.feels(size) {
             return moves;
         }
-        let read = stated.read(sender).unwrap_or_else(|| buffers.at(sender, me, tag, false));
         let written = stated.written(me).unwrap_or_else(|| buffers.at(me, sender, tag, true));
         let [reads, writes] = self.limits.traffic.parts();
-        // What is written of a shared segment, and read again, goes where the buffer on that side goes.
-        let [more_writes, more_reads] = if count == 2 { [writes, reads] } else { [0; 2] };
-        let used = [((from, read), reads + more_writes), ((to, written), writes + more_reads)];
-        let sum = self.touch(&used, size, now, &mut moves);
+        let sum = if from.node == to.node {
+            let read = stated.read(sender).unwrap_or_else(|| buffers.at(sender, me, tag, false));
+            // What is written of a shared segment, and read again, goes where the buffer on that side goes.
+            let [more_writes, more_reads] = if count == 2 { [writes, reads] } else { [0; 2] };
+            let used = [((from, read), reads + more_writes), ((to, written), writes + more_reads)];
+            self.touch(&used, size, now, &mut moves)
+        } else {
+            // The adapter has put the bytes into a buffer of the library, which goes where the receiver's goes.
+            self.touch(&[((to, written), reads + writes)], size, now, &mut moves)
+        };
         if !moves.is_empty() {
             self.used.begin_through_memory(size, sum);
         }
@@ -381,7 +392,7 @@ impl LogicalProcess<'_> {
         let (from, to) = (self.seats[job.from as usize], self.seats[target.rank as usize]);
         let memory = self.memory().expect("there are caches");
         let mut moves = memory.moves(target.rank, job, row.copy_count, now, [from, to]);
-        if memory.feels(from, to, job.size) {
+        if memory.feels(job.size) {
             let begins = job.start.max(target.copied());
             memory.used.begin(job.size, begins.since(job.start));
         }

@@ -31,7 +31,7 @@ pub(super) fn start_send(
     let level = lp.level(target.rank, to);
     let link = lp.network.link(level);
     let row = lp.network.row(target.rank, to, level, size);
-    target.spend(lp, task, Spent::Send, row.send_overhead);
+    target.spend(lp, task, Spent::Send, row.sending(size));
     let left = target.control(task).clock;
     let eager = match mode {
         SendMode::Standard => size <= link.eager_threshold(),
@@ -157,7 +157,7 @@ fn recv_matched(
         false => SimSpan::ZERO,
     };
     target.wait_until(lp, MAIN, arrived.end, cause);
-    target.spend(lp, MAIN, Spent::Recv, row.recv_overhead + copy);
+    target.spend(lp, MAIN, Spent::Recv, row.receiving(arrived.size) + copy);
     if lp.effects.credits && pattern.context != SERVICE {
         lp.give_credit(target, source, arrived.end.max(posted));
     }
@@ -249,7 +249,7 @@ fn matched(
     debug_assert_eq!(request.kind, RequestKind::Unmatched);
     let (posted, capacity) = (request.ready, request.size);
     (request.kind, request.peer, request.tag, request.size) = (RequestKind::Matched, source, tag, size);
-    request.overhead = lp.network.level_row(level, size).recv_overhead;
+    request.overhead = lp.network.level_row(level, size).receiving(size);
     request.payload = payload;
     lp.pair_buffers(target.rank, id, (source, tag, request.buffers), size);
     if size > capacity {
@@ -278,8 +278,13 @@ fn matched(
                 end
             }),
         };
-        if let Some(end) = end {
-            came(target, lp, id, head, end.max(posted));
+        match end {
+            Some(end) => came(target, lp, id, head, end.max(posted)),
+            None if lp.copies_ahead(level, size) => {
+                lp.begin_ahead(target.rank, id);
+                came(target, lp, id, head, SimTime::NEVER);
+            }
+            None => {}
         }
         return;
     };
@@ -345,6 +350,31 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
     }
 }
 
+/// The last byte of an eager message from another node, whose head came at `head`, is there at `end`.
+pub(super) fn landed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, recv: RequestId, head: SimTime, end: SimTime) {
+    match lp.landed_ahead(target.rank, recv, end) {
+        None => came(target, lp, recv, head, end),
+        Some(None) => {}
+        Some(Some((copied, delays))) => received_copy(target, lp, recv, end, (copied, delays)),
+    }
+}
+
+/// An eager message is there at `end`, and copied at another time, having been held up by this.
+fn received_copy(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    recv: RequestId,
+    end: SimTime,
+    (copied, delays): (SimTime, Delays),
+) {
+    if copied > end {
+        let path = &mut target.requests.get_mut(recv).path;
+        let delays = lp.paths.delays(*path).copied(delays);
+        lp.paths.delay(path, delays);
+    }
+    received(target, lp, recv, end.max(copied));
+}
+
 /// The core's copy of a message has ended or ends at `copied`, and was held up by this.
 pub(super) fn finish_copy(
     target: &mut TargetRank,
@@ -355,12 +385,9 @@ pub(super) fn finish_copy(
 ) {
     match job.takes {
         CopyFor::Receive { recv, end } => {
-            if copied > end {
-                let path = &mut target.requests.get_mut(recv).path;
-                let delays = lp.paths.delays(*path).copied(delays);
-                lp.paths.delay(path, delays);
-            }
-            received(target, lp, recv, end.max(copied));
+            let known = if end < SimTime::NEVER { Some(end) } else { lp.copied_ahead(target.rank, recv, (copied, delays)) };
+            let Some(end) = known else { return };
+            received_copy(target, lp, recv, end, (copied, delays));
         }
         CopyFor::Transfer { head, send, recv, mut path, times, end } => {
             if copied > end {

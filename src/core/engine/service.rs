@@ -72,5 +72,5 @@ fn send(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, message: Message, 
     let row = lp.network.row(target.rank, to, level, size);
     let path = lp.paths.share(path);
     let parcel = InFlightMessage { context, tag, size, rendezvous: None, payload: lp.payloads.put(payload), path };
-    dispatch(target, lp, to, (level, row), parcel, at + row.send_overhead, None);
+    dispatch(target, lp, to, (level, row), parcel, at + row.sending(size), None);
 }

@@ -104,6 +104,8 @@ fn one_row(link: &Link, stated: Option<BaselineLink>) -> Link {
         send_overhead: first.send_overhead,
         recv_overhead: first.recv_overhead,
         gap: SimSpan::ZERO,
+        send_bandwidth: None,
+        recv_bandwidth: None,
         copy_bandwidth: None,
         copy_count: 1,
         columns: Vec::new(),

@@ -35,6 +35,8 @@ fn ideal(link: &Link) -> Link {
         send_overhead: SimSpan::ZERO,
         recv_overhead: SimSpan::ZERO,
         gap: SimSpan::ZERO,
+        send_bandwidth: None,
+        recv_bandwidth: None,
         copy_bandwidth: None,
         copy_count: 1,
         columns: Vec::new(),

@@ -46,6 +46,11 @@ pub struct Row {
     pub send_overhead: SimSpan,
     /// Time the receiver's core is busy with a message.
     pub recv_overhead: SimSpan,
+    /// Bytes a second at which the sender's core handles what a message holds, beside its overhead (LogGOPS's 1 / O);
+    /// none: no byte takes time.
+    pub send_bandwidth: Option<Bandwidth>,
+    /// The same of the receiver's core.
+    pub recv_bandwidth: Option<Bandwidth>,
     /// Least time between two messages on a resource, under [`LoadLaw::Queue`] and of an adapter under
     /// [`LoadLaw::Fair`].
     pub gap: SimSpan,
@@ -175,6 +180,18 @@ impl Link {
 }
 
 impl Row {
+    /// The time the sender's core is busy with a message of `size`.
+    #[inline]
+    pub fn sending(&self, size: Bytes) -> SimSpan {
+        handled(self.send_overhead, self.send_bandwidth, size)
+    }
+
+    /// The time the receiver's core is busy with a message of `size`.
+    #[inline]
+    pub fn receiving(&self, size: Bytes) -> SimSpan {
+        handled(self.recv_overhead, self.recv_bandwidth, size)
+    }
+
     /// The time a core takes to copy `size`, under [`LoadLaw::Fair`].
     #[inline]
     pub fn copy(&self, size: Bytes) -> SimSpan {
@@ -224,6 +241,11 @@ impl Row {
     }
 }
 
+#[inline]
+fn handled(overhead: SimSpan, bandwidth: Option<Bandwidth>, size: Bytes) -> SimSpan {
+    bandwidth.map_or(overhead, |bandwidth| overhead + bandwidth.span(size, 1))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -239,6 +261,8 @@ mod tests {
             send_overhead: SimSpan::ZERO,
             recv_overhead: SimSpan::ZERO,
             gap: SimSpan::ZERO,
+            send_bandwidth: None,
+            recv_bandwidth: None,
             copy_bandwidth: None,
             copy_count: 1,
             columns: Vec::new(),

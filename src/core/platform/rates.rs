@@ -27,6 +27,8 @@ pub struct CoreRates {
     /// What a look for messages that finds none costs: without it a polling loop would never pass its instant. Above
     /// zero.
     pub poll: SimSpan,
+    /// What posting a receive costs, blocking or not, of which a wait for its message hides nothing that comes before.
+    pub post_overhead: SimSpan,
     /// Target time over host time of the same real code.
     pub scale_factor: f64,
     /// What real code's time is multiplied by when 1, 2, … ranks share the CMP; the last holds beyond.
@@ -175,6 +177,7 @@ mod tests {
             memory_law: Default::default(),
             in_cache: None,
             poll: CoreRates::POLL,
+            post_overhead: SimSpan::ZERO,
             scale_factor: 1.0,
             slowdown: vec![1.0],
             threads: Default::default(),

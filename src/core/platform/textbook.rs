@@ -145,7 +145,7 @@ impl Link {
         let row = self.row(size);
         let network = row.latency_under(self.law(), 1).as_seconds() + row.bytes_under(self.law(), 1, size).as_seconds();
         let handshakes = if size > self.eager_threshold() { 2.0 * self.handshake().as_seconds() } else { 0.0 };
-        row.send_overhead.as_seconds() + network + row.recv_overhead.as_seconds() + handshakes
+        row.sending(size).as_seconds() + network + row.receiving(size).as_seconds() + handshakes
     }
 
     /// Half round trips by size, those that take time.
@@ -161,10 +161,11 @@ impl Link {
 
     /// LogP's parameters for messages of `bytes`.
     pub fn log_p(&self, bytes: u64) -> LogP {
-        let row = self.row(Bytes::new(bytes));
-        let overheads = [row.send_overhead.as_seconds(), row.recv_overhead.as_seconds()];
+        let size = Bytes::new(bytes);
+        let row = self.row(size);
+        let overheads = [row.sending(size), row.receiving(size)].map(SimSpan::as_seconds);
         let adapter = match self.law() {
-            LoadLaw::Queue => row.gap.max(row.bandwidth.span(Bytes::new(bytes), 1)),
+            LoadLaw::Queue => row.gap.max(row.bandwidth.span(size, 1)),
             LoadLaw::Fair => row.gap,
             LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Measured => SimSpan::ZERO,
         };
@@ -290,6 +291,8 @@ fn row(latency: f64, overhead: f64, gap: f64, per_byte: f64) -> Row {
         send_overhead: span(overhead),
         recv_overhead: span(overhead),
         gap: span(gap),
+        send_bandwidth: None,
+        recv_bandwidth: None,
         copy_bandwidth: None,
         copy_count: 1,
         columns: Vec::new(),

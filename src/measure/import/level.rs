@@ -4,6 +4,7 @@
 //! |---|---|
 //! | latency and bandwidth by size | ping-pong: half a round trip T(s) = o_s + L + s/B + o_r, and 2 handshakes more above the eager threshold |
 //! | o_s = o_r by size | windows of one pair: (n/rate − T(s) − T(0)) / (n − 1); both ends overlap, so each takes as long |
+//! | post_overhead, of a core | windows both ways of one pair, 8 B and 128 B: 2/rate − o_s − o_r, the mean of both; windows one way hide it in the way of the first message |
 //! | gap by size | windows of most pairs: 1/rate − s/capacity, where the adapter and not the cores limit it |
 //! | a core's copies by size within a node | windows of one pair, as [`super::super::copies`] has it |
 //! | capacity, or a core's copy within a node | windows of one pair, the greatest size |
@@ -45,6 +46,8 @@ pub struct ImportedLevel {
     pub fit: LinkFit,
     /// A line each: first of the files.
     pub told: Vec<String>,
+    /// What posting a receive costs, and in words what it is from.
+    pub posting: Option<(f64, String)>,
     /// How many files there were.
     pub files: usize,
 }
@@ -104,6 +107,8 @@ pub fn level(
     // Within a node what windows say is a matter of copies.
     let by_size = if level == Level::InterNode { sizes } else { WindowSizes::Few };
     let overheads = overheads(window.as_ref(), &ping_pong, wire, by_size, &mut told);
+    let posting = both.as_ref().filter(|both| both.pairs() == 1 && level == Level::InterNode);
+    let posting = posting.and_then(|both| posting_of(both, &overheads));
     let gaps = gaps(level, [many.as_ref(), window.as_ref()], wire, by_size, &mut told);
     told.push(what_wire(level, measured));
     let small = (!gaps.is_empty()).then(|| [SMALL[0], SMALL[1]].map(|size| gaps.above(size - 1)));
@@ -166,7 +171,24 @@ pub fn level(
         occupancy: Some(occupancy),
         effects: MeasuredEffects::default(),
     };
-    Ok(ImportedLevel { fit, told, files: sources.len() })
+    Ok(ImportedLevel { fit, told, posting, files: sources.len() })
+}
+
+/// What posting a receive costs, where windows both ways of one pair take longer than its sends and receives.
+fn posting_of(both: &BenchmarkTable, overheads: &Steps) -> Option<(f64, String)> {
+    if overheads.is_empty() {
+        return None;
+    }
+    let mut sum = 0.0;
+    for size in SMALL {
+        sum += 2.0 / both.at(size)? - 2.0 * overheads.above(size - 1);
+    }
+    let mean = sum / SMALL.len() as f64;
+    let from = format!(
+        "post_overhead: windows both ways of one pair, {} and {} B, beyond what sends and receives take; the mean.",
+        SMALL[0], SMALL[1]
+    );
+    (mean > 0.0).then_some((mean, from))
 }
 
 fn row(piece: &FitPiece, overhead: f64, control: f64, gap: f64) -> RowFit {

@@ -144,7 +144,9 @@ impl NodeMemory {
         // What a core can ask for at most, by its block and by its copies.
         let most_copied = copies.filter(CopyMemory::has_caches).map_or(0.0, |stated| {
             let moved: u64 = stated.traffic.parts().iter().sum();
-            (most_paces(platform, &[Level::IntraCmp, Level::InterCmp], |row| row.copy_count) * moved) as f64
+            let copies = |level: &Level| platform.link(*level).occupancy().copies.by_receiver();
+            let copied: Vec<Level> = Level::ALL.into_iter().filter(copies).collect();
+            (most_paces(platform, &copied, |row| row.copy_count) * moved) as f64
         });
         let heavier = |weight: u64| weight as f64 / WEIGHT as f64;
         let computing = rates.memory.get() as f64 * factor;

@@ -60,11 +60,11 @@ impl LogicalProcess<'_> {
         self.memory().map(|memory| &mut memory.stated).filter(|stated| stated.any)
     }
 
-    /// Whether a message between two ranks will be copied by its receiver, and caches feel it.
+    /// Whether a message between two ranks of a node will be copied by its receiver, and caches feel it.
     fn is_felt(&mut self, from: Rank, to: Rank, size: Bytes) -> bool {
         let copies = self.receiver_copies(self.level(from, to), size);
         let (from, to) = (self.seats[from as usize], self.seats[to as usize]);
-        copies && self.memory().is_some_and(|memory| memory.feels(from, to, size))
+        copies && from.node == to.node && self.memory().is_some_and(|memory| memory.feels(size))
     }
 
     /// `rank` sends a message from a buffer that it states.

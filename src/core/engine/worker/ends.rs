@@ -11,7 +11,7 @@ use crate::engine::fair::{Landing, PendingService, Taker};
 use crate::engine::flows::{EndedFlow, SUPERSTEPS};
 use crate::engine::lp::LogicalProcess;
 use crate::engine::memory::{COPY, end_block};
-use crate::engine::messages::{came, end_transfer, finish_copy};
+use crate::engine::messages::{end_transfer, finish_copy, landed};
 use crate::engine::service::serve_at_end;
 use crate::engine::state::{RankState, TargetRank};
 use crate::engine::transport::{Batch, LocalBound, Transport};
@@ -110,7 +110,7 @@ impl<P: Program> Worker<'_, P> {
                 match taker {
                     Taker::Receive(recv) => {
                         lp.paths.delay(&mut target.requests.get_mut(recv).path, delays);
-                        came(target, lp, recv, key.time, end);
+                        landed(target, lp, recv, key.time, end);
                     }
                     Taker::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
                     Taker::Nobody | Taker::Ended(_) | Taker::Granted { .. } => {}

@@ -10,8 +10,18 @@ use super::occupancy::{RailsFile, Stated};
 use super::values::{Factor, PerLoad};
 
 /// The keys that an interval may state for itself and a level for all its intervals.
-pub(super) const COSTS: [&str; 8] =
-    ["latency", "bandwidth", "send_overhead", "recv_overhead", "gap", "copy_bandwidth", "copy_count", "loads"];
+pub(super) const COSTS: [&str; 10] = [
+    "latency",
+    "bandwidth",
+    "send_overhead",
+    "recv_overhead",
+    "send_bandwidth",
+    "recv_bandwidth",
+    "gap",
+    "copy_bandwidth",
+    "copy_count",
+    "loads",
+];
 
 /// More rows than any measurement has; a [`Link`] can hold as many.
 const MOST_INTERVALS: usize = u16::MAX as usize;
@@ -27,6 +37,8 @@ pub(super) struct LinkFile {
     bandwidth: Option<PerLoad<Bandwidth>>,
     send_overhead: Option<SimSpan>,
     recv_overhead: Option<SimSpan>,
+    send_bandwidth: Option<Bandwidth>,
+    recv_bandwidth: Option<Bandwidth>,
     gap: Option<SimSpan>,
     copy_bandwidth: Option<Bandwidth>,
     copy_count: Option<u32>,
@@ -57,6 +69,8 @@ pub(super) struct IntervalFile {
     bandwidth: Option<PerLoad<Bandwidth>>,
     send_overhead: Option<SimSpan>,
     recv_overhead: Option<SimSpan>,
+    send_bandwidth: Option<Bandwidth>,
+    recv_bandwidth: Option<Bandwidth>,
     gap: Option<SimSpan>,
     copy_bandwidth: Option<Bandwidth>,
     copy_count: Option<u32>,
@@ -257,6 +271,8 @@ impl Reader<'_> {
             bandwidth: columns[0].bandwidth,
             send_overhead: interval.send_overhead.or(file.send_overhead).unwrap_or(SimSpan::ZERO),
             recv_overhead: interval.recv_overhead.or(file.recv_overhead).unwrap_or(SimSpan::ZERO),
+            send_bandwidth: interval.send_bandwidth.or(file.send_bandwidth),
+            recv_bandwidth: interval.recv_bandwidth.or(file.recv_bandwidth),
             gap: interval.gap.or(file.gap).unwrap_or(SimSpan::ZERO),
             copy_bandwidth: interval.copy_bandwidth.or(file.copy_bandwidth).map(|stated| wider.of_capacity(stated)),
             copy_count: self.copy_count(interval, here)?,

@@ -21,7 +21,7 @@ fn one_way(link: &Link, size: u64) -> SimSpan {
     let row = link.row(size);
     let control = if size > link.eager_threshold() { link.handshake() * 2 } else { SimSpan::ZERO };
     let alone = row.latency_under(LoadLaw::Ideal, 1) + row.bytes_under(LoadLaw::Ideal, 1, size);
-    row.send_overhead + control + alone + row.recv_overhead
+    row.sending(size) + control + alone + row.receiving(size)
 }
 
 /// Checks pairs of bytes and measured microseconds.

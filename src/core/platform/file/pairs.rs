@@ -109,7 +109,11 @@ fn merged(costs: &[Row], level: &Link) -> Link {
             }
         };
         let columns = usual.columns.iter().map(under).collect();
-        merged.push(Row { above, up_to, latency, bandwidth: cost.bandwidth, columns, ..usual.clone() });
+        // What cores take a byte is in the cost's bandwidth, as what was measured of a pair has all.
+        let (send_bandwidth, recv_bandwidth) = (None, None);
+        let bandwidth = cost.bandwidth;
+        let row = Row { above, up_to, latency, bandwidth, send_bandwidth, recv_bandwidth, columns, ..usual.clone() };
+        merged.push(row);
         above = up_to;
     }
     Link::new(level.law(), level.eager_threshold(), level.handshake(), merged)

@@ -44,6 +44,8 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         send_overhead: SimSpan::ZERO,
         recv_overhead: SimSpan::ZERO,
         gap: SimSpan::ZERO,
+        send_bandwidth: None,
+        recv_bandwidth: None,
         copy_bandwidth: None,
         copy_count: 1,
         columns: Vec::new(),
