@@ -173,6 +173,29 @@ fn within_a_node_windows_of_all_sizes_say_what_copies_cost() {
 }
 
 #[test]
+fn what_both_ways_take_beyond_sends_and_receives_is_posting() {
+    // A core takes 100 ns for each of both, and so long for a message each way.
+    let platform = |each: f64| {
+        let mut both = "# OSU MPI Bi-Directional Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n".to_owned();
+        SIZES.iter().for_each(|size| both += &format!("{size} {:.6}\n", 2.0 * *size as f64 / each));
+        let files =
+            [("inter_node=lat", latency()), ("inter_node=bw", bandwidth("Bandwidth Test", 12e3)), ("inter_node=b", both)];
+        let mut base = Platform::default_document();
+        let core = base.table_mut()["core"].as_table_mut().unwrap();
+        core.insert("in_cache".into(), toml::from_str::<toml::Value>("memory_bandwidth = \"20 GB/s\"").unwrap());
+        let imported = Import { base: Some(base), ..import(&files) }.platform().unwrap();
+        let found = Platform::load(Document::parse("m.toml", &imported.text).unwrap(), &[]).unwrap();
+        assert!(found.core.in_cache.is_some(), "{}", imported.text);
+        let told = imported.keys.iter().any(|key| key.table == "core" && key.keys == "post_overhead" && !key.assumed);
+        assert_eq!(told, imported.text.contains("# post_overhead: windows both ways of one pair, 8 and 128 B"));
+        (found.core.post_overhead.as_ps(), told)
+    };
+    let (posting, told) = platform(225e-3);
+    assert!(told && posting.abs_diff(25_000) < 1000, "{posting}");
+    assert_eq!(platform(150e-3), (0, false), "its directions are faster together than each by itself");
+}
+
+#[test]
 fn small_messages_both_ways_tell_whether_directions_share_a_gap() {
     let with = |nanoseconds: f64| {
         let rate = 1e9 / nanoseconds;

@@ -4,7 +4,7 @@ use crate::config::{ConfigError, Document, Override};
 use crate::mpi::{MpiCall, MpiProgram, Sizes};
 use crate::platform::CoreRates;
 use crate::rank::{Call, Completion, Message, Pattern, Reply, ReplyKind, Source, TagPattern};
-use crate::units::{Bandwidth, Bytes, Rate, SimTime};
+use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
 use super::super::{App, AppProgram, TargetMachine};
 
@@ -20,6 +20,7 @@ pub(super) fn target(ranks: u32) -> TargetMachine {
         memory_law: Default::default(),
         in_cache: None,
         poll: CoreRates::POLL,
+        post_overhead: SimSpan::ZERO,
         scale_factor: 1.0,
         slowdown: vec![],
         threads: Default::default(),

@@ -89,10 +89,26 @@ fn every_platform_of_the_project_loads() {
 }
 
 #[test]
+fn what_cores_take_a_byte_is_of_a_level_or_of_an_interval() {
+    let platform = network(
+        "latency = \"2 us\"\nbandwidth = \"1 GB/s\"\nsend_overhead = \"100 ns\"\nsend_bandwidth = \"2 GB/s\"\n\
+         interval = [{ up_to = 1000, recv_bandwidth = \"4 GB/s\" }, { send_bandwidth = \"1 GB/s\" }]",
+    )
+    .unwrap();
+    let taken = |size| {
+        let row = platform.link(Level::InterNode).row(Bytes::new(size));
+        [row.sending(Bytes::new(size)), row.receiving(Bytes::new(size))].map(|span| span.as_ps() / 1000)
+    };
+    assert_eq!((taken(1000), taken(2000), taken(0)), ([600, 250], [2100, 0], [100, 0]));
+    let wrong = network("latency = \"2 us\"\nbandwidth = \"1 GB/s\"\nrecv_bandwidth = \"0 GB/s\"").unwrap_err();
+    assert!(wrong.to_string().contains("recv_bandwidth") && wrong.to_string().contains("above zero"), "{wrong}");
+}
+
+#[test]
 fn what_a_file_leaves_out_costs_nothing_and_limits_nothing() {
     let platform = network("latency = \"2 us\"\nbandwidth = \"1 GB/s\"").unwrap();
     assert_eq!(platform.shape, Shape { nodes: 4, cmps: 2, cores: 8 });
-    assert_eq!(platform.core.poll, SimSpan::from_ns(100));
+    assert_eq!((platform.core.poll, platform.core.post_overhead), (SimSpan::from_ns(100), SimSpan::ZERO));
     assert_eq!((platform.core.scale_factor, &platform.core.slowdown[..]), (1.0, &[1.0][..]));
     // With 16 ranks on the node each still has the core's own bandwidth.
     assert_eq!(platform.core.memory_share(8, 16), 5e9);

@@ -70,6 +70,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
             memory_law: Default::default(),
             in_cache: None,
             poll: CoreRates::POLL,
+            post_overhead: SimSpan::ZERO,
             scale_factor: 1.0,
             slowdown: Vec::new(),
             threads: Default::default(),
