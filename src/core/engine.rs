@@ -23,6 +23,7 @@ mod network;
 mod outcome;
 mod paths;
 mod payloads;
+mod pieces;
 mod port;
 mod prefetch;
 mod processes;

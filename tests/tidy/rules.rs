@@ -30,6 +30,7 @@ const UNSAFE: &[&str] = &[
     "src/core/rank/fiber.rs",
     "src/core/rank/fiber/float.rs",
     "src/core/engine/prefetch.rs",
+    "src/core/engine/flows/sides.rs",
     "src/core/engine/transport/mpi",
     // Data of C programs, by datatypes and operations.
     "src/core/mpi/datatype.rs",

@@ -11,15 +11,20 @@ use crate::platform::Level;
 use crate::profile::Resource;
 use crate::units::SimSpan;
 
-/// What held up a transfer.
+/// What held up a transfer. Kept small: there is one to each message under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays {
     /// Before its head set out, and by what.
     before: SimSpan,
+    /// From its head on, by those of `of` that are there.
+    after: [SimSpan; MOST],
     by: Option<Resource>,
-    /// From its head on, by [`Resource`].
-    after: [SimSpan; Resource::ALL.len()],
+    of: [Option<Resource>; MOST],
 }
+
+/// From its head on a transfer is held up by no more: the adapters of both ends and what is between their directions,
+/// or a core and its caches and memory.
+const MOST: usize = 3;
 
 impl Delays {
     /// Its head was held up by `by`.
@@ -29,13 +34,22 @@ impl Delays {
 
     /// From the head on it was held up by `by` as well.
     pub fn and(mut self, by: Resource, span: SimSpan) -> Self {
-        self.after[by as usize] += span;
+        if span > SimSpan::ZERO {
+            let of = self.of.iter().position(|of| of.is_none_or(|of| of == by)).expect("few hold up a transfer");
+            self.of[of] = Some(by);
+            self.after[of] += span;
+        }
         self
+    }
+
+    /// What held up its head.
+    pub fn before_head(&self) -> (SimSpan, Option<Resource>) {
+        (self.before, self.by)
     }
 
     /// The copy of the message ended later than the wire: it was held up by that alone, and before its head set out.
     pub fn copied(self, copy: Delays) -> Self {
-        Delays { after: copy.after, ..self }
+        Delays { after: copy.after, of: copy.of, ..self }
     }
 
     /// Whether nothing held it up.
@@ -45,7 +59,12 @@ impl Delays {
 
     /// What of `contention` is charged to each resource.
     fn charged(&self, contention: SimSpan) -> [SimSpan; Resource::ALL.len()] {
-        let mut parts = self.after;
+        let mut parts = [SimSpan::ZERO; Resource::ALL.len()];
+        for (of, part) in self.of.into_iter().zip(self.after) {
+            if let Some(of) = of {
+                parts[of as usize] += part;
+            }
+        }
         if let Some(by) = self.by {
             parts[by as usize] += self.before;
         }

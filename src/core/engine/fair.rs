@@ -22,6 +22,7 @@ use super::lp::LogicalProcess;
 use super::memory::Memory;
 use super::network::{Flight, RankLocation};
 use super::paths::PathSlot;
+use super::pieces::Pieces;
 use super::state::TargetRank;
 use super::transport::Batch;
 
@@ -39,8 +40,10 @@ pub(super) struct Fair {
     /// What copies within nodes find, where the platform says it.
     pub memory: Option<Memory>,
     /// Transfers whose ends are not known, by ticket.
-    open: Vec<Transfer>,
+    open: Pieces<Transfer>,
     free: Vec<u32>,
+    /// What held up those that have ended without a receive, by ticket.
+    late: Vec<Delays>,
     /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
     pub services: FxHashMap<(Rank, Rank), VecDeque<PendingService>>,
     /// Flows whose ends were decided last, and the order of these; kept for their room.
@@ -50,16 +53,17 @@ pub(super) struct Fair {
     last_pace: Cell<LastPace>,
 }
 
-/// A transfer between nodes whose end is not known, or has not been asked for.
+/// A transfer between nodes whose end is not known, or has not been asked for: two cache lines.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Transfer {
     /// The event of its head.
     pub key: EventKey,
     pub left: SimTime,
     pub size: Bytes,
     pub taker: Taker,
-    /// What has held it up, and what its bundle had lost when it started.
-    pub delays: Delays,
+    /// What held up its head, and what its bundle had lost when it started.
+    before: (SimSpan, Option<Resource>),
     lost: Losses,
 }
 
@@ -111,14 +115,22 @@ impl Transfer {
 
     /// Its flow has ended: what held it up in all.
     pub fn held_up(&self, flow: &EndedFlow) -> Delays {
-        let mut delays = self.delays;
+        let (before, by) = self.before;
+        let mut delays = Delays::of_head(before, by);
         for (by, (after, before)) in WIRE.into_iter().zip(flow.lost.0.into_iter().zip(self.lost.0)) {
             if after > before {
-                let span = (after - before) / i128::from(flow.pace);
-                delays = delays.and(by, SimSpan::from_ps(u64::try_from(span).unwrap_or(u64::MAX)));
+                delays = delays.and(by, SimSpan::from_ps(whole_spans((after - before) as u128, flow.pace)));
             }
         }
         delays
+    }
+}
+
+/// For how long a flow of this pace is held up that loses so much.
+fn whole_spans(lost: u128, pace: u64) -> u64 {
+    match u64::try_from(lost) {
+        Ok(lost) => lost / pace,
+        Err(_) => u64::try_from(lost / u128::from(pace)).unwrap_or(u64::MAX),
     }
 }
 
@@ -168,8 +180,9 @@ impl Fair {
             flows,
             adapters,
             memory,
-            open: Vec::new(),
+            open: Pieces::default(),
             free: Vec::new(),
+            late: Vec::new(),
             services: FxHashMap::default(),
             ended: Vec::new(),
             order: Vec::new(),
@@ -242,6 +255,16 @@ impl Fair {
     /// The transfer with this ticket.
     pub fn transfer(&mut self, ticket: u32) -> &mut Transfer {
         &mut self.open[ticket as usize]
+    }
+
+    /// The transfer with this ticket has ended without a receive.
+    pub fn end_without_receive(&mut self, ticket: u32, end: SimTime, delays: Delays) {
+        let at = ticket as usize;
+        self.open[at].taker = Taker::Ended(end);
+        if at >= self.late.len() {
+            self.late.resize(at + 1, Delays::default());
+        }
+        self.late[at] = delays;
     }
 
     /// Nobody asks for this ticket any more.
@@ -370,7 +393,9 @@ impl LogicalProcess<'_> {
 
     /// Puts what other workers are to hear of flows into their batches.
     pub fn tell(&mut self) {
-        if let Some(flows) = self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut()) {
+        if let Some(flows) = self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut())
+            && flows.has_news()
+        {
             for (worker, news) in flows.outbox() {
                 self.outgoing[worker as usize].news.push(news);
             }
@@ -397,7 +422,8 @@ impl LogicalProcess<'_> {
             return (Landing::Ends(taken + alone), delays);
         };
         fair.adapters.carry_in((from, to), turn, row, size);
-        let ticket = fair.keep(Transfer { key, left, size, taker, delays, lost: Losses::default() });
+        let ticket =
+            fair.keep(Transfer { key, left, size, taker, before: delays.before_head(), lost: Losses::default() });
         let flows = fair.flows.as_mut().expect("it has a bundle");
         let start = flows.start(bundle, head, alone, ticket);
         let slot = flows.next_slot();
@@ -423,7 +449,7 @@ impl LogicalProcess<'_> {
         let fair = self.fair.as_deref_mut().expect("there are tickets");
         match (fair.transfer(ticket).taker, recv) {
             (Taker::Ended(end), _) => {
-                let delays = fair.transfer(ticket).delays;
+                let delays = fair.late[ticket as usize];
                 fair.forget(ticket);
                 Some((end, delays))
             }

@@ -17,15 +17,18 @@
 //!     └─────┴────────────▶    │                 │ end is known    │
 //! ```
 
+mod announced;
 mod bundles;
 mod earliest;
 mod ends;
+mod filling;
 mod grid;
 mod judge;
 mod resources;
+mod sides;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -33,13 +36,14 @@ use smallvec::SmallVec;
 use crate::platform::Occupancy;
 use crate::units::{SimSpan, SimTime};
 
+use announced::Announced;
 pub(super) use bundles::{BundleKey, Losses};
 use bundles::{Bundles, ELSEWHERE, PACE};
 use earliest::Earliest;
 pub(super) use grid::SlotGrid;
 pub(super) use judge::SUPERSTEPS;
 pub(super) use resources::ResourceKind;
-use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided};
+use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided, exact};
 
 /// What a worker tells another of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +69,14 @@ pub(super) struct Wires {
     pub tolerance: u64,
 }
 
+impl Wires {
+    /// Whether all bundles pass two resources and no more.
+    #[inline(always)]
+    fn crosses_two(&self) -> bool {
+        self.occupancy.duplex.is_none() && self.occupancy.pair_duplex.is_none()
+    }
+}
+
 /// The flows that pass a worker's resources.
 #[derive(Debug)]
 pub(super) struct Flows {
@@ -72,7 +84,7 @@ pub(super) struct Flows {
     resources: Resources,
     bundles: Bundles,
     /// Flows to come by the slot from which they count: their bundles, and when they start.
-    announced: BTreeMap<u64, Vec<(u32, u64)>>,
+    announced: Announced,
     /// The bundles of flows that end before the next slot.
     ended: Vec<u32>,
     /// Flows that have not counted in full, and what is missing.
@@ -132,7 +144,7 @@ impl Flows {
             wires,
             resources: Resources::default(),
             bundles: Bundles::default(),
-            announced: BTreeMap::new(),
+            announced: Announced::default(),
             ended: Vec::new(),
             ripening: Vec::new(),
             dirty: Vec::new(),
@@ -175,7 +187,7 @@ impl Flows {
     fn will_start(&mut self, bundle: BundleKey, slot: u64, head: u64) -> u32 {
         let j = self.bundle(bundle);
         self.bundles.pending[j as usize] += 1;
-        self.announced.entry(slot).or_default().push((j, head));
+        self.announced.add(slot, (j, head));
         j
     }
 
@@ -199,6 +211,12 @@ impl Flows {
                 self.levels.push((number, level));
             }
         }
+    }
+
+    /// Whether others are to be told anything.
+    #[inline(always)]
+    pub fn has_news(&self) -> bool {
+        !self.outbox.is_empty()
     }
 
     /// What is to be told to others since this was asked last.
@@ -240,7 +258,7 @@ impl Flows {
 
     /// The next slot at which there is something to do; NEVER if there is none.
     pub fn next_slot(&mut self) -> SimTime {
-        let announced = self.announced.keys().next().copied().unwrap_or(u64::MAX);
+        let announced = self.announced.first();
         let paced = self.first_paced().map_or(u64::MAX, |(end, _)| end);
         let ending = match self.due.first().min(paced) {
             u64::MAX => u64::MAX,
@@ -255,22 +273,21 @@ impl Flows {
         let slot = self.wires.grid.slot();
         self.wake = u64::MAX;
         self.counts.slots += 1;
-        for (j, missing) in std::mem::take(&mut self.ripening) {
+        let mut ripening = std::mem::take(&mut self.ripening);
+        for (j, missing) in ripening.drain(..) {
             self.weigh(j, missing);
         }
+        self.ripening = ripening;
         let mut ended = std::mem::take(&mut self.ended);
         for j in ended.drain(..) {
             self.bundles.pending[j as usize] -= 1;
             self.weigh(j, -(UNIT as i64));
         }
         self.ended = ended;
-        while let Some(first) = self.announced.first_entry()
-            && *first.key() <= time
-        {
-            let flows = first.remove();
+        while let Some(mut flows) = self.announced.take_until(time) {
             // Those that end in this slot tell nobody before: the next looks after them.
             self.wake = time.saturating_add(slot);
-            for (j, head) in flows {
+            for (j, head) in flows.drain(..) {
                 self.bundles.pending[j as usize] -= 1;
                 let late = head.saturating_sub(time).min(slot - 1);
                 let missing = (UNIT * late / slot) as i64;
@@ -279,6 +296,7 @@ impl Flows {
                     self.ripening.push((j, missing));
                 }
             }
+            self.announced.keep_room(flows);
         }
         let mut touched = std::mem::take(&mut self.touched);
         for j in touched.drain(..) {
@@ -422,22 +440,22 @@ impl Flows {
             self.bundles.touched[at] = true;
             self.touched.push(j);
         }
-        for h in 0..self.bundles.path[at].len() {
-            self.dirt(self.bundles.path[at][h]);
-        }
     }
 
     /// A bundle stands among those of its resources while it weighs anything, and is known while it has flows.
     fn settle_place(&mut self, j: u32) {
         let at = j as usize;
         let weight = u64::try_from(self.bundles.weight[at]).unwrap_or(0);
+        for h in 0..self.bundles.path[at].len() {
+            self.dirt(self.bundles.path[at][h]);
+        }
         let placed = !self.bundles.places[at].is_empty();
         for h in 0..self.bundles.path[at].len() {
             let p = self.bundles.path[at][h] as usize;
             let on = &mut self.resources.on[p];
             if placed {
                 let place = self.bundles.places[at][h] as usize;
-                self.resources.weight[p] -= std::mem::replace(&mut on[place].weight, weight);
+                self.resources.weight[p] -= std::mem::replace(&mut on[place].weight, exact(weight)) as u64;
                 if weight == 0 {
                     on.swap_remove(place);
                     if let Some(moved) = on.get(place) {
@@ -450,7 +468,8 @@ impl Flows {
                 self.bundles.places[at].push(on.len() as u32);
                 let path = &self.bundles.path[at];
                 let other = if path.len() == 2 { path[1 - h] } else { MANY };
-                on.push(Member { pace: self.bundles.pace[at], weight, other, bundle: j });
+                let (pace, weight) = (exact(self.bundles.pace[at]), exact(weight));
+                on.push(Member { pace, weight, other, bundle: j });
             }
             self.resources.weight[p] += weight;
         }

@@ -36,6 +36,9 @@ pub(super) struct RequestRecord {
     pub kind: RequestKind,
 }
 
+/// A rank with so many requests is likely to have several times as many.
+const MANY: usize = 32;
+
 /// Any source or any tag.
 const ANYBODY: u32 = u32::MAX;
 
@@ -149,9 +152,8 @@ impl RequestTable {
     #[inline]
     pub fn add(&mut self, request: RequestRecord) -> RequestId {
         if self.free == NOBODY {
-            // Most ranks of a large machine have one or two: do not take room for four.
-            if self.entries.len() == self.entries.capacity() && self.entries.len() < 4 {
-                self.entries.reserve_exact(1 + self.entries.len());
+            if self.entries.len() == self.entries.capacity() {
+                self.grow();
             }
             self.entries.push(request);
             self.entries.len() as u32 - 1
@@ -162,6 +164,18 @@ impl RequestTable {
             *entry = request;
             id
         }
+    }
+
+    /// Takes room for more.
+    #[cold]
+    fn grow(&mut self) {
+        self.entries.reserve_exact(match self.entries.len() {
+            // Most ranks of a large machine have one or two: do not take room for four.
+            few @ 0..4 => 1 + few,
+            some @ 4..MANY => some,
+            // Who has so many has just begun: what was moved again and again would not stay in the caches.
+            many => 3 * many,
+        });
     }
 
     /// Ends a request.

@@ -78,6 +78,9 @@ pub(super) struct FlowOrder {
     others: BinaryHeap<Reverse<(i128, u32)>>,
 }
 
+/// A bundle of so many flows is likely to have several times as many.
+const MANY: usize = 16;
+
 impl FlowOrder {
     pub fn is_empty(&self) -> bool {
         self.in_order.is_empty() && self.others.is_empty()
@@ -87,7 +90,13 @@ impl FlowOrder {
     pub fn push(&mut self, end: (i128, u32)) {
         match self.in_order.back() {
             Some(last) if *last > end => self.others.push(Reverse(end)),
-            _ => self.in_order.push_back(end),
+            _ => {
+                let (length, room) = (self.in_order.len(), self.in_order.capacity());
+                if length == room && length >= MANY {
+                    self.in_order.reserve_exact(3 * length);
+                }
+                self.in_order.push_back(end);
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use super::Flows;
 use super::bundles::{ELSEWHERE, Losses, PACE};
-use super::resources::{ResourceKind, divided};
+use super::resources::{ResourceKind, divided, exact, lesser};
 
 impl Flows {
     /// What each flow of a bundle has got at `time`.
@@ -52,13 +52,29 @@ impl Flows {
     /// two resources that have moved the one that was heard of last looks after what passes both.
     pub(super) fn bind_all(&mut self, p: u32, time: u64) {
         let on = std::mem::take(&mut self.resources.on[p as usize]);
-        let level = self.resources.level[p as usize];
+        let two = self.wires.crosses_two();
+        let level = self.resources.rate[p as usize];
+        // A little less than what is tolerated: what is within this stays, as [`Flows::stays`] says exactly.
+        let tolerated = (1.0 - f64::EPSILON * 4.0) * exact(2000 + self.wires.tolerance) / 2000.0;
         for member in &on {
-            if member.other > p && self.resources.moved.get(member.other as usize).is_some_and(|moved| *moved) {
-                continue;
-            }
             let bound = self.bundles.bound[member.bundle as usize];
-            if bound != ELSEWHERE && !self.stays(bound, member.pace, level.min(self.limit(p, member))) {
+            match self.resources.rate.get(bound as usize) {
+                _ if !two => {}
+                Some(&rate) => {
+                    let least = lesser(lesser(level, self.resources.rate[member.other as usize]), member.pace);
+                    if rate < member.pace && rate <= least * tolerated {
+                        continue;
+                    }
+                }
+                None => {
+                    let least = lesser(level, self.resources.rate[member.other as usize]);
+                    if bound == PACE && member.pace <= least {
+                        continue;
+                    }
+                }
+            }
+            let is_seen_later = two && member.other > p && self.resources.moved[member.other as usize];
+            if bound != ELSEWHERE && !is_seen_later {
                 self.bind_anew(member.bundle, time);
             }
         }

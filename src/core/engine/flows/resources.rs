@@ -54,14 +54,16 @@ pub(super) struct Resources {
     pub own: Vec<bool>,
     pub capacity: Vec<u64>,
     pub level: Vec<u64>,
+    /// The level as looks read it.
+    pub rate: Vec<f64>,
+    /// As `rate`, but 0 if it is to be judged already, or by another worker only.
+    pub asks: Vec<f64>,
     /// The level by which others were judged last.
     pub told: Vec<u64>,
     clock: Vec<i128>,
     set: Vec<u64>,
     /// The sum of its bundles' weights.
     pub weight: Vec<u64>,
-    /// It is to be judged already, or by another worker only.
-    pub dirty: Vec<bool>,
     /// Its level has moved in this slot so that others feel it.
     pub moved: Vec<bool>,
     pub on: Vec<Vec<Member>>,
@@ -71,11 +73,12 @@ pub(super) struct Resources {
     pub ends: Vec<FlowEnds>,
 }
 
-/// A bundle on a resource: what judging the resource looks at, side by side.
+/// A bundle on a resource: what judging the resource looks at, side by side. All of it are whole numbers; as
+/// floating-point numbers they are compared and multiplied two at a time, see [`exact`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
-    pub pace: u64,
-    pub weight: u64,
+    pub pace: f64,
+    pub weight: f64,
     /// The other resource of the bundle's path, or [`MANY`].
     pub other: u32,
     pub bundle: u32,
@@ -113,11 +116,12 @@ impl Resources {
         self.own.push(own);
         self.capacity.push(capacity.min(MOST));
         self.level.push(capacity.min(MOST));
+        self.rate.push(exact(capacity.min(MOST)));
+        self.asks.push(if own { exact(capacity.min(MOST)) } else { 0.0 });
         self.told.push(capacity.min(MOST));
         self.clock.push(0);
         self.set.push(0);
         self.weight.push(0);
-        self.dirty.push(!own);
         self.moved.push(false);
         self.on.push(Vec::new());
         self.used.push(Used::default());
@@ -147,6 +151,10 @@ impl Resources {
         self.clock[p] = clock;
         self.set[p] = time;
         self.level[p] = level;
+        self.rate[p] = exact(level);
+        if self.asks[p] > 0.0 {
+            self.asks[p] = self.rate[p];
+        }
     }
 
     /// From `time` on so much of it is used.
@@ -158,6 +166,19 @@ impl Resources {
         }
         (used.now, used.since) = (now, time);
     }
+}
+
+/// A whole number below 2^53 as a floating-point number, which is exactly the same.
+#[inline(always)]
+pub(super) fn exact(number: u64) -> f64 {
+    debug_assert!(number <= 1 << 53);
+    number as i64 as f64
+}
+
+/// The lesser of two numbers, in one instruction: none is NaN.
+#[inline(always)]
+pub(super) fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
 /// `left / rate`, rounded up.

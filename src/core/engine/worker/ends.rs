@@ -93,10 +93,7 @@ impl<P: Program> Worker<'_, P> {
         let seat = lp.seats[key.to as usize];
         let RankState { program, target } = &mut self.ranks[seat.local as usize];
         match transfer.taker {
-            Taker::Nobody => {
-                let transfer = fair.transfer(ticket);
-                (transfer.taker, transfer.delays) = (Taker::Ended(end), delays);
-            }
+            Taker::Nobody => fair.end_without_receive(ticket, end, delays),
             Taker::Ended(_) => unreachable!("a flow ends once"),
             Taker::Receive(_) | Taker::Granted { .. } | Taker::Serve => fair.forget(ticket),
         }

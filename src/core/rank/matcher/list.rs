@@ -7,6 +7,8 @@ use super::{ANY, Envelope, Want};
 
 /// More entries than these make a long list.
 const LONG: usize = 48;
+/// Room in a new long list: what is moved each time it grows does not stay in the caches.
+const FIRST_ROOM: usize = 4 * LONG;
 /// Of so many, taking one from the front by moving the others costs more than a long list, which is not indexed for
 /// that.
 const MOVED: usize = 8;
@@ -94,6 +96,7 @@ impl<K: Key, T> List<K, T> {
     fn lengthen(&mut self) {
         if let List::Short(entries) = self {
             let mut long = LongList::new();
+            long.entries.reserve(FIRST_ROOM);
             entries.drain(..).for_each(|(key, value)| long.push(key, value));
             *self = List::Long(Box::new(long));
         }
@@ -106,8 +109,8 @@ impl<K: Key, T> List<K, T> {
                 return Some(entries.remove(at));
             }
             List::Long(long) => {
-                let number = long.number_of(envelope)?;
-                long.take(number)
+                let slot = long.slot_of(envelope)?;
+                long.take_at(slot)
             }
         };
         self.shorten();
@@ -210,10 +213,14 @@ impl<T> List<Want, T> {
                 return Some(entries.remove(at));
             }
             List::Long(long) => {
-                let exact = long.number_of(envelope);
+                let exact = long.slot_of(envelope);
                 let wild = long.wild.iter().copied().find(|&number| long.key(number).takes(envelope));
-                let number = [exact, wild].into_iter().flatten().min_by_key(|&number| long.at(number))?;
-                long.take(number)
+                match (exact, wild) {
+                    (Some(slot), None) => long.take_at(slot),
+                    (None, wild) => long.take(wild?),
+                    (Some(slot), Some(wild)) if long.at(long.index.first(slot)) < long.at(wild) => long.take_at(slot),
+                    (Some(_), Some(wild)) => long.take(wild),
+                }
             }
         };
         self.shorten();
@@ -287,8 +294,8 @@ impl<K: Key, T> LongList<K, T> {
         self.index.find(envelope, |number| self.key(number).exact().as_ref() == Some(envelope))
     }
 
-    /// The number of the first entry with exactly this key; from now on there is an index.
-    fn number_of(&mut self, envelope: &Envelope) -> Option<u32> {
+    /// Where the index has exactly this key; from now on there is an index.
+    fn slot_of(&mut self, envelope: &Envelope) -> Option<usize> {
         if !self.indexed {
             self.indexed = true;
             self.index.reserve(self.live);
@@ -298,11 +305,17 @@ impl<K: Key, T> LongList<K, T> {
                 }
             }
         }
-        self.find(envelope).map(|slot| self.index.first(slot))
+        self.find(envelope)
+    }
+
+    /// Takes the first entry of the key that the index has there.
+    fn take_at(&mut self, slot: usize) -> (K, T) {
+        let number = self.index.first(slot);
+        self.unlist_first(slot);
+        self.take_out(number)
     }
 
     fn take(&mut self, number: u32) -> (K, T) {
-        let at = self.at(number);
         match self.key(number).exact() {
             _ if !self.indexed => {}
             Some(envelope) => self.unlist(number, &envelope),
@@ -312,6 +325,12 @@ impl<K: Key, T> LongList<K, T> {
                 self.wild.remove(at);
             }
         }
+        self.take_out(number)
+    }
+
+    /// Takes an entry that is not found any more.
+    fn take_out(&mut self, number: u32) -> (K, T) {
+        let at = self.at(number);
         let taken = self.entries[at].kept.take().expect("the entry is live");
         self.live -= 1;
         while let Some(ListEntry { kept: None, .. }) = self.entries.front() {
@@ -324,22 +343,27 @@ impl<K: Key, T> LongList<K, T> {
         taken
     }
 
+    /// The first entry of the key that the index has there is no longer found.
+    fn unlist_first(&mut self, slot: usize) {
+        let ListEntry { next, last, .. } = self.entries[self.at(self.index.first(slot))];
+        if next == NONE {
+            self.index.remove(slot);
+        } else {
+            self.index.set_first(slot, next);
+            let next = self.at(next);
+            self.entries[next].last = last;
+        }
+    }
+
     /// The entry `number` of this key is no longer found.
     fn unlist(&mut self, number: u32, envelope: &Envelope) {
         let slot = self.find(envelope).expect("an exact entry is indexed");
         let first = self.index.first(slot);
-        let ListEntry { next, last, .. } = self.entries[self.at(number)];
         if first == number {
             // Mostly: among equal keys the first is taken, unless one is withdrawn.
-            if next == NONE {
-                self.index.remove(slot);
-            } else {
-                self.index.set_first(slot, next);
-                let next = self.at(next);
-                self.entries[next].last = last;
-            }
-            return;
+            return self.unlist_first(slot);
         }
+        let next = self.entries[self.at(number)].next;
         let mut before = first;
         while self.entries[self.at(before)].next != number {
             before = self.entries[self.at(before)].next;
@@ -367,12 +391,12 @@ mod tests {
     fn numbers_that_end_begin_anew() {
         let mut long = LongList { first: NONE - 2, ..LongList::new() };
         let envelope = |source| Envelope { context: 1, source, tag: 7 };
-        assert_eq!(long.number_of(&envelope(0)), None);
+        assert_eq!(long.slot_of(&envelope(0)), None);
         (0..5).for_each(|value| long.push(Want(envelope(value % 2)), value));
         for (source, value) in [(1, 1), (0, 0), (0, 2), (1, 3), (0, 4)] {
-            let number = long.number_of(&envelope(source)).unwrap();
-            assert_eq!(long.take(number).1, value);
+            let slot = long.slot_of(&envelope(source)).unwrap();
+            assert_eq!(long.take_at(slot).1, value);
         }
-        assert_eq!((long.live, long.entries.len(), long.number_of(&envelope(0))), (0, 0, None));
+        assert_eq!((long.live, long.entries.len(), long.slot_of(&envelope(0))), (0, 0, None));
     }
 }
