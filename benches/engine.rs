@@ -40,6 +40,7 @@ fn platform(nct: [u32; 3]) -> Platform {
             memory_law: Default::default(),
             in_cache: None,
             poll: CoreRates::POLL,
+            post_overhead: SimSpan::ZERO,
             scale_factor: 1.0,
             slowdown: vec![1.0],
             threads: Default::default(),

@@ -124,8 +124,10 @@ fn copies_between_nodes_move_the_receivers_memory() {
     // A receive that comes later is copied from then on.
     let later = [two[0].clone(), two[1].clone(), two[2].clone(), vec![Compute(3500), Recv(1)]];
     assert_eq!(clocks(&with_memory(of(5000, 0), three), &later)[2..], [3000, 5000]);
-    // What is not eager is put where it belongs by the adapter.
+    // What is not eager is put where it belongs by the adapter, be it for its size or for its mode.
     assert_eq!(clocks(&with_memory(of(0, 0), three), &one)[2], 4000);
+    let synchronous = [vec![SendMode(2, 1000, mcpsim::rank::SendMode::Synchronous)], vec![], one[2].clone(), vec![]];
+    assert_eq!(clocks(&with_memory(of(5000, 0), three), &synchronous)[2], 4000);
 }
 
 #[test]

@@ -351,7 +351,13 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
 }
 
 /// The last byte of an eager message from another node, whose head came at `head`, is there at `end`.
-pub(super) fn landed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, recv: RequestId, head: SimTime, end: SimTime) {
+pub(super) fn landed(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    recv: RequestId,
+    head: SimTime,
+    end: SimTime,
+) {
     match lp.landed_ahead(target.rank, recv, end) {
         None => came(target, lp, recv, head, end),
         Some(None) => {}
@@ -385,7 +391,8 @@ pub(super) fn finish_copy(
 ) {
     match job.takes {
         CopyFor::Receive { recv, end } => {
-            let known = if end < SimTime::NEVER { Some(end) } else { lp.copied_ahead(target.rank, recv, (copied, delays)) };
+            let known =
+                if end < SimTime::NEVER { Some(end) } else { lp.copied_ahead(target.rank, recv, (copied, delays)) };
             let Some(end) = known else { return };
             received_copy(target, lp, recv, end, (copied, delays));
         }
@@ -411,7 +418,8 @@ pub(super) fn end_transfer(
     end: SimTime,
 ) {
     let level = lp.level(head.from, target.rank);
-    if !lp.receiver_copies(level, size) {
+    // Between nodes what was granted is not copied, however small: the adapter puts it where it belongs.
+    if level == Level::InterNode || !lp.receiver_copies(level, size) {
         return finish_transfer(target, lp, head, (send, recv, path), size, times, end);
     }
     let &RequestRecord { tag, buffers, .. } = target.requests.get(recv);

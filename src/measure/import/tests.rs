@@ -178,8 +178,11 @@ fn what_both_ways_take_beyond_sends_and_receives_is_posting() {
     let platform = |each: f64| {
         let mut both = "# OSU MPI Bi-Directional Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n".to_owned();
         SIZES.iter().for_each(|size| both += &format!("{size} {:.6}\n", 2.0 * *size as f64 / each));
-        let files =
-            [("inter_node=lat", latency()), ("inter_node=bw", bandwidth("Bandwidth Test", 12e3)), ("inter_node=b", both)];
+        let files = [
+            ("inter_node=lat", latency()),
+            ("inter_node=bw", bandwidth("Bandwidth Test", 12e3)),
+            ("inter_node=b", both),
+        ];
         let mut base = Platform::default_document();
         let core = base.table_mut()["core"].as_table_mut().unwrap();
         core.insert("in_cache".into(), toml::from_str::<toml::Value>("memory_bandwidth = \"20 GB/s\"").unwrap());
