@@ -38,6 +38,7 @@ use super::network::RankLocation;
 use super::paths::PathSlot;
 use super::state::TargetRank;
 use ahead::CopyAhead;
+pub(super) use ahead::landed;
 pub(super) use blocks::{SharedBlock, begin_block, begin_code, begin_data, compute, end_block, flow};
 use caches::{BufferKey, Cache};
 use nodes::NO_LIMIT;

@@ -350,23 +350,8 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
     }
 }
 
-/// The last byte of an eager message from another node, whose head came at `head`, is there at `end`.
-pub(super) fn landed(
-    target: &mut TargetRank,
-    lp: &mut LogicalProcess<'_>,
-    recv: RequestId,
-    head: SimTime,
-    end: SimTime,
-) {
-    match lp.landed_ahead(target.rank, recv, end) {
-        None => came(target, lp, recv, head, end),
-        Some(None) => {}
-        Some(Some((copied, delays))) => received_copy(target, lp, recv, end, (copied, delays)),
-    }
-}
-
 /// An eager message is there at `end`, and copied at another time, having been held up by this.
-fn received_copy(
+pub(super) fn received_copy(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     recv: RequestId,

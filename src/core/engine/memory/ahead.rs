@@ -2,12 +2,14 @@
 //!
 //! What such a copy moves at memory is moved while the bytes come. The message is there once both have ended.
 
+use crate::platform::Level;
 use crate::rank::{Rank, RequestId};
 use crate::units::{Bytes, SimTime};
 
 use super::super::delays::Delays;
 use super::super::lp::LogicalProcess;
-use crate::platform::Level;
+use super::super::messages::{came, received_copy};
+use super::super::state::TargetRank;
 
 /// What is known of such a message.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,5 +57,20 @@ impl LogicalProcess<'_> {
             ahead.remove(&(rank, recv));
         }
         Some(copied)
+    }
+}
+
+/// The last byte of an eager message from another node, whose head came at `head`, is there at `end`.
+pub(in super::super) fn landed(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    recv: RequestId,
+    head: SimTime,
+    end: SimTime,
+) {
+    match lp.landed_ahead(target.rank, recv, end) {
+        None => came(target, lp, recv, head, end),
+        Some(None) => {}
+        Some(Some((copied, delays))) => received_copy(target, lp, recv, end, (copied, delays)),
     }
 }
