@@ -384,8 +384,8 @@ fn hand_over(notice: &Notice) -> ! {
         if first.is_ok() {
             libc::write(BELL.load(Ordering::Acquire), c"!".as_ptr().cast(), 1);
         }
-        // On a busy host, reading a program's debug information may take seconds.
-        let mut left = libc::timespec { tv_sec: 15, tv_nsec: 0 };
+        // On a busy host, reading a program's debug information may take many seconds.
+        let mut left = libc::timespec { tv_sec: 60, tv_nsec: 0 };
         while libc::nanosleep(&left.clone(), &mut left) != 0 {}
     }
     last_words(c"error: a program crashed where it could not be reported\n")
