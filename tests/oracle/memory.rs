@@ -3,7 +3,7 @@
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
-use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform, Row};
+use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform, Protocol, Row};
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
 fn rate(gigabytes: f64) -> Option<Bandwidth> {
@@ -128,6 +128,32 @@ fn copies_between_nodes_move_the_receivers_memory() {
     assert_eq!(clocks(&with_memory(of(0, 0), three), &one)[2], 4000);
     let synchronous = [vec![SendMode(2, 1000, mcpsim::rank::SendMode::Synchronous)], vec![], one[2].clone(), vec![]];
     assert_eq!(clocks(&with_memory(of(5000, 0), three), &synchronous)[2], 4000);
+}
+
+#[test]
+fn copies_between_nodes_are_the_same_on_two_workers() {
+    // With one credit only the first of a pair's messages is eager, and copied; the others wait for their receivers, whose
+    // workers tell the senders' of the end.
+    let copies = Occupancy { copies: Copies::Receiver, capacity: rate(1.0), ..Occupancy::default() };
+    let between = Link::new(LoadLaw::Fair, Bytes::new(5000), ns(1000), vec![row(1000)]).occupying(copies);
+    let ends = |other: u32| [vec![Irecv(other); 3], vec![Isend(other, 1000); 3], vec![WaitAll]].concat();
+    let scripts = [ends(2), ends(3), ends(0), ends(1)];
+    for credits in [None, Some(1)] {
+        let between = between.clone().with_protocol(Protocol { credits, ..Protocol::default() });
+        let platform = cached(with_link(copying([2, 1, 2], 5000), Level::InterNode, between), 0);
+        // Memory that is slower than the adapters, and faster: copies end after the last byte, and before.
+        for memory in [0.5, 40.0] {
+            let platform = with_memory(platform.clone(), |of| of.cmp = rate(memory));
+            let all = [1, 2].map(|workers| {
+                let (outcome, _) = run_with(&platform, &scripts, workers).unwrap();
+                let copied = outcome.copies.unwrap().count;
+                let clocks: Vec<u64> = outcome.per_rank.iter().map(|rank| rank.clock.as_ps()).collect();
+                (copied, clocks)
+            });
+            assert_eq!(all[0], all[1], "{credits:?}, {memory} GB/s");
+            assert_eq!(all[0].0, if credits.is_none() { 12 } else { 4 });
+        }
+    }
 }
 
 #[test]

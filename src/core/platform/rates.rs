@@ -27,7 +27,7 @@ pub struct CoreRates {
     /// What a look for messages that finds none costs: without it a polling loop would never pass its instant. Above
     /// zero.
     pub poll: SimSpan,
-    /// What posting a receive costs, blocking or not, of which a wait for its message hides nothing that comes before.
+    /// What posting a receive costs, blocking or not. A wait for its message hides it.
     pub post_overhead: SimSpan,
     /// Target time over host time of the same real code.
     pub scale_factor: f64,
