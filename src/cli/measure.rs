@@ -5,6 +5,8 @@
 mod args;
 mod compute;
 mod conclude;
+#[cfg(feature = "mpi")]
+mod datatypes;
 mod host;
 mod import;
 mod layers;

@@ -11,6 +11,7 @@ use super::cores::MeasuredCores;
 use super::effects::MeasuredEffects;
 use super::fit::FitPiece;
 use super::kernels::Speed;
+use super::library::MeasuredLibrary;
 use super::link::{LinkFit, RowFit};
 use super::occupancy::MeasuredOccupancy;
 use super::samples::Samples;
@@ -32,6 +33,8 @@ pub struct MeasuredMachine {
     pub samples: Samples,
     /// What the system takes from cores, and nodes unlike others.
     pub cores: MeasuredCores,
+    /// The library under which it was measured.
+    pub library: MeasuredLibrary,
     /// Whether what the system takes is in predictions, or in comments.
     pub states_noise: bool,
 }
@@ -64,6 +67,7 @@ impl MeasuredMachine {
         self.progress(&mut text);
         text.push('\n');
         self.core(&mut text);
+        text.push_str(&self.library.text());
         for level in Level::ALL {
             self.level(&mut text, level);
         }
@@ -354,6 +358,7 @@ mod tests {
             links,
             samples: Samples::default(),
             cores: MeasuredCores::default(),
+            library: MeasuredLibrary::default(),
             states_noise: false,
         }
     }

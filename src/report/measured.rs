@@ -101,7 +101,9 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{CampaignPlan, Corrections, LevelPlan, MeasuredCores, RankPair, Speed, WINDOW, simulate};
+    use crate::measure::{
+        CampaignPlan, Corrections, LevelPlan, MeasuredCores, MeasuredLibrary, RankPair, Speed, WINDOW, simulate,
+    };
     use crate::platform::{Placement, Platform};
 
     #[test]
@@ -118,8 +120,18 @@ mod tests {
         let (name, shape) = ("default".to_owned(), platform.shape);
         let cores = MeasuredCores::default();
         let (provenance, own) = (vec![], samples.clone());
-        let measured =
-            MeasuredMachine { name, provenance, shape, speed, links, samples: own, cores, states_noise: false };
+        let library = MeasuredLibrary::default();
+        let measured = MeasuredMachine {
+            name,
+            provenance,
+            shape,
+            speed,
+            links,
+            samples: own,
+            cores,
+            library,
+            states_noise: false,
+        };
         let text = measured_summary(&measured, &samples);
         assert!(text.contains("slowdown of code by ranks on a CMP: 1.000, 1.250"), "{text}");
         // Caches of 38 MB hold eight buffers of 1 MiB sent and as many received by each rank, not 16; memory moves three

@@ -172,6 +172,7 @@ fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
         false => {
             let mut rules = CollectiveRules::of(library);
             rules.block_overhead = platform.collectives.block_overhead;
+            rules.datatype_overhead = platform.collectives.datatype_overhead;
             rules
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use mcpsim::config::Document;
-use mcpsim::platform::{Level, LoadLaw, Platform};
+use mcpsim::platform::{Level, Library, LoadLaw, Platform};
 
 use super::hosts::{HostMpi, host_mpis};
 use super::real::{directory, limited, told};
@@ -37,6 +37,11 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
         assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
         let (platform, text) = platform(directory.path(), "here.toml");
         assert_eq!((platform.name.as_str(), platform.shape.nodes), ("box", 1), "{text}");
+        // The libraries of both are known, and a datatype takes some time.
+        let rules = &platform.collectives;
+        assert_eq!(rules.library.is_open_mpi(), mpi.is_open_mpi, "{text}");
+        assert_ne!(rules.library, Library::default(), "{text}");
+        assert!((10_000..1_000_000_000).contains(&rules.datatype_overhead.as_ps()), "{text}");
         // Both ranks are on one machine: on one CMP, or on two of its CMPs.
         let measured: Vec<Level> = Level::ALL
             .into_iter()

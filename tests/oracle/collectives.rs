@@ -338,6 +338,10 @@ fn blocks_of_bruck_cost_time_beside_their_bytes() {
     let done = all(&platform, Algorithm::Bruck, Collective::Alltoall, 4, &same(N));
     // In two rounds two blocks are packed and two unpacked; four are rotated back one by one.
     assert_eq!(done, [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K + (2 * (2 + 2) + 4) * 7; 4]);
+    // Each of the two rounds describes its blocks as one datatype.
+    platform.collectives.datatype_overhead = SimSpan::from_ns(50);
+    let described = all(&platform, Algorithm::Bruck, Collective::Alltoall, 4, &same(N));
+    assert_eq!(described, [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K + (2 * (2 + 2) + 4) * 7 + 2 * 50; 4]);
     // What moves whole buffers has none.
     let allgather = all(&platform, Algorithm::Bruck, Collective::Allgather, 4, &same(N));
     assert_eq!(allgather, by(Algorithm::Bruck, Collective::Allgather, 4, &same(N)));

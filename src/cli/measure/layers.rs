@@ -18,8 +18,8 @@ use std::thread;
 use clap::Args;
 
 use crate::measure::{
-    self, Binding, CampaignPlan, HostFacts, Kernel, MeasuredCores, MeasuredMachine, RankPort, Samples, Speed,
-    measure_levels,
+    self, Binding, CampaignPlan, HostFacts, Kernel, MeasuredCores, MeasuredLibrary, MeasuredMachine, RankPort, Samples,
+    Speed, measure_levels,
 };
 
 use super::super::exit::Failure;
@@ -213,6 +213,7 @@ fn write(
         links: Vec::new(),
         samples,
         cores: MeasuredCores::default(),
+        library: MeasuredLibrary::default(),
         states_noise: false,
     };
     let (measured, again) = fitted(measured, &plan(args, facts, bindings), &places, args.law)?;

@@ -1,7 +1,9 @@
 //! What combining and copying data costs a rank.
 
-use crate::platform::{CoreRates, MemoryPart};
+use crate::platform::{CollectiveRules, CoreRates, MemoryPart};
 use crate::units::{Bytes, SimSpan};
+
+use super::schedule::{BlockLayout, Blocks};
 
 /// What combining and copying costs one rank, in collectives of any size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +53,45 @@ impl DataRates {
     /// The time to copy `size`.
     pub fn copy(self, size: Bytes) -> SimSpan {
         span(self.copy, size)
+    }
+}
+
+/// What blocks that do not lie one behind the other cost a rank beside their bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ApartCost {
+    datatype: SimSpan,
+    block: SimSpan,
+}
+
+impl ApartCost {
+    /// As the platform states it.
+    pub fn of(rules: &CollectiveRules) -> Self {
+        ApartCost { datatype: rules.datatype_overhead, block: rules.block_overhead }
+    }
+
+    /// Whether it is nothing.
+    #[inline(always)]
+    pub fn is_none(self) -> bool {
+        self.datatype == SimSpan::ZERO && self.block == SimSpan::ZERO
+    }
+
+    /// That of copying these blocks, or of packing them into a message: those of a step of Bruck's alltoall are described
+    /// as one datatype.
+    #[cold]
+    pub fn copied(self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
+        match blocks {
+            Blocks::Bit(_) => self.datatype + self.unpacked(layout, blocks),
+            Blocks::All | Blocks::Down(_) | Blocks::Up { .. } => self.unpacked(layout, blocks),
+        }
+    }
+
+    /// That of unpacking these blocks.
+    #[cold]
+    pub fn unpacked(self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
+        match blocks {
+            Blocks::Bit(_) | Blocks::Down(_) => self.block * u64::from(blocks.count(layout.parts())),
+            Blocks::All | Blocks::Up { .. } => SimSpan::ZERO,
+        }
     }
 }
 

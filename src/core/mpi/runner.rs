@@ -5,7 +5,7 @@ mod together;
 
 use smallvec::SmallVec;
 
-use super::cost::{DataCost, DataRates};
+use super::cost::{ApartCost, DataCost, DataRates};
 use super::mover::{CalledData, Mover, NoData};
 use super::nodes::Nodes;
 use super::rules;
@@ -97,8 +97,8 @@ pub struct Runner<M = NoData> {
     /// The stages that are under way, where they are several.
     together: Option<Box<Together>>,
     cost: DataRates,
-    /// What a block costs that is packed, unpacked or copied by itself.
-    block: SimSpan,
+    /// What blocks cost that are packed, unpacked or copied by themselves.
+    apart: ApartCost,
     tag: Tag,
     /// Whether this rank does not know how much it receives.
     open: bool,
@@ -133,7 +133,7 @@ impl<M: Mover> Runner<M> {
             let nodes = Nodes::of(&call.comm, map);
             let stages = Staged::new(rules.library, call, nodes, element);
             let cost = cost.over(|| stages.buffer());
-            return Ok(Runner::staged(stages, choice.method, (cost, rules.block_overhead), sequence, mover));
+            return Ok(Runner::staged(stages, choice.method, (cost, ApartCost::of(rules)), sequence, mover));
         }
         let CollectiveCall { collective, comm, sizes, algorithm: asked, .. } = call;
         let extent = Extent { size: whole, element };
@@ -162,7 +162,7 @@ impl<M: Mover> Runner<M> {
             comm,
             cost: cost.over(|| layout.bytes(Blocks::All)),
             layout,
-            block: rules.block_overhead,
+            apart: ApartCost::of(rules),
             tag,
             open,
             busy: Busy::default(),
@@ -174,7 +174,7 @@ impl<M: Mover> Runner<M> {
     fn staged(
         mut stages: Staged,
         method: Method,
-        (cost, block): (DataRates, SimSpan),
+        (cost, apart): (DataRates, ApartCost),
         sequence: u32,
         mover: M,
     ) -> Self {
@@ -194,7 +194,7 @@ impl<M: Mover> Runner<M> {
             comm: first.comm.clone(),
             layout: first.layout.clone(),
             cost,
-            block,
+            apart,
             tag: sequence << 4 | collective as Tag,
             open: false,
             busy: Busy::default(),
@@ -446,23 +446,14 @@ impl<M: Mover> Runner<M> {
         }
         if let Then::Combine(_) = then {
             self.busy = Busy::combine(self.cost, self.layout.bytes(piece.blocks));
-        } else if self.block > SimSpan::ZERO {
-            self.busy = Busy::of(self.apart(&self.layout, piece.blocks));
-        }
-    }
-
-    /// What blocks that do not lie one behind the other cost beside their bytes.
-    #[cold]
-    fn apart(&self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
-        match blocks {
-            Blocks::Bit(_) | Blocks::Down(_) => self.block * u64::from(blocks.count(layout.parts())),
-            Blocks::All | Blocks::Up { .. } => SimSpan::ZERO,
+        } else if !self.apart.is_none() {
+            self.busy = Busy::of(self.apart.unpacked(&self.layout, piece.blocks));
         }
     }
 
     /// The rank copies `from` to `to`; none if that takes no time.
     fn own_copy(&self, layout: &BlockLayout, comm: &CommMember, from: Piece, to: Piece) -> Option<Call> {
-        let mut busy = Busy::of(self.apart(layout, from.blocks).max(self.apart(layout, to.blocks)));
+        let mut busy = Busy::of(self.apart.copied(layout, from.blocks).max(self.apart.copied(layout, to.blocks)));
         busy.copy(self.cost, layout.bytes(from.blocks));
         busy.call(comm)
     }

@@ -248,6 +248,8 @@ pub struct CollectiveRules {
     pub library: Library,
     /// What a block costs a rank each time that it is packed, unpacked or copied by itself.
     pub block_overhead: SimSpan,
+    /// What describing such blocks as one datatype costs, each time that some of them go in one message.
+    pub datatype_overhead: SimSpan,
     /// A file of rules that are to be added.
     pub file: Option<String>,
     /// What a selection file says where no rule applies.

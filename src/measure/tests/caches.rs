@@ -39,6 +39,7 @@ fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
         links: vec![fit],
         samples: samples.clone(),
         cores: MeasuredCores::default(),
+        library: crate::MeasuredLibrary::default(),
         states_noise: false,
     };
     (MeasuredCaches::of(&samples), measured.text())

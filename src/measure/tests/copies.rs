@@ -51,6 +51,7 @@ fn written(samples: &Samples) -> (Platform, String) {
         links: vec![fit],
         samples: samples.clone(),
         cores: MeasuredCores::default(),
+        library: crate::MeasuredLibrary::default(),
         states_noise: false,
     };
     let text = measured.text();

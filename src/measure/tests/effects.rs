@@ -32,6 +32,7 @@ fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, P
         links: vec![fit],
         samples: samples.clone(),
         cores: MeasuredCores::default(),
+        library: crate::MeasuredLibrary::default(),
         states_noise: false,
     };
     let text = measured.text();

@@ -114,7 +114,7 @@ impl<M: Mover> Runner<M> {
                     }
                     self.busy = match then {
                         Then::Combine(_) => Busy::combine(self.cost, layout.bytes(piece.blocks)),
-                        Then::Store => Busy::of(self.apart(layout, piece.blocks)),
+                        Then::Store => Busy::of(self.apart.unpacked(layout, piece.blocks)),
                     };
                 }
             }

@@ -59,6 +59,10 @@ pub(super) fn read(
             rules.block_overhead = document.deserialize_value(&place, value.clone())?;
             continue;
         }
+        if name == "datatype_overhead" {
+            rules.datatype_overhead = document.deserialize_value(&place, value.clone())?;
+            continue;
+        }
         if name == "rules" {
             rules.file = Some(document.deserialize_value(&place, value.clone())?);
             continue;

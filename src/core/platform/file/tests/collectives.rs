@@ -33,6 +33,7 @@ fn a_library_chooses_where_no_rule_does() {
         [collectives]
         library = "openmpi-4.1"
         block_overhead = "20 ns"
+        datatype_overhead = "500 ns"
         allreduce = { algorithm = "segmented_ring", above = "64 KiB", segment = "1 MiB" }
         bcast = [
             { algorithm = "knomial", fan = 8, up_to_bytes = "1 KiB" },
@@ -42,6 +43,7 @@ fn a_library_chooses_where_no_rule_does() {
     );
     let rules = load_with(&text, &[]).unwrap().platform.collectives;
     assert_eq!((rules.library, rules.block_overhead), (Library::OpenMpi41, SimSpan::from_ns(20)));
+    assert_eq!(rules.datatype_overhead, SimSpan::from_ns(500));
     let allreduce = |size| rules.method(Collective::Allreduce, 4, Bytes::new(size));
     assert_eq!(allreduce(65_536), None);
     assert_eq!(allreduce(65_537), Some(Method::from(Algorithm::SegmentedRing).in_segments(1 << 20)));
@@ -65,6 +67,8 @@ fn unknown_libraries_and_what_no_rule_says_are_refused() {
     );
     let error = error_with("[collectives]\nblock_overhead = \"20 B\"");
     assert!(error.contains("in collectives.block_overhead of x.toml; found \"20 B\""), "{error}");
+    let error = error_with("[collectives]\ndatatype_overhead = 5");
+    assert!(error.contains("in collectives.datatype_overhead of x.toml"), "{error}");
     let error = error_with("[collectives]\nbcast = { algorithm = \"pipeline\", below = 8 }");
     assert!(error.contains("below") && error.contains("collectives.bcast"), "{error}");
     let error = error_with("[collectives]\nbcast = \"pipeline\"");

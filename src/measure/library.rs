@@ -1,0 +1,99 @@
+//! What the MPI library says of itself: whose algorithms its collectives have, and what its datatypes take.
+//!
+//! | key | from |
+//! |---|---|
+//! | collectives.library | what MPI_Get_library_version returns, if it is a library that platforms know |
+//! | collectives.datatype_overhead, block_overhead | a datatype of blocks that lie apart, made, committed, packed, unpacked and freed: a straight line through one block and many |
+
+use std::fmt::Write;
+
+use mcpsim_core::platform::Library;
+
+use super::text::{comment, overhead};
+
+/// The blocks of the greater datatype.
+pub const MANY_BLOCKS: u32 = 32;
+
+/// The library under which a machine was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasuredLibrary {
+    /// Which one, if it is known.
+    pub library: Option<Library>,
+    /// What a datatype of one block takes, and one of [`MANY_BLOCKS`], seconds.
+    pub datatypes: Option<[f64; 2]>,
+}
+
+impl MeasuredLibrary {
+    /// The library that calls itself so, with the times of its datatypes.
+    pub fn new(version: &str, datatypes: [f64; 2]) -> MeasuredLibrary {
+        MeasuredLibrary { library: known(version), datatypes: Some(datatypes) }
+    }
+
+    /// The table `collectives`; nothing, if nothing is known.
+    pub(super) fn text(&self) -> String {
+        let mut keys = String::new();
+        if let Some(library) = self.library {
+            let _ = writeln!(keys, "library = \"{}\"", library.name());
+        }
+        if let Some([one, many]) = self.datatypes {
+            // A block is packed once and unpacked once.
+            let block = ((many - one) / f64::from(2 * (MANY_BLOCKS - 1))).max(0.0);
+            let datatype = (one - 2.0 * block).max(0.0);
+            comment(
+                &mut keys,
+                &format!("Blocks of 8 B as a datatype, made, packed, unpacked, freed: 1 and {MANY_BLOCKS} of them."),
+            );
+            let _ = writeln!(
+                keys,
+                "datatype_overhead = \"{}\"\nblock_overhead = \"{}\"",
+                overhead(datatype),
+                overhead(block)
+            );
+        }
+        if keys.is_empty() { keys } else { format!("\n[collectives]\n{keys}") }
+    }
+}
+
+/// The library that calls itself so: "Open MPI v4.1.4, …", "MPICH Version:\t4.0.2 …".
+fn known(version: &str) -> Option<Library> {
+    let number = |name: &str| Some(version.trim_start().strip_prefix(name)?.trim_start());
+    if let Some(number) = number("Open MPI v") {
+        let release =
+            |library: &Library| library.name().strip_prefix("openmpi-").is_some_and(|of| number.starts_with(of));
+        return Library::ALL.into_iter().find(release);
+    }
+    number("MPICH Version:")?.starts_with("4.").then_some(Library::Mpich4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_known_by_what_they_call_themselves() {
+        let of = |version| known(version).map(Library::name);
+        assert_eq!(of("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), Some("openmpi-4.1"));
+        assert_eq!(of("Open MPI v4.0.5"), Some("openmpi-4.0"));
+        assert_eq!(of("Open MPI v5.0.8"), Some("openmpi-5.0"));
+        assert_eq!(of("MPICH Version:\t4.0.2"), Some("mpich-4"));
+        assert_eq!(of("MPICH Version:      4.3.0\nMPICH Release date: 2025"), Some("mpich-4"));
+        for other in ["", "Open MPI v3.1.6", "Open MPI v6.0.0", "MPICH Version:\t3.4.3", "MVAPICH2 Version: 2.3.7"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_datatype_costs_what_one_without_blocks_would() {
+        // 500 ns, and for each block 20 ns packed and 20 ns unpacked.
+        let measured = MeasuredLibrary::new("MVAPICH2 Version: 2.3.7", [540e-9, (500 + 32 * 40) as f64 * 1e-9]);
+        let text = measured.text();
+        assert!(text.starts_with("\n[collectives]\n# "), "{text}");
+        assert!(text.ends_with("datatype_overhead = \"500.0 ns\"\nblock_overhead = \"20.00 ns\"\n"), "{text}");
+        // Noise that makes many blocks quicker than one gives no negative time.
+        let noisy = MeasuredLibrary { library: None, datatypes: Some([3e-7, 2e-7]) }.text();
+        assert!(noisy.ends_with("datatype_overhead = \"300.0 ns\"\nblock_overhead = \"0 s\"\n"), "{noisy}");
+        assert_eq!(MeasuredLibrary::default().text(), "");
+        let known = MeasuredLibrary { library: Some(Library::Mpich4), datatypes: None };
+        assert_eq!(known.text(), "\n[collectives]\nlibrary = \"mpich-4\"\n");
+    }
+}
