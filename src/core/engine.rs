@@ -13,6 +13,7 @@ mod event;
 mod fair;
 mod findings;
 mod flows;
+mod granted;
 mod horizon;
 mod idle;
 mod lp;

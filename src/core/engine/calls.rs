@@ -45,8 +45,15 @@ struct CallTurn<'t, 'd> {
     may_lack: bool,
 }
 
+/// Runs the rank's own program from its beginning until it waits, ends or fails.
+#[inline(never)]
+pub(super) fn begin<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    run(program, target, lp, MAIN, Answer::Begin);
+}
+
 /// Runs `task` from the reply `answer` until it waits, ends or fails.
-pub(super) fn run<P: Program + ?Sized>(
+#[inline(always)]
+fn run<P: Program + ?Sized>(
     program: &mut P,
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -82,7 +89,9 @@ impl CallTurn<'_, '_> {
             if turn.lp.watches && turn.lp.recording.is_on() && turn.task == MAIN {
                 turn.target.main.site = turn.lp.sites.number(program.site());
             }
-            match turn.make(&mut call) {
+            let made = turn.make(&mut call);
+            let_go(call);
+            match made {
                 Some(next) => answer = next,
                 None => break,
             }
@@ -284,6 +293,21 @@ impl CallTurn<'_, '_> {
     }
 }
 
+/// Drops a call that has been made. Most own nothing then: dropping them costs more than to see that.
+#[inline(always)]
+fn let_go(call: Call) {
+    let owns = match &call {
+        Call::Compute(_) | Call::Code(_) | Call::Recv(_) | Call::Irecv(_) => false,
+        Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => message.payload.is_some(),
+        _ => true,
+    };
+    if owns {
+        drop(call);
+    } else {
+        std::mem::forget(call);
+    }
+}
+
 /// The core posts a receive: gives the time of its clock then.
 #[inline(always)]
 fn spend_posting(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, pattern: &Pattern) -> SimTime {
@@ -320,6 +344,7 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 }
 
 /// Resumes a task whose wait is over.
+#[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
     let mut later = None;
     if lp.effects.by_call && is_driven(target, task) {

@@ -65,7 +65,7 @@ impl TargetRank {
     }
 
     /// The task has waited until `time`, if that is later than its clock: then its path is that of the cause.
-    #[inline]
+    #[inline(always)]
     pub fn wait_until(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
         let clock = self.control(task).clock;
         if time > clock {
@@ -95,9 +95,8 @@ impl TargetRank {
     }
 
     /// The task's path is that of a cause that got to `time`.
-    #[inline]
+    #[inline(always)]
     pub fn follow(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
-        let to = self.rank;
         let control = self.control(task);
         control.polling = SimTime::NEVER;
         lp.paths.replace(&mut control.path, cause.path);
@@ -105,14 +104,19 @@ impl TargetRank {
             lp.cross(&mut control.path, cause.ends, cause.size, cause.left, time);
         }
         if let Some(origin) = lp.paths.origin(control.path) {
-            let TaskState { serial, site, .. } = *control;
-            let from = ClockPoint { time: origin.time.min(cause.left), ..origin };
-            lp.paths.claim(&mut control.path, to, serial);
-            self.trail
-                .as_mut()
-                .expect("it is recorded")
-                .mark(serial, ClockMark { until: time, site, came: Some(from) });
+            self.mark_followed(lp, task, time, ClockPoint { time: origin.time.min(cause.left), ..origin });
         }
+    }
+
+    /// Records that the task's clock got to `time` from another.
+    #[cold]
+    #[inline(never)]
+    fn mark_followed(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, from: ClockPoint) {
+        let to = self.rank;
+        let TaskState { serial, site, path, .. } = self.control(task);
+        lp.paths.claim(path, to, *serial);
+        let (serial, mark) = (*serial, ClockMark { until: time, site: *site, came: Some(from) });
+        self.trail.as_mut().expect("it is recorded").mark(serial, mark);
     }
 
     /// Records that the task's clock got where it is by its own doing.

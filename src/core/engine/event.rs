@@ -26,6 +26,17 @@ pub struct EventKey {
     pub sequence: u32,
 }
 
+impl EventKey {
+    /// Becomes `key`, field by field: to copy as a whole what was just written in pieces stalls the processor.
+    #[inline(always)]
+    pub(super) fn set(&mut self, key: EventKey) {
+        self.time = key.time;
+        self.to = key.to;
+        self.from = key.from;
+        self.sequence = key.sequence;
+    }
+}
+
 impl Ord for EventKey {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {

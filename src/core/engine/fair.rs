@@ -228,14 +228,16 @@ impl Fair {
         }
     }
 
-    fn keep(&mut self, transfer: Transfer) -> u32 {
+    /// Keeps a transfer, which is made where it stays.
+    #[inline(always)]
+    fn keep(&mut self, transfer: impl Fn() -> Transfer) -> u32 {
         match self.free.pop() {
             Some(ticket) => {
-                self.open[ticket as usize] = transfer;
+                self.open[ticket as usize] = transfer();
                 ticket
             }
             None => {
-                self.open.push(transfer);
+                self.open.push(transfer());
                 self.open.len() as u32 - 1
             }
         }
@@ -422,8 +424,8 @@ impl LogicalProcess<'_> {
             return (Landing::Ends(taken + alone), delays);
         };
         fair.adapters.carry_in((from, to), turn, row, size);
-        let ticket =
-            fair.keep(Transfer { key, left, size, taker, before: delays.before_head(), lost: Losses::default() });
+        let before = delays.before_head();
+        let ticket = fair.keep(|| Transfer { key, left, size, taker, before, lost: Losses::default() });
         let flows = fair.flows.as_mut().expect("it has a bundle");
         let start = flows.start(bundle, head, alone, ticket);
         let slot = flows.next_slot();

@@ -177,7 +177,7 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn level(&self, a: Rank, b: Rank) -> Level {
         RankLocation::level(self.seats[a as usize], self.seats[b as usize])
     }
@@ -218,7 +218,7 @@ impl<'a> LogicalProcess<'a> {
 
     /// A message, or the request of a rendezvous, leaves at `left`: meets the port on its way out. Its event will be
     /// `key` but for the time.
-    #[inline]
+    #[inline(always)]
     pub fn set_out(
         &mut self,
         target: &mut TargetRank,
@@ -231,6 +231,19 @@ impl<'a> LogicalProcess<'a> {
         if self.fair.is_none() && !self.effects.delays && parcel.rendezvous.is_none() {
             return self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
         }
+        self.set_out_otherwise(target, key, (level, row), parcel, left)
+    }
+
+    /// As [`LogicalProcess::set_out`], for the request of a rendezvous, under fair shares and with delays.
+    #[inline(never)]
+    fn set_out_otherwise(
+        &mut self,
+        target: &mut TargetRank,
+        key: EventKey,
+        (level, row): (Level, &Row),
+        parcel: &InFlightMessage,
+        left: SimTime,
+    ) -> Departure {
         let delay = match self.effects.delays {
             true => self.delay(target, key.to, level, parcel.rendezvous.is_none().then_some(row), parcel.size),
             false => SimSpan::ZERO,
@@ -238,19 +251,18 @@ impl<'a> LogicalProcess<'a> {
         if parcel.rendezvous.is_some() {
             return Departure { head: left + self.network.link(level).handshake() + delay, load: 1 };
         }
-        if self.fair.is_none() {
-            let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
-            return Departure { head: departure.head + delay, ..departure };
+        let (mut turn, mut left, mut by) = (0, left, None);
+        if self.fair.is_some() {
+            turn = self.turn(target, level);
+            (left, by) = self.past_adapter(key, (level, row), parcel.size, turn, left);
         }
-        let turn = self.turn(target, level);
-        let (left, by) = self.past_adapter(key, (level, row), parcel.size, turn, left);
         let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
         let departure = Departure { head: departure.head + delay, ..departure };
         if self.is_fair(level) { Departure { load: packed(turn, by), ..departure } } else { departure }
     }
 
     /// The holder of `path` goes on by a transfer between two ranks that left at `left` and ended at `end`.
-    #[inline]
+    #[inline(always)]
     pub fn cross(&mut self, path: &mut PathSlot, (from, to): (Rank, Rank), size: Bytes, left: SimTime, end: SimTime) {
         let level = self.level(from, to);
         self.paths.cross(path, level, left, self.network.parts((from, to), level, size, end.since(left)));
@@ -270,7 +282,7 @@ impl<'a> LogicalProcess<'a> {
     }
 
     /// Whether an event at `time` would be the very next, whatever the running task does after it.
-    #[inline]
+    #[inline(always)]
     pub fn is_next(&mut self, time: SimTime) -> bool {
         self.alone && self.all_later && time < self.window_end && time < self.queue.first_time()
     }

@@ -1,16 +1,16 @@
 //! Messages at their two ends: sending, posting receives, arriving and matching.
 
 use crate::platform::{Level, Row};
-use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
-use crate::units::{Bytes, SimSpan, SimTime};
+use crate::units::{SimSpan, SimTime};
 
-use super::calls_kept::{CallMoment, grant, hold_grant, instant, put_off};
+use super::calls_kept::put_off;
 use super::clock::{Cause, Spent};
 use super::delays::Delays;
 use super::error::RunError;
 use super::event::{EventKey, EventKind, Going, InFlightMessage};
 use super::fair::NO_FLOW;
+use super::granted::{finish_transfer, grant_match};
 use super::idle::{decided, noticed};
 use super::lp::LogicalProcess;
 use super::memory::{CopyFor, CopyJob};
@@ -121,6 +121,7 @@ pub(super) fn recv(
 
 /// The main program's blocking receive and a message have found each other: the answer, unless the message is only the
 /// request of a rendezvous.
+#[inline(always)]
 fn recv_matched(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -140,14 +141,7 @@ fn recv_matched(
     }
     let asks = arrived.rendezvous.is_some() || arrived.ticket != NO_FLOW;
     if asks || copies || arrived.size > pattern.capacity {
-        // An exchange has spent a send overhead since, which is no part of what is kept of a path.
-        let path = lp.paths.share(target.main.path);
-        let buffers = lp.buffers(target, MAIN, pattern.context);
-        let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, posted, path) });
-        lp.receive_into(target.rank, id, pattern.buffer);
-        target.requests.get_mut(id).waiter = MAIN;
-        target.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
-        matched(target, lp, id, source, tag, arrived);
+        recv_by_request(target, lp, kind, pattern, (envelope, level), arrived, posted);
         return None;
     }
     let row = lp.network.level_row(level, arrived.size);
@@ -173,6 +167,27 @@ fn recv_matched(
     Some(Answer::Completed)
 }
 
+/// As [`recv_matched`], where the receive needs a request: its message has still to be asked for, or copied.
+#[inline(never)]
+fn recv_by_request(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    kind: WaitKind,
+    pattern: &Pattern,
+    (envelope, level): (Envelope, Level),
+    arrived: Arrived,
+    posted: SimTime,
+) {
+    // An exchange has spent a send overhead since, which is no part of what is kept of a path.
+    let path = lp.paths.share(target.main.path);
+    let buffers = lp.buffers(target, MAIN, pattern.context);
+    let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, posted, path) });
+    lp.receive_into(target.rank, id, pattern.buffer);
+    target.requests.get_mut(id).waiter = MAIN;
+    target.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
+    matched(target, lp, id, (envelope, level), arrived);
+}
+
 /// Posts a receive at `clock`.
 pub(super) fn post(
     target: &mut TargetRank,
@@ -186,7 +201,8 @@ pub(super) fn post(
     let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, clock, path) });
     lp.receive_into(target.rank, id, pattern.buffer);
     if let Some((envelope, arrived, id)) = target.matcher.post(*pattern, id) {
-        matched(target, lp, id, envelope.source, envelope.tag, arrived);
+        let level = lp.level(envelope.source, target.rank);
+        matched(target, lp, id, (envelope, level), arrived);
     }
     id
 }
@@ -207,7 +223,7 @@ pub(super) fn arrive(
     let header = arrived.header(source);
     let envelope = Envelope { context, source, tag };
     if let Some(id) = target.matcher.posted_for(&envelope) {
-        matched(target, lp, id, source, tag, arrived);
+        matched_at_arrival(target, lp, id, (envelope, level), arrived);
         return;
     }
     if let Wait::Recv { kind, pattern } = &target.main.wait
@@ -233,17 +249,29 @@ pub(super) fn arrive(
     }
 }
 
-/// A receive and a message have found each other.
+/// As [`matched_at_arrival`], from where that is not on the way of every message.
+#[inline(never)]
 fn matched(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     id: RequestId,
-    source: u32,
-    tag: u32,
+    from: (Envelope, Level),
+    arrived: Arrived,
+) {
+    matched_at_arrival(target, lp, id, from, arrived);
+}
+
+/// A receive and a message have found each other.
+#[inline(always)]
+fn matched_at_arrival(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    id: RequestId,
+    (envelope, level): (Envelope, Level),
     arrived: Arrived,
 ) {
     let Arrived { size, left, head, end, rendezvous, path, ticket, payload } = arrived;
-    let level = lp.level(source, target.rank);
+    let Envelope { source, tag, .. } = envelope;
     let link = lp.network.link(level);
     let request = target.requests.get_mut(id);
     debug_assert_eq!(request.kind, RequestKind::Unmatched);
@@ -288,42 +316,24 @@ fn matched(
         }
         return;
     };
-    // The path to the grant is that of the side that was there last; of both, the receiver's.
-    let mut path = path;
-    if lp.effects.by_call && head > posted {
-        match instant(target, lp, head) {
-            CallMoment::Now => {}
-            CallMoment::At(time, call) => {
-                lp.paths.release(mine);
-                lp.paths.release(path);
-                return grant(target, lp, (send, id, source), time, call);
-            }
-            CallMoment::Unknown => {
-                lp.paths.release(mine);
-                lp.paths.release(path);
-                return hold_grant(target, send, id, source);
-            }
-        }
-    }
-    let mut parts = TransferParts::of_control(link.handshake(), link.handshake());
-    if head > posted {
-        lp.paths.release(mine);
-        parts += TransferParts::of_control(head.since(left), link.handshake());
-        lp.paths.cross_alike(&mut path, level, left, parts);
-    } else {
-        lp.paths.replace(&mut path, mine);
-        lp.paths.cross_alike(&mut path, level, posted, parts);
-    }
-    lp.push(target, head.max(posted) + link.handshake(), source, || EventKind::ClearToSend { send, recv: id, path });
+    grant_match(target, lp, (send, id, source), level, (left, head, path), (posted, mine));
 }
 
 /// The bytes of a receive's message, whose head came at `head`, are there at `end`: it is ready once the core has
 /// copied them, if that is its part.
+#[inline(always)]
 pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
-    let &RequestRecord { ready: posted, peer, tag, size, buffers, .. } = target.requests.get(id);
-    if lp.fair.is_none() {
-        return received(target, lp, id, end.max(posted));
+    if lp.fair.is_some() {
+        return came_to_core(target, lp, id, head, end);
     }
+    let posted = target.requests.get(id).ready;
+    received(target, lp, id, end.max(posted));
+}
+
+/// As [`came`], where cores copy.
+#[inline(never)]
+fn came_to_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
+    let &RequestRecord { ready: posted, peer, tag, size, buffers, .. } = target.requests.get(id);
     let level = lp.level(peer, target.rank);
     if !lp.receiver_copies(level, size) {
         return received(target, lp, id, end.max(posted));
@@ -391,63 +401,6 @@ pub(super) fn finish_copy(
     }
 }
 
-/// A granted transfer, of which it is stated when it left and since when its path is under way, whose head came by the
-/// event `head`, has its bytes there at `end`.
-pub(super) fn end_transfer(
-    target: &mut TargetRank,
-    lp: &mut LogicalProcess<'_>,
-    head: EventKey,
-    (send, recv, path): (RequestId, RequestId, PathSlot),
-    size: Bytes,
-    times: (SimTime, SimTime),
-    end: SimTime,
-) {
-    let level = lp.level(head.from, target.rank);
-    // Between nodes what was granted is not copied, however small: the adapter puts it where it belongs.
-    if level == Level::InterNode || !lp.receiver_copies(level, size) {
-        return finish_transfer(target, lp, head, (send, recv, path), size, times, end);
-    }
-    let &RequestRecord { tag, buffers, .. } = target.requests.get(recv);
-    let takes = CopyFor::Transfer { head, send, recv, path, times, end };
-    let stated = lp.stated_pair(target.rank, recv);
-    let job = CopyJob { from: head.from, tag, buffers, stated, size, start: head.time, takes };
-    if let Some((end, delays)) = lp.copy(target, lp.network.link(level).row(size), &job) {
-        finish_copy(target, lp, &job, end, delays);
-    }
-}
-
-/// A granted transfer whose head came by the event `head` ends at `end`.
-fn finish_transfer(
-    target: &mut TargetRank,
-    lp: &mut LogicalProcess<'_>,
-    head: EventKey,
-    (send, recv, mut path): (RequestId, RequestId, PathSlot),
-    size: Bytes,
-    (left, since): (SimTime, SimTime),
-    end: SimTime,
-) {
-    let from = head.from;
-    let level = lp.level(from, target.rank);
-    let link = lp.network.link(level);
-    lp.record_to(target, level, from, size, (left, end));
-    // The sender hears of the end no sooner than a control message after the head: this is what lets its
-    // worker go ahead meanwhile.
-    let heard = end.max(head.time + link.handshake());
-    // Of the many that somebody waits for, one determines a clock: only its path crosses the transfer.
-    target.requests.get_mut(recv).came_at(since, lp.paths.share(path));
-    let mut under_way = since;
-    if heard > end || lp.seats[from as usize].worker != lp.me {
-        lp.cross(&mut path, (from, target.rank), size, since, end);
-        under_way = heard;
-    }
-    if heard > end {
-        let news = TransferParts::of_control(heard.since(end), link.handshake());
-        lp.paths.cross(&mut path, level, left, news);
-    }
-    lp.push(target, heard, from, || EventKind::TransferEnd { send, left: under_way, path });
-    set_ready(target, lp, recv, end);
-}
-
 /// An eager message has been received at `time`.
 #[inline]
 fn received(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, time: SimTime) {
@@ -459,6 +412,7 @@ fn received(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId,
 }
 
 /// The request is ready at `time`: wakes the task that waits for it, if that was the last thing it waited for.
+#[inline]
 pub(super) fn set_ready(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, time: SimTime) {
     let request = target.requests.get_mut(id);
     request.state = RequestState::Ready;

@@ -75,12 +75,33 @@ struct AloneCosts {
 struct LastSize<'a> {
     row: &'a Row,
     alone: AloneCosts,
+    /// What its bytes take under small loads where these share; zero until somebody asks.
+    shared: [SimSpan; KEPT_LOADS],
 }
+
+/// Loads below this are asked for often.
+const KEPT_LOADS: usize = 32;
 
 impl<'a> LastSize<'a> {
     fn new(link: &'a Link, size: Bytes) -> Self {
         let row = link.row(size);
-        LastSize { row, alone: AloneCosts::of_row(row, link.law(), size) }
+        LastSize { row, alone: AloneCosts::of_row(row, link.law(), size), shared: [SimSpan::ZERO; KEPT_LOADS] }
+    }
+
+    /// Latency and time of the bytes under `load` of what costs `alone` and what `row` says.
+    #[inline(always)]
+    fn under(&mut self, alone: AloneCosts, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
+        if load == 1 {
+            return (alone.latency, alone.bytes);
+        }
+        if law != LoadLaw::Share || alone.size != self.alone.size || load as usize >= KEPT_LOADS {
+            return alone.under_load(law, row, load);
+        }
+        let kept = &mut self.shared[load as usize];
+        if *kept == SimSpan::ZERO {
+            *kept = alone.under_load(law, row, load).1;
+        }
+        (row.latency, *kept)
     }
 }
 
@@ -90,11 +111,8 @@ impl AloneCosts {
     }
 
     /// Latency and time of the bytes under `load`.
-    #[inline]
-    fn under(self, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
-        if load == 1 {
-            return (self.latency, self.bytes);
-        }
+    #[inline(never)]
+    fn under_load(self, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         (row.latency_under(law, load), row.bytes_under(law, load, self.size))
     }
 }
@@ -263,6 +281,7 @@ impl<'a> Network<'a> {
     }
 
     /// A message of `size` leaves `from` at `time`.
+    #[inline(always)]
     pub fn depart(&mut self, from: RankLocation, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
         let link = self.platform.link(level);
         let law = link.law();
@@ -282,7 +301,7 @@ impl<'a> Network<'a> {
             return Departure { head: start + row.latency, load: 1 };
         }
         let load = port.load_at(time);
-        let (latency, bytes) = alone.under(law, row, load);
+        let (latency, bytes) = self.last[level as usize].under(alone, law, row, load);
         let head = time + latency;
         let end = head + longer(bytes, slower);
         port.hold(time, end, size.get());
@@ -291,6 +310,7 @@ impl<'a> Network<'a> {
 
     /// The head of a message between two nodes, or within one, that set out by `flight` gets to its receiver at `head`:
     /// gives the time of its end.
+    #[inline(always)]
     pub fn arrive(
         &mut self,
         nodes: [u32; 2],
@@ -315,7 +335,7 @@ impl<'a> Network<'a> {
         let (is_shared, delayed) = (matches!(law, LoadLaw::Share | LoadLaw::Measured), self.delayed);
         let mut port = into.filter(|_| is_shared).map(|into| &mut self.into[into]);
         let load = port.as_mut().map_or(load, |port| load.max(port.load_at(head)));
-        let (latency, bytes) = alone.under(law, row, load);
+        let (latency, bytes) = self.last[level as usize].under(alone, law, row, load);
         let bytes = longer(bytes, slower);
         // What delays a head delays all that follows.
         let end = if delayed { head + bytes } else { (left + latency + bytes).max(head) };

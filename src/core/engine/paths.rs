@@ -231,24 +231,27 @@ impl Paths {
     }
 
     /// One holder less.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, slot: PathSlot) {
-        if slot == PathSlot::NONE {
-            return;
-        }
-        let mut slot = slot;
-        if let Some(at) = slot.delayed() {
-            self.delayed[at].holders -= 1;
-            if self.delayed[at].holders > 0 {
-                return;
-            }
-            self.free_delayed.push(at as u32);
-            slot = self.delayed[at].base;
+        // That there is none looks like a delay too.
+        if slot.delayed().is_some() {
+            return self.release_delayed(slot);
         }
         let holders = &mut self.holders[slot.0 as usize];
         *holders -= 1;
         if *holders == 0 {
             self.free.push(slot.0);
+        }
+    }
+
+    /// As [`Paths::release`], if the holder is a transfer that was held up, or there is no path.
+    #[inline(never)]
+    fn release_delayed(&mut self, slot: PathSlot) {
+        let Some(at) = slot.delayed().filter(|_| slot != PathSlot::NONE) else { return };
+        self.delayed[at].holders -= 1;
+        if self.delayed[at].holders == 0 {
+            self.free_delayed.push(at as u32);
+            self.release(self.delayed[at].base);
         }
     }
 
@@ -264,23 +267,30 @@ impl Paths {
     }
 
     /// The holder of `slot` goes on by itself.
-    #[inline]
+    #[inline(always)]
     pub fn change(&mut self, slot: &mut PathSlot) -> &mut Path {
+        if slot.delayed().is_some() || self.holders[slot.0 as usize] > 1 {
+            self.part(slot);
+        }
+        &mut self.kept[slot.0 as usize]
+    }
+
+    /// The holder of `slot` is the only one of its path from here on.
+    #[inline(never)]
+    fn part(&mut self, slot: &mut PathSlot) {
         if slot.delayed().is_some() {
             self.settle(slot);
         }
-        let mut own = slot.0 as usize;
-        if self.holders[own] > 1 {
-            self.holders[own] -= 1;
-            let shared = own;
-            own = self.room();
+        let shared = slot.0 as usize;
+        if self.holders[shared] > 1 {
+            self.holders[shared] -= 1;
+            let own = self.room();
             self.kept.copy_within(shared..=shared, own);
             *slot = PathSlot(own as u32);
             if self.beside {
                 self.copy_beside(shared, own);
             }
         }
-        &mut self.kept[own]
     }
 
     /// A copy of a path takes what stands beside it.
@@ -294,7 +304,7 @@ impl Paths {
     }
 
     /// The holder of `slot` goes on by a message of `level` that left at `left`.
-    #[inline]
+    #[inline(always)]
     pub fn cross(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         if self.beside {
             return self.cross_beside(slot, level, left, parts);
@@ -303,6 +313,7 @@ impl Paths {
     }
 
     /// As [`Paths::cross`], where something stands beside paths.
+    #[inline(never)]
     fn cross_beside(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         let delays = self.delays(*slot);
         self.change(slot).levels[level as usize] += parts;

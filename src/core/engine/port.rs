@@ -35,7 +35,7 @@ impl Port {
     }
 
     /// Those whose end is no later than `time` leave, at least the first.
-    #[inline]
+    #[inline(never)]
     fn leave(&mut self, time: SimTime) {
         self.holders -= 1;
         while self.holders > 0 {
@@ -63,7 +63,7 @@ impl Port {
     }
 
     /// As [`Port::hold`], where others are under way.
-    #[inline]
+    #[inline(never)]
     fn hold_beside(&mut self, time: SimTime, end: SimTime, bytes: u64) {
         let (before, theirs) = self.last;
         if before > time {

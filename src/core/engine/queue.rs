@@ -190,11 +190,9 @@ impl EventQueue {
     }
 
     /// The time of the earliest event.
-    #[inline]
+    #[inline(always)]
     pub fn first_time(&mut self) -> SimTime {
-        if self.run.is_empty() && self.near.is_empty() {
-            self.refill();
-        }
+        self.refill_if_empty();
         let of = |entry: Option<&QueueEntry>| entry.map_or(u64::MAX, |entry| entry.time);
         SimTime::from_ps(of(self.run.last()).min(of(self.near.peek())))
     }
@@ -209,9 +207,7 @@ impl EventQueue {
     /// Takes the earliest event if it happens before `end`.
     #[inline(always)]
     pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {
-        if self.run.is_empty() && self.near.is_empty() {
-            self.refill();
-        }
+        self.refill_if_empty();
         let entry = match (self.run.last(), self.near.peek()) {
             (None, None) => return None,
             (Some(run), near) if near.is_none_or(|near| near < run) => {
@@ -255,8 +251,16 @@ impl EventQueue {
         }
     }
 
+    #[inline(always)]
+    fn refill_if_empty(&mut self) {
+        if self.run.is_empty() && self.near.is_empty() && self.levels != 0 {
+            self.refill();
+        }
+    }
+
     /// Moves the earliest events into the run. Keeps the meaning of the other buckets: `last` changes only in the
     /// digits below the one that the lowest buckets stand for, and in this one to what is less than in the others.
+    #[inline(never)]
     fn refill(&mut self) {
         while self.run.is_empty() && self.levels != 0 {
             let level = self.levels.trailing_zeros() as usize;
@@ -268,7 +272,7 @@ impl EventQueue {
             let mut entries = std::mem::take(&mut self.buckets[level][digit]);
             self.empty(level, digit);
             self.last = entries.iter().map(|entry| entry.time).min().expect("an occupied bucket");
-            for entry in entries.drain(..) {
+            for &entry in &entries {
                 if entry.time == self.last {
                     self.run.push(entry);
                 } else {
@@ -276,6 +280,7 @@ impl EventQueue {
                 }
             }
             if entries.capacity() <= KEPT_CAPACITY {
+                entries.clear();
                 self.buckets[level][digit] = entries;
             }
         }
@@ -297,6 +302,8 @@ impl EventQueue {
             self.run.append(entries);
             self.empty(level, digit);
         }
+        // Buckets come in order of their times, and the run ends with the next event: little is left to sort.
+        self.run.reverse();
     }
 
     /// A bucket has no events any more.

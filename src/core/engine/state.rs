@@ -278,6 +278,7 @@ impl TargetRank {
     }
 
     /// The task begins to wait.
+    #[inline]
     pub fn begin_wait(&mut self, task: u32, wait: Wait) -> u32 {
         self.turns = self.turns.wrapping_add(1);
         let turn = self.turns;

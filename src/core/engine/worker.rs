@@ -12,22 +12,23 @@ use crate::profile::Resource;
 use crate::rank::{Program, Rank, RequestId, SERVICE};
 use crate::units::SimTime;
 
-use super::calls::run;
+use super::calls::begin;
 use super::calls_kept::put_off;
 use super::delays::Delays;
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, Going, InFlightMessage};
 use super::fair::{Fair, Landing, NO_FLOW, PendingService, Taker, head_delays, packed};
+use super::granted::end_transfer;
 use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
-use super::messages::{arrive, came, end_transfer, set_ready};
+use super::messages::{arrive, came, set_ready};
 use super::network::{Flight, RankLocation};
 use super::paths::Path;
 use super::requests::RequestRecord;
 use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
-use super::state::{Answer, MAIN, RankState, TargetRank};
+use super::state::{MAIN, RankState, TargetRank};
 use super::transport::{Batch, LocalBound, Transport};
 use super::waits::wake;
 use woken::{go_on, next_copies};
@@ -196,7 +197,7 @@ impl<'a, P: Program> Worker<'a, P> {
         for index in 0..self.ranks.len() {
             let RankState { program, target } = &mut self.ranks[index];
             self.lp.now = EventKey { time: SimTime::ZERO, to: target.rank, from: target.rank, sequence: 0 };
-            run(program, target, &mut self.lp, MAIN, Answer::Begin);
+            begin(program, target, &mut self.lp);
             go_on(program, target, &mut self.lp);
             if self.lp.failure.is_some() {
                 return false;
@@ -262,7 +263,7 @@ impl<'a, P: Program> Worker<'a, P> {
     fn handle(&mut self, event: Event) {
         let lp = &mut self.lp;
         assert!(event.key.time >= lp.now.time, "time went backwards");
-        lp.now = event.key;
+        lp.now.set(event.key);
         lp.handled += 1;
         let seat = lp.seats[event.key.to as usize];
         if let EventKind::Departure { to, parcel, going } = event.body {

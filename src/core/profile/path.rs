@@ -80,6 +80,7 @@ impl TransferParts {
     }
 
     /// `total` as a transfer that takes so long alone: what is left is contention.
+    #[inline]
     pub fn of_transfer(total: SimSpan, latency: SimSpan, bytes: SimSpan) -> Self {
         let latency = latency.min(total);
         let bytes = bytes.min(total.saturating_sub(latency));
@@ -87,6 +88,7 @@ impl TransferParts {
     }
 
     /// `total` as a control message that takes so long alone: what is left is contention.
+    #[inline]
     pub fn of_control(total: SimSpan, handshake: SimSpan) -> Self {
         let protocol = handshake.min(total);
         TransferParts { protocol, contention: total - protocol, ..TransferParts::default() }

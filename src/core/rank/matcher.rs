@@ -93,7 +93,7 @@ impl<R, M> Matcher<R, M> {
         match self.take(&pattern) {
             Some((envelope, message)) => Some((envelope, message, receive)),
             None => {
-                self.posted.push(Want::from(&pattern), receive);
+                self.posted.push(|| (Want::from(&pattern), receive));
                 None
             }
         }
@@ -147,7 +147,7 @@ impl<R, M> Matcher<R, M> {
 
     /// Keeps a message that no receive takes yet.
     pub fn keep(&mut self, envelope: Envelope, message: M) {
-        self.unexpected.push(envelope, message);
+        self.unexpected.push(|| (envelope, message));
     }
 
     /// The first message that has come of those `pattern` takes, left where it is.

@@ -76,7 +76,21 @@ impl<K: Key, T> List<K, T> {
         }
     }
 
-    pub fn push(&mut self, key: K, value: T) {
+    /// Adds an entry, which is made where it stays.
+    #[inline(always)]
+    pub fn push(&mut self, entry: impl FnOnce() -> (K, T)) {
+        match self {
+            List::Short(entries) if entries.len() < LONG && entries.len() < entries.capacity() => entries.push(entry()),
+            _ => {
+                let (key, value) = entry();
+                self.push_beyond(key, value);
+            }
+        }
+    }
+
+    /// As [`List::push`], where the list is long or has to grow.
+    #[inline(never)]
+    fn push_beyond(&mut self, key: K, value: T) {
         match self {
             List::Short(entries) if entries.len() < LONG => {
                 // Most ranks of a large machine hold one or two: do not take room for four.
@@ -87,7 +101,7 @@ impl<K: Key, T> List<K, T> {
             }
             List::Short(_) => {
                 self.lengthen();
-                self.push(key, value);
+                self.push_beyond(key, value);
             }
             List::Long(long) => long.push(key, value),
         }
@@ -206,25 +220,33 @@ impl<K: Key, T> List<K, T> {
 
 impl<T> List<Want, T> {
     /// Takes the first receive that takes `envelope`.
+    #[inline(always)]
     pub fn take_taking(&mut self, envelope: &Envelope) -> Option<(Want, T)> {
-        let taken = match self {
+        match self {
             List::Short(entries) => {
                 let at = entries.iter().position(|(want, _)| want.takes(envelope))?;
-                return Some(entries.remove(at));
+                Some(entries.remove(at))
             }
             List::Long(long) => {
-                let exact = long.slot_of(envelope);
-                let wild = long.wild.iter().copied().find(|&number| long.key(number).takes(envelope));
-                match (exact, wild) {
-                    (Some(slot), None) => long.take_at(slot),
-                    (None, wild) => long.take(wild?),
-                    (Some(slot), Some(wild)) if long.at(long.index.first(slot)) < long.at(wild) => long.take_at(slot),
-                    (Some(_), Some(wild)) => long.take(wild),
-                }
+                let taken = long.take_taking(envelope)?;
+                self.shorten();
+                Some(taken)
             }
-        };
-        self.shorten();
-        Some(taken)
+        }
+    }
+}
+
+impl<T> LongList<Want, T> {
+    #[inline(never)]
+    fn take_taking(&mut self, envelope: &Envelope) -> Option<(Want, T)> {
+        let exact = self.slot_of(envelope);
+        let wild = self.wild.iter().copied().find(|&number| self.key(number).takes(envelope));
+        Some(match (exact, wild) {
+            (Some(slot), None) => self.take_at(slot),
+            (None, wild) => self.take(wild?),
+            (Some(slot), Some(wild)) if self.at(self.index.first(slot)) < self.at(wild) => self.take_at(slot),
+            (Some(_), Some(wild)) => self.take(wild),
+        })
     }
 }
 

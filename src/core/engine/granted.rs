@@ -1,0 +1,113 @@
+//! Messages by rendezvous: granting the transfer, and its end.
+
+use crate::platform::Level;
+use crate::profile::TransferParts;
+use crate::rank::{Rank, RequestId};
+use crate::units::{Bytes, SimTime};
+
+use super::calls_kept::{CallMoment, grant, hold_grant, instant};
+use super::event::{EventKey, EventKind};
+use super::lp::LogicalProcess;
+use super::memory::{CopyFor, CopyJob};
+use super::messages::{finish_copy, set_ready};
+use super::paths::PathSlot;
+use super::requests::RequestRecord;
+use super::state::TargetRank;
+
+/// A receive that was posted at `posted`, to where the path `mine` got, and the request of a rendezvous, whose head came
+/// at `head`, have found each other.
+#[inline(never)]
+pub(super) fn grant_match(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    (send, id, source): (RequestId, RequestId, Rank),
+    level: Level,
+    (left, head, path): (SimTime, SimTime, PathSlot),
+    (posted, mine): (SimTime, PathSlot),
+) {
+    let link = lp.network.link(level);
+    // The path to the grant is that of the side that was there last; of both, the receiver's.
+    let mut path = path;
+    if lp.effects.by_call && head > posted {
+        match instant(target, lp, head) {
+            CallMoment::Now => {}
+            CallMoment::At(time, call) => {
+                lp.paths.release(mine);
+                lp.paths.release(path);
+                return grant(target, lp, (send, id, source), time, call);
+            }
+            CallMoment::Unknown => {
+                lp.paths.release(mine);
+                lp.paths.release(path);
+                return hold_grant(target, send, id, source);
+            }
+        }
+    }
+    let mut parts = TransferParts::of_control(link.handshake(), link.handshake());
+    if head > posted {
+        lp.paths.release(mine);
+        parts += TransferParts::of_control(head.since(left), link.handshake());
+        lp.paths.cross_alike(&mut path, level, left, parts);
+    } else {
+        lp.paths.replace(&mut path, mine);
+        lp.paths.cross_alike(&mut path, level, posted, parts);
+    }
+    lp.push(target, head.max(posted) + link.handshake(), source, || EventKind::ClearToSend { send, recv: id, path });
+}
+
+/// A granted transfer, of which it is stated when it left and since when its path is under way, whose head came by the
+/// event `head`, has its bytes there at `end`.
+pub(super) fn end_transfer(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    head: EventKey,
+    (send, recv, path): (RequestId, RequestId, PathSlot),
+    size: Bytes,
+    times: (SimTime, SimTime),
+    end: SimTime,
+) {
+    let level = lp.level(head.from, target.rank);
+    // Between nodes what was granted is not copied, however small: the adapter puts it where it belongs.
+    if level == Level::InterNode || !lp.receiver_copies(level, size) {
+        return finish_transfer(target, lp, head, (send, recv, path), size, times, end);
+    }
+    let &RequestRecord { tag, buffers, .. } = target.requests.get(recv);
+    let takes = CopyFor::Transfer { head, send, recv, path, times, end };
+    let stated = lp.stated_pair(target.rank, recv);
+    let job = CopyJob { from: head.from, tag, buffers, stated, size, start: head.time, takes };
+    if let Some((end, delays)) = lp.copy(target, lp.network.link(level).row(size), &job) {
+        finish_copy(target, lp, &job, end, delays);
+    }
+}
+
+/// A granted transfer whose head came by the event `head` ends at `end`.
+pub(super) fn finish_transfer(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    head: EventKey,
+    (send, recv, mut path): (RequestId, RequestId, PathSlot),
+    size: Bytes,
+    (left, since): (SimTime, SimTime),
+    end: SimTime,
+) {
+    let from = head.from;
+    let level = lp.level(from, target.rank);
+    let link = lp.network.link(level);
+    lp.record_to(target, level, from, size, (left, end));
+    // The sender hears of the end no sooner than a control message after the head: this is what lets its
+    // worker go ahead meanwhile.
+    let heard = end.max(head.time + link.handshake());
+    // Of the many that somebody waits for, one determines a clock: only its path crosses the transfer.
+    target.requests.get_mut(recv).came_at(since, lp.paths.share(path));
+    let mut under_way = since;
+    if heard > end || lp.seats[from as usize].worker != lp.me {
+        lp.cross(&mut path, (from, target.rank), size, since, end);
+        under_way = heard;
+    }
+    if heard > end {
+        let news = TransferParts::of_control(heard.since(end), link.handshake());
+        lp.paths.cross(&mut path, level, left, news);
+    }
+    lp.push(target, heard, from, || EventKind::TransferEnd { send, left: under_way, path });
+    set_ready(target, lp, recv, end);
+}
