@@ -149,3 +149,47 @@ fn the_script_measures_a_machine_runs_programs_on_it_and_judges_their_prediction
         }
     }
 }
+
+/// Every algorithm of Open MPI's allreduce, bcast and alltoall is timed, and laid beside what is predicted.
+#[test]
+fn algorithms_measured_under_open_mpi_are_laid_beside_predictions() {
+    let mpis = host_mpis();
+    let Some(mpi) = mpis.iter().find(|mpi| mpi.is_open_mpi) else { return };
+    if Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let directory = directory();
+    let run = |program: &str, words: &[&str]| {
+        limited(Command::new(program).args(words).envs(open_mpi_environment()).current_dir(directory.path()))
+    };
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/validation/here/");
+    let compiled = run(mpi.compiler, &["-O2", "-o", "algorithms", &format!("{here}algorithms.c")]);
+    assert_eq!(compiled.code, Some(0), "{}", told(mpi.compiler, &compiled));
+    let launch = ["--oversubscribe", "--bind-to", "none", "-n", "2"];
+    let timed = ["./algorithms", "2", "1e-4"];
+    // Without the option Open MPI does not look at the algorithms asked for.
+    let unheard = run(mpi.launcher, &[&launch[..], &timed].concat());
+    assert!(unheard.code != Some(0) && unheard.stderr.contains("wants Open MPI 4"), "{}", told("algorithms", &unheard));
+    let heard = [&launch[..], &["--mca", "coll_tuned_use_dynamic_rules", "1"], &timed].concat();
+    let measured = run(mpi.launcher, &heard);
+    assert_eq!(measured.code, Some(0), "{}", told("algorithms", &measured));
+    // Six, nine and five algorithms of three sizes, and segments that are shorter than the message.
+    let rows = measured.stdout.lines().count();
+    assert_eq!(rows, 2 * (3 * (6 + 9 + 5) + 3 + 6 * 3), "{}", measured.stdout);
+    fs::write(directory.path().join("measured.csv"), &measured.stdout).unwrap();
+    let script = format!("{here}algorithms.py");
+    let mcpsim = mpi.binary.display().to_string();
+    let judge = |platform: &str| {
+        let options = ["--nct", "1,1,2", "--mcpsim", &mcpsim, "--platform", platform];
+        run("python3", &[&[script.as_str(), "measured.csv"], &options[..]].concat())
+    };
+    let judged = judge("default");
+    assert_eq!(judged.code, Some(0), "{}", told("algorithms.py", &judged));
+    assert_eq!(judged.stdout.lines().count(), 11, "{}", judged.stdout);
+    assert!(judged.stdout.lines().last().unwrap().ends_with(" of 9"), "{}", judged.stdout);
+    let unknown = judge("nowhere.toml");
+    assert_eq!(unknown.code, Some(2), "{}", told("algorithms.py", &unknown));
+    fs::write(directory.path().join("measured.csv"), "bcast,8,1,0,0,1.5\nbcast,8,one\n").unwrap();
+    let cut = judge("default");
+    assert!(cut.code == Some(1) && cut.stderr.contains("measured.csv") && cut.stderr.contains("in line 2"));
+}
