@@ -169,7 +169,7 @@ fn small_messages_wait_for_the_gap() {
 
 #[test]
 fn both_ways_small_messages_may_share_one_gap() {
-    // Twenty of 8 B each way, each of which holds the adapter for 92 and 8 ns in its direction. The last leaves at 1900.
+    // Twenty of 8 B each way: each holds the adapter for 92 and 8 ns in its direction. The last leaves at 1900.
     let both = |other: u32| [vec![Irecv(other); 20], vec![Isend(other, 8); 20], vec![WaitAll]].concat();
     let scripts = [both(1), both(0)];
     let platform = |gap: Option<u64>| network(2, Row { gap: ns(92), ..row(1000) }, |of| of.duplex_gap = gap.map(ns));
@@ -177,7 +177,7 @@ fn both_ways_small_messages_may_share_one_gap() {
     for gap in [None, Some(46)] {
         charged(&platform(gap), &scripts, Level::InterNode, 2908, &[(Resource::Gap, 1900)]);
     }
-    // All of it: what goes out takes the adapter until 20 x 92 = 1840, and then come twenty, the last at 1840 + 19 x 92 =
+    // All of it: what goes out takes the adapter until 20 x 92 = 1840. Then come twenty, the last at 1840 + 19 x 92 =
     // 3588, where it would have come at 2900.
     let expected = [(Resource::Gap, 1900), (Resource::Duplex, 688)];
     charged(&platform(Some(92)), &scripts, Level::InterNode, 3596, &expected);

@@ -132,8 +132,8 @@ fn copies_between_nodes_move_the_receivers_memory() {
 
 #[test]
 fn copies_between_nodes_are_the_same_on_two_workers() {
-    // With one credit only the first of a pair's messages is eager, and copied; the others wait for their receivers, whose
-    // workers tell the senders' of the end.
+    // With one credit only the first of a pair's messages is eager, and copied. The others wait for their receivers,
+    // whose workers tell the senders' of the end.
     let copies = Occupancy { copies: Copies::Receiver, capacity: rate(1.0), ..Occupancy::default() };
     let between = Link::new(LoadLaw::Fair, Bytes::new(5000), ns(1000), vec![row(1000)]).occupying(copies);
     let ends = |other: u32| [vec![Irecv(other); 3], vec![Isend(other, 1000); 3], vec![WaitAll]].concat();

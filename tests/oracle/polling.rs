@@ -164,8 +164,8 @@ proptest! {
         };
         let sender = |(sends, &count): (&Sends, &usize)| {
             let mode = |rendezvous| if rendezvous { SendMode::Synchronous } else { SendMode::Standard };
-            let lines = sends[..count].iter().map(|&(wait, size, late)| [Compute(wait * 50), SendMode(me, size * 10, mode(late))]);
-            lines.flatten().collect::<Vec<Do>>()
+            let lines = |&(wait, size, late)| [Compute(wait * 50), SendMode(me, size * 10, mode(late))];
+            sends[..count].iter().flat_map(lines).collect::<Vec<Do>>()
         };
         let result = |look: Do, workers: u32| {
             let mut scripts: Vec<Vec<Do>> = partners.iter().zip(&owed).map(sender).collect();
