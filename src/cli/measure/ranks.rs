@@ -43,6 +43,8 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds(), window: args.window };
     let mut port = RealPort::new(plan.most_bytes);
     let speed = speeds(&mut port, processes, &places);
+    // The others wait for the first rank at what comes next.
+    let datatypes = if processes.is_first() { time_datatypes() } else { [0.0; 2] };
     // A rank of each node; a twentieth of the time.
     let firsts: Vec<u32> =
         (0..).zip(&places).filter(|(rank, place)| place.node == *rank).map(|(rank, _)| rank).collect();
@@ -54,7 +56,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let Some(targets) = targets else { return Ok(()) };
     let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
     let (name, states_noise) = (args.name(), args.noise);
-    let library = MeasuredLibrary::new(&library(), time_datatypes());
+    let library = MeasuredLibrary::new(&library(), datatypes);
     let links = Vec::new();
     let measured = MeasuredMachine { name, provenance, shape, speed, links, samples, cores, library, states_noise };
     let (measured, again) = fitted(measured, &plan, &places, args.law)?;
