@@ -9,6 +9,9 @@ use mcpsim::platform::{CollectiveRules, CoreRates, Link, LoadLaw, Placement, Pla
 use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern};
 use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan};
 
+#[global_allocator]
+static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;
+
 fn platform(nct: [u32; 3]) -> Platform {
     let link = |latency: u64, gbs: u64, overhead: u64| {
         let row = Row {

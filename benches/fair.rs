@@ -11,6 +11,9 @@ use mcpsim::platform::{Placement, Platform, Shape};
 use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern};
 use mcpsim::units::{Bytes, SimSpan};
 
+#[global_allocator]
+static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;
+
 fn platform(nodes: u32, law: &str) -> Platform {
     let cores = if nodes == 64 { 1 } else { 8 };
     let law = Override::parse(&format!("platform.inter_node.law={law}")).expect("an override");

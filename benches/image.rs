@@ -12,6 +12,9 @@ use std::process::Command;
 
 use mcpsim::loader::{Host, Image, Instance, set_main};
 
+#[global_allocator]
+static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;
+
 const RANKS: usize = 8192;
 
 /// A marker, some data to relocate, a thread-local variable and functions of two libraries.

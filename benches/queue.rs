@@ -43,6 +43,9 @@ mod event {
 
 use event::{EventKey, EventKind};
 
+#[global_allocator]
+static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;
+
 /// Takes the earliest event and puts one in.
 trait Hold {
     fn put(&mut self, key: EventKey, body: EventKind);
