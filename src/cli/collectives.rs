@@ -63,6 +63,10 @@ pub(super) struct CollectivesArgs {
     #[arg(long, value_name = "block|cyclic|socket|FILE", default_value = "block")]
     placement: PathBuf,
 
+    /// Allow several ranks on a core, which take turns
+    #[arg(long)]
+    oversubscribe: bool,
+
     /// Whose choice, and whose details (default: the platform's)
     #[arg(long, value_name = "NAME", value_parser = parse_library)]
     library: Option<Library>,
@@ -152,7 +156,7 @@ pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
         Some("socket") => Placement::Socket,
         _ => Placement::read(&args.placement)?,
     };
-    let sites = placement.sites_by_threads(shape, platform.core.threads.count(), ranks, false);
+    let sites = placement.sites_by_threads(shape, platform.core.threads.count(), ranks, args.oversubscribe);
     let sites = sites.map_err(|error| Failure::bad_input(error.to_string()))?;
     let memory = MemoryShares::of_ranks(&platform, &sites);
     let timing = if args.timing == TimingName::Osu { Timing::Osu } else { Timing::Imb };

@@ -35,6 +35,7 @@ mod service;
 mod simulation;
 mod state;
 mod transport;
+mod turns;
 mod waits;
 mod worker;
 

@@ -120,6 +120,20 @@ pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     seen.iter().zip(bindings).map(place).collect()
 }
 
+/// Leaves out the pairs of which a rank has no core of its own; where a level has no others, all but the first. What
+/// several such pairs carry is what their cores allow.
+pub fn on_own_cores(mut plans: Vec<LevelPlan>, own: &[bool]) -> Vec<LevelPlan> {
+    for LevelPlan { pairs, .. } in &mut plans {
+        let has_cores = |pair: &RankPair| own[pair.first as usize] && own[pair.second as usize];
+        let first = pairs[0];
+        pairs.retain(has_cores);
+        if pairs.is_empty() {
+            pairs.push(first);
+        }
+    }
+    plans
+}
+
 /// For each level of which there are pairs, as many disjoint ones as share the same CMP, the same node, or the same two
 /// nodes.
 pub fn levels(places: &[HostPlace]) -> Vec<LevelPlan> {
@@ -270,6 +284,18 @@ mod tests {
         let sites = sites(&places, shape).unwrap();
         assert_eq!((sites[3], sites[4]), (Site { node: 0, cmp: 1, core: 1 }, Site { node: 1, cmp: 0, core: 0 }));
         assert_eq!(super::sites(&places, Shape { cores: 1, ..shape }), None);
+    }
+
+    #[test]
+    fn pairs_that_share_cores_measure_nothing_together() {
+        let plan = |level, of: &[(u32, u32)]| LevelPlan { level, pairs: pairs(of) };
+        let plans = || vec![plan(Level::IntraCmp, &[(0, 1), (2, 3)]), plan(Level::InterNode, &[(0, 2), (1, 3)])];
+        assert_eq!(on_own_cores(plans(), &[true; 4]), plans());
+        // Ranks 1 and 3 only have what 0 and 2 leave them.
+        let alone = [plan(Level::IntraCmp, &[(0, 1)]), plan(Level::InterNode, &[(0, 2)])];
+        assert_eq!(on_own_cores(plans(), &[true, false, true, false]), alone);
+        let first = [plan(Level::IntraCmp, &[(2, 3)]), plan(Level::InterNode, &[(1, 3)])];
+        assert_eq!(on_own_cores(plans(), &[false, true, true, true]), first);
     }
 
     #[test]

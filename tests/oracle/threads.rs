@@ -1,9 +1,11 @@
 //! Expected times of ranks on hardware threads of one core, worked out by hand: a core moves 1 byte a ns.
 
 use crate::support::Do::*;
-use crate::support::{Do, machine, run_placed};
-use mcpsim::platform::{HardwareThreads, LoadLaw, MemoryLaw, MemoryShares, Placement, Platform, Site};
-use mcpsim::units::Bandwidth;
+use crate::support::{Do, machine, ns, row, run_placed, with_link};
+use mcpsim::platform::{
+    HardwareThreads, Level, Link, LoadLaw, MemoryLaw, MemoryShares, Placement, Platform, Row, Site,
+};
+use mcpsim::units::{Bandwidth, Bytes};
 
 /// Nodes of one CMP whose cores have two threads, each 1.6 times slower beside the other.
 fn threaded(cores: u32) -> Platform {
@@ -63,4 +65,71 @@ fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
     node.core.cmp_memory = cmp(1500);
     assert_eq!(memory(&node, &sites), [1e9; 2]);
     assert_eq!(memory(&node, &sites[..1]), [1e9]);
+}
+
+/// Nodes of one core whose messages to each other cost it 30 ns to send and 40 ns to receive.
+fn costly(nodes: u32, law: LoadLaw) -> Platform {
+    let row = Row { send_overhead: ns(30), recv_overhead: ns(40), ..row(1000) };
+    with_link(machine([nodes, 1, 1], law), Level::InterNode, Link::new(law, Bytes::MAX, ns(1000), vec![row]))
+}
+
+#[test]
+fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
+    let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
+    // The second leaves at 60 and is there at 1070, when the first one's receiver has the core until 1080.
+    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &sends, true), [30, 60, 1080, 1120]);
+    assert_eq!(clocks(&costly(2, LoadLaw::Ideal), &sends, true), [30, 30, 1080, 1080], "other laws know no turns");
+    let apart = machine([2, 1, 2], LoadLaw::Fair);
+    let apart = with_link(apart, Level::InterNode, costly(2, LoadLaw::Fair).links[2].clone());
+    assert_eq!(clocks(&apart, &sends, true), [30, 30, 1080, 1090], "a core each; the adapter carries 10 B in 10 ns");
+    // The core is given by when it is asked: at 0, at 20 (computing counts twice), and at 30.
+    let twice: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
+    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &twice, true), [90, 60, 1160, 1120]);
+    // Requests are taken when the last is ready; of the two waits, the earlier has the core first.
+    let all: [&[Do]; 4] =
+        [&[Isend(2, 10), Isend(3, 10), WaitAll], &[], &[Irecv(0), WaitAll], &[Compute(100), Irecv(0), WaitAll]];
+    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &all, true), [60, 0, 1080, 1120]);
+}
+
+#[test]
+fn waiting_for_a_shared_core_is_waiting() {
+    let sends: Vec<Vec<Do>> = vec![vec![Send(2, 10)], vec![Send(3, 10)], vec![Recv(0)], vec![Recv(1)]];
+    let platform = costly(2, LoadLaw::Fair);
+    let sites = Placement::Block.sites(platform.shape, 4, true).unwrap();
+    let (outcome, _) = run_placed(&platform, sites, &sends, 1).unwrap();
+    let waited: Vec<_> = outcome.per_rank.iter().map(|rank| rank.parts.wait).collect();
+    assert_eq!(waited, [ns(0), ns(30), ns(1040), ns(1080)]);
+    assert_eq!((outcome.path.poll, outcome.path.send, outcome.path.recv), (ns(40), ns(30), ns(40)));
+}
+
+#[test]
+fn as_many_messages_as_hardware_threads_take_of_a_core_at_a_time() {
+    let mut platform = costly(2, LoadLaw::Fair);
+    platform.core.threads = HardwareThreads::new(2, vec![1.6]).unwrap();
+    let scripts: [&[Do]; 6] = [&[Send(3, 8)], &[Send(4, 8)], &[Send(5, 8)], &[Recv(0)], &[Recv(1)], &[Recv(2)]];
+    let sent = clocks(&platform, &scripts, true);
+    assert_eq!(sent[..3], [30, 30, 60]);
+}
+
+#[test]
+fn turns_at_cores_are_the_same_for_any_number_of_workers() {
+    let platform = costly(6, LoadLaw::Fair);
+    let exchange = |rank: u32| -> Vec<Do> {
+        let of = |by: u32| (rank + by) % 18;
+        let round = [Compute(u64::from(rank * 7 % 40)), Irecv(of(13)), Irecv(of(11)), Isend(of(5), 100)];
+        let more = [Isend(of(7), 3000), WaitAll, Exchange(of(4), 20, of(14))];
+        let round = [round.as_slice(), more.as_slice()].concat();
+        vec![round; 3].concat()
+    };
+    let scripts: Vec<Vec<Do>> = (0..18).map(exchange).collect();
+    let run = |workers: u32| {
+        let sites = Placement::Block.sites(platform.shape, 18, true).unwrap();
+        let (outcome, _) = run_placed(&platform, sites, &scripts, workers).unwrap();
+        let mut json = serde_json::to_value(&outcome).unwrap();
+        json.as_object_mut().unwrap().remove("host");
+        json
+    };
+    let alone = run(1);
+    assert_eq!(run(2), alone);
+    assert_eq!(run(6), alone);
 }

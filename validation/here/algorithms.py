@@ -7,13 +7,15 @@ among the two fastest measured?
     mpirun -n 2 --bind-to core --mca coll_tuned_use_dynamic_rules 1 ./algorithms 31 0.004 > measured.csv
     validation/here/algorithms.py measured.csv --platform here.toml --nct 1,1,2
 
-A time is the median of the rounds. `pairs` says in how many of them the algorithm took longer than the second fastest.
+A time is the median of the rounds. `pairs` says in how many of them the algorithm took longer than the second fastest;
+a star, that this is no more than chance gives in one test of twenty (a sign test): then rounds do not tell them apart.
 """
 
 import argparse
 import collections
 import csv
 import io
+import math
 import statistics
 import subprocess
 import sys
@@ -31,7 +33,7 @@ def main():
     options = arguments()
     measured = read(options.measured)
     print(f"{'collective':<11}{'size':>8}  {'called the fastest':<24}{'rank':>7}  {'to second':>9}  {'pairs':>7}")
-    found = 0
+    found = alike = 0
     for (collective, size), runs in measured.items():
         medians = {name: statistics.median(times) for name, times in runs.items()}
         order = sorted(medians, key=medians.get)
@@ -40,9 +42,15 @@ def main():
         found += rank <= 2
         slower = sum(a > b for a, b in zip(runs[name], runs[second]))
         ratio = medians[name] / medians[second]
-        pairs = f"{slower}/{len(runs[name])}"
+        alike += rank <= 2 or is_chance(slower, len(runs[name]))
+        pairs = f"{slower}/{len(runs[name])}" + "*" * (rank > 2 and is_chance(slower, len(runs[name])))
         print(f"{collective:<11}{size:>8}  {name:<24}{rank:>3}/{len(order):<3}  {ratio:>9.3f}  {pairs:>7}")
-    print(f"among the two fastest: {found} of {len(measured)}")
+    print(f"among the two fastest: {found} of {len(measured)}; with those not told apart: {alike}")
+
+
+def is_chance(slower, rounds):
+    """Whether of so many fair coins as many or more show one side in at least one of twenty tests."""
+    return sum(math.comb(rounds, k) for k in range(slower, rounds + 1)) * 20 >= 2**rounds
 
 
 def arguments():
@@ -50,6 +58,7 @@ def arguments():
     parser.add_argument("measured", help="what `algorithms` printed")
     parser.add_argument("--platform", required=True, help="the machine's platform file")
     parser.add_argument("--nct", required=True, help="nodes, CMPs, cores that had ranks")
+    parser.add_argument("--ranks", type=int, help="as many, if they are more than cores and took turns")
     parser.add_argument("--library", default="openmpi-4.1", help="Open MPI's version, as mcpsim calls it")
     parser.add_argument("--mcpsim", default="mcpsim")
     return parser.parse_args()
@@ -85,6 +94,8 @@ def fastest(options, collective, size, known):
     """What mcpsim calls the fastest of the algorithms that were measured: its own choice, or else the least time."""
     command = [options.mcpsim, "collectives", "--platform", options.platform, "--nct", options.nct]
     command += ["--library", options.library, "--of", collective, "--sizes", str(size), "--csv", "-"]
+    if options.ranks:
+        command += ["--ranks", str(options.ranks), "--oversubscribe"]
     try:
         ran = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     except OSError as error:

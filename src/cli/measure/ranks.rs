@@ -32,13 +32,15 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         Binding::Launcher => true,
         Binding::None => false,
     };
-    let unbound = processes.gather(bound).iter().filter(|bound| !**bound).count();
+    let gathered = processes.gather(bound);
+    let own_cores: Vec<bool> = processes.broadcast(|| gathered.clone());
+    let unbound = own_cores.iter().filter(|own| !**own).count();
     let places = measure::places(&seen, &bindings);
     let notes = notes(&seen, &bindings, unbound);
     if processes.is_first() && !args.quiet {
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
-    let levels = measure::levels(&places);
+    let levels = measure::on_own_cores(measure::levels(&places), &own_cores);
     let plan =
         CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds(), window: args.window };
     let mut port = RealPort::new(plan.most_bytes);
@@ -104,6 +106,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], unbound: usize) -> Vec<String
             "{unbound} of {} ranks have no core of their own: the system may move them, and figures mean little",
             seen.len()
         ));
+        notes.push("what several pairs carry is measured by ranks with cores of their own, if there are any".to_owned());
     }
     if seen.iter().any(|of| of.cpus.is_empty()) {
         notes.push("/sys/devices/system/cpu does not tell which cores share a CMP: each host counts as one".to_owned());

@@ -18,12 +18,14 @@ use super::calls_kept::{begin_call, end_call, end_wait, is_driven, is_inside, st
 use super::clock::{Cause, Spent};
 use super::conditions::{Effects, sent};
 use super::error::RunError;
+use super::event::EventKind;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
 use super::memory::{begin_block, begin_code, begin_data, compute};
 use super::messages::{post, recv, set_ready, start_send};
 use super::requests::RequestRecord;
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
+use super::turns::takes_core;
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
 /// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that
@@ -41,8 +43,8 @@ struct CallTurn<'t, 'd> {
     over: bool,
     /// More requests are outstanding than may be.
     crowded: bool,
-    /// The time of its clock has come: a message for which there is no credit now gets none.
-    may_lack: bool,
+    /// The time of its clock has come: a message for which there is no credit now gets none, and the core is its own.
+    in_time: bool,
 }
 
 /// Runs the rank's own program from its beginning until it waits, ends or fails.
@@ -60,7 +62,7 @@ fn run<P: Program + ?Sized>(
     task: u32,
     answer: Answer,
 ) {
-    let turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, may_lack: false };
+    let turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, in_time: false };
     turn.run(program, answer);
 }
 
@@ -73,7 +75,7 @@ fn run_from<P: Program + ?Sized>(
     task: u32,
     mut call: Box<Call>,
 ) {
-    let mut turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, may_lack: true };
+    let mut turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, in_time: true };
     if let Some(answer) = turn.make(&mut call) {
         turn.run(program, answer);
     }
@@ -139,21 +141,24 @@ impl CallTurn<'_, '_> {
     #[inline(always)]
     fn make(&mut self, call: &mut Call) -> Option<Answer> {
         match self.lp.effects {
-            Effects { credits: false, by_call: false, .. } => self.make_now(call),
+            Effects { credits: false, by_call: false, turns: false, .. } => self.make_now(call),
             _ => self.make_under_conditions(call),
         }
     }
 
-    /// Makes a call where messages need credits, or advance in calls only.
+    /// Makes a call where messages need credits, or advance in calls only, or where ranks share cores.
     #[cold]
     #[inline(never)]
     fn make_under_conditions(&mut self, call: &mut Call) -> Option<Answer> {
-        let CallTurn { target, lp, task, may_lack, .. } = self;
-        if lp.effects.credits
-            && !std::mem::replace(may_lack, false)
-            && let Some(message) = sent(call)
-            && lp.lacks_credit(target, message)
-        {
+        let CallTurn { target, lp, task, in_time, .. } = self;
+        let lacks = |target: &mut TargetRank, lp: &LogicalProcess<'_>| {
+            lp.effects.credits && sent(call).is_some_and(|message| lp.lacks_credit(target, message))
+        };
+        let has_turn = !lp.effects.turns
+            || target.control(*task).clock <= lp.now.time
+            || !takes_core(call)
+            || !lp.takes_turns(target.rank);
+        if !std::mem::replace(in_time, false) && (!has_turn || lacks(target, lp)) {
             let call = Box::new(std::mem::replace(call, Call::Yield));
             wait_for_own_time(target, lp, *task, Wait::Credit(call));
             return None;
@@ -346,6 +351,13 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 /// Resumes a task whose wait is over.
 #[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
+    if lp.effects.turns && lp.takes_turns(target.rank) && matches!(target.control(task).wait, Wait::All { .. }) {
+        let (time, rank, turn) = (is_over_at(target, task), target.rank, target.control(task).turn);
+        if time > lp.now.time {
+            lp.push(target, time, rank, || EventKind::Wake { task, turn });
+            return;
+        }
+    }
     let mut later = None;
     if lp.effects.by_call && is_driven(target, task) {
         let time = is_over_at(target, task);

@@ -37,6 +37,8 @@ pub(super) struct Effects {
     pub credits: bool,
     /// Messages advance in calls only.
     pub by_call: bool,
+    /// Ranks share cores, and what messages take of these.
+    pub turns: bool,
 }
 
 /// What is kept of a rank for them.
@@ -71,8 +73,9 @@ impl Conditions {
             connects,
             credits: credits.iter().any(Option::is_some),
             by_call: *progress == ProgressEngine::Call,
+            turns: false,
         };
-        let Effects { slows, delays, connects: _, credits: limited, by_call } = effects;
+        let Effects { slows, delays, credits: limited, by_call, .. } = effects;
         let nodes = nodes.clone();
         (slows || delays || limited || by_call)
             .then(|| (Box::new(Conditions { seed, noise: *noise, thread, nodes, connect, credits }), effects))

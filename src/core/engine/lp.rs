@@ -23,6 +23,7 @@ use super::queue::EventQueue;
 use super::simulation::RunOptions;
 use super::state::{PendingHead, ProbedMessage, TargetRank};
 use super::transport::Batch;
+use super::turns::SharedCores;
 
 /// From this many on, heads that nothing can overtake any more are forgotten before more room is taken for others.
 const AHEAD: usize = 16;
@@ -60,6 +61,8 @@ pub(super) struct LogicalProcess<'a> {
     pub core_memory: f64,
     /// The hardware threads of each core, where it has several.
     pub threads: Option<HardwareThreads>,
+    /// The cores that ranks share, where a level has fair shares.
+    pub shared_cores: Option<Box<SharedCores>>,
     /// The blocks that used memory.
     pub computed: BlockUse,
     /// What ranks and messages meet besides, if there is anything, and what of it there is.
@@ -127,7 +130,9 @@ impl<'a> LogicalProcess<'a> {
         let (nodes, workers) = (partition.nodes(me), partition.workers());
         let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
         let (conditions, effects) = Conditions::new(platform, seed).unzip();
-        let effects: Effects = effects.unwrap_or_default();
+        let threads = platform.core.threads.count();
+        let shared_cores = charges.then(|| SharedCores::new(seats, sites, me, threads)).flatten();
+        let effects = Effects { turns: shared_cores.is_some(), ..effects.unwrap_or_default() };
         LogicalProcess {
             me,
             seats,
@@ -145,6 +150,7 @@ impl<'a> LogicalProcess<'a> {
             node_memory: NodeMemory::new(platform, nodes.clone(), me, seats, sites),
             core_memory: platform.core.memory.get() as f64,
             threads: Some(platform.core.threads.clone()).filter(|threads| threads.count() > 1),
+            shared_cores,
             computed: BlockUse::default(),
             fair: Fair::new(platform, nodes, me, &first_node, seats),
             conditions,

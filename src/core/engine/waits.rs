@@ -29,10 +29,13 @@ pub(super) fn wait_all(
             left += 1;
         }
     }
-    if left == 0 {
+    if left == 0 && !(lp.effects.turns && lp.takes_turns(target.rank)) {
         return Some(complete_all(target, lp, task, kind, &requests));
     }
     target.begin_wait(task, Wait::All { kind, requests, left });
+    if left == 0 {
+        lp.woken.push(task);
+    }
     None
 }
 
@@ -67,7 +70,9 @@ pub(super) fn complete_all(
 /// those of less overhead and then the first in the list.
 fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let mut order = InOrder::new();
-    if target.trail.is_some() {
+    // A core that others share is asked once, for what is left when the last request is ready.
+    let shares = lp.effects.turns && lp.takes_turns(target.rank);
+    if target.trail.is_some() && !shares {
         put_in_order(&mut order, target, requests, SimTime::ZERO);
         for (ready, overhead, index) in order {
             let cause = target.cause(requests[index as usize]);
@@ -255,6 +260,11 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
                 }
             }
             target.control(task).wait = Wait::Iprobe(pattern);
+            true
+        }
+        // Of a rank that shares its core: the last of its requests is ready now.
+        Wait::All { kind, requests, left: 0 } => {
+            target.control(task).wait = Wait::All { kind, requests, left: 0 };
             true
         }
         Wait::Block(block) => {

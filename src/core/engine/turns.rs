@@ -1,0 +1,96 @@
+//! Cores with more ranks than hardware threads: what messages take of them goes one at a time, in the order in which it
+//! is asked for.
+//!
+//! A core is asked at the times of its ranks' clocks. These run ahead of virtual time, so a rank that shares its core
+//! makes calls that take of it when the simulation has got to its clock, and what a wait takes is asked for when that
+//! is over.
+
+use rustc_hash::FxHashMap;
+
+use crate::platform::Site;
+use crate::rank::{Call, Rank};
+use crate::units::{SimSpan, SimTime};
+
+use super::clock::Spent;
+use super::lp::LogicalProcess;
+use super::network::RankLocation;
+use super::state::TargetRank;
+
+/// The cores of a worker's nodes that ranks share.
+#[derive(Debug)]
+pub(super) struct SharedCores {
+    /// The core of each of the worker's ranks, if that is one of these.
+    of: Vec<Option<u32>>,
+    /// Since when each of a core's hardware threads is free.
+    free: Vec<Box<[SimTime]>>,
+}
+
+impl SharedCores {
+    /// Those of the worker `me` that have more ranks than `threads`; none, if there is no such core.
+    pub fn new(seats: &[RankLocation], sites: &[Site], me: u32, threads: u32) -> Option<Box<SharedCores>> {
+        let own = || seats.iter().zip(sites).filter(|(seat, _)| seat.worker == me);
+        let core = |site: &Site| (site.node, site.cmp, site.core);
+        let mut ranks: FxHashMap<_, u32> = FxHashMap::default();
+        own().for_each(|(_, site)| *ranks.entry(core(site)).or_default() += 1);
+        if ranks.values().all(|&ranks| ranks <= threads) {
+            return None;
+        }
+        let mut numbers = FxHashMap::default();
+        let mut of = vec![None; own().count()];
+        for (seat, site) in own().filter(|(_, site)| ranks[&core(site)] > threads) {
+            let next = numbers.len() as u32;
+            of[seat.local as usize] = Some(*numbers.entry(core(site)).or_insert(next));
+        }
+        let free = vec![vec![SimTime::ZERO; threads as usize].into_boxed_slice(); numbers.len()];
+        Some(Box::new(SharedCores { of, free }))
+    }
+}
+
+impl LogicalProcess<'_> {
+    /// Whether the rank shares its core with more than have a hardware thread of it.
+    pub fn takes_turns(&self, rank: Rank) -> bool {
+        let local = self.seats[rank as usize].local as usize;
+        self.shared_cores.as_ref().is_some_and(|cores| cores.of[local].is_some())
+    }
+
+    /// When the rank's core begins with what takes it `span` from `clock` on; at once, if the rank does not share it.
+    fn take_core(&mut self, rank: Rank, clock: SimTime, span: SimSpan) -> SimTime {
+        let local = self.seats[rank as usize].local as usize;
+        let Some(cores) = self.shared_cores.as_deref_mut() else { return clock };
+        let Some(core) = cores.of[local] else { return clock };
+        let free = cores.free[core as usize].iter_mut().min().expect("a core has threads");
+        let start = clock.max(*free);
+        *free = start + span;
+        start
+    }
+}
+
+impl TargetRank {
+    /// The task waits until the rank's core has `span` for it. That counts as polling.
+    #[cold]
+    pub fn await_turn(&mut self, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
+        let clock = self.control(task).clock;
+        if span == SimSpan::ZERO {
+            return;
+        }
+        let waited = lp.take_core(self.rank, clock, span).since(clock);
+        if waited > SimSpan::ZERO {
+            lp.paths.change(&mut self.control(task).path).poll += waited;
+            self.pass(task, Spent::Poll, waited);
+        }
+    }
+}
+
+/// Whether the call takes of the core what a message costs, be it at once.
+pub(super) fn takes_core(call: &Call) -> bool {
+    matches!(
+        call,
+        Call::Send(_)
+            | Call::Isend(_)
+            | Call::Recv(_)
+            | Call::Irecv(_)
+            | Call::Exchange(..)
+            | Call::WaitAll(_)
+            | Call::Complete(_)
+    )
+}
