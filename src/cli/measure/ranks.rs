@@ -106,7 +106,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], unbound: usize) -> Vec<String
             "{unbound} of {} ranks have no core of their own: the system may move them, and figures mean little",
             seen.len()
         ));
-        notes.push("what several pairs carry is measured by ranks with cores of their own, if there are any".to_owned());
+        notes.push("several pairs are measured together only on cores of their own".to_owned());
     }
     if seen.iter().any(|of| of.cpus.is_empty()) {
         notes.push("/sys/devices/system/cpu does not tell which cores share a CMP: each host counts as one".to_owned());
