@@ -11,6 +11,8 @@ mod host;
 mod import;
 mod layers;
 #[cfg(feature = "mpi")]
+mod own_data;
+#[cfg(feature = "mpi")]
 mod pages;
 mod pairs;
 #[cfg(feature = "mpi")]

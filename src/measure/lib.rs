@@ -50,7 +50,7 @@ pub use fit::{FitPiece, Floor, pieces};
 pub use guess::Guess;
 pub use import::{Import, ImportPart, ImportedKey, ImportedPlatform, WindowSizes};
 pub use kernels::{Figures, Kernel, Speed};
-pub use library::{MANY_BLOCKS, MeasuredLibrary};
+pub use library::{MANY_BLOCKS, MeasuredLibrary, OWN_BYTES};
 pub use link::{Corrections, LinkFit, RowFit};
 pub use models::{COURSE_MESSAGES, Course, LevelModels, Residual, SmallMessage, pairs_of, sample_models};
 pub use occupancy::MeasuredOccupancy;

@@ -1,9 +1,11 @@
-//! What the MPI library says of itself: whose algorithms its collectives have, and what its datatypes take.
+//! What the MPI library says of itself: whose algorithms its collectives have, and what its datatypes, copies and sums
+//! take.
 //!
 //! | key | from |
 //! |---|---|
 //! | collectives.library | what MPI_Get_library_version returns, if it is a library that platforms know |
 //! | collectives.datatype_overhead, block_overhead | a datatype of blocks that lie apart, made, committed, packed, unpacked and freed: a straight line through one block and many |
+//! | core.in_cache | 256 KiB copied by an alltoall of a rank with itself, two bytes moved for each, and added up by MPI_Reduce_local, three: the lower rate |
 
 use std::fmt::Write;
 
@@ -14,6 +16,9 @@ use super::text::{comment, overhead};
 /// The blocks of the greater datatype.
 pub const MANY_BLOCKS: u32 = 32;
 
+/// What it copies and adds up in a rank's own memory, bytes: two such buffers are in the caches of a core.
+pub const OWN_BYTES: u64 = 256 << 10;
+
 /// The library under which a machine was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredLibrary {
@@ -21,12 +26,21 @@ pub struct MeasuredLibrary {
     pub library: Option<Library>,
     /// What a datatype of one block takes, and one of [`MANY_BLOCKS`], seconds.
     pub datatypes: Option<[f64; 2]>,
+    /// What it takes to copy [`OWN_BYTES`] in caches, and to add them to others, seconds.
+    pub own_data: Option<[f64; 2]>,
 }
 
 impl MeasuredLibrary {
-    /// The library that calls itself so, with the times of its datatypes.
-    pub fn new(version: &str, datatypes: [f64; 2]) -> MeasuredLibrary {
-        MeasuredLibrary { library: known(version), datatypes: Some(datatypes) }
+    /// The library that calls itself so, with the times of its datatypes, and of its copies and sums.
+    pub fn new(version: &str, datatypes: [f64; 2], own_data: [f64; 2]) -> MeasuredLibrary {
+        MeasuredLibrary { library: known(version), datatypes: Some(datatypes), own_data: Some(own_data) }
+    }
+
+    /// The bytes a second that it moves in caches, where it copies or adds up.
+    pub(super) fn moves_in_caches(&self) -> Option<f64> {
+        let [copied, added] = self.own_data.filter(|times| times.iter().all(|time| *time > 0.0))?;
+        let bytes = OWN_BYTES as f64;
+        Some((2.0 * bytes / copied).min(3.0 * bytes / added))
     }
 
     /// The table `collectives`; nothing, if nothing is known.
@@ -85,15 +99,26 @@ mod tests {
     #[test]
     fn a_datatype_costs_what_one_without_blocks_would() {
         // 500 ns, and for each block 20 ns packed and 20 ns unpacked.
-        let measured = MeasuredLibrary::new("MVAPICH2 Version: 2.3.7", [540e-9, (500 + 32 * 40) as f64 * 1e-9]);
+        let datatypes = [540e-9, (500 + 32 * 40) as f64 * 1e-9];
+        let measured = MeasuredLibrary::new("MVAPICH2 Version: 2.3.7", datatypes, [0.0; 2]);
         let text = measured.text();
         assert!(text.starts_with("\n[collectives]\n# "), "{text}");
         assert!(text.ends_with("datatype_overhead = \"500.0 ns\"\nblock_overhead = \"20.00 ns\"\n"), "{text}");
         // Noise that makes many blocks quicker than one gives no negative time.
-        let noisy = MeasuredLibrary { library: None, datatypes: Some([3e-7, 2e-7]) }.text();
+        let noisy = MeasuredLibrary { datatypes: Some([3e-7, 2e-7]), ..MeasuredLibrary::default() }.text();
         assert!(noisy.ends_with("datatype_overhead = \"300.0 ns\"\nblock_overhead = \"0 s\"\n"), "{noisy}");
         assert_eq!(MeasuredLibrary::default().text(), "");
-        let known = MeasuredLibrary { library: Some(Library::Mpich4), datatypes: None };
+        let known = MeasuredLibrary { library: Some(Library::Mpich4), ..MeasuredLibrary::default() };
         assert_eq!(known.text(), "\n[collectives]\nlibrary = \"mpich-4\"\n");
+    }
+
+    #[test]
+    fn in_caches_the_slower_of_copies_and_sums_counts() {
+        let moves = |own_data| MeasuredLibrary { own_data, ..MeasuredLibrary::default() }.moves_in_caches();
+        // 256 KiB copied are 512 KiB moved, added up 768 KiB.
+        assert_eq!(moves(Some([8e-6, 16e-6])), Some(786_432.0 / 16e-6));
+        assert_eq!(moves(Some([16e-6, 8e-6])), Some(524_288.0 / 16e-6));
+        // A clock of coarse steps may say nothing.
+        assert_eq!((moves(Some([0.0, 8e-6])), moves(None)), (None, None));
     }
 }

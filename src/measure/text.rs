@@ -94,6 +94,14 @@ impl MeasuredMachine {
         let _ = writeln!(text, "[core]\nflops = \"{:.2} Gflop/s\"", speed.flops / 1e9);
         let _ = writeln!(text, "instructions = \"{:.2} Ginstr/s\"", speed.instructions / 1e9);
         let _ = writeln!(text, "memory_bandwidth = \"{:.2} GB/s\"", speed.memory / 1e9);
+        let in_caches = self.library.moves_in_caches().filter(|rate| *rate > speed.memory);
+        if let Some(rate) = in_caches.filter(|_| self.caches_of_messages().is_some()) {
+            comment(
+                text,
+                "in_cache: 256 KiB that the MPI library copies or adds up in a rank's own memory, the lower rate.",
+            );
+            let _ = writeln!(text, "in_cache = {{ memory_bandwidth = \"{:.2} GB/s\" }}", rate / 1e9);
+        }
         comment(
             text,
             "How much longer code takes with 1, 2, … ranks on a CMP: the median of kernels. The stencil is larger than most caches:",
@@ -115,12 +123,15 @@ impl MeasuredMachine {
         }
     }
 
-    /// What caches hold of messages; only fair shares ask.
-    fn caches(&self, text: &mut String, memory: f64) {
+    /// The caches of a CMP, where the file states them: only fair shares ask.
+    fn caches_of_messages(&self) -> Option<MeasuredCaches> {
         let is_fair = self.links.iter().any(|fit| fit.level == Level::IntraCmp && fit.occupancy.is_some());
-        let Some(MeasuredCaches { cache, copied }) = MeasuredCaches::of(&self.samples).filter(|_| is_fair) else {
-            return;
-        };
+        MeasuredCaches::of(&self.samples).filter(|_| is_fair && self.speed.cmp_memory.is_some())
+    }
+
+    /// What caches hold of messages.
+    fn caches(&self, text: &mut String, memory: f64) {
+        let Some(MeasuredCaches { cache, copied }) = self.caches_of_messages() else { return };
         let (size, rate) = (format!("{:.0} KiB", cache / 1024.0), bandwidth(1.0 / copied));
         comment(
             text,

@@ -13,6 +13,7 @@ use super::super::exit::Failure;
 use super::MeasureArgs;
 use super::conclude::{Line, Targets, conclude, fitted};
 use super::datatypes::time_datatypes;
+use super::own_data::time_own_data;
 use super::port::RealPort;
 use super::{host, seen, speed};
 
@@ -47,6 +48,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let speed = speeds(&mut port, processes, &places);
     // The others wait for the first rank at what comes next.
     let datatypes = if processes.is_first() { time_datatypes() } else { [0.0; 2] };
+    let own_data = if processes.is_first() { time_own_data() } else { [0.0; 2] };
     // A rank of each node; a twentieth of the time.
     let firsts: Vec<u32> =
         (0..).zip(&places).filter(|(rank, place)| place.node == *rank).map(|(rank, _)| rank).collect();
@@ -58,7 +60,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let Some(targets) = targets else { return Ok(()) };
     let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
     let (name, states_noise) = (args.name(), args.noise);
-    let library = MeasuredLibrary::new(&library(), datatypes);
+    let library = MeasuredLibrary::new(&library(), datatypes, own_data);
     let links = Vec::new();
     let measured = MeasuredMachine { name, provenance, shape, speed, links, samples, cores, library, states_noise };
     let (measured, again) = fitted(measured, &plan, &places, args.law)?;

@@ -39,7 +39,7 @@ fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
         links: vec![fit],
         samples: samples.clone(),
         cores: MeasuredCores::default(),
-        library: crate::MeasuredLibrary::default(),
+        library: MeasuredLibrary { own_data: Some([8e-6, 16e-6]), ..MeasuredLibrary::default() },
         states_noise: false,
     };
     (MeasuredCaches::of(&samples), measured.text())
@@ -61,6 +61,9 @@ fn the_end_of_caches_and_what_memory_copies_come_back() {
         let memory = read.memory.unwrap_or_else(|| panic!("{text}"));
         assert!((memory.cache.get() as f64 / end - 1.0).abs() < 0.001, "{text}");
         assert_eq!(memory.cmp, Bandwidth::new(9_500_000_000), "{text}");
+        // Three times 256 KiB in 16 us: less than what a copy moves.
+        let in_cache = read.core.in_cache.unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(Bandwidth::new(in_cache.bandwidth.get()), Bandwidth::new(49_150_000_000), "{text}");
     }
 }
 
@@ -68,7 +71,7 @@ fn the_end_of_caches_and_what_memory_copies_come_back() {
 fn caches_that_hold_all_or_do_not_count_are_not_stated() {
     for cache in [None, Some(1 << 30), Some(0)] {
         let (caches, text) = found(2, cache);
-        assert!(caches.is_none() && !text.contains("\ncache = "), "{caches:?}\n{text}");
+        assert!(caches.is_none() && !text.contains("\ncache = ") && !text.contains("in_cache"), "{caches:?}\n{text}");
     }
 }
 
