@@ -32,10 +32,10 @@ mod queue;
 mod repeats;
 mod requests;
 mod service;
+mod shared_cores;
 mod simulation;
 mod state;
 mod transport;
-mod turns;
 mod waits;
 mod worker;
 

@@ -62,4 +62,6 @@ pub use simulated::{simulate, simulate_collectives, simulate_cores, simulate_rin
 pub use statistics::Summary;
 pub use structure::{PairKind, Structure, structure};
 pub use text::MeasuredMachine;
-pub use topology::{Binding, Cpu, HostFacts, HostPlace, bind, cpu_list, levels, on_own_cores, places, shape, sites};
+pub use topology::{
+    Binding, Cpu, HostFacts, HostPlace, bind, cpu_list, levels, levels_on_own_cores, places, shape, sites,
+};

@@ -120,33 +120,35 @@ pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     seen.iter().zip(bindings).map(place).collect()
 }
 
-/// Leaves out the pairs of which a rank has no core of its own; where a level has no others, all but the first. What
-/// several such pairs carry is what their cores allow.
-pub fn on_own_cores(mut plans: Vec<LevelPlan>, own: &[bool]) -> Vec<LevelPlan> {
-    for LevelPlan { pairs, .. } in &mut plans {
-        let has_cores = |pair: &RankPair| own[pair.first as usize] && own[pair.second as usize];
-        let first = pairs[0];
-        pairs.retain(has_cores);
-        if pairs.is_empty() {
-            pairs.push(first);
-        }
-    }
-    plans
-}
-
 /// For each level of which there are pairs, as many disjoint ones as share the same CMP, the same node, or the same two
 /// nodes.
 pub fn levels(places: &[HostPlace]) -> Vec<LevelPlan> {
+    levels_of(places, |_| true)
+}
+
+/// As [`levels`], of ranks that have a core of their `own`. A level that has no such pair has one of others: what several
+/// of these carry is what their cores allow.
+pub fn levels_on_own_cores(places: &[HostPlace], own: &[bool]) -> Vec<LevelPlan> {
+    let on_cores = levels_of(places, |rank| own[rank as usize]);
+    let plan = |any: LevelPlan| {
+        let of_level = on_cores.iter().find(|plan| plan.level == any.level).cloned();
+        of_level.unwrap_or_else(|| LevelPlan { pairs: any.pairs[..1].to_vec(), level: any.level })
+    };
+    levels(places).into_iter().map(plan).collect()
+}
+
+fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPlan> {
+    let counted = || (0..).zip(places).filter(|(rank, _)| counts(*rank));
     // The ranks of each CMP of each node.
     let mut cmps: Vec<(HostPlace, Vec<u32>)> = Vec::new();
-    for (rank, place) in (0..).zip(places) {
+    for (rank, place) in counted() {
         match cmps.iter_mut().find(|(of, _)| of == place) {
             Some((_, ranks)) => ranks.push(rank),
             None => cmps.push((*place, vec![rank])),
         }
     }
     let mut nodes: Vec<(u32, Vec<u32>)> = Vec::new();
-    for (rank, place) in (0..).zip(places) {
+    for (rank, place) in counted() {
         match nodes.iter_mut().find(|(of, _)| *of == place.node) {
             Some((_, ranks)) => ranks.push(rank),
             None => nodes.push((place.node, vec![rank])),
@@ -287,15 +289,21 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_share_cores_measure_nothing_together() {
-        let plan = |level, of: &[(u32, u32)]| LevelPlan { level, pairs: pairs(of) };
-        let plans = || vec![plan(Level::IntraCmp, &[(0, 1), (2, 3)]), plan(Level::InterNode, &[(0, 2), (1, 3)])];
-        assert_eq!(on_own_cores(plans(), &[true; 4]), plans());
-        // Ranks 1 and 3 only have what 0 and 2 leave them.
-        let alone = [plan(Level::IntraCmp, &[(0, 1)]), plan(Level::InterNode, &[(0, 2)])];
-        assert_eq!(on_own_cores(plans(), &[true, false, true, false]), alone);
-        let first = [plan(Level::IntraCmp, &[(2, 3)]), plan(Level::InterNode, &[(1, 3)])];
-        assert_eq!(on_own_cores(plans(), &[false, true, true, true]), first);
+    fn pairs_of_ranks_without_cores_of_their_own_measure_nothing_together() {
+        let seen: Vec<HostFacts> =
+            (0..8).map(|rank: u32| host(["a", "b"][rank as usize / 4], "m", &[rank % 4 / 2])).collect();
+        let places = places(&seen, &bind(&seen));
+        let found = |own: &[bool]| -> Vec<(Level, Vec<RankPair>)> {
+            levels_on_own_cores(&places, own).into_iter().map(|plan| (plan.level, plan.pairs)).collect()
+        };
+        let all = levels(&places).into_iter().map(|plan| (plan.level, plan.pairs)).collect::<Vec<_>>();
+        assert_eq!(found(&[true; 8]), all);
+        // Every other rank has only what the one before leaves it.
+        let own = [true, false, true, false, true, false, true, false];
+        let expected = [(Level::IntraCmp, pairs(&[(0, 2)])), (Level::InterNode, pairs(&[(0, 4), (2, 6)]))];
+        assert_eq!(found(&own), expected);
+        let one = [true, false, false, false, true, false, false, false];
+        assert_eq!(found(&one), [(Level::IntraCmp, pairs(&[(0, 1)])), (Level::InterNode, pairs(&[(0, 4)]))]);
     }
 
     #[test]

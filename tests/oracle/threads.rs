@@ -1,10 +1,12 @@
 //! Expected times of ranks on hardware threads of one core, worked out by hand: a core moves 1 byte a ns.
 
 use crate::support::Do::*;
-use crate::support::{Do, machine, ns, row, run_placed, with_link};
+use crate::support::{Do, machine, ns, row, run_placed, run_placed_as, with_link};
+use mcpsim::engine::{RunError, RunOptions};
 use mcpsim::platform::{
     HardwareThreads, Level, Link, LoadLaw, MemoryLaw, MemoryShares, Placement, Platform, Row, Site,
 };
+use mcpsim::rank::SendMode::Synchronous;
 use mcpsim::units::{Bandwidth, Bytes};
 
 /// Nodes of one CMP whose cores have two threads, each 1.6 times slower beside the other.
@@ -89,6 +91,34 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let all: [&[Do]; 4] =
         [&[Isend(2, 10), Isend(3, 10), WaitAll], &[], &[Irecv(0), WaitAll], &[Compute(100), Irecv(0), WaitAll]];
     assert_eq!(clocks(&costly(2, LoadLaw::Fair), &all, true), [60, 0, 1080, 1120]);
+}
+
+#[test]
+fn an_exchange_that_waits_for_a_shared_core_has_posted_its_receive_before() {
+    // From 100 B on a message waits for its receiver; a handshake takes 1000 ns.
+    let mut platform = costly(2, LoadLaw::Fair);
+    let rows = platform.links[2].rows().to_vec();
+    platform.links[2] = Link::new(LoadLaw::Fair, Bytes::new(99), ns(1000), rows);
+    let exchange = |to| vec![Compute(5000), Exchange(to, 1, to)];
+    let answer = |to| vec![Isend(to, 1000), Recv(to), WaitAll];
+    let scripts = [exchange(2), exchange(3), answer(0), answer(1)];
+    let sites = Placement::Block.sites(platform.shape, 4, true).unwrap();
+    // Both have computed at 10,000; the second sends from 10,030 on, but its receive lets the message come at 10,000. Both
+    // are granted then, the data begin at 11,000, come from 12,000 on and share the adapter: 14,000.
+    let (outcome, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
+    let clocks: Vec<u64> = outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect();
+    assert_eq!(clocks, [14_040, 14_080, 14_000, 14_000]);
+}
+
+#[test]
+fn too_many_requests_of_a_rank_that_shares_its_core_are_told() {
+    let platform = costly(2, LoadLaw::Fair);
+    let sends: Vec<Do> = (0..9).map(|_| IsendWith(2, 10, 0, Synchronous)).collect();
+    let scripts = [sends, vec![], vec![Recv(0)], vec![]];
+    let sites = Placement::Block.sites(platform.shape, 4, true).unwrap();
+    let options = RunOptions { max_requests: 7, ..RunOptions::default() };
+    let error = run_placed_as(&platform, sites, &scripts, options).unwrap_err();
+    assert!(matches!(error, RunError::MaxRequests { rank: 0, limit: 7, .. }), "{error}");
 }
 
 #[test]

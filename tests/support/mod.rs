@@ -427,7 +427,8 @@ pub fn run_as(
     run_placed_as(platform, sites, scripts, options)
 }
 
-fn run_placed_as(
+/// Runs a script a rank, placed on `sites`, as `options` say.
+pub fn run_placed_as(
     platform: &Platform,
     sites: Vec<Site>,
     scripts: &[Vec<Do>],

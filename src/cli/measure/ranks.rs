@@ -41,7 +41,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     if processes.is_first() && !args.quiet {
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
-    let levels = measure::on_own_cores(measure::levels(&places), &own_cores);
+    let levels = measure::levels_on_own_cores(&places, &own_cores);
     let plan =
         CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds(), window: args.window };
     let mut port = RealPort::new(plan.most_bytes);

@@ -24,8 +24,8 @@ use super::lp::LogicalProcess;
 use super::memory::{begin_block, begin_code, begin_data, compute};
 use super::messages::{post, recv, set_ready, start_send};
 use super::requests::RequestRecord;
+use super::shared_cores::asks_core;
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
-use super::turns::takes_core;
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
 /// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that
@@ -43,7 +43,8 @@ struct CallTurn<'t, 'd> {
     over: bool,
     /// More requests are outstanding than may be.
     crowded: bool,
-    /// The time of its clock has come: a message for which there is no credit now gets none, and the core is its own.
+    /// The time of its clock has come: a message for which there is no credit now gets none, and a core that others share
+    /// may be asked.
     in_time: bool,
 }
 
@@ -76,8 +77,9 @@ fn run_from<P: Program + ?Sized>(
     mut call: Box<Call>,
 ) {
     let mut turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, in_time: true };
-    if let Some(answer) = turn.make(&mut call) {
-        turn.run(program, answer);
+    match turn.make(&mut call) {
+        Some(answer) => turn.run(program, answer),
+        None => turn.look_at_limits(program),
     }
 }
 
@@ -98,12 +100,18 @@ impl CallTurn<'_, '_> {
                 None => break,
             }
         }
-        if turn.over {
-            turn.lp.fail_by_time(turn.target.rank, program.position());
+        turn.look_at_limits(program);
+    }
+
+    /// Fails where the task has passed a limit.
+    #[inline(always)]
+    fn look_at_limits<P: Program + ?Sized>(self, program: &P) {
+        if self.over {
+            self.lp.fail_by_time(self.target.rank, program.position());
         }
-        if turn.crowded {
-            let (rank, limit) = (turn.target.rank, turn.lp.max_requests);
-            turn.lp.fail(RunError::MaxRequests { rank, limit, position: program.position() });
+        if self.crowded {
+            let (rank, limit) = (self.target.rank, self.lp.max_requests);
+            self.lp.fail(RunError::MaxRequests { rank, limit, position: program.position() });
         }
     }
 
@@ -141,7 +149,7 @@ impl CallTurn<'_, '_> {
     #[inline(always)]
     fn make(&mut self, call: &mut Call) -> Option<Answer> {
         match self.lp.effects {
-            Effects { credits: false, by_call: false, turns: false, .. } => self.make_now(call),
+            Effects { credits: false, by_call: false, shares_cores: false, .. } => self.make_now(call),
             _ => self.make_under_conditions(call),
         }
     }
@@ -154,13 +162,14 @@ impl CallTurn<'_, '_> {
         let lacks = |target: &mut TargetRank, lp: &LogicalProcess<'_>| {
             lp.effects.credits && sent(call).is_some_and(|message| lp.lacks_credit(target, message))
         };
-        let has_turn = !lp.effects.turns
-            || target.control(*task).clock <= lp.now.time
-            || !takes_core(call)
-            || !lp.takes_turns(target.rank);
-        if !std::mem::replace(in_time, false) && (!has_turn || lacks(target, lp)) {
+        // A shared core is asked in order of time.
+        let asks_early = lp.effects.shares_cores
+            && target.control(*task).clock > lp.now.time
+            && asks_core(call)
+            && lp.shares_core(target.rank);
+        if !std::mem::replace(in_time, false) && (asks_early || lacks(target, lp)) {
             let call = Box::new(std::mem::replace(call, Call::Yield));
-            wait_for_own_time(target, lp, *task, Wait::Credit(call));
+            wait_for_own_time(target, lp, *task, Wait::OwnTime(call));
             return None;
         }
         if !lp.effects.by_call || *task != MAIN || !is_inside(target, call) {
@@ -204,6 +213,14 @@ impl CallTurn<'_, '_> {
             Call::Recv(pattern) => {
                 let clock = spend_posting(target, lp, task, pattern);
                 recv(target, lp, task, WaitKind::Recv, pattern, clock)
+            }
+            // Its send may wait for the core, which is no part of the path to its receive.
+            Call::Exchange(message, pattern) if lp.effects.shares_cores && lp.shares_core(target.rank) => {
+                *stretch += SEND_WEIGHT;
+                let clock = spend_posting(target, lp, task, pattern);
+                let recv = post(target, lp, task, pattern, clock);
+                let send = start_send(target, lp, task, message);
+                wait_all(target, lp, task, WaitKind::Exchange, Requests::from_slice(&[recv, send]))
             }
             Call::Exchange(message, pattern) => {
                 *stretch += SEND_WEIGHT;
@@ -351,7 +368,8 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 /// Resumes a task whose wait is over.
 #[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
-    if lp.effects.turns && lp.takes_turns(target.rank) && matches!(target.control(task).wait, Wait::All { .. }) {
+    // What its completion takes of a shared core is asked for when it is over, not when that is known.
+    if lp.effects.shares_cores && lp.shares_core(target.rank) && matches!(target.control(task).wait, Wait::All { .. }) {
         let (time, rank, turn) = (is_over_at(target, task), target.rank, target.control(task).turn);
         if time > lp.now.time {
             lp.push(target, time, rank, || EventKind::Wake { task, turn });
@@ -367,7 +385,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
         }
     }
     let answer = match std::mem::replace(&mut target.control(task).wait, Wait::Nothing) {
-        Wait::Credit(call) => {
+        Wait::OwnTime(call) => {
             if task == MAIN {
                 return run_from(program, target, lp, task, call);
             }

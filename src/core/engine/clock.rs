@@ -35,8 +35,8 @@ impl TargetRank {
     /// Accounts for time the task's core spends.
     #[inline(always)]
     pub fn spend(&mut self, lp: &mut LogicalProcess<'_>, task: u32, kind: Spent, span: SimSpan) {
-        if lp.effects.turns && matches!(kind, Spent::Send | Spent::Recv) {
-            self.await_turn(lp, task, span);
+        if lp.effects.shares_cores && matches!(kind, Spent::Send | Spent::Recv) {
+            self.await_core(lp, task, span);
         }
         let control = self.control(task);
         match kind {

@@ -37,8 +37,8 @@ pub(super) struct Effects {
     pub credits: bool,
     /// Messages advance in calls only.
     pub by_call: bool,
-    /// Ranks share cores, and what messages take of these.
-    pub turns: bool,
+    /// Cores that ranks share are asked for what messages take of them.
+    pub shares_cores: bool,
 }
 
 /// What is kept of a rank for them.
@@ -73,7 +73,7 @@ impl Conditions {
             connects,
             credits: credits.iter().any(Option::is_some),
             by_call: *progress == ProgressEngine::Call,
-            turns: false,
+            shares_cores: false,
         };
         let Effects { slows, delays, credits: limited, by_call, .. } = effects;
         let nodes = nodes.clone();

@@ -20,10 +20,10 @@ use super::network::{Departure, Network, RankLocation};
 use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
 use super::queue::EventQueue;
+use super::shared_cores::SharedCores;
 use super::simulation::RunOptions;
 use super::state::{PendingHead, ProbedMessage, TargetRank};
 use super::transport::Batch;
-use super::turns::SharedCores;
 
 /// From this many on, heads that nothing can overtake any more are forgotten before more room is taken for others.
 const AHEAD: usize = 16;
@@ -132,7 +132,7 @@ impl<'a> LogicalProcess<'a> {
         let (conditions, effects) = Conditions::new(platform, seed).unzip();
         let threads = platform.core.threads.count();
         let shared_cores = charges.then(|| SharedCores::new(seats, sites, me, threads)).flatten();
-        let effects = Effects { turns: shared_cores.is_some(), ..effects.unwrap_or_default() };
+        let effects = Effects { shares_cores: shared_cores.is_some(), ..effects.unwrap_or_default() };
         LogicalProcess {
             me,
             seats,

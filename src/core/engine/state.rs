@@ -135,9 +135,9 @@ pub(super) enum Wait {
     Idle { start: SimTime, until: SimTime, changed: bool },
     /// Its turn: it has run far ahead of the others. Then it gets this answer.
     Parked(Answer),
-    /// The time of its clock, to make this call then: it sends a message for which there may be a credit by then, or
-    /// takes of a core that others share.
-    Credit(Box<Call>),
+    /// The time of its clock, to make this call then: it sends a message for which there may be a credit by then, or asks
+    /// a core that others share.
+    OwnTime(Box<Call>),
     /// The end of a block of its own that shares memory.
     Block(SharedBlock),
     /// Nothing ever: it has ended.

@@ -29,7 +29,7 @@ pub(super) fn wait_all(
             left += 1;
         }
     }
-    if left == 0 && !(lp.effects.turns && lp.takes_turns(target.rank)) {
+    if left == 0 && !(lp.effects.shares_cores && lp.shares_core(target.rank)) {
         return Some(complete_all(target, lp, task, kind, &requests));
     }
     target.begin_wait(task, Wait::All { kind, requests, left });
@@ -70,8 +70,8 @@ pub(super) fn complete_all(
 /// those of less overhead and then the first in the list.
 fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let mut order = InOrder::new();
-    // A core that others share is asked once, for what is left when the last request is ready.
-    let shares = lp.effects.turns && lp.takes_turns(target.rank);
+    // A core that others share is asked once: for all overheads since the last gap between them.
+    let shares = lp.effects.shares_cores && lp.shares_core(target.rank);
     if target.trail.is_some() && !shares {
         put_in_order(&mut order, target, requests, SimTime::ZERO);
         for (ready, overhead, index) in order {
@@ -227,8 +227,8 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             target.control(task).wait = Wait::Parked(answer);
             true
         }
-        Wait::Credit(call) => {
-            target.control(task).wait = Wait::Credit(call);
+        Wait::OwnTime(call) => {
+            target.control(task).wait = Wait::OwnTime(call);
             true
         }
         Wait::Any(requests) => {

@@ -1,6 +1,6 @@
 //! For whom ranks wait that have not ended.
 
-use crate::rank::{COMPLETE, CallSite, Program, Rank};
+use crate::rank::{COMPLETE, Call, CallSite, Program, Rank};
 
 use super::Worker;
 use crate::engine::error::Waiting;
@@ -53,7 +53,12 @@ fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
         Wait::Test { .. } => "test",
         Wait::Iprobe(_) => "iprobe",
         Wait::Cancel(_) => "cancel",
-        Wait::Credit(_) => "send",
+        Wait::OwnTime(call) => match **call {
+            Call::Recv(_) | Call::Irecv(_) => "recv",
+            Call::Exchange(..) => "sendrecv",
+            Call::WaitAll(_) | Call::Complete(_) => "wait",
+            _ => "send",
+        },
         Wait::Idle { .. } => {
             add(("a message or the end of a request".to_owned(), None));
             since = target.idle.as_ref().map_or(since, |idle| idle.since);

@@ -1,9 +1,10 @@
 //! Cores with more ranks than hardware threads: what messages take of them goes one at a time, in the order in which it
 //! is asked for.
 //!
-//! A core is asked at the times of its ranks' clocks. These run ahead of virtual time, so a rank that shares its core
-//! makes calls that take of it when the simulation has got to its clock, and what a wait takes is asked for when that
-//! is over.
+//! Clocks run ahead of virtual time. So a rank that shares its core makes calls that ask the core when the simulation
+//! has got to its clock, and what ends a wait is asked for when that is over. Then others have asked for what they take
+//! before. Of several overheads at once the second may be asked for early, and those of requests that were ready before
+//! the last are asked for late, with it: who asked meanwhile goes first.
 
 use rustc_hash::FxHashMap;
 
@@ -48,7 +49,7 @@ impl SharedCores {
 
 impl LogicalProcess<'_> {
     /// Whether the rank shares its core with more than have a hardware thread of it.
-    pub fn takes_turns(&self, rank: Rank) -> bool {
+    pub fn shares_core(&self, rank: Rank) -> bool {
         let local = self.seats[rank as usize].local as usize;
         self.shared_cores.as_ref().is_some_and(|cores| cores.of[local].is_some())
     }
@@ -68,7 +69,7 @@ impl LogicalProcess<'_> {
 impl TargetRank {
     /// The task waits until the rank's core has `span` for it. That counts as polling.
     #[cold]
-    pub fn await_turn(&mut self, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
+    pub fn await_core(&mut self, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
         let clock = self.control(task).clock;
         if span == SimSpan::ZERO {
             return;
@@ -81,8 +82,9 @@ impl TargetRank {
     }
 }
 
-/// Whether the call takes of the core what a message costs, be it at once.
-pub(super) fn takes_core(call: &Call) -> bool {
+/// Whether the call may ask the core for what a message takes while it is made. Calls that wait for their own time in
+/// any case, such as tests, are left out.
+pub(super) fn asks_core(call: &Call) -> bool {
     matches!(
         call,
         Call::Send(_)
