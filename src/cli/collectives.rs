@@ -56,7 +56,7 @@ pub(super) struct CollectivesArgs {
     set: Vec<String>,
 
     /// Ranks (default: one a core)
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=Shape::MOST_CORES as i64))]
     ranks: Option<u32>,
 
     /// Rank to core: block, cyclic, socket, or a file of one core a line

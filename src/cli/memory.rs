@@ -7,6 +7,7 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mimalloc::MiMalloc;
 
@@ -23,11 +24,13 @@ pub struct ReportingAllocator;
 // SAFETY: all is done by mimalloc; a failure does not return.
 unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        reserve_nothing_if_limited();
         // SAFETY: the caller's.
         there(unsafe { MiMalloc.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        reserve_nothing_if_limited();
         // SAFETY: the caller's.
         there(unsafe { MiMalloc.alloc_zeroed(layout) }, layout.size())
     }
@@ -40,6 +43,23 @@ unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: the caller's.
         unsafe { MiMalloc.dealloc(memory, layout) }
+    }
+}
+
+/// mimalloc's option for how much address space it reserves at a time, KiB, which its package has no name for.
+const ARENA_RESERVE: libmimalloc_sys::mi_option_t = 23;
+
+/// Where address space is limited, none is reserved: the stacks of ranks need it. Asked once, before any memory is taken,
+/// when there is one thread.
+#[inline(always)]
+fn reserve_nothing_if_limited() {
+    static ASKED: AtomicBool = AtomicBool::new(false);
+    if !ASKED.load(Ordering::Relaxed) {
+        ASKED.store(true, Ordering::Relaxed);
+        if limit().is_some() {
+            // SAFETY: no other thread takes memory yet.
+            unsafe { libmimalloc_sys::mi_option_set(ARENA_RESERVE, 0) };
+        }
     }
 }
 
@@ -131,6 +151,12 @@ fn limit() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_the_option_is_that_of_what_is_reserved() {
+        // SAFETY: a question; 1 GiB is mimalloc's own choice.
+        assert_eq!(unsafe { libmimalloc_sys::mi_option_get(ARENA_RESERVE) }, 1 << 20);
+    }
 
     #[test]
     fn what_is_needed_and_what_there_is_are_told() {

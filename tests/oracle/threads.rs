@@ -94,6 +94,25 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
 }
 
 #[test]
+fn all_overheads_of_a_wait_take_of_a_shared_core() {
+    // Sent one after the other, from 30, 60, 90 and 120 on. The first receiver has the core at 1040 and 1100, when its second
+    // message is there. The second asks for both when its own is there, at 1130: from 1140 on.
+    let two = |to| vec![Isend(to, 10), Isend(to, 10), WaitAll];
+    let both = |from| vec![Irecv(from), Irecv(from), WaitAll];
+    let scripts = [two(2), two(3), both(0), both(1)];
+    let scripts: Vec<&[Do]> = scripts.iter().map(Vec::as_slice).collect();
+    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &scripts, true), [90, 120, 1140, 1220]);
+}
+
+#[test]
+fn strands_take_of_a_core_as_they_do_where_it_is_not_shared() {
+    let scripts: [&[Do]; 4] =
+        [&[Start(vec![Send(2, 10)]), Start(vec![Send(2, 10)]), WaitAll], &[], &[Recv(0), Recv(0)], &[]];
+    let shared = clocks(&costly(2, LoadLaw::Fair), &scripts, true);
+    assert_eq!(shared[0], 30, "beside each other");
+}
+
+#[test]
 fn an_exchange_that_waits_for_a_shared_core_has_posted_its_receive_before() {
     // From 100 B on a message waits for its receiver; a handshake takes 1000 ns.
     let mut platform = costly(2, LoadLaw::Fair);

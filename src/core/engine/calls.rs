@@ -166,7 +166,7 @@ impl CallTurn<'_, '_> {
         let asks_early = lp.effects.shares_cores
             && target.control(*task).clock > lp.now.time
             && asks_core(call)
-            && lp.shares_core(target.rank);
+            && lp.shares_core(target.rank, *task);
         if !std::mem::replace(in_time, false) && (asks_early || lacks(target, lp)) {
             let call = Box::new(std::mem::replace(call, Call::Yield));
             wait_for_own_time(target, lp, *task, Wait::OwnTime(call));
@@ -215,7 +215,7 @@ impl CallTurn<'_, '_> {
                 recv(target, lp, task, WaitKind::Recv, pattern, clock)
             }
             // Its send may wait for the core, which is no part of the path to its receive.
-            Call::Exchange(message, pattern) if lp.effects.shares_cores && lp.shares_core(target.rank) => {
+            Call::Exchange(message, pattern) if lp.effects.shares_cores && lp.shares_core(target.rank, task) => {
                 *stretch += SEND_WEIGHT;
                 let clock = spend_posting(target, lp, task, pattern);
                 let recv = post(target, lp, task, pattern, clock);
@@ -369,7 +369,10 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 #[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
     // What its completion takes of a shared core is asked for when it is over, not when that is known.
-    if lp.effects.shares_cores && lp.shares_core(target.rank) && matches!(target.control(task).wait, Wait::All { .. }) {
+    if lp.effects.shares_cores
+        && lp.shares_core(target.rank, task)
+        && matches!(target.control(task).wait, Wait::All { .. })
+    {
         let (time, rank, turn) = (is_over_at(target, task), target.rank, target.control(task).turn);
         if time > lp.now.time {
             lp.push(target, time, rank, || EventKind::Wake { task, turn });

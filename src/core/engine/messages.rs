@@ -140,7 +140,7 @@ fn recv_matched(
         (arrived.end, arrived.ticket) = (end, NO_FLOW);
     }
     let asks = arrived.rendezvous.is_some() || arrived.ticket != NO_FLOW;
-    let asks = asks || (lp.effects.shares_cores && lp.shares_core(target.rank));
+    let asks = asks || (lp.effects.shares_cores && lp.shares_core(target.rank, MAIN));
     if asks || copies || arrived.size > pattern.capacity {
         recv_by_request(target, lp, kind, pattern, (envelope, level), arrived, posted);
         return None;
@@ -405,7 +405,7 @@ pub(super) fn finish_copy(
 /// An eager message has been received at `time`.
 #[inline]
 fn received(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, time: SimTime) {
-    if lp.effects.credits {
+    if lp.effects.credits && target.requests.get(id).credited {
         let from = target.requests.get(id).peer;
         lp.give_credit(target, from, time);
     }

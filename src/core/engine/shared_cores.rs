@@ -4,7 +4,7 @@
 //! Clocks run ahead of virtual time. So a rank that shares its core makes calls that ask the core when the simulation
 //! has got to its clock, and what ends a wait is asked for when that is over. Then others have asked for what they take
 //! before. Of several overheads at once the second may be asked for early, and those of requests that were ready before
-//! the last are asked for late, with it: who asked meanwhile goes first.
+//! the last are asked for late, with it: who asked meanwhile goes first. What strands take is not asked for.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ use crate::units::{SimSpan, SimTime};
 use super::clock::Spent;
 use super::lp::LogicalProcess;
 use super::network::RankLocation;
-use super::state::TargetRank;
+use super::state::{MAIN, TargetRank};
 
 /// The cores of a worker's nodes that ranks share.
 #[derive(Debug)]
@@ -48,8 +48,12 @@ impl SharedCores {
 }
 
 impl LogicalProcess<'_> {
-    /// Whether the rank shares its core with more than have a hardware thread of it.
-    pub fn shares_core(&self, rank: Rank) -> bool {
+    /// Whether the task asks its rank's core, as more ranks share that than it has hardware threads. Only the rank's own
+    /// program does: strands of a rank take of its core beside each other, shared or not.
+    pub fn shares_core(&self, rank: Rank, task: u32) -> bool {
+        if task != MAIN {
+            return false;
+        }
         let local = self.seats[rank as usize].local as usize;
         self.shared_cores.as_ref().is_some_and(|cores| cores.of[local].is_some())
     }
@@ -71,7 +75,7 @@ impl TargetRank {
     #[cold]
     pub fn await_core(&mut self, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
         let clock = self.control(task).clock;
-        if span == SimSpan::ZERO {
+        if span == SimSpan::ZERO || task != MAIN {
             return;
         }
         let waited = lp.take_core(self.rank, clock, span).since(clock);
