@@ -6,7 +6,7 @@
 mod order;
 
 use crate::support::Do::*;
-use crate::support::{Do, Log, Saw, Script, at, clocks, machine, ns, row, run_with, with_link};
+use crate::support::{ANSWER, Do, Log, Saw, Script, at, clocks, machine, ns, row, run_with, with_link};
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{
     Copies, Level, Link, LoadLaw, NetworkNoise, NodeFactors, NoiseLaw, Occupancy, Placement, Platform, ProgressEngine,
@@ -98,6 +98,17 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
     // A buffered send needs none.
     let buffered = vec![SendMode(1, 50, SendMode::Buffered); 3];
     assert_eq!(clocks(&platform, &[buffered, receives(3)]), [0, 1050]);
+}
+
+#[test]
+fn an_answer_of_an_adapter_has_the_credit_that_its_receiver_gives_back() {
+    let one = with(Protocol { credits: Some(1), ..Protocol::default() });
+    let asks = vec![Ask(1, 8, ANSWER), Recv(1), Recv(1)];
+    // The answer leaves at 1008 and is there at 2058, the credit back at 2458: a message at 5000 goes at once.
+    assert_eq!(clocks(&one, &[asks, vec![Compute(5000), Send(0, 50)]]), [6050, 5000]);
+    // An adapter waits for none: both answers leave when they are asked for.
+    let twice = vec![Ask(1, 8, ANSWER), Ask(1, 8, ANSWER), Irecv(1), Irecv(1), WaitAll];
+    assert_eq!(clocks(&one, &[twice, vec![]]), [2058, 0]);
 }
 
 #[test]

@@ -405,7 +405,7 @@ pub(super) fn finish_copy(
 /// An eager message has been received at `time`.
 #[inline]
 fn received(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, time: SimTime) {
-    if lp.effects.credits && target.requests.get(id).credited {
+    if lp.effects.credits {
         let from = target.requests.get(id).peer;
         lp.give_credit(target, from, time);
     }

@@ -1,6 +1,6 @@
 //! A rank's requests.
 
-use crate::rank::{Pattern, Payload, Rank, RequestId, SERVICE, Source, Tag, TagPattern};
+use crate::rank::{Pattern, Payload, Rank, RequestId, Source, Tag, TagPattern};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::memory::BufferPair;
@@ -34,8 +34,6 @@ pub(super) struct RequestRecord {
     pub path: PathSlot,
     pub state: RequestState,
     pub kind: RequestKind,
-    /// A receive whose message takes a credit if it is eager.
-    pub credited: bool,
 }
 
 /// A rank with so many requests is likely to have several times as many.
@@ -83,7 +81,6 @@ impl RequestRecord {
             path,
             state: RequestState::Pending,
             kind,
-            credited: false,
         }
     }
 
@@ -99,8 +96,7 @@ impl RequestRecord {
             TagPattern::Any => ANYBODY,
         };
         let record = RequestRecord::new(RequestKind::Unmatched, peer, tag, pattern.capacity, posted, path);
-        let credited = pattern.context != SERVICE;
-        RequestRecord { buffers: BufferPair::of_context(pattern.context), credited, ..record }
+        RequestRecord { buffers: BufferPair::of_context(pattern.context), ..record }
     }
 
     /// A send that left at `left`.

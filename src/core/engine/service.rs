@@ -1,7 +1,7 @@
 //! Messages that are served: handed to the receiving rank's program when their end arrives, and answered without the
 //! rank's clock or core.
 
-use crate::rank::{Message, Program, Rank, Served};
+use crate::rank::{Message, Program, Rank, SERVICE, SendMode, Served};
 use crate::units::SimTime;
 
 use super::event::{EventKey, EventKind, InFlightMessage};
@@ -70,6 +70,10 @@ fn send(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, message: Message, 
     let Message { to, context, tag, size, payload, .. } = message;
     let level = lp.level(target.rank, to);
     let row = lp.network.row(target.rank, to, level, size);
+    if lp.effects.credits && context != SERVICE {
+        // The adapter waits for none, but its message has one to give back.
+        lp.take_credit(target, to, level, SendMode::Buffered);
+    }
     let path = lp.paths.share(path);
     let parcel = InFlightMessage { context, tag, size, rendezvous: None, payload: lp.payloads.put(payload), path };
     dispatch(target, lp, to, (level, row), parcel, at + row.sending(size), None);
