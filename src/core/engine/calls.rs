@@ -18,13 +18,12 @@ use super::calls_kept::{begin_call, end_call, end_wait, is_driven, is_inside, st
 use super::clock::{Cause, Spent};
 use super::conditions::{Effects, sent};
 use super::error::RunError;
-use super::event::EventKind;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
 use super::memory::{begin_block, begin_code, begin_data, compute};
 use super::messages::{post, recv, set_ready, start_send};
 use super::requests::RequestRecord;
-use super::shared_cores::asks_core;
+use super::shared_cores::{asks_core_early, put_off_end};
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
@@ -162,11 +161,7 @@ impl CallTurn<'_, '_> {
         let lacks = |target: &mut TargetRank, lp: &LogicalProcess<'_>| {
             lp.effects.credits && sent(call).is_some_and(|message| lp.lacks_credit(target, message))
         };
-        // A shared core is asked in order of time.
-        let asks_early = lp.effects.shares_cores
-            && target.control(*task).clock > lp.now.time
-            && asks_core(call)
-            && lp.shares_core(target.rank, *task);
+        let asks_early = lp.effects.shares_cores && asks_core_early(target, lp, *task, call);
         if !std::mem::replace(in_time, false) && (asks_early || lacks(target, lp)) {
             let call = Box::new(std::mem::replace(call, Call::Yield));
             wait_for_own_time(target, lp, *task, Wait::OwnTime(call));
@@ -369,13 +364,9 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 #[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
     // What its completion takes of a shared core is asked for when it is over, not when that is known.
-    if lp.effects.shares_cores
-        && lp.shares_core(target.rank, task)
-        && matches!(target.control(task).wait, Wait::All { .. })
-    {
-        let (time, rank, turn) = (is_over_at(target, task), target.rank, target.control(task).turn);
-        if time > lp.now.time {
-            lp.push(target, time, rank, || EventKind::Wake { task, turn });
+    if lp.effects.shares_cores && matches!(target.control(task).wait, Wait::All { .. }) {
+        let over = is_over_at(target, task);
+        if put_off_end(target, lp, task, over) {
             return;
         }
     }

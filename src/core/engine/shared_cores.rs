@@ -13,6 +13,7 @@ use crate::rank::{Call, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::clock::Spent;
+use super::event::EventKind;
 use super::lp::LogicalProcess;
 use super::network::RankLocation;
 use super::state::{MAIN, TargetRank};
@@ -86,9 +87,24 @@ impl TargetRank {
     }
 }
 
+/// Whether the call would ask its rank's core, which others share, before the simulation has got to its clock.
+pub(super) fn asks_core_early(target: &mut TargetRank, lp: &LogicalProcess<'_>, task: u32, call: &Call) -> bool {
+    target.control(task).clock > lp.now.time && asks_core(call) && lp.shares_core(target.rank, task)
+}
+
+/// The task's wait is over at `time`: true if it ends by an event then, as its completion asks a shared core.
+pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime) -> bool {
+    let (rank, turn) = (target.rank, target.control(task).turn);
+    let is_later = time > lp.now.time && lp.shares_core(rank, task);
+    if is_later {
+        lp.push(target, time, rank, || EventKind::Wake { task, turn });
+    }
+    is_later
+}
+
 /// Whether the call may ask the core for what a message takes while it is made. Calls that wait for their own time in
 /// any case, such as tests, are left out.
-pub(super) fn asks_core(call: &Call) -> bool {
+fn asks_core(call: &Call) -> bool {
     matches!(
         call,
         Call::Send(_)
