@@ -49,8 +49,8 @@ unsafe impl GlobalAlloc for ReportingAllocator {
 /// mimalloc's option for how much address space it reserves at a time, KiB, which its package has no name for.
 const ARENA_RESERVE: libmimalloc_sys::mi_option_t = 23;
 
-/// Where address space is limited, none is reserved: the stacks of ranks need it. Asked once, before any memory is taken,
-/// when there is one thread.
+/// Where address space is limited, none is reserved: the stacks of ranks need it. Asked once, before any memory is
+/// taken, when there is one thread.
 #[inline(always)]
 fn reserve_nothing_if_limited() {
     static ASKED: AtomicBool = AtomicBool::new(false);

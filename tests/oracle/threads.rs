@@ -95,8 +95,8 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
 
 #[test]
 fn all_overheads_of_a_wait_take_of_a_shared_core() {
-    // Sent one after the other, from 30, 60, 90 and 120 on. The first receiver has the core at 1040 and 1100, when its second
-    // message is there. The second asks for both when its own is there, at 1130: from 1140 on.
+    // Sent one after the other, from 30, 60, 90 and 120 on. The first receiver has the core at 1040 and 1100, when its
+    // second message is there. The second asks for both when its own is there, at 1130: from 1140 on.
     let two = |to| vec![Isend(to, 10), Isend(to, 10), WaitAll];
     let both = |from| vec![Irecv(from), Irecv(from), WaitAll];
     let scripts = [two(2), two(3), both(0), both(1)];
@@ -122,8 +122,8 @@ fn an_exchange_that_waits_for_a_shared_core_has_posted_its_receive_before() {
     let answer = |to| vec![Isend(to, 1000), Recv(to), WaitAll];
     let scripts = [exchange(2), exchange(3), answer(0), answer(1)];
     let sites = Placement::Block.sites(platform.shape, 4, true).unwrap();
-    // Both have computed at 10,000; the second sends from 10,030 on, but its receive lets the message come at 10,000. Both
-    // are granted then, the data begin at 11,000, come from 12,000 on and share the adapter: 14,000.
+    // Both have computed at 10,000. The second sends from 10,030 on, but its receive lets the message come at 10,000.
+    // Both are granted then. The data begin at 11,000, come from 12,000 on and share the adapter: 14,000.
     let (outcome, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
     let clocks: Vec<u64> = outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect();
     assert_eq!(clocks, [14_040, 14_080, 14_000, 14_000]);

@@ -17,7 +17,8 @@ const APART: usize = 16;
 const RUNS: usize = 101;
 const TIMES: u32 = 20;
 
-/// What a datatype of one block takes, and one of [`MANY_BLOCKS`], seconds: made, committed, packed, unpacked and freed.
+/// What a datatype of one block takes, and one of [`MANY_BLOCKS`], seconds: made, committed, packed, unpacked and
+/// freed.
 pub(super) fn time_datatypes() -> [f64; 2] {
     let world = SimpleCommunicator::world();
     [1, MANY_BLOCKS as usize].map(|blocks| {
@@ -25,24 +26,32 @@ pub(super) fn time_datatypes() -> [f64; 2] {
         let starts: Vec<i32> = (0..blocks).map(|block| (block * APART) as i32).collect();
         let mut data = vec![1u8; blocks * APART];
         let mut packed = vec![0u8; blocks * BLOCK + 1024];
-        let runs: Vec<f64> = (0..RUNS)
-            .map(|_| {
-                let started = mpi::time();
-                for _ in 0..TIMES {
-                    let datatype = UserDatatype::indexed(&lengths, &starts, &u8::equivalent_datatype());
-                    // SAFETY: the datatype's last byte is the last block's, (blocks - 1) * APART + BLOCK bytes from the
-                    // start, within `data`, whose bytes may have any value. What is unpacked was packed by the same
-                    // datatype.
-                    unsafe {
-                        world.pack_into(&View::with_count_and_datatype(&data[..], 1, &datatype), &mut packed, 0);
-                        let mut view = MutView::with_count_and_datatype(&mut data[..], 1, &datatype);
-                        world.unpack_into(&packed, &mut view, 0);
-                    }
-                    black_box(&mut data);
+        let run = || {
+            for _ in 0..TIMES {
+                let datatype = UserDatatype::indexed(&lengths, &starts, &u8::equivalent_datatype());
+                // SAFETY: the datatype's last byte is the last block's, (blocks - 1) * APART + BLOCK bytes from the
+                // start, within `data`, whose bytes may have any value. What is unpacked was packed by the same
+                // datatype.
+                unsafe {
+                    world.pack_into(&View::with_count_and_datatype(&data[..], 1, &datatype), &mut packed, 0);
+                    let mut view = MutView::with_count_and_datatype(&mut data[..], 1, &datatype);
+                    world.unpack_into(&packed, &mut view, 0);
                 }
-                (mpi::time() - started) / f64::from(TIMES)
-            })
-            .collect();
-        Summary::of(&runs).map_or(0.0, |summary| summary.median)
+                black_box(&mut data);
+            }
+        };
+        median(run) / f64::from(TIMES)
     })
+}
+
+/// What `run` takes, seconds: the median of [`RUNS`].
+pub(super) fn median(mut run: impl FnMut()) -> f64 {
+    let runs: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let started = mpi::time();
+            run();
+            mpi::time() - started
+        })
+        .collect();
+    Summary::of(&runs).map_or(0.0, |summary| summary.median)
 }

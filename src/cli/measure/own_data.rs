@@ -6,13 +6,11 @@ use mpi::collective::{SystemOperation, reduce_local_into};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::CommunicatorCollectives;
 
-use crate::measure::{OWN_BYTES, Summary};
+use super::datatypes::median;
+use crate::measure::OWN_BYTES;
 
-/// Runs, of which the median counts.
-const RUNS: usize = 101;
-
-/// What the library takes in caches to copy [`OWN_BYTES`], as in an alltoall of a rank with itself, and to add as many of
-/// doubles to others, as in MPI_Reduce_local; seconds.
+/// What the library takes in caches to copy [`OWN_BYTES`], as in an alltoall of a rank with itself, and to add as many
+/// of doubles to others, as in MPI_Reduce_local; seconds.
 pub(super) fn time_own_data() -> [f64; 2] {
     let alone = SimpleCommunicator::self_comm();
     let from = vec![1.0f64; OWN_BYTES as usize / 8];
@@ -20,15 +18,4 @@ pub(super) fn time_own_data() -> [f64; 2] {
     let copied = median(|| alone.all_to_all_into(&from[..], black_box(&mut to[..])));
     let added = median(|| reduce_local_into(&from[..], black_box(&mut to[..]), SystemOperation::sum()));
     [copied, added]
-}
-
-fn median(mut run: impl FnMut()) -> f64 {
-    let runs: Vec<f64> = (0..RUNS)
-        .map(|_| {
-            let started = mpi::time();
-            run();
-            mpi::time() - started
-        })
-        .collect();
-    Summary::of(&runs).map_or(0.0, |summary| summary.median)
 }

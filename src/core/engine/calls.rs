@@ -42,8 +42,8 @@ struct CallTurn<'t, 'd> {
     over: bool,
     /// More requests are outstanding than may be.
     crowded: bool,
-    /// The time of its clock has come: a message for which there is no credit now gets none, and a core that others share
-    /// may be asked.
+    /// The time of its clock has come: a message for which there is no credit now gets none, and a core that others
+    /// share may be asked.
     in_time: bool,
 }
 
@@ -161,7 +161,7 @@ impl CallTurn<'_, '_> {
         let lacks = |target: &mut TargetRank, lp: &LogicalProcess<'_>| {
             lp.effects.credits && sent(call).is_some_and(|message| lp.lacks_credit(target, message))
         };
-        let asks_early = lp.effects.shares_cores && asks_core_early(target, lp, *task, call);
+        let asks_early = asks_core_early(target, lp, *task, call);
         if !std::mem::replace(in_time, false) && (asks_early || lacks(target, lp)) {
             let call = Box::new(std::mem::replace(call, Call::Yield));
             wait_for_own_time(target, lp, *task, Wait::OwnTime(call));
@@ -210,7 +210,7 @@ impl CallTurn<'_, '_> {
                 recv(target, lp, task, WaitKind::Recv, pattern, clock)
             }
             // Its send may wait for the core, which is no part of the path to its receive.
-            Call::Exchange(message, pattern) if lp.effects.shares_cores && lp.shares_core(target.rank, task) => {
+            Call::Exchange(message, pattern) if lp.shares_core(target.rank, task) => {
                 *stretch += SEND_WEIGHT;
                 let clock = spend_posting(target, lp, task, pattern);
                 let recv = post(target, lp, task, pattern, clock);

@@ -140,7 +140,7 @@ fn recv_matched(
         (arrived.end, arrived.ticket) = (end, NO_FLOW);
     }
     let asks = arrived.rendezvous.is_some() || arrived.ticket != NO_FLOW;
-    let asks = asks || (lp.effects.shares_cores && lp.shares_core(target.rank, MAIN));
+    let asks = asks || lp.shares_core(target.rank, MAIN);
     if asks || copies || arrived.size > pattern.capacity {
         recv_by_request(target, lp, kind, pattern, (envelope, level), arrived, posted);
         return None;

@@ -49,25 +49,18 @@ impl SharedCores {
 }
 
 impl LogicalProcess<'_> {
-    /// Whether the task asks its rank's core, as more ranks share that than it has hardware threads. Only the rank's own
-    /// program does: strands of a rank take of its core beside each other, shared or not.
+    /// Whether the task asks its rank's core, as more ranks share that than it has hardware threads. Only the rank's
+    /// own program does: strands of a rank take of its core beside each other, shared or not.
+    #[inline(always)]
     pub fn shares_core(&self, rank: Rank, task: u32) -> bool {
-        if task != MAIN {
-            return false;
-        }
-        let local = self.seats[rank as usize].local as usize;
-        self.shared_cores.as_ref().is_some_and(|cores| cores.of[local].is_some())
+        self.effects.shares_cores && task == MAIN && self.shared_core(rank).is_some()
     }
 
-    /// When the rank's core begins with what takes it `span` from `clock` on; at once, if the rank does not share it.
-    fn take_core(&mut self, rank: Rank, clock: SimTime, span: SimSpan) -> SimTime {
-        let local = self.seats[rank as usize].local as usize;
-        let Some(cores) = self.shared_cores.as_deref_mut() else { return clock };
-        let Some(core) = cores.of[local] else { return clock };
-        let free = cores.free[core as usize].iter_mut().min().expect("a core has threads");
-        let start = clock.max(*free);
-        *free = start + span;
-        start
+    /// The rank's core, if it shares that.
+    #[cold]
+    fn shared_core(&self, rank: Rank) -> Option<usize> {
+        let core = self.shared_cores.as_ref()?.of[self.seats[rank as usize].local as usize];
+        core.map(|core| core as usize)
     }
 }
 
@@ -75,13 +68,18 @@ impl TargetRank {
     /// The task waits until the rank's core has `span` for it. That counts as polling.
     #[cold]
     pub fn await_core(&mut self, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
-        let clock = self.control(task).clock;
         if span == SimSpan::ZERO || task != MAIN {
             return;
         }
-        let waited = lp.take_core(self.rank, clock, span).since(clock);
+        let Some(core) = lp.shared_core(self.rank) else { return };
+        let cores = lp.shared_cores.as_deref_mut().expect("it is one of them");
+        let free = cores.free[core].iter_mut().min().expect("a core has threads");
+        let clock = self.main.clock;
+        let start = clock.max(*free);
+        *free = start + span;
+        let waited = start.since(clock);
         if waited > SimSpan::ZERO {
-            lp.paths.change(&mut self.control(task).path).poll += waited;
+            lp.paths.change(&mut self.main.path).poll += waited;
             self.pass(task, Spent::Poll, waited);
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn wait_all(
             left += 1;
         }
     }
-    if left == 0 && !(lp.effects.shares_cores && lp.shares_core(target.rank, task)) {
+    if left == 0 && !lp.shares_core(target.rank, task) {
         return Some(complete_all(target, lp, task, kind, &requests));
     }
     target.begin_wait(task, Wait::All { kind, requests, left });
@@ -71,7 +71,7 @@ pub(super) fn complete_all(
 fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let mut order = InOrder::new();
     // A core that others share is asked for each.
-    if target.trail.is_some() || (lp.effects.shares_cores && lp.shares_core(target.rank, task)) {
+    if target.trail.is_some() || lp.shares_core(target.rank, task) {
         put_in_order(&mut order, target, requests, SimTime::ZERO);
         for (ready, overhead, index) in order {
             let cause = target.cause(requests[index as usize]);

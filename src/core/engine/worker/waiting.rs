@@ -1,6 +1,6 @@
 //! For whom ranks wait that have not ended.
 
-use crate::rank::{COMPLETE, Call, CallSite, Program, Rank};
+use crate::rank::{COMPLETE, CallSite, Program, Rank};
 
 use super::Worker;
 use crate::engine::error::Waiting;
@@ -53,18 +53,12 @@ fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
         Wait::Test { .. } => "test",
         Wait::Iprobe(_) => "iprobe",
         Wait::Cancel(_) => "cancel",
-        Wait::OwnTime(call) => match **call {
-            Call::Recv(_) | Call::Irecv(_) => "recv",
-            Call::Exchange(..) => "sendrecv",
-            Call::WaitAll(_) | Call::Complete(_) => "wait",
-            _ => "send",
-        },
         Wait::Idle { .. } => {
             add(("a message or the end of a request".to_owned(), None));
             since = target.idle.as_ref().map_or(since, |idle| idle.since);
             "polling"
         }
-        Wait::Nothing | Wait::Parked(_) | Wait::Block(_) | Wait::Finished => "run",
+        Wait::Nothing | Wait::Parked(_) | Wait::OwnTime(_) | Wait::Block(_) | Wait::Finished => "run",
     };
     // A program has the functions of MPI, a description its statements.
     let statement = match program.site() {
