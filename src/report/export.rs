@@ -24,7 +24,7 @@ pub fn end_json(error: &RunError, exit_code: u8) -> Option<String> {
     let (rank, clock, by, number) = match error {
         RunError::Program { rank, clock, error: why } => {
             let (by, number) = match why.kind {
-                FailureKind::Description => return None,
+                FailureKind::Description | FailureKind::NoRoom => return None,
                 FailureKind::Error => ("error", json!(null)),
                 FailureKind::Aborted { code } => ("MPI_Abort", json!(code)),
                 FailureKind::Exited { code } => ("exit", json!(code)),

@@ -95,7 +95,7 @@ fn kind_of(error: &RunError) -> ErrorKind {
     match error {
         RunError::Program { error, .. } => match error.kind {
             FailureKind::Error => ErrorKind::Program,
-            FailureKind::Description => ErrorKind::Input,
+            FailureKind::Description | FailureKind::NoRoom => ErrorKind::Input,
             FailureKind::Aborted { code } | FailureKind::Exited { code } => match (code & 0xff) as u8 {
                 0 => ErrorKind::Program,
                 code => ErrorKind::Exited(code),
@@ -160,6 +160,7 @@ mod tests {
         let kind = |error: RunError| PredictError::from(error).kind();
         assert_eq!(kind(program(FailureKind::Error)), ErrorKind::Program);
         assert_eq!(kind(program(FailureKind::Description)), ErrorKind::Input);
+        assert_eq!(kind(program(FailureKind::NoRoom)), ErrorKind::Input);
         for (given, ends) in [(7, ErrorKind::Exited(7)), (256, ErrorKind::Program), (-1, ErrorKind::Exited(255))] {
             assert_eq!(kind(program(FailureKind::Aborted { code: given })), ends);
             assert_eq!(kind(program(FailureKind::Exited { code: given })), ends);

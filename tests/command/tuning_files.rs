@@ -77,6 +77,7 @@ fn names_that_are_none_are_answered_with_those_that_are() {
         ("--set platform.collectives.alltoall.algorithm=ring app.toml", "algorithm \"ring\" does not suit alltoall"),
         ("--set platform.collectives.alltoall.algorithm=two_procs app.toml", "of alltoall: expected 2 ranks; found 4"),
         ("collectives --library openmpi-3", "expected one of mpich-3-flat, openmpi-4.0"),
+        ("collectives --oversubscribe --ranks 16777217", "16777217 is not in 1..=16777216"),
         ("collectives --of bcats", "expected one of barrier, bcast"),
         (
             "collectives --of alltoall --set platform.collectives.alltoall.algorithm=two_procs",

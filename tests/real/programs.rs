@@ -478,3 +478,22 @@ fn options_after_a_program_go_to_it_and_it_is_said() {
     assert_eq!(told(&["--", "loop", "--ranks", "2"]), "");
     assert_eq!(told(&["loop", "--own", "-x"]), "");
 }
+
+#[test]
+fn ranks_that_the_host_has_no_room_for_are_told_with_the_code_of_memory() {
+    let Some(program) = program("closes.c", "-O1") else { return };
+    let under = |stack: &str| {
+        let limited = format!("ulimit -v 1500000; exec \"$0\" --nct 1,1,64 --workers 1 --stack-size {stack} \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_mcpsim"), "--quiet"]).arg(&program).arg("loop");
+        let mut command = support::without_launcher(command, workshop().unwrap());
+        finish(command.env("MCPSIM_CACHE", workshop().unwrap().join("cache")).output().unwrap())
+    };
+    let ran = under("8MiB");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "loop: sum 2016, own closed 1\n"), "{}", ran.stderr);
+    let ran = under("64MiB");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+    let (start, end) = (": the start of the rank: no room for a stack of 67108864 bytes: ", "(os error 12)\n");
+    assert!(ran.stderr.starts_with("error: rank ") && ran.stderr.contains(start), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with(end), "{}", ran.stderr);
+}

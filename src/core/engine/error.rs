@@ -210,7 +210,9 @@ impl fmt::Display for RunError {
 fn write_failure(f: &mut fmt::Formatter<'_>, rank: Rank, clock: SimTime, error: &ProgramError) -> fmt::Result {
     let ProgramError { kind, place, what } = error;
     match kind {
-        FailureKind::Error | FailureKind::Description => write!(f, "rank {rank} at virtual time {clock}")?,
+        FailureKind::Error | FailureKind::Description | FailureKind::NoRoom => {
+            write!(f, "rank {rank} at virtual time {clock}")?
+        }
         FailureKind::Aborted { code } => {
             write!(f, "rank {rank} called MPI_Abort with code {code} at virtual time {clock}")?
         }

@@ -426,6 +426,8 @@ pub enum FailureKind {
     Error,
     /// It is described, and the description is wrong.
     Description,
+    /// The host has no room for what it needs.
+    NoRoom,
     /// It called MPI_Abort.
     Aborted {
         /// The error code it gave.

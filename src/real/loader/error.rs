@@ -60,6 +60,11 @@ pub enum FileFault {
 }
 
 impl ImageError {
+    /// Whether nothing is wrong with the file: the system has no room for another instance of it.
+    pub fn is_for_room(&self) -> bool {
+        matches!(self.fault, FileFault::Map(_) | FileFault::Mappings { .. })
+    }
+
     /// This error of a library, of which all ranks may share one copy if they cannot have their own.
     pub(super) fn of_library(self) -> ImageError {
         match self.fault {

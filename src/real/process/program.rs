@@ -70,7 +70,7 @@ impl<I: Interface> RealProgram<I> {
             }
             Err(error) => {
                 let what = format!("no room for a stack of {stack} bytes: {error}");
-                return Err(fail(FailureKind::Error, "the start of the rank", what));
+                return Err(fail(FailureKind::NoRoom, "the start of the rank", what));
             }
         }
         Ok(())
@@ -208,7 +208,10 @@ fn main(p: &Process) -> Call {
     let data = |name: &str| clib::data(p, name);
     let instance = match p.job.image.instance(&data) {
         Ok(instance) => instance,
-        Err(error) => return fail(FailureKind::Error, "the start of the rank", error.to_string()),
+        Err(error) => {
+            let kind = if error.is_for_room() { FailureKind::NoRoom } else { FailureKind::Error };
+            return fail(kind, "the start of the rank", error.to_string());
+        }
     };
     p.instance_id.set(Some(instance.id()));
     p.instance.replace(Some(instance));
