@@ -142,3 +142,24 @@ fn one_rank_is_one_rank() {
         ran.stdout
     );
 }
+
+#[test]
+fn chains_are_four_as_where_open_mpi_is_asked_for_them() {
+    let directory = machine("");
+    let here = directory.path();
+    let line = "collectives --nct 1,1,5 --library openmpi-4.1 --of bcast --sizes 4KiB --csv - --rules best.rules";
+    let ran = run(here, line);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // Algorithm, segment, fan, time.
+    let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|row| row.split(',').skip(4).take(4).collect()).collect();
+    let time = |method: [&str; 3]| rows.iter().find(|row| row[..3] == method).map(|row| row[3]);
+    // Four chains of a rank each.
+    assert!(time(["chains", "0", "4"]).is_some(), "{}", ran.stdout);
+    assert_eq!(time(["chains", "0", "4"]), time(["linear", "0", "0"]));
+    assert_ne!(time(["chains", "0", "4"]), time(["pipeline", "0", "0"]));
+    assert_eq!(time(["chains", "0", "0"]), None);
+    let line = "collectives --nct 1,1,4 --library openmpi-4.1 --of reduce --sizes 8 --rules best.rules";
+    assert_eq!(run(here, line).code, Some(0));
+    let rules = fs::read_to_string(here.join("best.rules")).unwrap();
+    assert!(rules.contains("\n0 2 4 0 # chains\n"), "{rules}");
+}

@@ -81,6 +81,9 @@ pub fn style(library: Library) -> ScheduleStyle {
     }
 }
 
+/// How many chains Open MPI makes for who asks for the algorithm by its parameter (`coll_tuned_…_chain_fanout`).
+const CHAINS: u32 = 4;
+
 /// What may be asked of `library` for `collective` among `ranks`: its algorithms, with parameters that are worth a try,
 /// those that look at nodes where there are several (`nodes`).
 pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool) -> Vec<Method> {
@@ -91,6 +94,8 @@ pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool
         suitable(collective).iter().map(|&algorithm| algorithm.into()).collect()
     };
     methods.retain(|method| method.algorithm != Algorithm::TwoProcs || ranks == 2);
+    // One chain is a pipeline.
+    methods.iter_mut().filter(|method| method.algorithm == Algorithm::Chains).for_each(|method| method.fan = CHAINS);
     if nodes && has_nodes_form(collective) {
         methods.push(Algorithm::NodeAware.into());
     }

@@ -54,12 +54,18 @@ fn is_open_mpi_41() -> bool {
 
 /// What Open MPI's ranks sent, of a program with these words; an error if it cannot be had.
 fn counted(program: &Path, ranks: u32, words: &str) -> Result<Sends, String> {
+    counted_with("", program, ranks, words)
+}
+
+/// The same with options for its launcher.
+fn counted_with(options: &str, program: &Path, ranks: u32, words: &str) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut command = Command::new("mpirun.openmpi");
     command
         .envs(support::open_mpi_environment())
         .args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"])
         .args(sends::monitoring(directory.path()).split_whitespace())
+        .args(options.split_whitespace())
         .args(["-n", &ranks.to_string()])
         .arg(program)
         .args(words.split_whitespace());
@@ -90,6 +96,68 @@ fn program_of(directory: &Path) -> Option<PathBuf> {
         return None;
     }
     Some(program)
+}
+
+/// What stands for `coll_tuned_…_algorithm` 1, 2, …; of chains there are four by default.
+const BY_NUMBER: [(&str, &[(&str, u32)]); 3] = [
+    (
+        "allreduce",
+        &[
+            ("linear", 0),
+            ("nonoverlapping", 0),
+            ("recursive_doubling", 0),
+            ("ring", 0),
+            ("segmented_ring", 0),
+            ("rabenseifner", 0),
+        ],
+    ),
+    (
+        "bcast",
+        &[
+            ("linear", 0),
+            ("chains", 4),
+            ("pipeline", 0),
+            ("split_binary", 0),
+            ("binary", 0),
+            ("binomial", 0),
+            ("knomial", 0),
+            ("scatter_allgather", 0),
+            ("scatter_ring", 0),
+        ],
+    ),
+    (
+        "reduce",
+        &[
+            ("linear", 0),
+            ("chains", 4),
+            ("pipeline", 0),
+            ("binary", 0),
+            ("binomial", 0),
+            ("in_order_binary", 0),
+            ("rabenseifner", 0),
+        ],
+    ),
+];
+
+#[test]
+fn algorithms_that_open_mpi_is_asked_for_by_number_send_what_its_own_send() {
+    let directory = real::directory();
+    let Some(program) = program_of(directory.path()) else { return };
+    let mut wrong = Vec::new();
+    for (what, algorithms) in BY_NUMBER {
+        for (number, (algorithm, fan)) in (1..).zip(algorithms) {
+            let rule = format!("platform.collectives.{what}");
+            let fan = if *fan > 0 { format!(" --set {rule}.fan={fan}") } else { String::new() };
+            let library = format!("openmpi-4.1 --set {rule}.algorithm={algorithm}{fan}");
+            let (mine, _) = sends::predicted(directory.path(), "1,1,12", &library, what, 5000);
+            let asked = format!("--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_{what}_algorithm {number}");
+            let theirs = counted_with(&asked, &program, 12, &format!("{what} 5000"));
+            if theirs.as_ref() != Ok(&mine) {
+                wrong.push(format!("{what} by {algorithm}, number {number}: {mine:?} instead of {theirs:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 /// Collectives of a root other than 0, each with its size and whether its operator commutes.
