@@ -198,9 +198,11 @@ fn others_are_runs_with_rules(here: &Path, line: &str, collective: &str) -> usiz
     assert!(times.is_sorted(), "{others:?}");
     for other in others {
         assert_eq!(other["collective"], collective);
-        let segment = other["segment"].as_u64().filter(|bytes| *bytes > 0);
-        let segment = segment.map_or(String::new(), |bytes| format!(",segment={bytes}"));
-        let rule = format!("{{algorithm={}{segment}}}", other["algorithm"]);
+        let stated = |key: &str| match other[key].as_u64() {
+            None | Some(0) => String::new(),
+            Some(number) => format!(",{key}={number}"),
+        };
+        let rule = format!("{{algorithm={}{}{}}}", other["algorithm"], stated("segment"), stated("fan"));
         let ruled = outcome(here, &format!("--set platform.collectives.{collective}={rule} {line}"));
         assert_eq!(predicted(&ruled), predicted(other), "{other}");
         let ran = base["collectives"].as_array().unwrap().iter().find(|of| of["algorithm"].is_string()).unwrap();
