@@ -62,7 +62,7 @@ pub enum FileFault {
 impl ImageError {
     /// Whether nothing is wrong with the file: the system has no room for another instance of it.
     pub fn is_for_room(&self) -> bool {
-        matches!(self.fault, FileFault::Map(_) | FileFault::Mappings { .. })
+        matches!(self.fault, FileFault::Map(_))
     }
 
     /// This error of a library, of which all ranks may share one copy if they cannot have their own.
@@ -181,5 +181,21 @@ impl Error for ImageError {
             FileFault::Read(error) | FileFault::Map(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_could_not_be_mapped_is_for_room() {
+        let full = FileFault::Map(io::Error::from_raw_os_error(libc::ENOMEM)).of(Path::new("a"));
+        assert!(full.is_for_room());
+        assert_eq!(
+            full.to_string(),
+            "a: no room for another instance of the program: Cannot allocate memory (os error 12)"
+        );
+        assert!(!FileFault::NotElf.of(Path::new("a")).is_for_room());
     }
 }
