@@ -67,6 +67,8 @@ pub trait RankPort {
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64;
     /// Keeps the core busy for so long, without MPI.
     fn compute(&mut self, seconds: f64);
+    /// Lets so long pass without MPI. The core is free meanwhile: another rank may have it.
+    fn pause(&mut self, seconds: f64);
     /// Does a fixed piece of work, of ten microseconds or so, without MPI.
     fn work(&mut self) {
         piece();

@@ -140,7 +140,7 @@ pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u3
 }
 
 /// The time of `count` sends for which no receive is posted until `delay` later: eager ones that find buffers end
-/// before.
+/// before. The receiving rank leaves its core meanwhile, which the sending one may share.
 pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.recv(pair.second, 0);
@@ -150,7 +150,7 @@ pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u
     }
     if port.rank() == pair.second {
         port.send(pair.first, 0);
-        port.compute(delay);
+        port.pause(delay);
         (0..count).for_each(|_| port.recv(pair.first, bytes));
     }
     0.0

@@ -298,6 +298,10 @@ impl RankPort for Simulated<'_> {
         self.call(Call::Compute(span), |_| ());
     }
 
+    fn pause(&mut self, seconds: f64) {
+        self.compute(seconds);
+    }
+
     fn work(&mut self) {
         self.compute(PIECE);
     }

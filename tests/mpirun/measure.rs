@@ -6,6 +6,7 @@ use std::process::Command;
 
 use mcpsim::config::Document;
 use mcpsim::platform::{Level, Library, LoadLaw, Platform};
+use mcpsim::units::Bytes;
 
 use super::hosts::{HostMpi, host_mpis};
 use super::real::{directory, limited, told};
@@ -67,6 +68,27 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
             "workloads/prime.toml",
         ]);
         assert_eq!(limited(&again).code, Some(0));
+    }
+}
+
+/// The rank that does not receive leaves the core to the one that sends: else that would send when it receives again.
+#[test]
+fn ranks_that_share_a_core_find_up_to_which_size_messages_are_eager() {
+    // Ranks of MPICH that wait keep their core.
+    for mpi in host_mpis().iter().filter(|mpi| mpi.is_open_mpi) {
+        let directory = directory();
+        let core = directory.path().join("core");
+        fs::write(&core, "exec taskset -c \"$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\" \"$@\"\n").unwrap();
+        let mut command = mpi.launch(2, Path::new("sh"));
+        // A rank that waits lets the other have the core.
+        command.env("OMPI_MCA_mpi_yield_when_idle", "1");
+        command.current_dir(directory.path()).args([&core, &mpi.binary]);
+        command.args(["measure", "--force", "--time", "100 ms", "--max-size", "1 MiB", "-o", "one.toml"]);
+        let ran = limited(&command);
+        assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
+        assert!(ran.stderr.contains("1 of 2 ranks have no core of their own"), "{}", told(mpi.name, &ran));
+        let (platform, text) = platform(directory.path(), "one.toml");
+        assert!(platform.link(Level::IntraCmp).eager_threshold() < Bytes::new(1 << 20), "{text}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Ranks of a real MPI.
 
+use std::time::Duration;
+
 use mpi::collective::SystemOperation;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::point_to_point::{Destination, Source, send_receive_into};
@@ -217,6 +219,10 @@ impl RankPort for RealPort {
         while self.now() < end {
             std::hint::spin_loop();
         }
+    }
+
+    fn pause(&mut self, seconds: f64) {
+        std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
     }
 
     fn pass_memory(&mut self) {

@@ -96,6 +96,11 @@ fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> S
 /// What the user should know of how ranks are placed.
 fn notes(seen: &[HostFacts], bindings: &[Binding], unbound: usize) -> Vec<String> {
     let mut notes = Vec::new();
+    if cfg!(debug_assertions) {
+        notes.push(
+            "this mcpsim was built without optimisation: what it computes takes longer than code does".to_owned(),
+        );
+    }
     let own = bindings.iter().filter(|binding| matches!(binding, Binding::To(_))).count();
     if own > 0 {
         notes.push(format!(

@@ -66,7 +66,7 @@ impl Campaign<'_> {
         (!self.ends_early(pair, bytes, high) && self.ends_early(pair, bytes, low)).then_some(low)
     }
 
-    /// Whether `count` sends end while the second rank computes on, and posts no receive.
+    /// Whether `count` sends end while the second rank pauses, and posts no receive.
     fn ends_early(&mut self, pair: RankPair, bytes: u64, count: u32) -> bool {
         let port = &mut *self.port;
         port.barrier();
@@ -83,7 +83,7 @@ impl Campaign<'_> {
             port.barrier();
             let mut took = vec![protocol::early_sends(port, pair, bytes, count, delay[0])];
             port.share(pair.first, &mut took);
-            // The second rank computes on after eager sends.
+            // The second rank pauses on after eager sends.
             *(if took[0] < delay[0] / 2.0 { &mut early } else { &mut late }) += 1;
         }
         early == MOST_VOTES

@@ -1,7 +1,7 @@
 //! A measuring rank over any layer that carries messages between two.
 
 use std::io::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::engine::end_process;
 use crate::measure::{RankPort, pass_over};
@@ -154,6 +154,10 @@ impl RankPort for LayerPort {
         while self.now() < end {
             std::hint::spin_loop();
         }
+    }
+
+    fn pause(&mut self, seconds: f64) {
+        std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
     }
 
     fn pass_memory(&mut self) {
