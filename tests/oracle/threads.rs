@@ -1,10 +1,12 @@
 //! Expected times of ranks on hardware threads of one core, worked out by hand: a core moves 1 byte a ns.
 
 use crate::support::Do::*;
+use crate::support::collectives::{Line, line_clocks, part_by, same};
 use crate::support::{Do, machine, ns, row, run_placed, run_placed_as, with_link};
 use mcpsim::engine::{RunError, RunOptions};
 use mcpsim::platform::{
-    HardwareThreads, Level, Link, LoadLaw, MemoryLaw, MemoryShares, Placement, Platform, Row, Site,
+    Algorithm, Collective, HardwareThreads, Level, Link, LoadLaw, MemoryLaw, MemoryShares, Placement, Platform, Row,
+    Site,
 };
 use mcpsim::rank::SendMode::Synchronous;
 use mcpsim::units::{Bandwidth, Bytes};
@@ -84,9 +86,13 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let apart = machine([2, 1, 2], LoadLaw::Fair);
     let apart = with_link(apart, Level::InterNode, costly(2, LoadLaw::Fair).links[2].clone());
     assert_eq!(clocks(&apart, &sends, true), [30, 30, 1080, 1090], "a core each; the adapter carries 10 B in 10 ns");
-    // The core is given by when it is asked: at 0, at 20 (computing counts twice), and at 30.
+    // A rank keeps its core until it waits. The second asks at 20 (computing counts twice) and has it at 60.
     let twice: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
-    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &twice, true), [90, 60, 1160, 1120]);
+    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &twice, true), [60, 90, 1120, 1160]);
+    // Computing is none of what is done in one piece: the second has the core from 30 on.
+    let between: [&[Do]; 4] =
+        [&[Send(2, 10), Compute(5), Send(2, 10)], &[Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
+    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &between, true), [90, 60, 1160, 1120]);
     // Requests are taken when the last is ready; of the two waits, the earlier has the core first.
     let all: [&[Do]; 4] =
         [&[Isend(2, 10), Isend(3, 10), WaitAll], &[], &[Irecv(0), WaitAll], &[Compute(100), Irecv(0), WaitAll]];
@@ -95,13 +101,13 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
 
 #[test]
 fn all_overheads_of_a_wait_take_of_a_shared_core() {
-    // Sent one after the other, from 30, 60, 90 and 120 on. The first receiver has the core at 1040 and 1100, when its
-    // second message is there. The second asks for both when its own is there, at 1130: from 1140 on.
+    // Sent one after the other, from 30, 60, 90 and 120 on. Both of the first receiver's are there at 1070: it has had
+    // the core since 1040. The second asks for both when its own are there, at 1130: from 1120 on.
     let two = |to| vec![Isend(to, 10), Isend(to, 10), WaitAll];
     let both = |from| vec![Irecv(from), Irecv(from), WaitAll];
     let scripts = [two(2), two(3), both(0), both(1)];
     let scripts: Vec<&[Do]> = scripts.iter().map(Vec::as_slice).collect();
-    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &scripts, true), [90, 120, 1140, 1220]);
+    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &scripts, true), [60, 120, 1120, 1200]);
 }
 
 #[test]
@@ -113,20 +119,44 @@ fn strands_take_of_a_core_as_they_do_where_it_is_not_shared() {
 }
 
 #[test]
-fn an_exchange_that_waits_for_a_shared_core_has_posted_its_receive_before() {
+fn an_exchange_on_a_shared_core_posts_its_receive_before_it_sends() {
     // From 100 B on a message waits for its receiver; a handshake takes 1000 ns.
     let mut platform = costly(2, LoadLaw::Fair);
     let rows = platform.links[2].rows().to_vec();
     platform.links[2] = Link::new(LoadLaw::Fair, Bytes::new(99), ns(1000), rows);
-    let exchange = |to| vec![Compute(5000), Exchange(to, 1, to)];
-    let answer = |to| vec![Isend(to, 1000), Recv(to), WaitAll];
-    let scripts = [exchange(2), exchange(3), answer(0), answer(1)];
-    let sites = Placement::Block.sites(platform.shape, 4, true).unwrap();
-    // Both have computed at 10,000. The second sends from 10,030 on, but its receive lets the message come at 10,000.
-    // Both are granted then. The data begin at 11,000, come from 12,000 on and share the adapter: 14,000.
-    let (outcome, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
-    let clocks: Vec<u64> = outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect();
-    assert_eq!(clocks, [14_040, 14_080, 14_000, 14_000]);
+    // Both have computed at 10,000. The second has the core at 10,030 and grants then: the data begin at 11,030 and are
+    // there at 13,030. Its own message leaves at 10,060; the core of its receiver is busy from 11,040 to 11,080.
+    let scripts: [&[Do]; 4] = [
+        &[Compute(5000), Send(2, 10)],
+        &[Compute(5000), Exchange(3, 1, 3)],
+        &[Recv(0)],
+        &[Isend(1, 1000), Recv(1), WaitAll],
+    ];
+    assert_eq!(clocks(&platform, &scripts, true), [10_030, 13_070, 11_080, 13_030]);
+}
+
+/// Nodes of one core, between whose ranks messages from 100 B on wait for their receivers.
+fn near(platform: Platform) -> Platform {
+    with_link(platform, Level::IntraCmp, Link::new(LoadLaw::Fair, Bytes::new(99), ns(100), vec![row(100)]))
+}
+
+#[test]
+fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
+    // The request is there at 100, the grant at 200, the data from 300 to 500. The receiver has copied them, and sends
+    // on until 530.
+    let scripts: [&[Do]; 4] = [&[Send(1, 200)], &[Recv(0), Send(2, 10)], &[Recv(1)], &[]];
+    assert_eq!(clocks(&near(costly(2, LoadLaw::Fair)), &scripts, true), [530, 530, 1580, 0]);
+    // The other way round as well, whatever their numbers.
+    let scripts: [&[Do]; 4] = [&[Recv(1), Send(2, 10)], &[Send(0, 200)], &[Recv(0)], &[]];
+    assert_eq!(clocks(&near(costly(2, LoadLaw::Fair)), &scripts, true), [530, 530, 1580, 0]);
+}
+
+#[test]
+fn what_a_collective_combines_has_the_core_alone() {
+    let line = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Reduce, rank, 2, same(90)));
+    let programs: Vec<_> = (0..2).map(|rank| vec![line(rank)]).collect();
+    // 90 B come at 190 and take 3 ns each; the sender has long left.
+    assert_eq!(line_clocks(&near(machine([1, 1, 1], LoadLaw::Fair)), &programs), [190 + 270, 0]);
 }
 
 #[test]
@@ -162,11 +192,11 @@ fn as_many_messages_as_hardware_threads_take_of_a_core_at_a_time() {
 
 #[test]
 fn turns_at_cores_are_the_same_for_any_number_of_workers() {
-    let platform = costly(6, LoadLaw::Fair);
+    let platform = near(costly(6, LoadLaw::Fair));
     let exchange = |rank: u32| -> Vec<Do> {
         let of = |by: u32| (rank + by) % 18;
         let round = [Compute(u64::from(rank * 7 % 40)), Irecv(of(13)), Irecv(of(11)), Isend(of(5), 100)];
-        let more = [Isend(of(7), 3000), WaitAll, Exchange(of(4), 20, of(14))];
+        let more = [Isend(of(7), 3000), WaitAll, Exchange(of(4), 20, of(14)), Exchange(of(17), 200, of(1))];
         let round = [round.as_slice(), more.as_slice()].concat();
         vec![round; 3].concat()
     };

@@ -70,7 +70,7 @@ pub fn each(sizes: &[u64]) -> Sizes {
 
 /// Runs a program a rank on `platform`, whose cores have a gigabyte a second of memory each.
 pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> Result<Outcome, RunError> {
-    let sites = Placement::Block.sites(platform.shape, programs.len() as u32, false).unwrap();
+    let sites = Placement::Block.sites(platform.shape, programs.len() as u32, true).unwrap();
     let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
     let shared = Arc::new(platform.clone());
     let make = |rank: Rank| driver(&shared, &programs[rank as usize]);

@@ -23,7 +23,7 @@ use super::lp::LogicalProcess;
 use super::memory::{begin_block, begin_code, begin_data, compute};
 use super::messages::{post, recv, set_ready, start_send};
 use super::requests::RequestRecord;
-use super::shared_cores::{asks_core_early, put_off_end};
+use super::shared_cores::{asks_core_early, makes_on_core, put_off_end};
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
@@ -165,6 +165,9 @@ impl CallTurn<'_, '_> {
         if !std::mem::replace(in_time, false) && (asks_early || lacks(target, lp)) {
             let call = Box::new(std::mem::replace(call, Call::Yield));
             wait_for_own_time(target, lp, *task, Wait::OwnTime(call));
+            return None;
+        }
+        if lp.shares_core(target.rank, *task) && !makes_on_core(target, lp, call) {
             return None;
         }
         if !lp.effects.by_call || *task != MAIN || !is_inside(target, call) {
@@ -363,7 +366,7 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 /// Resumes a task whose wait is over.
 #[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
-    // What its completion takes of a shared core is asked for when it is over, not when that is known.
+    // A core that it shares goes on with it when that is over, not when it is known, and once it has the core.
     if lp.effects.shares_cores && matches!(target.control(task).wait, Wait::All { .. }) {
         let over = is_over_at(target, task);
         if put_off_end(target, lp, task, over) {
@@ -415,7 +418,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
 }
 
 /// When the wait of the task is over, which has been woken.
-fn is_over_at(target: &mut TargetRank, task: u32) -> SimTime {
+pub(super) fn is_over_at(target: &mut TargetRank, task: u32) -> SimTime {
     let TaskState { clock, wait, .. } = target.control(task);
     let (clock, ids) = match wait {
         Wait::All { requests, .. } => (*clock, requests.clone()),

@@ -1,30 +1,53 @@
-//! Cores with more ranks than hardware threads: what messages take of them goes one at a time, in the order in which it
-//! is asked for.
+//! Cores with more ranks than hardware threads.
+//!
+//! A rank that has got the core keeps it until it waits, as one does whose waiting neighbours yield: what its messages
+//! take, and what its collectives copy and combine, goes on in one piece. Others that could go on meanwhile are put in
+//! a line. What programs compute themselves is no such piece: it is shared among all ranks of the core at all times,
+//! and leaves the core to what others do in MPI.
 //!
 //! Clocks run ahead of virtual time. So a rank that shares its core makes calls that ask the core when the simulation
-//! has got to its clock, and what ends a wait is asked for when that is over. Then others have asked for what they take
-//! before. Of several overheads at once the second may be asked for early, and those of requests that were ready before
-//! the last are asked for late, with it: who asked meanwhile goes first. What strands take is not asked for.
+//! has got to its clock, and goes on after a wait when that is over. Then others have asked before for what comes
+//! before. Overheads of requests that were ready before the last of a wait are asked for late, with it. Polls, waits
+//! for any of several requests and strands take what they take beside all of this.
+
+use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
 use crate::platform::Site;
-use crate::rank::{Call, Rank};
+use crate::rank::{COMPLETE, Call, Rank};
 use crate::units::{SimSpan, SimTime};
 
+use super::calls::is_over_at;
 use super::clock::Spent;
 use super::event::EventKind;
 use super::lp::LogicalProcess;
 use super::network::RankLocation;
-use super::state::{MAIN, TargetRank};
+use super::requests::RequestKind;
+use super::state::{MAIN, TargetRank, Wait};
 
 /// The cores of a worker's nodes that ranks share.
 #[derive(Debug)]
 pub(super) struct SharedCores {
     /// The core of each of the worker's ranks, if that is one of these.
     of: Vec<Option<u32>>,
-    /// Since when each of a core's hardware threads is free.
-    free: Vec<Box<[SimTime]>>,
+    cores: Vec<SharedCore>,
+}
+
+#[derive(Clone, Debug)]
+struct SharedCore {
+    threads: Box<[CoreThread]>,
+    /// The ranks that would go on, each with the turn in which it is woken: the first gets the next thread.
+    line: VecDeque<(Rank, u32)>,
+}
+
+/// A hardware thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct CoreThread {
+    /// The end of what it has been given to do.
+    free: SimTime,
+    /// The rank that has it.
+    holder: Option<Rank>,
 }
 
 impl SharedCores {
@@ -43,8 +66,33 @@ impl SharedCores {
             let next = numbers.len() as u32;
             of[seat.local as usize] = Some(*numbers.entry(core(site)).or_insert(next));
         }
-        let free = vec![vec![SimTime::ZERO; threads as usize].into_boxed_slice(); numbers.len()];
-        Some(Box::new(SharedCores { of, free }))
+        let threads = vec![CoreThread::default(); threads as usize].into_boxed_slice();
+        let core = SharedCore { threads, line: VecDeque::new() };
+        Some(Box::new(SharedCores { of, cores: vec![core; numbers.len()] }))
+    }
+}
+
+impl SharedCore {
+    fn held_by(&mut self, rank: Rank) -> Option<&mut CoreThread> {
+        self.threads.iter_mut().find(|thread| thread.holder == Some(rank))
+    }
+
+    /// Whether the rank has a thread, now at the latest.
+    fn take(&mut self, rank: Rank) -> bool {
+        if self.held_by(rank).is_some() {
+            return true;
+        }
+        let free = self.threads.iter_mut().filter(|thread| thread.holder.is_none());
+        let first = free.min_by_key(|thread| thread.free);
+        first.map(|thread| thread.holder = Some(rank)).is_some()
+    }
+
+    /// The rank waits for a thread, in this turn.
+    fn line_up(&mut self, rank: Rank, turn: u32) {
+        match self.line.iter_mut().find(|(waiting, _)| *waiting == rank) {
+            Some((_, known)) => *known = turn,
+            None => self.line.push_back((rank, turn)),
+        }
     }
 }
 
@@ -53,14 +101,20 @@ impl LogicalProcess<'_> {
     /// own program does: strands of a rank take of its core beside each other, shared or not.
     #[inline(always)]
     pub fn shares_core(&self, rank: Rank, task: u32) -> bool {
-        self.effects.shares_cores && task == MAIN && self.shared_core(rank).is_some()
+        self.effects.shares_cores && task == MAIN && self.number_of_core(rank).is_some()
+    }
+
+    /// The number of the rank's core, if it shares that.
+    #[cold]
+    fn number_of_core(&self, rank: Rank) -> Option<usize> {
+        let core = self.shared_cores.as_ref()?.of[self.seats[rank as usize].local as usize];
+        core.map(|core| core as usize)
     }
 
     /// The rank's core, if it shares that.
-    #[cold]
-    fn shared_core(&self, rank: Rank) -> Option<usize> {
-        let core = self.shared_cores.as_ref()?.of[self.seats[rank as usize].local as usize];
-        core.map(|core| core as usize)
+    fn shared_core(&mut self, rank: Rank) -> Option<&mut SharedCore> {
+        let core = self.number_of_core(rank)?;
+        Some(&mut self.shared_cores.as_deref_mut()?.cores[core])
     }
 }
 
@@ -71,46 +125,146 @@ impl TargetRank {
         if span == SimSpan::ZERO || task != MAIN {
             return;
         }
-        let Some(core) = lp.shared_core(self.rank) else { return };
-        let cores = lp.shared_cores.as_deref_mut().expect("it is one of them");
-        let free = cores.free[core].iter_mut().min().expect("a core has threads");
-        let clock = self.main.clock;
-        let start = clock.max(*free);
-        *free = start + span;
-        let waited = start.since(clock);
+        let (rank, clock) = (self.rank, self.main.clock);
+        let Some(core) = lp.shared_core(rank) else { return };
+        let thread = match core.held_by(rank) {
+            Some(thread) => thread,
+            None => core.threads.iter_mut().min_by_key(|thread| thread.free).expect("a core has threads"),
+        };
+        let start = clock.max(thread.free);
+        thread.free = start + span;
+        self.poll_until(lp, start);
+    }
+
+    /// The rank's program, which has its core, goes on no sooner than it has.
+    pub fn await_turn(&mut self, lp: &mut LogicalProcess<'_>) {
+        let (rank, now) = (self.rank, lp.now.time);
+        if let Some(thread) = lp.shared_core(rank).and_then(|core| core.held_by(rank)) {
+            let start = now.max(thread.free);
+            self.poll_until(lp, start);
+        }
+    }
+
+    fn poll_until(&mut self, lp: &mut LogicalProcess<'_>, start: SimTime) {
+        let waited = start.since(self.main.clock);
         if waited > SimSpan::ZERO {
             lp.paths.change(&mut self.main.path).poll += waited;
-            self.pass(task, Spent::Poll, waited);
+            self.pass(MAIN, Spent::Poll, waited);
+            self.mark(MAIN);
+        }
+    }
+
+    /// How many ranks take turns at the core while this one computes: all of it, or, while it has a hardware thread to
+    /// itself, as many as there are threads.
+    #[inline(always)]
+    pub fn turns_at_core(&self, lp: &LogicalProcess<'_>) -> u32 {
+        match lp.effects.shares_cores && self.main.collective.is_some() {
+            true => self.sharing.min(lp.threads.as_ref().map_or(1, |threads| threads.count())),
+            false => self.sharing,
         }
     }
 }
 
 /// Whether the call would ask its rank's core, which others share, before the simulation has got to its clock.
 pub(super) fn asks_core_early(target: &mut TargetRank, lp: &LogicalProcess<'_>, task: u32, call: &Call) -> bool {
-    target.control(task).clock > lp.now.time && asks_core(call) && lp.shares_core(target.rank, task)
+    target.control(task).clock > lp.now.time && asks_core(target, call) && lp.shares_core(target.rank, task)
 }
 
-/// The task's wait is over at `time`: true if it ends by an event then, as its completion asks a shared core.
+/// Whether the rank's program makes the call now: it has the core, which others share, or needs none for it. Otherwise
+/// it makes it when it has.
+pub(super) fn makes_on_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, call: &mut Call) -> bool {
+    let rank = target.rank;
+    if !asks_core(target, call) {
+        if matches!(call, Call::Compute(_) | Call::Code(_) | Call::Work(_) | Call::Data(_)) {
+            leave_core(target, lp);
+        }
+        return true;
+    }
+    let Some(core) = lp.shared_core(rank) else { return true };
+    if core.take(rank) {
+        target.await_turn(lp);
+        return true;
+    }
+    let call = Box::new(std::mem::replace(call, Call::Yield));
+    core.line_up(rank, target.begin_wait(MAIN, Wait::OwnTime(call)));
+    false
+}
+
+/// The task's wait is over at `time`: true if it goes on by an event, as it needs a core that others share.
 pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime) -> bool {
     let (rank, turn) = (target.rank, target.control(task).turn);
-    let is_later = time > lp.now.time && lp.shares_core(rank, task);
-    if is_later {
-        lp.push(target, time, rank, || EventKind::Wake { task, turn });
+    if !lp.shares_core(rank, task) {
+        return false;
     }
-    is_later
+    if time > lp.now.time {
+        lp.push(target, time, rank, || EventKind::Wake { task, turn });
+        return true;
+    }
+    if time == lp.now.time && ends_by_send(target, time) {
+        lp.push(target, time + SimSpan::from_ps(1), rank, || EventKind::Wake { task, turn });
+        return true;
+    }
+    let core = lp.shared_core(rank).expect("it shares its core");
+    if core.take(rank) {
+        return false;
+    }
+    core.line_up(rank, turn);
+    true
 }
 
-/// Whether the call may ask the core for what a message takes while it is made. Calls that wait for their own time in
-/// any case, such as tests, are left out.
-fn asks_core(call: &Call) -> bool {
-    matches!(
-        call,
+/// Whether the last of what the rank's program waited for, at `time`, was a message of its own.
+fn ends_by_send(target: &mut TargetRank, time: SimTime) -> bool {
+    let TargetRank { main, requests, .. } = target;
+    let Wait::All { requests: ids, .. } = &main.wait else { return false };
+    let mut last = ids.iter().filter(|&&id| id != COMPLETE).map(|&id| requests.get(id));
+    last.all(|request| request.ready < time || matches!(request.kind, RequestKind::Send | RequestKind::Granted))
+}
+
+/// Leaves the core that the rank shares to others, if its program waits for something else.
+#[inline(always)]
+pub(super) fn leave_core_to_wait(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    if lp.effects.shares_cores && waits(target) {
+        leave_core(target, lp);
+    }
+}
+
+/// Whether the rank's program waits, and not only for the simulation to get to its clock.
+#[cold]
+fn waits(target: &mut TargetRank) -> bool {
+    match &target.main.wait {
+        Wait::Nothing | Wait::OwnTime(_) | Wait::Parked(_) => false,
+        Wait::Block(_) => target.main.collective.is_none(),
+        Wait::All { left: 0, .. } => is_over_at(target, MAIN) > target.main.clock,
+        _ => true,
+    }
+}
+
+/// The rank leaves its core at its clock, if it has that: the first of those that wait for it goes on.
+fn leave_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    let (rank, clock) = (target.rank, target.main.clock);
+    let Some(core) = lp.shared_core(rank) else { return };
+    let next = core.line.front().copied();
+    let Some(thread) = core.held_by(rank) else { return };
+    thread.free = thread.free.max(clock);
+    thread.holder = next.map(|(next, _)| next);
+    if let Some((next, turn)) = next {
+        core.line.pop_front();
+        lp.push(target, clock.max(lp.now.time), next, || EventKind::Wake { task: MAIN, turn });
+    }
+}
+
+/// Whether the rank's program needs the core for the call: for what messages take of it, or for what collectives copy
+/// and combine. Calls that wait for their own time in any case, such as tests, are left out.
+fn asks_core(target: &TargetRank, call: &Call) -> bool {
+    match call {
         Call::Send(_)
-            | Call::Isend(_)
-            | Call::Recv(_)
-            | Call::Irecv(_)
-            | Call::Exchange(..)
-            | Call::WaitAll(_)
-            | Call::Complete(_)
-    )
+        | Call::Isend(_)
+        | Call::Recv(_)
+        | Call::Irecv(_)
+        | Call::Exchange(..)
+        | Call::WaitAll(_)
+        | Call::Complete(_) => true,
+        Call::Compute(_) | Call::Data(_) => target.main.collective.is_some(),
+        _ => false,
+    }
 }

@@ -78,6 +78,9 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
             target.wait_until(lp, task, ready, cause);
             target.spend(lp, task, Spent::Recv, overhead);
         }
+        if lp.shares_core(target.rank, task) {
+            target.await_turn(lp);
+        }
         return;
     }
     // The same at once. The last for which it waits determines the path, and only the overheads after that are on it.

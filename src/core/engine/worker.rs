@@ -27,6 +27,7 @@ use super::network::{Flight, RankLocation};
 use super::paths::Path;
 use super::requests::RequestRecord;
 use super::service::{serve, serve_at_end};
+use super::shared_cores::leave_core_to_wait;
 use super::simulation::Progress;
 use super::state::{MAIN, RankState, TargetRank};
 use super::transport::{Batch, LocalBound, Transport};
@@ -198,6 +199,7 @@ impl<'a, P: Program> Worker<'a, P> {
             let RankState { program, target } = &mut self.ranks[index];
             self.lp.now = EventKey { time: SimTime::ZERO, to: target.rank, from: target.rank, sequence: 0 };
             begin(program, target, &mut self.lp);
+            leave_core_to_wait(target, &mut self.lp);
             go_on(program, target, &mut self.lp);
             if self.lp.failure.is_some() {
                 return false;

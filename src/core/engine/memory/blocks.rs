@@ -100,7 +100,7 @@ pub(in super::super) fn compute(
     task: u32,
     span: SimSpan,
 ) -> Answer {
-    let mut span = lp.on_core(target.sharing, span);
+    let mut span = lp.on_core(target.turns_at_core(lp), span);
     if lp.effects.slows {
         let start = target.control(task).clock;
         span = lp.slowed(target, start, span);
@@ -131,7 +131,7 @@ pub(in super::super) fn begin_code(
 
 /// How long the rank takes for what takes `span` on a core of its own.
 fn lone(target: &mut TargetRank, lp: &LogicalProcess<'_>, span: SimSpan) -> SimSpan {
-    let span = lp.on_core(target.sharing, span);
+    let span = lp.on_core(target.turns_at_core(lp), span);
     match lp.effects.slows {
         true => SimSpan::from_seconds(span.as_seconds() * target.meets().slower()).unwrap_or(SimSpan::MAX),
         false => span,

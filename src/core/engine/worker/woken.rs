@@ -6,6 +6,7 @@ use crate::engine::calls::resume;
 use crate::engine::error::RunError;
 use crate::engine::lp::LogicalProcess;
 use crate::engine::messages::finish_copy;
+use crate::engine::shared_cores::leave_core_to_wait;
 use crate::engine::state::TargetRank;
 
 /// The rank's core begins the copies that wait for it.
@@ -36,6 +37,7 @@ fn run_some<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut Logic
         && let Some(task) = lp.woken.pop()
     {
         resume(program, target, lp, task);
+        leave_core_to_wait(target, lp);
     }
     if let Some((_, RunError::Truncated { position, .. })) = &mut lp.failure {
         *position = program.position();
