@@ -97,6 +97,11 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let all: [&[Do]; 4] =
         [&[Isend(2, 10), Isend(3, 10), WaitAll], &[], &[Irecv(0), WaitAll], &[Compute(100), Irecv(0), WaitAll]];
     assert_eq!(clocks(&costly(2, LoadLaw::Fair), &all, true), [60, 0, 1080, 1120]);
+    // Who has waited for nothing goes on at once, to the picosecond.
+    let sites = Placement::Block.sites(costly(2, LoadLaw::Fair).shape, 4, true).unwrap();
+    let scripts: Vec<Vec<Do>> = all.iter().map(|script| script.to_vec()).collect();
+    let (outcome, _) = run_placed(&costly(2, LoadLaw::Fair), sites, &scripts, 1).unwrap();
+    assert_eq!(outcome.per_rank[0].clock.as_ps(), 60_000);
 }
 
 #[test]

@@ -154,11 +154,11 @@ impl TargetRank {
         }
     }
 
-    /// How many ranks take turns at the core while this one computes: all of it, or, while it has a hardware thread to
-    /// itself, as many as there are threads.
+    /// How many ranks take turns at the core while the task computes: all of them, or, in a collective, for which it has a
+    /// hardware thread to itself, as many as there are threads.
     #[inline(always)]
-    pub fn turns_at_core(&self, lp: &LogicalProcess<'_>) -> u32 {
-        match lp.effects.shares_cores && self.main.collective.is_some() {
+    pub fn turns_at_core(&self, lp: &LogicalProcess<'_>, task: u32) -> u32 {
+        match lp.effects.shares_cores && task == MAIN && self.main.collective.is_some() {
             true => self.sharing.min(lp.threads.as_ref().map_or(1, |threads| threads.count())),
             false => self.sharing,
         }
@@ -200,7 +200,9 @@ pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, 
         lp.push(target, time, rank, || EventKind::Wake { task, turn });
         return true;
     }
-    if time == lp.now.time && ends_by_send(target, time) {
+    // A receiver on this core, which has copied the message, comes before its sender.
+    let waited = lp.shared_core(rank).is_some_and(|core| core.held_by(rank).is_none());
+    if waited && time == lp.now.time && ends_by_send(target, time) {
         lp.push(target, time + SimSpan::from_ps(1), rank, || EventKind::Wake { task, turn });
         return true;
     }

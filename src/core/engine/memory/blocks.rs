@@ -100,7 +100,7 @@ pub(in super::super) fn compute(
     task: u32,
     span: SimSpan,
 ) -> Answer {
-    let mut span = lp.on_core(target.turns_at_core(lp), span);
+    let mut span = lp.on_core(target.turns_at_core(lp, task), span);
     if lp.effects.slows {
         let start = target.control(task).clock;
         span = lp.slowed(target, start, span);
@@ -125,13 +125,13 @@ pub(in super::super) fn begin_code(
     if !lp.slows_code(target) {
         return Some(compute(target, lp, task, span));
     }
-    let alone = lone(target, lp, span);
+    let alone = lone(target, lp, span, target.sharing);
     begin(target, lp, task, SharedBlock::of_code(alone))
 }
 
-/// How long the rank takes for what takes `span` on a core of its own.
-fn lone(target: &mut TargetRank, lp: &LogicalProcess<'_>, span: SimSpan) -> SimSpan {
-    let span = lp.on_core(target.turns_at_core(lp), span);
+/// How long the rank takes for what takes `span` on a core of its own, where so many take turns.
+fn lone(target: &mut TargetRank, lp: &LogicalProcess<'_>, span: SimSpan, turns: u32) -> SimSpan {
+    let span = lp.on_core(turns, span);
     match lp.effects.slows {
         true => SimSpan::from_seconds(span.as_seconds() * target.meets().slower()).unwrap_or(SimSpan::MAX),
         false => span,
@@ -149,7 +149,8 @@ pub(in super::super) fn begin_data(
     if !lp.memory().is_some_and(|memory| memory.feels_own(block.size)) {
         return Some(compute(target, lp, task, block.span));
     }
-    let alone = lone(target, lp, block.span);
+    let turns = target.turns_at_core(lp, task);
+    let alone = lone(target, lp, block.span, turns);
     begin(target, lp, task, SharedBlock::of_data(alone, block))
 }
 
