@@ -366,7 +366,7 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 /// Resumes a task whose wait is over.
 #[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
-    // A core that it shares goes on with it when that is over, not when it is known, and once it has the core.
+    // Where it shares its core, it goes on when the wait is over, not when that is known, and once it has the core.
     if lp.effects.shares_cores && matches!(target.control(task).wait, Wait::All { .. }) {
         let over = is_over_at(target, task);
         if put_off_end(target, lp, task, over) {

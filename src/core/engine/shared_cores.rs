@@ -154,8 +154,8 @@ impl TargetRank {
         }
     }
 
-    /// How many ranks take turns at the core while the task computes: all of them, or, in a collective, for which it has a
-    /// hardware thread to itself, as many as there are threads.
+    /// How many ranks take turns at the core while the task computes. A collective has a hardware thread to itself: then
+    /// as many as there are threads. Otherwise all.
     #[inline(always)]
     pub fn turns_at_core(&self, lp: &LogicalProcess<'_>, task: u32) -> u32 {
         match lp.effects.shares_cores && task == MAIN && self.main.collective.is_some() {
