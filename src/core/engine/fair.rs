@@ -23,6 +23,7 @@ use super::memory::Memory;
 use super::network::{Flight, RankLocation};
 use super::paths::PathSlot;
 use super::pieces::Pieces;
+use super::prefetch::prefetch;
 use super::state::TargetRank;
 use super::transport::Batch;
 
@@ -234,6 +235,8 @@ impl Fair {
         match self.free.pop() {
             Some(ticket) => {
                 self.open[ticket as usize] = transfer();
+                // The next will be kept there.
+                self.free.last().into_iter().for_each(|&next| prefetch(&self.open[next as usize], usize::MAX));
                 ticket
             }
             None => {

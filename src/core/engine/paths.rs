@@ -189,6 +189,19 @@ impl Paths {
         }
     }
 
+    /// Brings what is needed to release `slot` into the caches, if there is a path.
+    #[inline(always)]
+    pub fn foresee_release(&self, slot: PathSlot) {
+        match slot.delayed() {
+            None => prefetch(&self.holders[slot.0 as usize], 1),
+            Some(at) => {
+                if let Some(delayed) = self.delayed.get(at) {
+                    prefetch(delayed, 1);
+                }
+            }
+        }
+    }
+
     /// Where the path of `slot` stands.
     #[inline]
     fn resolved(&self, slot: PathSlot) -> usize {

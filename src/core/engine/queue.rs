@@ -4,7 +4,8 @@
 //! into sequential memory traffic: a bucket holds the times that first differ from `last` in one certain digit of four
 //! bits, by what this digit is. The lowest buckets are sorted as a whole while they are small, instead of being split
 //! down to single times, and become the run that events are taken from; what is pushed into the time span of the run
-//! goes to a small binary heap beside it.
+//! goes to a small binary heap beside it. What is moved into a bucket stays where it is until the bucket is split, and
+//! the run may be filled up before it is empty, so that what comes next can be brought into the caches.
 //!
 //! ```text
 //!   taken ──┬── run   (sorted, next event at the end)      times ≤ last
@@ -23,8 +24,8 @@ use super::prefetch::prefetch;
 
 /// A bucket of at most this many events is sorted rather than split.
 const SORTED_AT_ONCE: usize = 20;
-/// A bucket that held more than this gives its memory back when it empties.
-const KEPT_CAPACITY: usize = 1024;
+/// So many events of a bucket are kept side by side.
+const LEAF: usize = 64;
 /// Bits of a digit, and how many digits a time has.
 const DIGIT: usize = 4;
 const DIGITS: usize = 64 / DIGIT;
@@ -35,14 +36,20 @@ const CHUNK: usize = 512;
 #[derive(Debug)]
 pub struct EventQueue {
     run: Vec<QueueEntry>,
+    /// What is left of the run while it is filled up; kept for its room.
+    left: Vec<QueueEntry>,
     near: BinaryHeap<QueueEntry>,
     last: u64,
-    buckets: [[Vec<QueueEntry>; 1 << DIGIT]; DIGITS],
+    buckets: [[Bucket; 1 << DIGIT]; DIGITS],
+    /// Empty leaves. What has been emptied last is filled first: it is in the caches.
+    spare: Vec<Vec<QueueEntry>>,
     /// Bit d is set in occupied[i] if buckets[i][d] holds events, and bit i in `levels` if any of buckets[i] does.
     occupied: [u16; DIGITS],
     levels: u16,
     len: usize,
     bodies: Slab,
+    /// So many events the run has at least, if there are so many and none is pushed into its span.
+    known: usize,
 }
 
 /// A key and where the event's body is: what is moved and compared is kept small.
@@ -53,6 +60,15 @@ struct QueueEntry {
     ranks: u64,
     sequence: u32,
     slot: u32,
+}
+
+/// The events of a bucket: a list of all would be moved each time it grows.
+#[derive(Debug, Default)]
+struct Bucket {
+    /// The last of them, at most [`LEAF`].
+    top: Vec<QueueEntry>,
+    /// The others, so many each.
+    full: Vec<Vec<QueueEntry>>,
 }
 
 /// The bodies of pending events by slot, in pieces: a list of all would be moved each time it grows.
@@ -143,17 +159,43 @@ impl Slab {
     }
 }
 
+impl Bucket {
+    fn len(&self) -> usize {
+        self.full.len() * LEAF + self.top.len()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, entry: QueueEntry, spare: &mut Vec<Vec<QueueEntry>>) {
+        if self.top.len() == self.top.capacity() {
+            self.begin_leaf(spare);
+        }
+        self.top.push(entry);
+    }
+
+    #[inline(never)]
+    fn begin_leaf(&mut self, spare: &mut Vec<Vec<QueueEntry>>) {
+        let leaf = spare.pop().unwrap_or_else(|| Vec::with_capacity(LEAF));
+        let top = std::mem::replace(&mut self.top, leaf);
+        if !top.is_empty() {
+            self.full.push(top);
+        }
+    }
+}
+
 impl Default for EventQueue {
     fn default() -> Self {
         EventQueue {
             run: Vec::new(),
+            left: Vec::new(),
             near: BinaryHeap::new(),
             last: 0,
-            buckets: [const { [const { Vec::new() }; 1 << DIGIT] }; DIGITS],
+            buckets: Default::default(),
+            spare: Vec::new(),
             occupied: [0; DIGITS],
             levels: 0,
             len: 0,
             bodies: Slab::default(),
+            known: 0,
         }
     }
 }
@@ -184,7 +226,7 @@ impl EventQueue {
     fn put(&mut self, entry: QueueEntry) {
         let level = (63 - (entry.time ^ self.last).leading_zeros() as usize) / DIGIT;
         let digit = (entry.time >> (level * DIGIT)) as usize % (1 << DIGIT);
-        self.buckets[level][digit].push(entry);
+        self.buckets[level][digit].push(entry, &mut self.spare);
         self.occupied[level] |= 1 << digit;
         self.levels |= 1 << level;
     }
@@ -192,7 +234,7 @@ impl EventQueue {
     /// The time of the earliest event.
     #[inline(always)]
     pub fn first_time(&mut self) -> SimTime {
-        self.refill_if_empty();
+        self.refill_if_short();
         let of = |entry: Option<&QueueEntry>| entry.map_or(u64::MAX, |entry| entry.time);
         SimTime::from_ps(of(self.run.last()).min(of(self.near.peek())))
     }
@@ -207,7 +249,7 @@ impl EventQueue {
     /// Takes the earliest event if it happens before `end`.
     #[inline(always)]
     pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {
-        self.refill_if_empty();
+        self.refill_if_short();
         let entry = match (self.run.last(), self.near.peek()) {
             (None, None) => return None,
             (Some(run), near) if near.is_none_or(|near| near < run) => {
@@ -251,9 +293,14 @@ impl EventQueue {
         }
     }
 
+    /// From now on so many events are known beforehand, as a rule.
+    pub fn know(&mut self, events: usize) {
+        self.known = events;
+    }
+
     #[inline(always)]
-    fn refill_if_empty(&mut self) {
-        if self.run.is_empty() && self.near.is_empty() && self.levels != 0 {
+    fn refill_if_short(&mut self) {
+        if self.run.len() <= self.known && self.near.is_empty() && self.levels != 0 {
             self.refill();
         }
     }
@@ -262,6 +309,8 @@ impl EventQueue {
     /// digits below the one that the lowest buckets stand for, and in this one to what is less than in the others.
     #[inline(never)]
     fn refill(&mut self) {
+        // What is left of the run comes before all that is moved.
+        std::mem::swap(&mut self.run, &mut self.left);
         while self.run.is_empty() && self.levels != 0 {
             let level = self.levels.trailing_zeros() as usize;
             let digit = self.occupied[level].trailing_zeros() as usize;
@@ -269,22 +318,25 @@ impl EventQueue {
                 self.take_small(level);
                 break;
             }
-            let mut entries = std::mem::take(&mut self.buckets[level][digit]);
+            let Bucket { top, full } = std::mem::take(&mut self.buckets[level][digit]);
             self.empty(level, digit);
-            self.last = entries.iter().map(|entry| entry.time).min().expect("an occupied bucket");
-            for &entry in &entries {
-                if entry.time == self.last {
-                    self.run.push(entry);
-                } else {
-                    self.put(entry);
+            let times = full.iter().flatten().chain(&top).map(|entry| entry.time);
+            self.last = times.min().expect("an occupied bucket");
+            // In the order in which they were pushed: what is in order then is sorted at once.
+            for mut leaf in full.into_iter().chain([top]) {
+                for &entry in &leaf {
+                    if entry.time == self.last {
+                        self.run.push(entry);
+                    } else {
+                        self.put(entry);
+                    }
                 }
-            }
-            if entries.capacity() <= KEPT_CAPACITY {
-                entries.clear();
-                self.buckets[level][digit] = entries;
+                leaf.clear();
+                self.spare.push(leaf);
             }
         }
         self.run.sort();
+        self.run.append(&mut self.left);
     }
 
     /// Moves the first buckets of a level, the lowest that has any, into the run, as long as they are small together.
@@ -293,10 +345,11 @@ impl EventQueue {
         let span = (1u64 << (level * DIGIT)) - 1;
         while self.occupied[level] != 0 {
             let digit = self.occupied[level].trailing_zeros() as usize;
-            let entries = &mut self.buckets[level][digit];
-            if self.run.len() + entries.len() > SORTED_AT_ONCE {
+            let bucket = &mut self.buckets[level][digit];
+            if self.run.len() + bucket.len() > SORTED_AT_ONCE {
                 break;
             }
+            let entries = &mut bucket.top;
             entries.iter().for_each(|entry| prefetch(self.bodies.get(entry.slot), usize::MAX));
             self.last = entries[0].time | span;
             self.run.append(entries);
@@ -332,8 +385,10 @@ mod tests {
         #[test]
         fn events_come_in_order_of_their_keys(
             steps in prop::collection::vec((0..4u8, 0..64u32, any::<u64>(), 0..4u32), 1..3000),
+            known in 0..10usize,
         ) {
             let mut queue = EventQueue::default();
+            queue.know(known);
             let mut reference = std::collections::BTreeMap::new();
             let mut now = 0u64;
             for (sequence, (action, bits, noise, to)) in (0..).zip(steps) {

@@ -39,6 +39,9 @@ pub(super) fn wait_all(
     None
 }
 
+/// So far ahead of a request that is completed others are brought into the caches.
+const AHEAD: usize = 8;
+
 /// Completes requests that are all ready: the core takes them in the order they got ready, one overhead after another.
 pub(super) fn complete_all(
     target: &mut TargetRank,
@@ -55,6 +58,11 @@ pub(super) fn complete_all(
     take(target, lp, task, requests);
     lp.completions.clear();
     for (index, &id) in (0..).zip(requests) {
+        if let Some(&next) = requests.get(index as usize + AHEAD)
+            && next != COMPLETE
+        {
+            lp.paths.foresee_release(target.requests.get(next).path);
+        }
         if (index as usize) < wanted {
             let completion = completion(target, lp, index, id);
             lp.completions.push(completion);
@@ -89,7 +97,8 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
     let is_long = requests.len() > order.inline_size();
     if is_long {
         let mut latest = clock;
-        for &id in requests.iter().filter(|&&id| id != COMPLETE) {
+        for (index, &id) in requests.iter().enumerate().filter(|&(_, &id)| id != COMPLETE) {
+            requests.get(index + AHEAD).into_iter().for_each(|&next| target.requests.foresee(next));
             let request = target.requests.get(id);
             latest = latest.max(request.ready);
             all += request.overhead;

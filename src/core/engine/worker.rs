@@ -87,6 +87,7 @@ impl<'a, P: Program> Worker<'a, P> {
         lp.unfinished = ranks.len() as u64;
         ranks.iter_mut().for_each(|state| state.program.attach(&lp.doorbell));
         let foresees = ranks.len() >= foresee::FAR_RANKS;
+        lp.queue.know(foresee::known(ranks.len()));
         Worker { ranks, lp, max_events, foresees, reported: 0, handled_by_all: 0, handled_before: 0 }
     }
 

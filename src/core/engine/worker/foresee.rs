@@ -16,6 +16,14 @@ pub(super) const FAR_RANKS: usize = 256;
 /// Of so many, what is known of a rank comes too late for what it refers to.
 const TOO_FAR_RANKS: usize = 2048;
 
+/// So many events are brought into the caches before they are handled, or what they are about.
+const KNOWN: usize = 8;
+
+/// Of a worker with so many ranks, so many events are to be known beforehand.
+pub(super) fn known(ranks: usize) -> usize {
+    if (FAR_RANKS..=TOO_FAR_RANKS).contains(&ranks) { KNOWN } else { 0 }
+}
+
 impl<P: Program> Worker<'_, P> {
     /// Brings what the next event is about into the caches: what is far is seldom there, and takes as long to come as an
     /// event takes to be handled.
@@ -34,11 +42,11 @@ impl<P: Program> Worker<'_, P> {
             return;
         }
         // First bodies and ranks, then step by step what these refer to.
-        lp.queue.foresee_body(4);
-        if let Some(([rank, _], _)) = lp.queue.ahead(3) {
+        lp.queue.foresee_body(6);
+        if let Some(([rank, _], _)) = lp.queue.ahead(5) {
             prefetch(local(rank), PREFETCHED);
         }
-        if let Some(([rank, source], body)) = lp.queue.ahead(2) {
+        if let Some(([rank, source], body)) = lp.queue.ahead(3) {
             lp.paths.foresee(body.path());
             let target = &local(rank).target;
             match body {
@@ -51,10 +59,10 @@ impl<P: Program> Worker<'_, P> {
                 _ => {}
             }
         }
-        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(1) {
+        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(2) {
             hint(local(rank).target.matcher.entry_for(&parcel.envelope(source)));
         }
-        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(0) {
+        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(1) {
             let target = &local(rank).target;
             if let Some(recv) = target.matcher.likely_for(&parcel.envelope(source)) {
                 target.requests.foresee(*recv);
@@ -68,18 +76,18 @@ impl<P: Program> Worker<'_, P> {
     pub(super) fn foresee_ends(&mut self, ended: &[EndedFlow], order: &[(SimTime, u32)]) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
         let next = |by: usize| order.get(by).map(|(_, at)| ended[*at as usize].ticket);
-        if let Some((_, at)) = order.get(5) {
+        if let Some((_, at)) = order.get(9) {
             prefetch(&ended[*at as usize], usize::MAX);
         }
-        if let Some(ticket) = next(3) {
+        if let Some(ticket) = next(6) {
             prefetch(fair.transfer(ticket), usize::MAX);
         }
         let seats = self.lp.seats;
         let local = |rank: Rank| seats[rank as usize].local as usize;
-        if let Some(ticket) = next(2) {
+        if let Some(ticket) = next(4) {
             prefetch(&self.ranks[local(fair.transfer(ticket).key.to)], PREFETCHED);
         }
-        if let Some(ticket) = next(1) {
+        if let Some(ticket) = next(2) {
             let transfer = fair.transfer(ticket);
             let requests = &self.ranks[local(transfer.key.to)].target.requests;
             match transfer.taker {
@@ -87,7 +95,7 @@ impl<P: Program> Worker<'_, P> {
                 Taker::Nobody | Taker::Ended(_) | Taker::Serve => {}
             }
         }
-        if let Some(ticket) = next(0) {
+        if let Some(ticket) = next(1) {
             let transfer = fair.transfer(ticket);
             if let Taker::Receive(recv) = transfer.taker {
                 self.lp.paths.foresee(self.ranks[local(transfer.key.to)].target.requests.get(recv).path);

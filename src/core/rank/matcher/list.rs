@@ -355,9 +355,12 @@ impl<K: Key, T> LongList<K, T> {
         let at = self.at(number);
         let taken = self.entries[at].kept.take().expect("the entry is live");
         self.live -= 1;
-        while let Some(ListEntry { kept: None, .. }) = self.entries.front() {
-            self.entries.pop_front();
-            self.first = self.first.wrapping_add(1);
+        // The front was live before: only if it is what was taken are there dead ones in front.
+        if at == 0 {
+            while let Some(ListEntry { kept: None, .. }) = self.entries.front() {
+                self.entries.pop_front();
+                self.first = self.first.wrapping_add(1);
+            }
         }
         if self.entries.len() > 2 * self.live + LONG {
             self.compact();
