@@ -112,11 +112,11 @@ pub(super) struct ClockLog {
 }
 
 impl ClockLog {
-    fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         ClockLog { marks: BTreeMap::new(), count: 0, most, serials: 0, since: SimTime::ZERO }
     }
 
-    fn add(&mut self, serial: u32, mark: ClockMark) {
+    pub fn add(&mut self, serial: u32, mark: ClockMark) {
         let marks = self.marks.entry(serial).or_default();
         // Polling that led to something is not what the clock got there by.
         while let Some(last) = marks.back().filter(|last| last.until > mark.until).copied() {

@@ -137,6 +137,8 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
     let mut sites: BTreeMap<&str, (PathShare, StepSource)> = BTreeMap::new();
     let mut at = ClockPoint { rank: last, serial: 0, time: predicted };
     let mut hops = 0;
+    // The walk is decided by where it is: who comes to a point again would walk for ever (Brent 1980 finds that).
+    let (mut remembered, mut steps, mut most) = (at, 0u64, 1u64);
     'hops: while at.time > SimTime::ZERO {
         let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
         for (start, mark) in log.back_from(at.serial, at.time) {
@@ -162,8 +164,12 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
                     // A step that leads nowhere earlier would be walked for ever.
                     let stays = (from.rank, from.serial) == (at.rank, at.serial) && from.time >= at.time;
                     at = from;
-                    if stays {
+                    if stays || at == remembered {
                         break 'hops;
+                    }
+                    steps += 1;
+                    if steps == most {
+                        (remembered, steps, most) = (at, 0, 2 * most);
                     }
                     continue 'hops;
                 }
@@ -179,4 +185,24 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
         named.map(|(site, (share, source))| SiteShare { site: site.to_owned(), source, share }).collect();
     sites.sort_by_key(|site| Reverse(site.share.total()));
     CriticalPath { known: predicted.since(at.time), hops, ranks, sites }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::activity::ClockMark;
+
+    #[test]
+    fn a_walk_that_comes_round_ends() {
+        let time = SimTime::from_ps(10);
+        let logs = (0..3).map(|rank| {
+            let mut log = ClockLog::new(100);
+            let from = ClockPoint { rank: (rank + 1) % 3, serial: 0, time };
+            log.add(0, ClockMark { until: time, site: 0, came: Some(from) });
+            (rank, log)
+        });
+        let workers = [ClockLogs { names: Vec::new(), logs: logs.collect() }];
+        let path = walk_back(&workers, 2, time);
+        assert_eq!((path.known, path.ranks.len()), (SimSpan::ZERO, 3));
+    }
 }
