@@ -137,7 +137,8 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
     let mut sites: BTreeMap<&str, (PathShare, StepSource)> = BTreeMap::new();
     let mut at = ClockPoint { rank: last, serial: 0, time: predicted };
     let mut hops = 0;
-    // The walk is decided by where it is: who comes to a point again would walk for ever (Brent 1980 finds that).
+    // Where the walk goes depends on where it is alone. So one that comes to a point again goes round for ever: it is
+    // found by remembering the points after 1, 2, 4, … steps more (Brent 1980).
     let (mut remembered, mut steps, mut most) = (at, 0u64, 1u64);
     'hops: while at.time > SimTime::ZERO {
         let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
@@ -195,14 +196,15 @@ mod tests {
     #[test]
     fn a_walk_that_comes_round_ends() {
         let time = SimTime::from_ps(10);
-        let logs = (0..3).map(|rank| {
+        // From rank 3 the walk gets to 0, and from there round.
+        let logs = (0..4).map(|rank| {
             let mut log = ClockLog::new(100);
-            let from = ClockPoint { rank: (rank + 1) % 3, serial: 0, time };
+            let from = ClockPoint { rank: if rank == 3 { 0 } else { (rank + 1) % 3 }, serial: 0, time };
             log.add(0, ClockMark { until: time, site: 0, came: Some(from) });
             (rank, log)
         });
         let workers = [ClockLogs { names: Vec::new(), logs: logs.collect() }];
-        let path = walk_back(&workers, 2, time);
-        assert_eq!((path.known, path.ranks.len()), (SimSpan::ZERO, 3));
+        let path = walk_back(&workers, 3, time);
+        assert_eq!((path.known, path.ranks.len()), (SimSpan::ZERO, 4));
     }
 }

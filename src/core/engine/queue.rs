@@ -25,7 +25,7 @@ use super::prefetch::prefetch;
 /// A bucket of at most this many events is sorted rather than split.
 const SORTED_AT_ONCE: usize = 20;
 /// So many events of a bucket are kept side by side.
-const LEAF: usize = 64;
+const PIECE: usize = 64;
 /// Bits of a digit, and how many digits a time has.
 const DIGIT: usize = 4;
 const DIGITS: usize = 64 / DIGIT;
@@ -41,7 +41,7 @@ pub struct EventQueue {
     near: BinaryHeap<QueueEntry>,
     last: u64,
     buckets: [[Bucket; 1 << DIGIT]; DIGITS],
-    /// Empty leaves. What has been emptied last is filled first: it is in the caches.
+    /// Empty pieces of buckets. What has been emptied last is filled first: it is in the caches.
     spare: Vec<Vec<QueueEntry>>,
     /// Bit d is set in occupied[i] if buckets[i][d] holds events, and bit i in `levels` if any of buckets[i] does.
     occupied: [u16; DIGITS],
@@ -65,7 +65,7 @@ struct QueueEntry {
 /// The events of a bucket: a list of all would be moved each time it grows.
 #[derive(Debug, Default)]
 struct Bucket {
-    /// The last of them, at most [`LEAF`].
+    /// The last of them, at most [`PIECE`].
     top: Vec<QueueEntry>,
     /// The others, so many each.
     full: Vec<Vec<QueueEntry>>,
@@ -161,21 +161,21 @@ impl Slab {
 
 impl Bucket {
     fn len(&self) -> usize {
-        self.full.len() * LEAF + self.top.len()
+        self.full.len() * PIECE + self.top.len()
     }
 
     #[inline(always)]
     fn push(&mut self, entry: QueueEntry, spare: &mut Vec<Vec<QueueEntry>>) {
         if self.top.len() == self.top.capacity() {
-            self.begin_leaf(spare);
+            self.begin_piece(spare);
         }
         self.top.push(entry);
     }
 
     #[inline(never)]
-    fn begin_leaf(&mut self, spare: &mut Vec<Vec<QueueEntry>>) {
-        let leaf = spare.pop().unwrap_or_else(|| Vec::with_capacity(LEAF));
-        let top = std::mem::replace(&mut self.top, leaf);
+    fn begin_piece(&mut self, spare: &mut Vec<Vec<QueueEntry>>) {
+        let piece = spare.pop().unwrap_or_else(|| Vec::with_capacity(PIECE));
+        let top = std::mem::replace(&mut self.top, piece);
         if !top.is_empty() {
             self.full.push(top);
         }
@@ -323,16 +323,16 @@ impl EventQueue {
             let times = full.iter().flatten().chain(&top).map(|entry| entry.time);
             self.last = times.min().expect("an occupied bucket");
             // In the order in which they were pushed: what is in order then is sorted at once.
-            for mut leaf in full.into_iter().chain([top]) {
-                for &entry in &leaf {
+            for mut piece in full.into_iter().chain([top]) {
+                for &entry in &piece {
                     if entry.time == self.last {
                         self.run.push(entry);
                     } else {
                         self.put(entry);
                     }
                 }
-                leaf.clear();
-                self.spare.push(leaf);
+                piece.clear();
+                self.spare.push(piece);
             }
         }
         self.run.sort();

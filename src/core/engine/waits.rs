@@ -13,6 +13,9 @@ use super::messages::set_ready;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, ProbedMessage, TargetRank, Wait, WaitKind};
 
+/// While a request is completed, the one so many places behind it is brought into the caches.
+const FORESEEN: usize = 8;
+
 /// Waits for all of `requests`; the answer, if they are all ready.
 pub(super) fn wait_all(
     target: &mut TargetRank,
@@ -39,9 +42,6 @@ pub(super) fn wait_all(
     None
 }
 
-/// So far ahead of a request that is completed others are brought into the caches.
-const AHEAD: usize = 8;
-
 /// Completes requests that are all ready: the core takes them in the order they got ready, one overhead after another.
 pub(super) fn complete_all(
     target: &mut TargetRank,
@@ -58,7 +58,7 @@ pub(super) fn complete_all(
     take(target, lp, task, requests);
     lp.completions.clear();
     for (index, &id) in (0..).zip(requests) {
-        if let Some(&next) = requests.get(index as usize + AHEAD)
+        if let Some(&next) = requests.get(index as usize + FORESEEN)
             && next != COMPLETE
         {
             lp.paths.foresee_release(target.requests.get(next).path);
@@ -98,7 +98,7 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
     if is_long {
         let mut latest = clock;
         for (index, &id) in requests.iter().enumerate().filter(|&(_, &id)| id != COMPLETE) {
-            requests.get(index + AHEAD).into_iter().for_each(|&next| target.requests.foresee(next));
+            requests.get(index + FORESEEN).into_iter().for_each(|&next| target.requests.foresee(next));
             let request = target.requests.get(id);
             latest = latest.max(request.ready);
             all += request.overhead;

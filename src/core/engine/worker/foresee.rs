@@ -15,8 +15,7 @@ const PREFETCHED: usize = 1024;
 pub(super) const FAR_RANKS: usize = 256;
 /// Of so many, what is known of a rank comes too late for what it refers to.
 const TOO_FAR_RANKS: usize = 2048;
-
-/// So many events are brought into the caches before they are handled, or what they are about.
+/// So many events are to be known beforehand: more than are looked at ahead.
 const KNOWN: usize = 8;
 
 /// Of a worker with so many ranks, so many events are to be known beforehand.
