@@ -187,6 +187,35 @@ fn waiting_for_a_shared_core_is_waiting() {
 }
 
 #[test]
+fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
+    let mut platform = costly(2, LoadLaw::Fair);
+    platform.core.context_switch = ns(5);
+    let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
+    // The second has not waited. Its message is there at 1070; the first one's receiver has the core from 1045 to 1085.
+    assert_eq!(clocks(&platform, &sends, true), [30, 60, 1085, 1130]);
+    // Who need not wait goes on at once: at 5000, when both are there.
+    let late: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[], &[Compute(2500), Recv(0), Recv(0)], &[]];
+    assert_eq!(clocks(&platform, &late, true), [60, 0, 5080, 0]);
+    // To and fro on one core: 100 ns, a switch, and a ns a byte.
+    let to_and_fro: [&[Do]; 2] = [&[Send(1, 10), Recv(1)], &[Recv(0), Send(0, 10)]];
+    let mut one = near(costly(1, LoadLaw::Fair));
+    one.core.context_switch = ns(5);
+    assert_eq!(clocks(&one, &to_and_fro, true), [230, 115]);
+    // It is others' polling, and counts nowhere else.
+    let scripts: Vec<Vec<Do>> = to_and_fro.iter().map(|script| script.to_vec()).collect();
+    let sites = Placement::Block.sites(one.shape, 2, true).unwrap();
+    let (outcome, _) = run_placed(&one, sites, &scripts, 1).unwrap();
+    assert_eq!(outcome.path.poll, ns(10));
+    // A core each, or another law: no switch.
+    let mut apart = near(machine([1, 1, 2], LoadLaw::Fair));
+    apart.core.context_switch = ns(5);
+    assert_eq!(clocks(&apart, &to_and_fro, true), [220, 110]);
+    let mut ideal = costly(2, LoadLaw::Ideal);
+    ideal.core.context_switch = ns(5);
+    assert_eq!(clocks(&ideal, &sends, true), [30, 30, 1080, 1080]);
+}
+
+#[test]
 fn as_many_messages_as_hardware_threads_take_of_a_core_at_a_time() {
     let mut platform = costly(2, LoadLaw::Fair);
     platform.core.threads = HardwareThreads::new(2, vec![1.6]).unwrap();
@@ -197,7 +226,8 @@ fn as_many_messages_as_hardware_threads_take_of_a_core_at_a_time() {
 
 #[test]
 fn turns_at_cores_are_the_same_for_any_number_of_workers() {
-    let platform = near(costly(6, LoadLaw::Fair));
+    let mut platform = near(costly(6, LoadLaw::Fair));
+    platform.core.context_switch = ns(3);
     let exchange = |rank: u32| -> Vec<Do> {
         let of = |by: u32| (rank + by) % 18;
         let round = [Compute(u64::from(rank * 7 % 40)), Irecv(of(13)), Irecv(of(11)), Isend(of(5), 100)];

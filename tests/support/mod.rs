@@ -78,6 +78,7 @@ pub fn rates() -> CoreRates {
         in_cache: None,
         poll: CoreRates::POLL,
         post_overhead: SimSpan::ZERO,
+        context_switch: SimSpan::ZERO,
         scale_factor: 1.0,
         slowdown: vec![1.0],
         threads: Default::default(),

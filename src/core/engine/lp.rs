@@ -130,8 +130,7 @@ impl<'a> LogicalProcess<'a> {
         let (nodes, workers) = (partition.nodes(me), partition.workers());
         let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
         let (conditions, effects) = Conditions::new(platform, seed).unzip();
-        let threads = platform.core.threads.count();
-        let shared_cores = charges.then(|| SharedCores::new(seats, sites, me, threads)).flatten();
+        let shared_cores = charges.then(|| SharedCores::new(seats, sites, me, &platform.core)).flatten();
         let effects = Effects { shares_cores: shared_cores.is_some(), ..effects.unwrap_or_default() };
         LogicalProcess {
             me,

@@ -5,6 +5,9 @@
 //! a line. What programs compute themselves is no such piece: it is shared among all ranks of the core at all times,
 //! and leaves the core to what others do in MPI.
 //!
+//! Those that wait look for messages in turn. So a rank whose wait is over gets the core a `context_switch` later, or
+//! that much after the one before it has left it. It counts as polling.
+//!
 //! Clocks run ahead of virtual time. So a rank that shares its core makes calls that ask the core when the simulation
 //! has got to its clock, and goes on after a wait when that is over. Then others have asked before for what comes
 //! before. Overheads of requests that were ready before the last of a wait are asked for late, with it. Polls, waits
@@ -14,7 +17,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::platform::Site;
+use crate::platform::{CoreRates, Site};
 use crate::rank::{COMPLETE, Call, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -32,13 +35,25 @@ pub(super) struct SharedCores {
     /// The core of each of the worker's ranks, if that is one of these.
     of: Vec<Option<u32>>,
     cores: Vec<SharedCore>,
+    /// What passes until a rank that has waited goes on.
+    switch: SimSpan,
 }
 
 #[derive(Clone, Debug)]
 struct SharedCore {
     threads: Box<[CoreThread]>,
-    /// The ranks that would go on, each with the turn in which it is woken: the first gets the next thread.
-    line: VecDeque<(Rank, u32)>,
+    /// The ranks that would go on: the first gets the next thread.
+    line: VecDeque<LinedUp>,
+}
+
+/// A rank that waits for a thread.
+#[derive(Clone, Copy, Debug)]
+struct LinedUp {
+    rank: Rank,
+    /// The turn in which it is woken.
+    turn: u32,
+    /// Whether it has waited for something else before.
+    has_waited: bool,
 }
 
 /// A hardware thread.
@@ -51,8 +66,9 @@ struct CoreThread {
 }
 
 impl SharedCores {
-    /// Those of the worker `me` that have more ranks than `threads`; none, if there is no such core.
-    pub fn new(seats: &[RankLocation], sites: &[Site], me: u32, threads: u32) -> Option<Box<SharedCores>> {
+    /// Those of the worker `me` that have more ranks than hardware threads; none, if there is no such core.
+    pub fn new(seats: &[RankLocation], sites: &[Site], me: u32, rates: &CoreRates) -> Option<Box<SharedCores>> {
+        let threads = rates.threads.count();
         let own = || seats.iter().zip(sites).filter(|(seat, _)| seat.worker == me);
         let core = |site: &Site| (site.node, site.cmp, site.core);
         let mut ranks: FxHashMap<_, u32> = FxHashMap::default();
@@ -68,7 +84,16 @@ impl SharedCores {
         }
         let threads = vec![CoreThread::default(); threads as usize].into_boxed_slice();
         let core = SharedCore { threads, line: VecDeque::new() };
-        Some(Box::new(SharedCores { of, cores: vec![core; numbers.len()] }))
+        Some(Box::new(SharedCores { of, cores: vec![core; numbers.len()], switch: rates.context_switch }))
+    }
+}
+
+impl CoreThread {
+    /// Goes from one rank to another from `time` on.
+    fn change(&mut self, time: SimTime, switch: SimSpan) {
+        if switch > SimSpan::ZERO {
+            self.free = self.free.max(time) + switch;
+        }
     }
 }
 
@@ -79,19 +104,21 @@ impl SharedCore {
 
     /// Whether the rank has a thread, now at the latest.
     fn take(&mut self, rank: Rank) -> bool {
-        if self.held_by(rank).is_some() {
-            return true;
-        }
-        let free = self.threads.iter_mut().filter(|thread| thread.holder.is_none());
-        let first = free.min_by_key(|thread| thread.free);
-        first.map(|thread| thread.holder = Some(rank)).is_some()
+        self.held_by(rank).is_some() || self.take_free(rank).is_some()
     }
 
-    /// The rank waits for a thread, in this turn.
-    fn line_up(&mut self, rank: Rank, turn: u32) {
-        match self.line.iter_mut().find(|(waiting, _)| *waiting == rank) {
-            Some((_, known)) => *known = turn,
-            None => self.line.push_back((rank, turn)),
+    /// The thread that the rank, which has none, gets now.
+    fn take_free(&mut self, rank: Rank) -> Option<&mut CoreThread> {
+        let free = self.threads.iter_mut().filter(|thread| thread.holder.is_none());
+        let first = free.min_by_key(|thread| thread.free)?;
+        first.holder = Some(rank);
+        Some(first)
+    }
+
+    fn line_up(&mut self, next: LinedUp) {
+        match self.line.iter_mut().find(|known| known.rank == next.rank) {
+            Some(known) => *known = next,
+            None => self.line.push_back(next),
         }
     }
 }
@@ -109,6 +136,11 @@ impl LogicalProcess<'_> {
     fn number_of_core(&self, rank: Rank) -> Option<usize> {
         let core = self.shared_cores.as_ref()?.of[self.seats[rank as usize].local as usize];
         core.map(|core| core as usize)
+    }
+
+    /// What passes on a core that ranks share until one that has waited goes on.
+    fn context_switch(&self) -> SimSpan {
+        self.shared_cores.as_ref().map_or(SimSpan::ZERO, |cores| cores.switch)
     }
 
     /// The rank's core, if it shares that.
@@ -186,7 +218,8 @@ pub(super) fn makes_on_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>
         return true;
     }
     let call = Box::new(std::mem::replace(call, Call::Yield));
-    core.line_up(rank, target.begin_wait(MAIN, Wait::OwnTime(call)));
+    let turn = target.begin_wait(MAIN, Wait::OwnTime(call));
+    core.line_up(LinedUp { rank, turn, has_waited: false });
     false
 }
 
@@ -206,11 +239,16 @@ pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, 
         lp.push(target, time + SimSpan::from_ps(1), rank, || EventKind::Wake { task, turn });
         return true;
     }
+    let (now, switch) = (lp.now.time, lp.context_switch());
     let core = lp.shared_core(rank).expect("it shares its core");
-    if core.take(rank) {
+    if core.held_by(rank).is_some() {
         return false;
     }
-    core.line_up(rank, turn);
+    if let Some(thread) = core.take_free(rank) {
+        thread.change(now, switch);
+        return false;
+    }
+    core.line_up(LinedUp { rank, turn, has_waited: true });
     true
 }
 
@@ -243,13 +281,16 @@ fn waits(target: &mut TargetRank) -> bool {
 
 /// The rank leaves its core at its clock, if it has that: the first of those that wait for it goes on.
 fn leave_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
-    let (rank, clock) = (target.rank, target.main.clock);
+    let (rank, clock, switch) = (target.rank, target.main.clock, lp.context_switch());
     let Some(core) = lp.shared_core(rank) else { return };
     let next = core.line.front().copied();
     let Some(thread) = core.held_by(rank) else { return };
     thread.free = thread.free.max(clock);
-    thread.holder = next.map(|(next, _)| next);
-    if let Some((next, turn)) = next {
+    thread.holder = next.map(|next| next.rank);
+    if let Some(LinedUp { rank: next, turn, has_waited }) = next {
+        if has_waited {
+            thread.change(clock, switch);
+        }
         core.line.pop_front();
         lp.push(target, clock.max(lp.now.time), next, || EventKind::Wake { task: MAIN, turn });
     }

@@ -29,6 +29,9 @@ pub struct CoreRates {
     pub poll: SimSpan,
     /// What posting a receive costs, blocking or not. A wait for its message hides it.
     pub post_overhead: SimSpan,
+    /// What passes on a core with more ranks than hardware threads until one that has waited goes on: the others' looks
+    /// for messages, and the change from one process to another. It counts where messages are shared over time.
+    pub context_switch: SimSpan,
     /// Target time over host time of the same real code.
     pub scale_factor: f64,
     /// What real code's time is multiplied by when 1, 2, … ranks share the CMP; the last holds beyond.
@@ -178,6 +181,7 @@ mod tests {
             in_cache: None,
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,
+            context_switch: SimSpan::ZERO,
             scale_factor: 1.0,
             slowdown: vec![1.0],
             threads: Default::default(),

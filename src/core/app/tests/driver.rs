@@ -21,6 +21,7 @@ pub(super) fn target(ranks: u32) -> TargetMachine {
         in_cache: None,
         poll: CoreRates::POLL,
         post_overhead: SimSpan::ZERO,
+        context_switch: SimSpan::ZERO,
         scale_factor: 1.0,
         slowdown: vec![],
         threads: Default::default(),

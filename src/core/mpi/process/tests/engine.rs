@@ -71,6 +71,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
             in_cache: None,
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,
+            context_switch: SimSpan::ZERO,
             scale_factor: 1.0,
             slowdown: Vec::new(),
             threads: Default::default(),
