@@ -44,6 +44,7 @@ fn platform(nct: [u32; 3]) -> Platform {
             in_cache: None,
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,
+            context_switch: SimSpan::ZERO,
             scale_factor: 1.0,
             slowdown: vec![1.0],
             threads: Default::default(),

@@ -32,6 +32,8 @@ pub struct MeasuredEffects {
     pub credits: Option<u32>,
     /// Whether large messages move on while the receiving core computes.
     pub progresses: Option<bool>,
+    /// What passes until a rank that has waited goes on, seconds, where both shared a core.
+    pub context_switch: Option<f64>,
 }
 
 impl MeasuredEffects {
@@ -59,6 +61,6 @@ impl MeasuredEffects {
         let parts: Vec<f64> = parts.filter_map(|(bytes, posted)| Some(posted / alone(*bytes)?)).collect();
         let progresses = Summary::of(&parts).map(|summary| summary.median < PROGRESSED);
         let credits = samples.credits.iter().find(|(of, _)| *of == level).map(|(_, credits)| *credits);
-        MeasuredEffects { connect, unexpected_copy, credits, progresses }
+        MeasuredEffects { connect, unexpected_copy, credits, progresses, context_switch: None }
     }
 }

@@ -94,14 +94,16 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
     placed.spread_ranks(&sites);
     let shared = Arc::new((work, placed));
     let memories = memories(platform, &sites);
+    let on_core = HardwareThreads::ranks_of_cores(&sites);
+    let turns: Vec<f64> = sites.iter().map(|site| platform.core.threads.turns(on_core[site])).collect();
     let options = RunOptions { workers: Some(1), ..RunOptions::default() };
     let make = |rank: Rank| -> Box<dyn Program> {
         let (shared, found) = (Arc::clone(&shared), Arc::clone(&found));
-        let memory = memories[rank as usize];
+        let (memory, turns) = (memories[rank as usize], turns[rank as usize]);
         let body = move |gate: &FiberHandle<'_>| {
             let clock = gate.begin(|reply| reply.clock);
             let (work, platform) = &*shared;
-            let mut port = Simulated { gate, clock, rank, ranks, platform, memory, members: ranks, collectives: 0 };
+            let mut port = Simulated { gate, clock, rank, ranks, platform, memory, turns, members: ranks, collectives: 0 };
             let of_rank = work(&mut port);
             if rank == 0 {
                 *found.lock().expect("no rank has failed") = of_rank;
@@ -149,6 +151,8 @@ pub(super) struct Simulated<'a> {
     platform: &'a Platform,
     /// The rank's part of the memory bandwidth.
     memory: f64,
+    /// How many turns the ranks of its core take: so many times longer computes each, though the others sleep.
+    turns: f64,
     /// Which ranks collectives are of: the first so many.
     members: u32,
     /// How many collectives there were.
@@ -294,7 +298,7 @@ impl RankPort for Simulated<'_> {
     }
 
     fn compute(&mut self, seconds: f64) {
-        let span = SimSpan::from_seconds(seconds).unwrap_or_else(|| panic!("a delay of {seconds} s"));
+        let span = SimSpan::from_seconds(seconds / self.turns).unwrap_or_else(|| panic!("a delay of {seconds} s"));
         self.call(Call::Compute(span), |_| ());
     }
 

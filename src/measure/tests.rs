@@ -11,6 +11,7 @@ use super::*;
 mod caches;
 mod copies;
 mod effects;
+mod shared_cores;
 
 /// A row of round numbers; the times in ns.
 fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64; 2]) -> Row {

@@ -94,6 +94,13 @@ impl MeasuredMachine {
         let _ = writeln!(text, "[core]\nflops = \"{:.2} Gflop/s\"", speed.flops / 1e9);
         let _ = writeln!(text, "instructions = \"{:.2} Ginstr/s\"", speed.instructions / 1e9);
         let _ = writeln!(text, "memory_bandwidth = \"{:.2} GB/s\"", speed.memory / 1e9);
+        if let Some(switch) = self.links.iter().find_map(|fit| fit.effects.context_switch) {
+            comment(
+                text,
+                "context_switch: the latency of small messages between ranks that share a core: it is that core's time.",
+            );
+            let _ = writeln!(text, "context_switch = \"{}\"", span(switch));
+        }
         let in_caches = self.library.moves_in_caches().filter(|rate| *rate > speed.memory);
         if let Some(rate) = in_caches.filter(|_| self.caches_of_messages().is_some()) {
             comment(

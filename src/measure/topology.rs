@@ -104,6 +104,20 @@ pub struct HostPlace {
     pub node: u32,
     /// The CMP within it.
     pub package: u32,
+    /// The core within that, if it is bound to one.
+    pub core: Option<u32>,
+}
+
+impl HostPlace {
+    /// Whether both are on one CMP.
+    pub fn is_near(&self, other: &HostPlace) -> bool {
+        (self.node, self.package) == (other.node, other.package)
+    }
+
+    /// Whether both are bound to one core.
+    pub fn shares_core(&self, other: &HostPlace) -> bool {
+        self.core.is_some() && self == other
+    }
 }
 
 /// Where ranks run, by what they have seen and how they are bound; an unbound rank counts as on the first CMP it may
@@ -111,11 +125,12 @@ pub struct HostPlace {
 pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     let place = |(of, binding): (&HostFacts, &Binding)| {
         let node = seen.iter().position(|other| other.node_key() == of.node_key()).unwrap_or(0) as u32;
-        let cpu = match binding {
-            Binding::To(cpu) => Some(*cpu),
-            Binding::Launcher | Binding::None => of.allowed.first().copied(),
+        let bound = match binding {
+            Binding::To(cpu) => of.core(*cpu),
+            Binding::Launcher | Binding::None => of.bound_core(),
         };
-        HostPlace { node, package: cpu.and_then(|cpu| of.core(cpu)).map_or(0, |(package, _)| package) }
+        let seen = bound.or_else(|| of.core(*of.allowed.first()?));
+        HostPlace { node, package: seen.map_or(0, |(package, _)| package), core: bound.map(|(_, core)| core) }
     };
     seen.iter().zip(bindings).map(place).collect()
 }
@@ -142,7 +157,7 @@ fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPla
     // The ranks of each CMP of each node.
     let mut cmps: Vec<(HostPlace, Vec<u32>)> = Vec::new();
     for (rank, place) in counted() {
-        match cmps.iter_mut().find(|(of, _)| of == place) {
+        match cmps.iter_mut().find(|(of, _)| of.is_near(place)) {
             Some((_, ranks)) => ranks.push(rank),
             None => cmps.push((*place, vec![rank])),
         }
@@ -207,13 +222,29 @@ pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
         let mut packages: Vec<u32> = places.iter().map(|place| place.package).collect();
         packages.sort_unstable();
         packages.dedup();
+        let cores = cores(places);
         let count = |package: u32| {
-            let on = |node: u32| places.iter().filter(|of| of.node == node && of.package == package).count() as u32;
+            let on = |node: u32| {
+                let there = places.iter().zip(&cores).filter(|(of, _)| of.node == node && of.package == package);
+                there.map(|(_, core)| core + 1).max().unwrap_or(0)
+            };
             nodes.iter().map(|node| on(*node)).max().unwrap_or(1)
         };
         (packages.len() as u32, of_first(&count, &packages))
     };
     Shape { nodes: nodes.len() as u32, cmps: packages.max(1), cores: cores.unwrap_or(1).max(1) }
+}
+
+/// The numbers of the ranks' cores, each within its CMP, in the order of ranks. Those that are bound to one core share
+/// it; each rank that is not bound counts as on a core of its own.
+fn cores(places: &[HostPlace]) -> Vec<u32> {
+    let mut found: Vec<u32> = Vec::new();
+    for (rank, place) in places.iter().enumerate() {
+        let shared = places[..rank].iter().position(|before| before.shares_core(place));
+        let next = || (0..rank).filter(|before| places[*before].is_near(place)).map(|before| found[before] + 1).max();
+        found.push(shared.map_or_else(|| next().unwrap_or(0), |before| found[before]));
+    }
+    found
 }
 
 /// The ranks' places on a machine of this shape, cores in the order of ranks; `None` if it has not so many.
@@ -226,9 +257,8 @@ pub fn sites(places: &[HostPlace], shape: Shape) -> Option<Vec<Site>> {
     };
     let (mut nodes, mut packages) = (Vec::new(), Vec::new());
     let mut found: Vec<Site> = Vec::new();
-    for place in places {
+    for (place, core) in places.iter().zip(cores(places)) {
         let (node, cmp) = (number(&mut nodes, place.node), number(&mut packages, place.package));
-        let core = found.iter().filter(|site| (site.node, site.cmp) == (node, cmp)).count() as u32;
         found.push(Site { node, cmp, core });
     }
     found
@@ -312,6 +342,29 @@ mod tests {
         let places = places(&seen, &bind(&seen));
         assert_eq!(levels(&places).iter().map(|plan| plan.level).collect::<Vec<_>>(), [Level::InterNode]);
         assert_eq!(shape(&seen, &places), Shape { nodes: 2, cmps: 1, cores: 1 });
+    }
+
+    #[test]
+    fn ranks_that_are_bound_to_one_core_share_it_and_others_have_theirs() {
+        // Two names of one machine, with two ranks bound to one core each, the second's on its other package; and of
+        // another machine one rank that is not bound, as the others there have its cores.
+        let seen: Vec<HostFacts> = [("a", 0), ("a", 4), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
+        let places = places(&seen, &bind(&seen));
+        assert!(places[0].shares_core(&places[1]) && !places[0].shares_core(&places[2]));
+        let shape = shape(&seen, &places);
+        assert_eq!(shape, Shape { nodes: 2, cmps: 2, cores: 1 });
+        let cores = |places: &[HostPlace], shape| -> Vec<u32> {
+            sites(places, shape).unwrap().iter().map(|site| site.core).collect()
+        };
+        assert_eq!(cores(&places, shape), [0; 4]);
+        let seen: Vec<HostFacts> =
+            [&[0, 4][..], &[1], &[0, 1], &[5], &[0, 1]].map(|allowed| host("a", "m", allowed)).into();
+        let bindings = bind(&seen);
+        assert_eq!(bindings[2..], [Binding::None; 3]);
+        let places = super::places(&seen, &bindings);
+        let machine = Shape { nodes: 1, cmps: 1, cores: 4 };
+        assert_eq!(cores(&places, machine), [0, 1, 2, 1, 3], "the fourth is bound where the second is");
+        assert!(!places[2].shares_core(&places[4]), "neither is bound");
     }
 
     #[test]

@@ -45,12 +45,12 @@ pub(super) fn fitted(
     for _ in 0..=rounds {
         let of = |level: &LevelPlan| {
             let fit = LinkFit::of(&measured.samples, level.level, &corrections)?;
-            Some(if law == Law::Fair { fit.fair(&measured.samples) } else { fit })
+            let fit = if law == Law::Fair { fit.fair(&measured.samples) } else { return Some(fit) };
+            Some(if level.shares_core(places) { fit.on_shared_core() } else { fit })
         };
         measured.links = plan.levels.iter().filter_map(of).collect();
         let platform = platform(&measured)?;
-        let Some(sites) = measure::sites(places, platform.shape) else { break };
-        let again = measure::simulate(&platform, sites, plan)?;
+        let Some(again) = measure::simulate_at(&platform, places, plan)? else { break };
         corrections = corrections.refined(&measured.samples, &again);
         let distance = measured.samples.distance(&again);
         if best.as_ref().is_none_or(|(least, ..)| distance < *least) {

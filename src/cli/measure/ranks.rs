@@ -37,7 +37,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let own_cores: Vec<bool> = processes.broadcast(|| gathered.clone());
     let unbound = own_cores.iter().filter(|own| !**own).count();
     let places = measure::places(&seen, &bindings);
-    let notes = notes(&seen, &bindings, unbound);
+    let notes = notes(&seen, &bindings, &places, unbound);
     if processes.is_first() && !args.quiet {
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
@@ -69,7 +69,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
 
 /// Times the kernels on the ranks of the first one's CMP: on it alone, then on more and more of them at the same time.
 fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> Speed {
-    let near: Vec<u32> = (0..).zip(places).filter(|(_, place)| **place == places[0]).map(|(rank, _)| rank).collect();
+    let near: Vec<u32> = (0..).zip(places).filter(|(_, place)| place.is_near(&places[0])).map(|(rank, _)| rank).collect();
     let most = near.len() as u32;
     let mut kernels = Kernel::all();
     let mut crowded: Vec<Figures> = Vec::new();
@@ -94,7 +94,7 @@ fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> S
 }
 
 /// What the user should know of how ranks are placed.
-fn notes(seen: &[HostFacts], bindings: &[Binding], unbound: usize) -> Vec<String> {
+fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if cfg!(debug_assertions) {
         notes.push(
@@ -108,11 +108,20 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], unbound: usize) -> Vec<String
             seen.len()
         ));
     }
-    if unbound > 0 {
+    // Of ranks that are bound to one core, the first counts as on its own.
+    let further = |(place, binding): &(&HostPlace, &Binding)| **binding == Binding::None && place.core.is_some();
+    let further = places.iter().zip(bindings).filter(further).count();
+    if unbound > further {
         notes.push(format!(
-            "{unbound} of {} ranks have no core of their own: the system may move them, and figures mean little",
+            "{} of {} ranks have no core of their own: the system may move them, and figures mean little",
+            unbound - further,
             seen.len()
         ));
+    }
+    if further > 0 {
+        notes.push(format!("{further} of {} ranks are bound to a core that others are bound to, too", seen.len()));
+    }
+    if unbound > 0 {
         notes.push("several pairs are measured together only on cores of their own".to_owned());
     }
     if seen.iter().any(|of| of.cpus.is_empty()) {

@@ -63,7 +63,12 @@ impl HardwareThreads {
 
     /// The same, and the ranks on a core take turns at its threads if they are more.
     pub fn longer(&self, ranks: u32) -> f64 {
-        self.factor(ranks) * f64::from(ranks.max(1)) / f64::from(self.busy(ranks).max(1))
+        self.factor(ranks) * self.turns(ranks)
+    }
+
+    /// How many turns `ranks` on a core take at its threads.
+    pub fn turns(&self, ranks: u32) -> f64 {
+        f64::from(ranks.max(1)) / f64::from(self.busy(ranks).max(1))
     }
 
     /// The number of ranks on each core.

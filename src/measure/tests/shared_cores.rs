@@ -1,0 +1,91 @@
+//! What passes on a core that ranks share comes back from ping-pongs there, and is in no latency.
+
+use mcpsim_core::config::Document;
+use mcpsim_core::platform::{Level, Link, LoadLaw, Platform, Shape};
+use mcpsim_core::units::{Bytes, SimSpan};
+
+use super::{machine, row};
+use crate::*;
+
+const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 1 };
+
+/// Two ranks that are bound to one core, and one that looks on from there.
+fn places() -> Vec<HostPlace> {
+    vec![HostPlace { node: 0, package: 0, core: Some(3) }; 3]
+}
+
+fn plan() -> CampaignPlan {
+    let levels = vec![LevelPlan { level: Level::IntraCmp, pairs: vec![RankPair { first: 0, second: 1 }] }];
+    CampaignPlan { levels, most_bytes: 1 << 16, budget: 1.0, window: WINDOW }
+}
+
+/// A core whose messages take 100 ns and a ns a byte, and 5 us until the other rank goes on.
+fn shared() -> Platform {
+    let link = Link::new(LoadLaw::Fair, Bytes::MAX, SimSpan::from_ns(100), vec![row(0, u64::MAX, 100, 1000, [0, 0])]);
+    let mut platform = machine(SHAPE, link);
+    platform.core.context_switch = SimSpan::from_us(5);
+    platform
+}
+
+/// The platform that is written of these samples.
+fn written(samples: &Samples) -> (Platform, String) {
+    let plan = plan();
+    assert!(plan.levels[0].shares_core(&places()));
+    let fit = LinkFit::of(samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(samples).on_shared_core();
+    let measured = MeasuredMachine {
+        name: "m".into(),
+        provenance: Vec::new(),
+        shape: SHAPE,
+        speed: Speed { flops: 1e9, instructions: 1e9, memory: 1e9, ..Speed::default() },
+        links: vec![fit],
+        samples: samples.clone(),
+        cores: MeasuredCores::default(),
+        library: MeasuredLibrary::default(),
+        states_noise: false,
+    };
+    let text = measured.text();
+    let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    (read, text)
+}
+
+#[test]
+fn what_passes_on_a_shared_core_comes_back_and_makes_the_same_tests_take_as_long() {
+    let samples = simulate_at(&shared(), &places(), &plan()).unwrap().expect("a core is enough");
+    assert!((samples.median(Level::IntraCmp, Test::PingPong, 1) - 5.1e-6).abs() < 1e-8);
+    let (platform, text) = written(&samples);
+    // What a message needs itself cannot be told from it.
+    let switch = platform.core.context_switch.as_seconds();
+    assert!((switch / 5.1e-6 - 1.0).abs() < 0.01, "{text}");
+    assert!(text.contains("\n# context_switch: ") && text.contains("\ncontext_switch = \"5.1"), "{text}");
+    let row = &platform.link(Level::IntraCmp).rows()[0];
+    assert!(row.latency <= SimSpan::from_ns(1) && row.bandwidth.get().abs_diff(1_000_000_000) < 10_000_000, "{text}");
+    let again = simulate_at(&platform, &places(), &plan()).unwrap().expect("a core is enough");
+    for (series, ratio) in samples.ratios_to(&again) {
+        let passes = matches!(series.test, Test::PingPong | Test::Window);
+        assert!(!passes || (ratio - 1.0).abs() < 0.03, "{series:?}: {ratio}");
+    }
+}
+
+#[test]
+fn where_a_row_has_less_than_the_switch_its_receiver_waits_in_its_overhead() {
+    let samples = simulate_at(&shared(), &places(), &plan()).unwrap().unwrap();
+    let fit = LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(&samples);
+    let with = |up_to, latency: f64, recv_overhead: f64| {
+        RowFit { up_to, columns: vec![(latency, 1e-9)], recv_overhead, ..fit.rows[0].clone() }
+    };
+    let rows = vec![with(Some(64), 5e-6, 1e-6), with(Some(4096), 4.5e-6, 1e-6), with(None, 1e-6, 3e-6)];
+    let shared = LinkFit { rows, ..fit }.on_shared_core();
+    let found: Vec<(f64, f64)> = shared.rows.iter().map(|row| (row.columns[0].0, row.recv_overhead)).collect();
+    assert!(shared.effects.context_switch == Some(5e-6) && found[0] == (1e-9, 1e-6), "{found:?}");
+    assert!(found[1].0 == 1e-9 && (found[1].1 - 0.5e-6).abs() < 1e-12 && found[2] == (1e-9, 0.0), "{found:?}");
+}
+
+#[test]
+fn ranks_that_are_not_bound_to_one_core_share_none() {
+    let apart = [Some(0), Some(1), None].map(|core| HostPlace { node: 0, package: 0, core });
+    assert!(!plan().levels[0].shares_core(&apart));
+    let level = LevelPlan { level: Level::InterNode, ..plan().levels[0].clone() };
+    assert!(!level.shares_core(&places()), "of another level");
+    let few = Shape { cores: 1, ..SHAPE };
+    assert_eq!(simulate_at(&shared().with_shape(few), &apart, &plan()).unwrap(), None);
+}
