@@ -59,7 +59,6 @@ pub use port::{GroupPort, NeighbourMethod, RankPort, pass_over};
 pub use protocol::RankPair;
 pub use rings::{Effective, measure_effective};
 pub use samples::{SampleSeries, Samples, Test};
-pub use shared_core::simulate_at;
 pub use simulated::{simulate, simulate_collectives, simulate_cores, simulate_rings};
 pub use statistics::Summary;
 pub use structure::{PairKind, Structure, structure};

@@ -2,16 +2,13 @@
 //!
 //! While a message goes from one rank to another on the same core, nothing but this core can do anything for it. So
 //! what a ping-pong has for a latency is the core's time: the sender looks for messages and finds none, the system
-//! changes to the receiver, which looks as well. That is a `context_switch`, and it is paid whatever was waited for.
+//! changes to the receiver, which looks as well. That is a `context_switch`, whatever the receiver has waited for.
 
-use mcpsim_core::engine::RunError;
-use mcpsim_core::platform::{Level, Platform, Shape, Site};
+use mcpsim_core::platform::Level;
 
-use super::campaign::{CampaignPlan, LevelPlan};
+use super::campaign::LevelPlan;
 use super::link::{LinkFit, RowFit};
-use super::samples::Samples;
-use super::simulated::simulate;
-use super::topology::{HostPlace, sites};
+use super::topology::HostPlace;
 
 /// The sizes whose latency is that of the core alone: what they carry costs nothing beside.
 const SMALL: u64 = 64;
@@ -45,38 +42,4 @@ impl LinkFit {
         self.effects.context_switch = Some(switch);
         self
     }
-}
-
-/// Makes the tests of `plan` on a simulated machine, whose ranks are where those that measured were: as [`simulate`],
-/// but where ranks share cores a level at a time, and those that only look on have cores elsewhere, as they sleep.
-/// `None` if the machine has too few cores.
-///
-/// # Errors
-/// If a run ends without a result.
-pub fn simulate_at(
-    platform: &Platform,
-    places: &[HostPlace],
-    plan: &CampaignPlan,
-) -> Result<Option<Samples>, RunError> {
-    let Some(sites) = sites(places, platform.shape) else { return Ok(None) };
-    if (1..places.len()).all(|rank| !places[..rank].iter().any(|before| before.shares_core(&places[rank]))) {
-        return simulate(platform, sites, plan).map(Some);
-    }
-    let Shape { cores, .. } = platform.shape;
-    let roomy = platform.with_shape(Shape { cores: cores + places.len() as u32, ..platform.shape });
-    let mut all = Samples::default();
-    for level in &plan.levels {
-        let tests = |rank: u32| level.pairs.iter().any(|pair| pair.first == rank || pair.second == rank);
-        let place = |(rank, site): (u32, &Site)| match tests(rank) {
-            true => *site,
-            false => Site { core: cores + rank, ..*site },
-        };
-        let placed = (0..).zip(&sites).map(place).collect();
-        let Samples { series, eager, credits, .. } =
-            simulate(&roomy, placed, &CampaignPlan { levels: vec![level.clone()], ..plan.clone() })?;
-        all.series.extend(series);
-        all.eager.extend(eager);
-        all.credits.extend(credits);
-    }
-    Ok(Some(all))
 }

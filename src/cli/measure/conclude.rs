@@ -50,7 +50,8 @@ pub(super) fn fitted(
         };
         measured.links = plan.levels.iter().filter_map(of).collect();
         let platform = platform(&measured)?;
-        let Some(again) = measure::simulate_at(&platform, places, plan)? else { break };
+        let Some(sites) = measure::sites(places, platform.shape) else { break };
+        let again = measure::simulate(&platform, sites, plan)?;
         corrections = corrections.refined(&measured.samples, &again);
         let distance = measured.samples.distance(&again);
         if best.as_ref().is_none_or(|(least, ..)| distance < *least) {

@@ -5,8 +5,8 @@
 //! a line. What programs compute themselves is no such piece: it is shared among all ranks of the core at all times,
 //! and leaves the core to what others do in MPI.
 //!
-//! Those that wait look for messages in turn. So a rank whose wait is over gets the core a `context_switch` later, or
-//! that much after the one before it has left it. It counts as polling.
+//! A rank whose wait is over gets a core that another has had before a `context_switch` later, or that much after the
+//! other has left it. It counts as polling.
 //!
 //! Clocks run ahead of virtual time. So a rank that shares its core makes calls that ask the core when the simulation
 //! has got to its clock, and goes on after a wait when that is over. Then others have asked before for what comes
@@ -35,7 +35,7 @@ pub(super) struct SharedCores {
     /// The core of each of the worker's ranks, if that is one of these.
     of: Vec<Option<u32>>,
     cores: Vec<SharedCore>,
-    /// What passes until a rank that has waited goes on.
+    /// What passes until a rank that has waited goes on where another has been.
     switch: SimSpan,
 }
 
@@ -63,6 +63,8 @@ struct CoreThread {
     free: SimTime,
     /// The rank that has it.
     holder: Option<Rank>,
+    /// The rank that had it last.
+    last: Option<Rank>,
 }
 
 impl SharedCores {
@@ -89,9 +91,9 @@ impl SharedCores {
 }
 
 impl CoreThread {
-    /// Goes from one rank to another from `time` on.
-    fn change(&mut self, time: SimTime, switch: SimSpan) {
-        if switch > SimSpan::ZERO {
+    /// Goes to the rank, whose wait is over at `time`: later by the switch from another rank, if one had it last.
+    fn change(&mut self, rank: Rank, time: SimTime, switch: SimSpan) {
+        if switch > SimSpan::ZERO && self.last != Some(rank) {
             self.free = self.free.max(time) + switch;
         }
     }
@@ -138,7 +140,7 @@ impl LogicalProcess<'_> {
         core.map(|core| core as usize)
     }
 
-    /// What passes on a core that ranks share until one that has waited goes on.
+    /// What passes on a core that ranks share until one that has waited goes on where another has been.
     fn context_switch(&self) -> SimSpan {
         self.shared_cores.as_ref().map_or(SimSpan::ZERO, |cores| cores.switch)
     }
@@ -245,7 +247,7 @@ pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, 
         return false;
     }
     if let Some(thread) = core.take_free(rank) {
-        thread.change(now, switch);
+        thread.change(rank, now, switch);
         return false;
     }
     core.line_up(LinedUp { rank, turn, has_waited: true });
@@ -286,10 +288,10 @@ fn leave_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     let next = core.line.front().copied();
     let Some(thread) = core.held_by(rank) else { return };
     thread.free = thread.free.max(clock);
-    thread.holder = next.map(|next| next.rank);
+    (thread.last, thread.holder) = (Some(rank), next.map(|next| next.rank));
     if let Some(LinedUp { rank: next, turn, has_waited }) = next {
         if has_waited {
-            thread.change(clock, switch);
+            thread.change(next, clock, switch);
         }
         core.line.pop_front();
         lp.push(target, clock.max(lp.now.time), next, || EventKind::Wake { task: MAIN, turn });

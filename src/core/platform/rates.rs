@@ -29,8 +29,8 @@ pub struct CoreRates {
     pub poll: SimSpan,
     /// What posting a receive costs, blocking or not. A wait for its message hides it.
     pub post_overhead: SimSpan,
-    /// What passes on a core with more ranks than hardware threads until one that has waited goes on: the others' looks
-    /// for messages, and the change from one process to another. It counts where messages are shared over time.
+    /// What passes on a core with more ranks than hardware threads until one that has waited goes on after another: that
+    /// one's last look for messages, and the change from process to process. It counts where levels are `fair`.
     pub context_switch: SimSpan,
     /// Target time over host time of the same real code.
     pub scale_factor: f64,

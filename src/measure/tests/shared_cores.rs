@@ -27,6 +27,11 @@ fn shared() -> Platform {
     platform
 }
 
+/// What the tests find on a platform.
+fn tested(platform: &Platform) -> Samples {
+    simulate(platform, sites(&places(), SHAPE).expect("a core is enough"), &plan()).unwrap()
+}
+
 /// The platform that is written of these samples.
 fn written(samples: &Samples) -> (Platform, String) {
     let plan = plan();
@@ -50,7 +55,7 @@ fn written(samples: &Samples) -> (Platform, String) {
 
 #[test]
 fn what_passes_on_a_shared_core_comes_back_and_makes_the_same_tests_take_as_long() {
-    let samples = simulate_at(&shared(), &places(), &plan()).unwrap().expect("a core is enough");
+    let samples = tested(&shared());
     assert!((samples.median(Level::IntraCmp, Test::PingPong, 1) - 5.1e-6).abs() < 1e-8);
     let (platform, text) = written(&samples);
     // What a message needs itself cannot be told from it.
@@ -59,7 +64,7 @@ fn what_passes_on_a_shared_core_comes_back_and_makes_the_same_tests_take_as_long
     assert!(text.contains("\n# context_switch: ") && text.contains("\ncontext_switch = \"5.1"), "{text}");
     let row = &platform.link(Level::IntraCmp).rows()[0];
     assert!(row.latency <= SimSpan::from_ns(1) && row.bandwidth.get().abs_diff(1_000_000_000) < 10_000_000, "{text}");
-    let again = simulate_at(&platform, &places(), &plan()).unwrap().expect("a core is enough");
+    let again = tested(&platform);
     for (series, ratio) in samples.ratios_to(&again) {
         let passes = matches!(series.test, Test::PingPong | Test::Window);
         assert!(!passes || (ratio - 1.0).abs() < 0.03, "{series:?}: {ratio}");
@@ -68,7 +73,7 @@ fn what_passes_on_a_shared_core_comes_back_and_makes_the_same_tests_take_as_long
 
 #[test]
 fn where_a_row_has_less_than_the_switch_its_receiver_waits_in_its_overhead() {
-    let samples = simulate_at(&shared(), &places(), &plan()).unwrap().unwrap();
+    let samples = tested(&shared());
     let fit = LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(&samples);
     let with = |up_to, latency: f64, recv_overhead: f64| {
         RowFit { up_to, columns: vec![(latency, 1e-9)], recv_overhead, ..fit.rows[0].clone() }
@@ -86,6 +91,5 @@ fn ranks_that_are_not_bound_to_one_core_share_none() {
     assert!(!plan().levels[0].shares_core(&apart));
     let level = LevelPlan { level: Level::InterNode, ..plan().levels[0].clone() };
     assert!(!level.shares_core(&places()), "of another level");
-    let few = Shape { cores: 1, ..SHAPE };
-    assert_eq!(simulate_at(&shared().with_shape(few), &apart, &plan()).unwrap(), None);
+    assert_eq!(sites(&apart, SHAPE), None);
 }
