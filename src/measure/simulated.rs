@@ -103,7 +103,8 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
         let body = move |gate: &FiberHandle<'_>| {
             let clock = gate.begin(|reply| reply.clock);
             let (work, platform) = &*shared;
-            let mut port = Simulated { gate, clock, rank, ranks, platform, memory, turns, members: ranks, collectives: 0 };
+            let mut port =
+                Simulated { gate, clock, rank, ranks, platform, memory, turns, members: ranks, collectives: 0 };
             let of_rank = work(&mut port);
             if rank == 0 {
                 *found.lock().expect("no rank has failed") = of_rank;

@@ -348,7 +348,8 @@ mod tests {
     fn ranks_that_are_bound_to_one_core_share_it_and_others_have_theirs() {
         // Two names of one machine, with two ranks bound to one core each, the second's on its other package; and of
         // another machine one rank that is not bound, as the others there have its cores.
-        let seen: Vec<HostFacts> = [("a", 0), ("a", 4), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
+        let seen: Vec<HostFacts> =
+            [("a", 0), ("a", 4), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
         let places = places(&seen, &bind(&seen));
         assert!(places[0].shares_core(&places[1]) && !places[0].shares_core(&places[2]));
         let shape = shape(&seen, &places);

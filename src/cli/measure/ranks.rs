@@ -69,7 +69,8 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
 
 /// Times the kernels on the ranks of the first one's CMP: on it alone, then on more and more of them at the same time.
 fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> Speed {
-    let near: Vec<u32> = (0..).zip(places).filter(|(_, place)| place.is_near(&places[0])).map(|(rank, _)| rank).collect();
+    let near: Vec<u32> =
+        (0..).zip(places).filter(|(_, place)| place.is_near(&places[0])).map(|(rank, _)| rank).collect();
     let most = near.len() as u32;
     let mut kernels = Kernel::all();
     let mut crowded: Vec<Figures> = Vec::new();

@@ -75,8 +75,11 @@ fn what_passes_on_a_shared_core_comes_back_and_makes_the_same_tests_take_as_long
 fn where_a_row_has_less_than_the_switch_its_receiver_waits_in_its_overhead() {
     let samples = tested(&shared());
     let fit = LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(&samples);
-    let with = |up_to, latency: f64, recv_overhead: f64| {
-        RowFit { up_to, columns: vec![(latency, 1e-9)], recv_overhead, ..fit.rows[0].clone() }
+    let with = |up_to, latency: f64, recv_overhead: f64| RowFit {
+        up_to,
+        columns: vec![(latency, 1e-9)],
+        recv_overhead,
+        ..fit.rows[0].clone()
     };
     let rows = vec![with(Some(64), 5e-6, 1e-6), with(Some(4096), 4.5e-6, 1e-6), with(None, 1e-6, 3e-6)];
     let shared = LinkFit { rows, ..fit }.on_shared_core();
