@@ -17,9 +17,9 @@ const SMALL: u64 = 64;
 const LEAST: f64 = 1e-9;
 
 impl LevelPlan {
-    /// Whether what is measured of the level is between ranks that are bound to one core.
+    /// Whether what is measured of the level is between ranks that are bound to one CPU.
     pub fn shares_core(&self, places: &[HostPlace]) -> bool {
-        let shares = |rank: u32, other: u32| places[rank as usize].shares_core(&places[other as usize]);
+        let shares = |rank: u32, other: u32| places[rank as usize].takes_turns(&places[other as usize]);
         self.level == Level::IntraCmp && self.pairs.iter().all(|pair| shares(pair.first, pair.second))
     }
 }

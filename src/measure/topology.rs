@@ -104,8 +104,8 @@ pub struct HostPlace {
     pub node: u32,
     /// The CMP within it.
     pub package: u32,
-    /// The core within that, if it is bound to one.
-    pub core: Option<u32>,
+    /// The system's number of the CPU, if it may run on no other.
+    pub cpu: Option<u32>,
 }
 
 impl HostPlace {
@@ -114,9 +114,9 @@ impl HostPlace {
         (self.node, self.package) == (other.node, other.package)
     }
 
-    /// Whether both are bound to one core.
-    pub fn shares_core(&self, other: &HostPlace) -> bool {
-        self.core.is_some() && self == other
+    /// Whether both are bound to one CPU: only one of them runs at a time.
+    pub fn takes_turns(&self, other: &HostPlace) -> bool {
+        self.cpu.is_some() && self == other
     }
 }
 
@@ -125,12 +125,12 @@ impl HostPlace {
 pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     let place = |(of, binding): (&HostFacts, &Binding)| {
         let node = seen.iter().position(|other| other.node_key() == of.node_key()).unwrap_or(0) as u32;
-        let bound = match binding {
-            Binding::To(cpu) => of.core(*cpu),
-            Binding::Launcher | Binding::None => of.bound_core(),
+        let allowed = match binding {
+            Binding::To(cpu) => std::slice::from_ref(cpu),
+            Binding::Launcher | Binding::None => &of.allowed,
         };
-        let seen = bound.or_else(|| of.core(*of.allowed.first()?));
-        HostPlace { node, package: seen.map_or(0, |(package, _)| package), core: bound.map(|(_, core)| core) }
+        let package = allowed.first().and_then(|cpu| of.core(*cpu)).map_or(0, |(package, _)| package);
+        HostPlace { node, package, cpu: allowed.first().copied().filter(|_| allowed.len() == 1) }
     };
     seen.iter().zip(bindings).map(place).collect()
 }
@@ -235,12 +235,12 @@ pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     Shape { nodes: nodes.len() as u32, cmps: packages.max(1), cores: cores.unwrap_or(1).max(1) }
 }
 
-/// The numbers of the ranks' cores, each within its CMP, in the order of ranks. Those that are bound to one core share
-/// it; each rank that is not bound counts as on a core of its own.
+/// The numbers of the ranks' cores, each within its CMP, in the order of ranks. Those that are bound to one CPU share
+/// it; each other rank counts as on a core of its own.
 fn cores(places: &[HostPlace]) -> Vec<u32> {
     let mut found: Vec<u32> = Vec::new();
     for (rank, place) in places.iter().enumerate() {
-        let shared = places[..rank].iter().position(|before| before.shares_core(place));
+        let shared = places[..rank].iter().position(|before| before.takes_turns(place));
         let next = || (0..rank).filter(|before| places[*before].is_near(place)).map(|before| found[before] + 1).max();
         found.push(shared.map_or_else(|| next().unwrap_or(0), |before| found[before]));
     }
@@ -345,13 +345,12 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_are_bound_to_one_core_share_it_and_others_have_theirs() {
-        // Two names of one machine, with two ranks bound to one core each, the second's on its other package; and of
-        // another machine one rank that is not bound, as the others there have its cores.
+    fn ranks_that_are_bound_to_one_cpu_share_a_core_and_others_have_theirs() {
+        // Two names of one machine, with two ranks on a CPU each, the second's on the other CMP.
         let seen: Vec<HostFacts> =
-            [("a", 0), ("a", 4), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
+            [("a", 0), ("a", 0), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
         let places = places(&seen, &bind(&seen));
-        assert!(places[0].shares_core(&places[1]) && !places[0].shares_core(&places[2]));
+        assert!(places[0].takes_turns(&places[1]) && !places[0].takes_turns(&places[2]));
         let shape = shape(&seen, &places);
         assert_eq!(shape, Shape { nodes: 2, cmps: 2, cores: 1 });
         let cores = |places: &[HostPlace], shape| -> Vec<u32> {
@@ -359,13 +358,17 @@ mod tests {
         };
         assert_eq!(cores(&places, shape), [0; 4]);
         let seen: Vec<HostFacts> =
-            [&[0, 4][..], &[1], &[0, 1], &[5], &[0, 1]].map(|allowed| host("a", "m", allowed)).into();
+            [&[0, 4][..], &[1], &[0, 4], &[1], &[5]].map(|allowed| host("a", "m", allowed)).into();
         let bindings = bind(&seen);
         assert_eq!(bindings[2..], [Binding::None; 3]);
         let places = super::places(&seen, &bindings);
         let machine = Shape { nodes: 1, cmps: 1, cores: 4 };
-        assert_eq!(cores(&places, machine), [0, 1, 2, 1, 3], "the fourth is bound where the second is");
-        assert!(!places[2].shares_core(&places[4]), "neither is bound");
+        assert_eq!(
+            cores(&places, machine),
+            [0, 1, 2, 1, 3],
+            "the fourth has the second one's CPU, the last its core's other thread"
+        );
+        assert!(!places[0].takes_turns(&places[2]), "each has a thread of their core");
     }
 
     #[test]

@@ -109,9 +109,8 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
             seen.len()
         ));
     }
-    // Of ranks that are bound to one core, the first counts as on its own.
-    let further = |(place, binding): &(&HostPlace, &Binding)| **binding == Binding::None && place.core.is_some();
-    let further = places.iter().zip(bindings).filter(further).count();
+    let shares = |rank: &usize| places[..*rank].iter().any(|before| before.takes_turns(&places[*rank]));
+    let further = (0..places.len()).filter(shares).count();
     if unbound > further {
         notes.push(format!(
             "{} of {} ranks have no core of their own: the system may move them, and figures mean little",
@@ -120,7 +119,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
         ));
     }
     if further > 0 {
-        notes.push(format!("{further} of {} ranks are bound to a core that others are bound to, too", seen.len()));
+        notes.push(format!("{further} of {} ranks are bound to a core that another is bound to, too", seen.len()));
     }
     if unbound > 0 {
         notes.push("several pairs are measured together only on cores of their own".to_owned());

@@ -11,7 +11,7 @@ const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 1 };
 
 /// Two ranks that are bound to one core, and one that looks on from there.
 fn places() -> Vec<HostPlace> {
-    vec![HostPlace { node: 0, package: 0, core: Some(3) }; 3]
+    vec![HostPlace { node: 0, package: 0, cpu: Some(3) }; 3]
 }
 
 fn plan() -> CampaignPlan {
@@ -90,7 +90,7 @@ fn where_a_row_has_less_than_the_switch_its_receiver_waits_in_its_overhead() {
 
 #[test]
 fn ranks_that_are_not_bound_to_one_core_share_none() {
-    let apart = [Some(0), Some(1), None].map(|core| HostPlace { node: 0, package: 0, core });
+    let apart = [Some(0), Some(1), None].map(|cpu| HostPlace { node: 0, package: 0, cpu });
     assert!(!plan().levels[0].shares_core(&apart));
     let level = LevelPlan { level: Level::InterNode, ..plan().levels[0].clone() };
     assert!(!level.shares_core(&places()), "of another level");
