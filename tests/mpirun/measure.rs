@@ -86,7 +86,11 @@ fn ranks_that_share_a_core_find_up_to_which_size_messages_are_eager() {
         command.args(["measure", "--force", "--time", "100 ms", "--max-size", "1 MiB", "-o", "one.toml"]);
         let ran = limited(&command);
         assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
-        assert!(ran.stderr.contains("1 of 2 ranks are bound to a core that another is bound to"), "{}", told(mpi.name, &ran));
+        assert!(
+            ran.stderr.contains("1 of 2 ranks are bound to a core that another is bound to"),
+            "{}",
+            told(mpi.name, &ran)
+        );
         let (platform, text) = platform(directory.path(), "one.toml");
         let link = platform.link(Level::IntraCmp);
         assert!(link.eager_threshold() < Bytes::new(1 << 20), "{text}");
