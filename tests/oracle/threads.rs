@@ -207,6 +207,10 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     let sites = Placement::Block.sites(one.shape, 2, true).unwrap();
     let (outcome, _) = run_placed(&one, sites, &scripts, 1).unwrap();
     assert_eq!(outcome.path.poll, ns(5));
+    // Of two threads, two ranks that go on have one each all the time.
+    one.core.threads = HardwareThreads::new(2, vec![1.0]).unwrap();
+    let third: [&[Do]; 3] = [&[], &[Send(2, 10), Recv(2)], &[Recv(1), Send(1, 10)]];
+    assert_eq!(clocks(&one, &third, true), [0, 220, 110]);
     // A core each, or another law: no switch.
     let mut apart = near(machine([1, 1, 2], LoadLaw::Fair));
     apart.core.context_switch = ns(5);

@@ -93,7 +93,7 @@ impl SharedCores {
 impl CoreThread {
     /// Goes to the rank, whose wait is over at `time`: later by the switch from another rank, if one had it last.
     fn change(&mut self, rank: Rank, time: SimTime, switch: SimSpan) {
-        if switch > SimSpan::ZERO && self.last != Some(rank) {
+        if switch > SimSpan::ZERO && self.last.is_some_and(|last| last != rank) {
             self.free = self.free.max(time) + switch;
         }
     }
@@ -109,10 +109,11 @@ impl SharedCore {
         self.held_by(rank).is_some() || self.take_free(rank).is_some()
     }
 
-    /// The thread that the rank, which has none, gets now.
+    /// The thread that the rank, which has none, gets now: the one that it had, if nobody has been there since, else the
+    /// one that is free first.
     fn take_free(&mut self, rank: Rank) -> Option<&mut CoreThread> {
         let free = self.threads.iter_mut().filter(|thread| thread.holder.is_none());
-        let first = free.min_by_key(|thread| thread.free)?;
+        let first = free.min_by_key(|thread| (thread.last != Some(rank), thread.free))?;
         first.holder = Some(rank);
         Some(first)
     }

@@ -189,7 +189,9 @@ impl PlatformFile {
         } else {
             memory::unread(self.cmp.as_ref(), self.node.as_ref(), self.core.in_cache.is_some())
         };
-        let unread = of_levels.chain(of_memory).collect();
+        let switches = self.core.context_switch.is_some() && fair == [false; 3];
+        let of_core = UnreadKeys::stated("core", &[("context_switch", switches)]);
+        let unread = of_levels.chain(of_memory).chain(of_core).collect();
         Ok(Platform {
             name: self.name.clone(),
             shape: self.nct,

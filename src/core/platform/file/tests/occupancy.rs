@@ -293,6 +293,15 @@ fn caches_count_where_a_level_within_a_node_is_fair() {
 }
 
 #[test]
+fn ranks_that_share_a_core_switch_where_any_level_is_fair() {
+    let text = format!("{MACHINE}{NETWORK}").replace("flops =", "context_switch = \"5 us\", flops =");
+    let load = |text: &str| load_with(text, &[]).unwrap().platform;
+    assert_eq!(load(&text).core.context_switch, SimSpan::from_us(5));
+    assert_eq!(unread(&load(&text)), ["core: context_switch"]);
+    assert_eq!(unread(&load(&text.replace("inter_cmp = {", "inter_cmp = { law = \"fair\", "))), [""; 0]);
+}
+
+#[test]
 fn machines_that_come_with_mcpsim_state_nothing_in_vain() {
     for directory in ["configs", "configs/studies", "configs/studies/paper"] {
         let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(directory);
