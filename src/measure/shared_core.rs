@@ -8,6 +8,7 @@ use mcpsim_core::platform::Level;
 
 use super::campaign::LevelPlan;
 use super::link::{LinkFit, RowFit};
+use super::statistics::Summary;
 use super::topology::HostPlace;
 
 /// The sizes whose latency is that of the core alone: what they carry costs nothing beside.
@@ -18,8 +19,8 @@ const LEAST: f64 = 1e-9;
 
 impl LevelPlan {
     /// Whether what is measured of the level is between ranks that are bound to one CPU.
-    pub fn shares_core(&self, places: &[HostPlace]) -> bool {
-        let shares = |rank: u32, other: u32| places[rank as usize].takes_turns(&places[other as usize]);
+    pub fn shares_cpu(&self, places: &[HostPlace]) -> bool {
+        let shares = |rank: u32, other: u32| places[rank as usize].shares_cpu(&places[other as usize]);
         self.level == Level::IntraCmp && self.pairs.iter().all(|pair| shares(pair.first, pair.second))
     }
 }
@@ -29,10 +30,9 @@ impl LinkFit {
     /// and is no part of any row. Where a row has less than that, its receiver waits for the switch in its overhead.
     pub fn on_shared_core(mut self) -> LinkFit {
         let row_of = |size: u64| self.rows.iter().find(|row| row.up_to.is_none_or(|end| size <= end));
-        let mut latencies: Vec<f64> =
-            (0..=SMALL.ilog2()).filter_map(|log| Some(row_of(1 << log)?.columns[0].0)).collect();
-        latencies.sort_by(f64::total_cmp);
-        let Some(&switch) = latencies.get(latencies.len() / 2) else { return self };
+        let latency = |size: u64| row_of(size).expect("the last row has no end").columns[0].0;
+        let latencies: Vec<f64> = (0..=SMALL.ilog2()).map(|log| latency(1 << log)).collect();
+        let switch = Summary::of(&latencies).expect("there are sizes").median;
         let without = |row: &mut RowFit| {
             let latency = row.columns[0].0;
             row.recv_overhead = (row.recv_overhead - (switch - latency).max(0.0)).max(0.0);

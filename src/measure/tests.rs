@@ -1,5 +1,6 @@
 //! The tests on simulated machines give back what these were told.
 
+use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
     CollectiveRules, Copies, CopyMemory, CoreRates, Level, Link, LoadColumn, LoadLaw, Occupancy as Holds, Placement,
     Platform, Row, Shape,
@@ -12,6 +13,28 @@ mod caches;
 mod copies;
 mod effects;
 mod shared_cores;
+
+/// A machine of which one level was measured.
+fn measured_machine(shape: Shape, fit: LinkFit, samples: &Samples) -> MeasuredMachine {
+    MeasuredMachine {
+        name: "m".into(),
+        provenance: Vec::new(),
+        shape,
+        speed: Speed { flops: 1e9, instructions: 1e9, memory: 1e9, ..Speed::default() },
+        links: vec![fit],
+        samples: samples.clone(),
+        cores: MeasuredCores::default(),
+        library: MeasuredLibrary::default(),
+        states_noise: false,
+    }
+}
+
+/// The platform that is written of it, and its text.
+fn written_platform(measured: &MeasuredMachine) -> (Platform, String) {
+    let text = measured.text();
+    let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    (read, text)
+}
 
 /// A row of round numbers; the times in ns.
 fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64; 2]) -> Row {

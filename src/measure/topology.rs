@@ -115,7 +115,7 @@ impl HostPlace {
     }
 
     /// Whether both are bound to one CPU: only one of them runs at a time.
-    pub fn takes_turns(&self, other: &HostPlace) -> bool {
+    pub fn shares_cpu(&self, other: &HostPlace) -> bool {
         self.cpu.is_some() && self == other
     }
 }
@@ -240,7 +240,7 @@ pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
 fn cores(places: &[HostPlace]) -> Vec<u32> {
     let mut found: Vec<u32> = Vec::new();
     for (rank, place) in places.iter().enumerate() {
-        let shared = places[..rank].iter().position(|before| before.takes_turns(place));
+        let shared = places[..rank].iter().position(|before| before.shares_cpu(place));
         let next = || (0..rank).filter(|before| places[*before].is_near(place)).map(|before| found[before] + 1).max();
         found.push(shared.map_or_else(|| next().unwrap_or(0), |before| found[before]));
     }
@@ -350,7 +350,7 @@ mod tests {
         let seen: Vec<HostFacts> =
             [("a", 0), ("a", 0), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
         let places = places(&seen, &bind(&seen));
-        assert!(places[0].takes_turns(&places[1]) && !places[0].takes_turns(&places[2]));
+        assert!(places[0].shares_cpu(&places[1]) && !places[0].shares_cpu(&places[2]));
         let shape = shape(&seen, &places);
         assert_eq!(shape, Shape { nodes: 2, cmps: 2, cores: 1 });
         let cores = |places: &[HostPlace], shape| -> Vec<u32> {
@@ -368,7 +368,7 @@ mod tests {
             [0, 1, 2, 1, 3],
             "the fourth has the second one's CPU, the last its core's other thread"
         );
-        assert!(!places[0].takes_turns(&places[2]), "each has a thread of their core");
+        assert!(!places[0].shares_cpu(&places[2]), "each has a thread of their core");
     }
 
     #[test]

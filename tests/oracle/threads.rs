@@ -196,6 +196,10 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     // Who need not wait goes on at once: at 5000, when both are there.
     let late: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[], &[Compute(2500), Recv(0), Recv(0)], &[]];
     assert_eq!(clocks(&platform, &late, true), [60, 0, 5080, 0]);
+    // Nor does who stands in line to send: the second, from 20 on. Of the receivers it is that last looked, so that the
+    // other has the core from 1045 to 1125, and it from 1130.
+    let line: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
+    assert_eq!(clocks(&platform, &line, true), [60, 90, 1125, 1170]);
     // To and fro on one core, 100 ns and a ns a byte each way: the second has looked last and is there at once, the first
     // a switch later.
     let to_and_fro: [&[Do]; 2] = [&[Send(1, 10), Recv(1)], &[Recv(0), Send(0, 10)]];

@@ -46,7 +46,7 @@ pub(super) fn fitted(
         let of = |level: &LevelPlan| {
             let fit = LinkFit::of(&measured.samples, level.level, &corrections)?;
             let fit = if law == Law::Fair { fit.fair(&measured.samples) } else { return Some(fit) };
-            Some(if level.shares_core(places) { fit.on_shared_core() } else { fit })
+            Some(if level.shares_cpu(places) { fit.on_shared_core() } else { fit })
         };
         measured.links = plan.levels.iter().filter_map(of).collect();
         let platform = platform(&measured)?;

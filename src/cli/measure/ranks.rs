@@ -109,7 +109,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
             seen.len()
         ));
     }
-    let shares = |rank: &usize| places[..*rank].iter().any(|before| before.takes_turns(&places[*rank]));
+    let shares = |rank: &usize| places[..*rank].iter().any(|before| before.shares_cpu(&places[*rank]));
     let further = (0..places.len()).filter(shares).count();
     if unbound > further {
         notes.push(format!(

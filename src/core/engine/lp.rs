@@ -188,7 +188,7 @@ impl<'a> LogicalProcess<'a> {
     }
 
     /// How many times as long a rank computes that is one of so many on its core.
-    pub fn turns(&self, ranks: u32) -> f64 {
+    pub fn longer(&self, ranks: u32) -> f64 {
         self.threads.as_ref().map_or(f64::from(ranks), |threads| threads.longer(ranks))
     }
 
@@ -198,7 +198,7 @@ impl<'a> LogicalProcess<'a> {
         match ranks {
             1 => span,
             _ if self.threads.is_none() => span * u64::from(ranks),
-            _ => SimSpan::from_seconds(span.as_seconds() * self.turns(ranks)).unwrap_or(SimSpan::MAX),
+            _ => SimSpan::from_seconds(span.as_seconds() * self.longer(ranks)).unwrap_or(SimSpan::MAX),
         }
     }
 

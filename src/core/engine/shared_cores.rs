@@ -35,8 +35,6 @@ pub(super) struct SharedCores {
     /// The core of each of the worker's ranks, if that is one of these.
     of: Vec<Option<u32>>,
     cores: Vec<SharedCore>,
-    /// What passes until a rank that has waited goes on where another has been.
-    switch: SimSpan,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +42,8 @@ struct SharedCore {
     threads: Box<[CoreThread]>,
     /// The ranks that would go on: the first gets the next thread.
     line: VecDeque<LinedUp>,
+    /// What passes until a rank that has waited goes on where another has been.
+    switch: SimSpan,
 }
 
 /// A rank that waits for a thread.
@@ -85,13 +85,14 @@ impl SharedCores {
             of[seat.local as usize] = Some(*numbers.entry(core(site)).or_insert(next));
         }
         let threads = vec![CoreThread::default(); threads as usize].into_boxed_slice();
-        let core = SharedCore { threads, line: VecDeque::new() };
-        Some(Box::new(SharedCores { of, cores: vec![core; numbers.len()], switch: rates.context_switch }))
+        let core = SharedCore { threads, line: VecDeque::new(), switch: rates.context_switch };
+        Some(Box::new(SharedCores { of, cores: vec![core; numbers.len()] }))
     }
 }
 
 impl CoreThread {
-    /// Goes to the rank, whose wait is over at `time`: later by the switch from another rank, if one had it last.
+    /// Goes to the rank, whose wait is over at `time`: later by the switch from another rank, if one had it last. Without
+    /// a switch it stays free from before, for overheads of requests that were ready before the last of the wait.
     fn change(&mut self, rank: Rank, time: SimTime, switch: SimSpan) {
         if switch > SimSpan::ZERO && self.last.is_some_and(|last| last != rank) {
             self.free = self.free.max(time) + switch;
@@ -109,11 +110,12 @@ impl SharedCore {
         self.held_by(rank).is_some() || self.take_free(rank).is_some()
     }
 
-    /// The thread that the rank, which has none, gets now: the one that it had, if nobody has been there since, else the
-    /// one that is free first.
+    /// The thread that the rank, which has none, gets now: one that it need not be switched to, if it had that last, else
+    /// the one that is free first.
     fn take_free(&mut self, rank: Rank) -> Option<&mut CoreThread> {
+        let switches = self.switch > SimSpan::ZERO;
         let free = self.threads.iter_mut().filter(|thread| thread.holder.is_none());
-        let first = free.min_by_key(|thread| (thread.last != Some(rank), thread.free))?;
+        let first = free.min_by_key(|thread| (switches && thread.last != Some(rank), thread.free))?;
         first.holder = Some(rank);
         Some(first)
     }
@@ -139,11 +141,6 @@ impl LogicalProcess<'_> {
     fn number_of_core(&self, rank: Rank) -> Option<usize> {
         let core = self.shared_cores.as_ref()?.of[self.seats[rank as usize].local as usize];
         core.map(|core| core as usize)
-    }
-
-    /// What passes on a core that ranks share until one that has waited goes on where another has been.
-    fn context_switch(&self) -> SimSpan {
-        self.shared_cores.as_ref().map_or(SimSpan::ZERO, |cores| cores.switch)
     }
 
     /// The rank's core, if it shares that.
@@ -242,8 +239,9 @@ pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, 
         lp.push(target, time + SimSpan::from_ps(1), rank, || EventKind::Wake { task, turn });
         return true;
     }
-    let (now, switch) = (lp.now.time, lp.context_switch());
+    let now = lp.now.time;
     let core = lp.shared_core(rank).expect("it shares its core");
+    let switch = core.switch;
     if core.held_by(rank).is_some() {
         return false;
     }
@@ -284,9 +282,9 @@ fn waits(target: &mut TargetRank) -> bool {
 
 /// The rank leaves its core at its clock, if it has that: the first of those that wait for it goes on.
 fn leave_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
-    let (rank, clock, switch) = (target.rank, target.main.clock, lp.context_switch());
+    let (rank, clock) = (target.rank, target.main.clock);
     let Some(core) = lp.shared_core(rank) else { return };
-    let next = core.line.front().copied();
+    let (next, switch) = (core.line.front().copied(), core.switch);
     let Some(thread) = core.held_by(rank) else { return };
     thread.free = thread.free.max(clock);
     (thread.last, thread.holder) = (Some(rank), next.map(|next| next.rank));

@@ -6,7 +6,7 @@ use mcpsim_core::platform::{
 };
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{machine, row};
+use super::{machine, measured_machine, row};
 use crate::*;
 
 const MIB: u64 = 1 << 20;
@@ -31,17 +31,9 @@ fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
     let plan = CampaignPlan { levels, most_bytes: MIB, budget: 1.0, window: WINDOW };
     let samples = simulate(&platform, Placement::Block.sites(shape, cores, false).unwrap(), &plan).unwrap();
     let fit = LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(&samples);
-    let measured = MeasuredMachine {
-        name: "m".into(),
-        provenance: Vec::new(),
-        shape,
-        speed: Speed { flops: 1e9, instructions: 1e9, memory: 1e9, cmp_memory: Some(9.5037e9), ..Speed::default() },
-        links: vec![fit],
-        samples: samples.clone(),
-        cores: MeasuredCores::default(),
-        library: MeasuredLibrary { own_data: Some([8e-6, 16e-6]), ..MeasuredLibrary::default() },
-        states_noise: false,
-    };
+    let mut measured = measured_machine(shape, fit, &samples);
+    measured.speed.cmp_memory = Some(9.5037e9);
+    measured.library.own_data = Some([8e-6, 16e-6]);
     (MeasuredCaches::of(&samples), measured.text())
 }
 

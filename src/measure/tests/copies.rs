@@ -1,10 +1,9 @@
 //! What a message takes of the cores within a node comes back from windows of few messages, by size.
 
-use mcpsim_core::config::Document;
 use mcpsim_core::platform::{Copies, Level, Link, LoadLaw, Occupancy, Placement, Platform, Row, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{machine, row};
+use super::{machine, measured_machine, row, written_platform};
 use crate::*;
 
 const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 2 };
@@ -43,20 +42,7 @@ fn measured(link: Link) -> Samples {
 /// The platform as it is written of these samples, and its text.
 fn written(samples: &Samples) -> (Platform, String) {
     let fit = LinkFit::of(samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(samples);
-    let measured = MeasuredMachine {
-        name: "m".into(),
-        provenance: Vec::new(),
-        shape: SHAPE,
-        speed: Speed { flops: 1e9, instructions: 1e9, memory: 1e9, ..Speed::default() },
-        links: vec![fit],
-        samples: samples.clone(),
-        cores: MeasuredCores::default(),
-        library: crate::MeasuredLibrary::default(),
-        states_noise: false,
-    };
-    let text = measured.text();
-    let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    (read, text)
+    written_platform(&measured_machine(SHAPE, fit, samples))
 }
 
 /// By how much a test takes longer or shorter than in `samples`, at most, on the platform `written`.

@@ -7,7 +7,7 @@ use mcpsim_core::platform::{
 };
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{machine, near, row};
+use super::{machine, measured_machine, near, row, written_platform};
 use crate::*;
 
 const PAIRS: u32 = 4;
@@ -24,19 +24,7 @@ fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, P
     let samples = simulate(&platform, sites, &plan).unwrap();
     let fit = LinkFit::of(&samples, Level::InterNode, &Corrections::default()).unwrap().fair(&samples);
     let effects = fit.effects;
-    let measured = MeasuredMachine {
-        name: "m".into(),
-        provenance: Vec::new(),
-        shape,
-        speed: Speed { flops: 1e9, instructions: 1e9, memory: 1e9, ..Speed::default() },
-        links: vec![fit],
-        samples: samples.clone(),
-        cores: MeasuredCores::default(),
-        library: crate::MeasuredLibrary::default(),
-        states_noise: false,
-    };
-    let text = measured.text();
-    let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let (read, text) = written_platform(&measured_machine(shape, fit, &samples));
     (samples, effects, read, text)
 }
 

@@ -1,10 +1,9 @@
 //! What passes on a core that ranks share comes back from ping-pongs there, and is in no latency.
 
-use mcpsim_core::config::Document;
 use mcpsim_core::platform::{Level, Link, LoadLaw, Platform, Shape};
 use mcpsim_core::units::{Bytes, SimSpan};
 
-use super::{machine, row};
+use super::{machine, measured_machine, row, written_platform};
 use crate::*;
 
 const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 1 };
@@ -35,22 +34,9 @@ fn tested(platform: &Platform) -> Samples {
 /// The platform that is written of these samples.
 fn written(samples: &Samples) -> (Platform, String) {
     let plan = plan();
-    assert!(plan.levels[0].shares_core(&places()));
+    assert!(plan.levels[0].shares_cpu(&places()));
     let fit = LinkFit::of(samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(samples).on_shared_core();
-    let measured = MeasuredMachine {
-        name: "m".into(),
-        provenance: Vec::new(),
-        shape: SHAPE,
-        speed: Speed { flops: 1e9, instructions: 1e9, memory: 1e9, ..Speed::default() },
-        links: vec![fit],
-        samples: samples.clone(),
-        cores: MeasuredCores::default(),
-        library: MeasuredLibrary::default(),
-        states_noise: false,
-    };
-    let text = measured.text();
-    let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    (read, text)
+    written_platform(&measured_machine(SHAPE, fit, samples))
 }
 
 #[test]
@@ -89,10 +75,10 @@ fn where_a_row_has_less_than_the_switch_its_receiver_waits_in_its_overhead() {
 }
 
 #[test]
-fn ranks_that_are_not_bound_to_one_core_share_none() {
+fn ranks_that_are_not_bound_to_one_cpu_share_no_core() {
     let apart = [Some(0), Some(1), None].map(|cpu| HostPlace { node: 0, package: 0, cpu });
-    assert!(!plan().levels[0].shares_core(&apart));
+    assert!(!plan().levels[0].shares_cpu(&apart));
     let level = LevelPlan { level: Level::InterNode, ..plan().levels[0].clone() };
-    assert!(!level.shares_core(&places()), "of another level");
+    assert!(!level.shares_cpu(&places()), "of another level");
     assert_eq!(sites(&apart, SHAPE), None);
 }

@@ -73,7 +73,7 @@ pub(in super::super) fn begin_block(
     asked: MemoryBlock,
 ) -> Option<Answer> {
     let seat = lp.seats[target.rank as usize];
-    let sharing = lp.turns(target.sharing);
+    let sharing = lp.longer(target.sharing);
     let slower = if lp.effects.slows { target.meets().slower() } else { 1.0 };
     let longer = |span: SimSpan| match slower == 1.0 {
         true => lp.on_core(target.sharing, span),
