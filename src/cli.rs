@@ -3,6 +3,7 @@
 //! The only module that prints, and one of the few that touch files.
 
 mod args;
+mod bar;
 mod bug;
 mod cluster;
 mod collectives;

@@ -11,3 +11,9 @@ mod support;
 mod layers;
 #[path = "measuring/measure.rs"]
 mod measure;
+#[path = "measuring/pages.rs"]
+mod pages;
+
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;

@@ -18,6 +18,7 @@ use crate::study::collectives::{Field, Sized, Timing, size, taken, time, to_time
 use crate::study::{self, Limits, MemoryBudget, RankKind};
 use crate::units::{Bytes, SimSpan};
 
+use super::bar::Bar;
 use super::exit::Failure;
 use super::output::{cannot_write, print};
 use super::report::{Format, draw};
@@ -106,6 +107,10 @@ pub(super) struct CollectivesArgs {
     /// Runs at a time (default: one a host core)
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+
+    /// Do not show how far it is
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -229,6 +234,7 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
     let each = MemoryBudget::of_run(ranks, RankKind::Described);
     let tasks: Vec<_> = (0..points.len()).map(|task| (task, each)).collect();
     let mut times: Vec<Option<Result<SimSpan, String>>> = points.iter().map(|_| None).collect();
+    let mut bar = Bar::start(points.len(), "simulations", args.quiet);
     study::run(
         &tasks,
         Limits { jobs, memory: None },
@@ -238,8 +244,12 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
             let Sized { collective, bytes, .. } = all[place];
             time(field, library, collective, bytes, Some(method)).map_err(|error| error.to_string())
         },
-        |done| done.into_iter().for_each(|(task, time)| times[task] = Some(time)),
+        |done| {
+            bar.advance(done.len(), done.iter().filter(|(_, time)| time.is_err()).count());
+            done.into_iter().for_each(|(task, time)| times[task] = Some(time));
+        },
     );
+    drop(bar);
     for ((place, method), time) in points.into_iter().zip(times) {
         let time = time.expect("every task was run").map_err(Failure::bad_input)?;
         all[place].times.push((method, time));

@@ -13,7 +13,6 @@
 //! ```
 
 mod args;
-mod bar;
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -29,10 +28,10 @@ use crate::study::{
 
 pub(super) use args::{SweepArgs, command};
 
+use super::bar::Bar;
 use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::output;
-use bar::Bar;
 
 /// Runs the study that `args` ask for; returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
@@ -133,7 +132,7 @@ fn run(
     if points.is_empty() {
         return Ok(());
     }
-    let mut bar = Bar::start(points.len(), quiet);
+    let mut bar = Bar::start(points.len(), "points", quiet);
     let mut failure = None;
     let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
     let alone = points.iter().any(|point| point.measures);

@@ -8,6 +8,8 @@
 
 pub mod units;
 
+pub mod program_memory;
+
 pub mod config;
 
 pub mod platform;

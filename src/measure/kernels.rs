@@ -1,5 +1,6 @@
 //! What a core does by itself: a small fixed set of kernels, and what their times say.
 
+use mcpsim_core::program_memory::{ProgramVec, program_vec};
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
@@ -12,7 +13,7 @@ pub struct Kernel {
     pub work: f64,
     /// Whether it counts for how machines compare and how cores slow each other down.
     pub is_typical: bool,
-    data: Vec<f64>,
+    data: ProgramVec<f64>,
     run: fn(&mut [f64]) -> f64,
 }
 
@@ -26,8 +27,13 @@ impl Kernel {
     /// The kernels.
     pub fn all() -> Vec<Kernel> {
         let points = ((EDGE - 2) * (EDGE - 2) * (EDGE - 2)) as f64;
-        let kernel =
-            |name, work, is_typical, length, run| Kernel { name, work, is_typical, data: vec![1.0; length], run };
+        let kernel = |name, work, is_typical, length, run| Kernel {
+            name,
+            work,
+            is_typical,
+            data: program_vec(1.0, length),
+            run,
+        };
         vec![
             kernel("multiply_add", 2.0 * 64.0 * NEAR as f64, true, NEAR, multiply_add),
             kernel("integers", 3.0 * f64::from(INTEGER_TURNS), true, 1, integers),

@@ -4,6 +4,7 @@
 //! machine, whose times are known.
 
 use mcpsim_core::platform::Collective;
+use mcpsim_core::program_memory::ProgramVec;
 
 use super::cores::piece;
 
@@ -11,7 +12,7 @@ use super::cores::piece;
 pub const PASSED: usize = 8 << 20;
 
 /// Reads and writes all of these.
-pub fn pass_over(numbers: &mut Vec<u64>) {
+pub fn pass_over(numbers: &mut ProgramVec<u64>) {
     numbers.resize(PASSED, 1);
     numbers.iter_mut().for_each(|number| *number = number.wrapping_mul(3));
     std::hint::black_box(numbers);

@@ -5,11 +5,13 @@
 
 use std::ops::{Deref, DerefMut};
 
+use crate::program_memory::{ProgramVec, program_vec};
+
 const PAGE: usize = 4096;
 
 /// Bytes from the beginning of a page on.
 pub(super) struct PageBuffer {
-    room: Vec<u8>,
+    room: ProgramVec<u8>,
     start: usize,
     length: usize,
 }
@@ -17,7 +19,7 @@ pub(super) struct PageBuffer {
 impl PageBuffer {
     /// So many bytes of this value.
     pub fn new(length: usize, value: u8) -> PageBuffer {
-        let room = vec![value; if length > 0 { length + PAGE } else { 0 }];
+        let room = program_vec(value, if length > 0 { length + PAGE } else { 0 });
         let start = if length > 0 { room.as_ptr().align_offset(PAGE) } else { 0 };
         PageBuffer { room, start, length }
     }

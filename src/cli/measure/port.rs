@@ -12,6 +12,7 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 use crate::engine::HostWindow;
 use crate::measure::{GroupPort, NeighbourMethod, RankPort, pass_over};
 use crate::platform::Collective;
+use crate::program_memory::{ProgramVec, program_vec};
 
 use super::pages::PageBuffer;
 
@@ -30,13 +31,13 @@ pub(super) struct RealPort {
     /// Several messages that are sent, where each has a buffer of its own.
     apart: PageBuffer,
     /// What code passes over.
-    passed: Vec<u64>,
+    passed: ProgramVec<u64>,
     /// Memory that others reach.
     pub(super) window: Option<HostWindow>,
     /// The ranks that do collectives, if this is one of them.
     members: Option<SimpleCommunicator>,
     /// What is combined, and the result.
-    numbers: [Vec<f64>; 2],
+    numbers: [ProgramVec<f64>; 2],
     /// By how much computing for a stated time takes longer, seconds: the clock has steps.
     excess: f64,
 }
@@ -54,10 +55,10 @@ impl RealPort {
             received,
             several: PageBuffer::new(0, 3),
             apart: PageBuffer::new(0, 4),
-            passed: Vec::new(),
+            passed: program_vec(0, 0),
             window: None,
             members: None,
-            numbers: Default::default(),
+            numbers: [program_vec(0.0, 0), program_vec(0.0, 0)],
             excess: 0.0,
         };
         let begun = port.now();

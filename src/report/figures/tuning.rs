@@ -1,11 +1,11 @@
 //! Figures of collectives: the time of each algorithm over the size, what the library takes as larger dots.
 
-use crate::mpi::{algorithm_word, collective_word};
-use crate::platform::{Collective, Library, Method};
+use crate::mpi::collective_word;
+use crate::platform::{Algorithm, Collective, Library, Method};
 use crate::study::Measure;
 use crate::study::collectives::Sized;
 
-use super::super::tuning::of_ranks;
+use super::super::tuning::{of_ranks, parts_text};
 use super::axis::Axis;
 use super::canvas::{Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
@@ -50,7 +50,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     let head = Head {
         title: format!("{} of {}, {}", collective_word(collective), of_ranks(ranks), library.name()),
         more: "large dots: what the library takes".to_owned(),
-        legend: colors().zip(algorithms.iter().map(|algorithm| algorithm_word(*algorithm).to_owned())).collect(),
+        legend: colors().zip(algorithms.iter().map(|algorithm| name(found, *algorithm))).collect(),
         common: "algorithm:".to_owned(),
         lines: lines.clone(),
         ..Head::default()
@@ -80,10 +80,18 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     Some(figure)
 }
 
+/// What the legend says of an algorithm: with the chains or children that it is timed with, if these are always as many.
+fn name(found: &[&Sized], algorithm: Algorithm) -> String {
+    let methods = found.iter().flat_map(|sized| &sized.times).map(|(method, _)| *method);
+    let mut fans: Vec<u32> = methods.filter(|method| method.algorithm == algorithm).map(|method| method.fan).collect();
+    fans.sort_unstable();
+    fans.dedup();
+    parts_text(Some(algorithm), 0, if let [fan] = fans[..] { fan } else { 0 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::Algorithm;
     use crate::units::{Bytes, SimSpan};
 
     #[test]
@@ -97,13 +105,14 @@ mod tests {
             times: vec![
                 (Algorithm::Binomial.into(), SimSpan::from_us(5 + bytes)),
                 (Algorithm::Linear.into(), SimSpan::from_us(9 + bytes)),
+                (Method { fan: 4, ..Algorithm::Chains.into() }, SimSpan::from_us(7 + bytes)),
             ],
         };
         let figures = tuning_figures(&[sized(8), sized(64)], Library::OpenMpi41, 4);
         assert_eq!(figures.len(), 1);
         assert_eq!(figures[0].name, "collectives-bcast");
         let words: Vec<&str> = figures[0].words().collect();
-        for word in ["binomial", "linear", "64 B"] {
+        for word in ["binomial", "linear", "chains /4", "64 B"] {
             assert!(words.contains(&word), "{word} in {words:?}");
         }
     }

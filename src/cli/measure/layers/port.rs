@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::end_process;
 use crate::measure::{RankPort, pass_over};
+use crate::program_memory::{ProgramVec, program_vec};
 
 use super::super::super::exit::Exit;
 
@@ -22,13 +23,13 @@ pub(super) struct LayerPort {
     rank: u32,
     layer: Box<dyn PairLayer>,
     started: Instant,
-    sent: Vec<u8>,
-    received: Vec<u8>,
-    several: Vec<u8>,
+    sent: ProgramVec<u8>,
+    received: ProgramVec<u8>,
+    several: ProgramVec<u8>,
     /// Several messages that are sent, where each has a buffer of its own.
-    apart: Vec<u8>,
+    apart: ProgramVec<u8>,
     /// What code passes over.
-    passed: Vec<u64>,
+    passed: ProgramVec<u64>,
     /// By how much computing for a stated time takes longer, seconds.
     excess: f64,
 }
@@ -36,8 +37,8 @@ pub(super) struct LayerPort {
 impl LayerPort {
     pub fn new(rank: u32, layer: Box<dyn PairLayer>) -> LayerPort {
         const TIMES: u32 = 2000;
-        let [sent, received, several, apart] = [const { Vec::new() }; 4];
-        let (started, passed) = (Instant::now(), Vec::new());
+        let [sent, received, several, apart] = std::array::from_fn(|_| program_vec(0, 0));
+        let (started, passed) = (Instant::now(), program_vec(0, 0));
         let mut port = LayerPort { rank, layer, started, sent, received, several, apart, passed, excess: 0.0 };
         let begun = port.now();
         (0..TIMES).for_each(|_| port.compute(1e-6));
@@ -47,7 +48,7 @@ impl LayerPort {
 
     /// For messages of at most so many bytes.
     pub fn make_room(&mut self, most: u64) {
-        (self.sent, self.received) = (vec![1; most as usize], vec![2; most as usize]);
+        (self.sent, self.received) = (program_vec(1, most as usize), program_vec(2, most as usize));
     }
 
     /// So many messages out and in.

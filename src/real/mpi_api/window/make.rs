@@ -1,7 +1,7 @@
 //! How windows come about: what their ranks agree on, and memory that goes with them.
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -55,7 +55,7 @@ pub enum Flavor {
     Allocate,
 }
 
-/// Memory that goes with a window.
+/// Memory that goes with a window: the C library's, as what programs have else.
 #[derive(Debug)]
 pub struct WindowMemory {
     base: *mut u8,
@@ -68,7 +68,7 @@ impl WindowMemory {
         let failed = || MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a window of {size} bytes"));
         let layout = Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| failed())?;
         // SAFETY: the layout has a size.
-        let base = unsafe { alloc_zeroed(layout) };
+        let base = unsafe { System.alloc_zeroed(layout) };
         if base.is_null() { Err(failed()) } else { Ok(WindowMemory { base, layout }) }
     }
 }
@@ -76,7 +76,7 @@ impl WindowMemory {
 impl Drop for WindowMemory {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout.
-        unsafe { dealloc(self.base, self.layout) };
+        unsafe { System.dealloc(self.base, self.layout) };
     }
 }
 

@@ -6,17 +6,19 @@ use mpi::ffi;
 use mpi::raw::AsRaw;
 use mpi::topology::SimpleCommunicator;
 
+use crate::program_memory::{ProgramVec, program_vec};
+
 /// A window of all processes of the world, each with as much memory.
 pub struct HostWindow {
     /// What others reach; it stays where it is until the window is gone.
-    memory: Vec<u8>,
+    memory: ProgramVec<u8>,
     handle: ffi::MPI_Win,
 }
 
 impl HostWindow {
     /// Makes one of `bytes` a process. All processes call this.
     pub fn new(bytes: usize) -> HostWindow {
-        let mut memory = vec![0u8; bytes.max(1)];
+        let mut memory = program_vec(0u8, bytes.max(1));
         let world = SimpleCommunicator::world();
         // SAFETY: the handle is an out parameter. The memory is on the heap, does not move, and outlives the window:
         // both go with this value.

@@ -1,4 +1,4 @@
-//! How far a sweep is, on stderr: a bar that is drawn again on a terminal, a line now and then elsewhere.
+//! How far many runs are, on stderr: a bar that is drawn again on a terminal, a line now and then elsewhere.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -13,11 +13,13 @@ const WIDTH: usize = 24;
 const LINES: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A sweep's progress; dropping this erases the bar.
+/// The progress of many runs; dropping this erases the bar.
 #[derive(Debug)]
 pub(super) struct Bar {
     shown: BarForm,
-    points: usize,
+    runs: usize,
+    /// What the runs are called.
+    name: &'static str,
     ended: usize,
     failed: usize,
     started: Instant,
@@ -33,24 +35,24 @@ enum BarForm {
 }
 
 impl Bar {
-    /// Progress towards so many points.
-    pub fn start(points: usize, quiet: bool) -> Bar {
+    /// Progress towards so many runs, called `name`.
+    pub fn start(runs: usize, name: &'static str, quiet: bool) -> Bar {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let shown = match quiet {
             true => BarForm::No,
             false if std::io::stderr().is_terminal() && !dumb => BarForm::Terminal,
             false => BarForm::Lines,
         };
-        Bar { shown, points, ended: 0, failed: 0, started: Instant::now(), drawn: None }
+        Bar { shown, runs, name, ended: 0, failed: 0, started: Instant::now(), drawn: None }
     }
 
-    /// So many more points have ended, some of them without a prediction.
+    /// So many more have ended, some of them without a prediction.
     pub fn advance(&mut self, ended: usize, failed: usize) {
-        let tenth = |ended: usize| ended * LINES / self.points.max(1);
+        let tenth = |ended: usize| ended * LINES / self.runs.max(1);
         let next = tenth(self.ended + ended) > tenth(self.ended);
         self.ended += ended;
         self.failed += failed;
-        let text = || line(self.ended, self.points, self.failed, self.started.elapsed());
+        let text = || line((self.ended, self.runs, self.name), self.failed, self.started.elapsed());
         match self.shown {
             BarForm::No => {}
             BarForm::Lines if next && self.started.elapsed() >= PATIENCE => {
@@ -59,7 +61,7 @@ impl Bar {
             BarForm::Lines => {}
             BarForm::Terminal if self.drawn.is_some_and(|drawn| drawn.elapsed() < PERIOD) => {}
             BarForm::Terminal => {
-                draw(&bar(self.ended, self.points, &text()));
+                draw(&bar(self.ended, self.runs, &text()));
                 self.drawn = Some(Instant::now());
             }
         }
@@ -80,19 +82,19 @@ fn draw(text: &str) {
     let _ = std::io::stderr().flush();
 }
 
-fn bar(ended: usize, points: usize, text: &str) -> String {
-    let full = ended * WIDTH / points.max(1);
+fn bar(ended: usize, runs: usize, text: &str) -> String {
+    let full = ended * WIDTH / runs.max(1);
     format!("  [{}{}] {text}", "#".repeat(full), "-".repeat(WIDTH - full))
 }
 
 /// "512 of 1,000 points, 2 failed, 1 min 3 s left".
-fn line(ended: usize, points: usize, failed: usize, elapsed: Duration) -> String {
-    let mut text = format!("{} of {} points", count(ended as u64), count(points as u64));
+fn line((ended, runs, name): (usize, usize, &str), failed: usize, elapsed: Duration) -> String {
+    let mut text = format!("{} of {} {name}", count(ended as u64), count(runs as u64));
     if failed > 0 {
         text.push_str(&format!(", {} failed", count(failed as u64)));
     }
-    if ended > 0 && ended < points {
-        let left = elapsed.as_secs_f64() / ended as f64 * (points - ended) as f64;
+    if ended > 0 && ended < runs {
+        let left = elapsed.as_secs_f64() / ended as f64 * (runs - ended) as f64;
         text.push_str(&format!(", {} left", duration(left)));
     }
     text
@@ -114,16 +116,18 @@ mod tests {
 
     #[test]
     fn a_line_says_how_many_and_how_long_still() {
-        assert_eq!(line(0, 10, 0, Duration::from_secs(1)), "0 of 10 points");
+        assert_eq!(line((0, 10, "points"), 0, Duration::from_secs(1)), "0 of 10 points");
         assert_eq!(
-            line(1000, 4000, 2, Duration::from_millis(20_900)),
+            line((1000, 4000, "points"), 2, Duration::from_millis(20_900)),
             "1,000 of 4,000 points, 2 failed, 1 min 3 s left"
         );
-        assert_eq!(line(10, 10, 0, Duration::from_secs(1)), "10 of 10 points");
+        assert_eq!(line((10, 10, "calls"), 0, Duration::from_secs(1)), "10 of 10 calls");
         assert_eq!((duration(0.2), duration(7500.0)), ("1 s".into(), "2 h 5 min".into()));
         assert_eq!(bar(5, 10, "x"), "  [############------------] x");
         assert!(
-            bar(1_000_000, 1_000_000, &line(999_999, 1_000_000, 999_999, Duration::from_secs(9_999_999))).len() < 100
+            bar(1_000_000, 1_000_000, &line((999_999, 1_000_000, "points"), 999_999, Duration::from_secs(9_999_999)))
+                .len()
+                < 100
         );
     }
 }
