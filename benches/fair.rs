@@ -1,13 +1,17 @@
 //! Throughput under fair shares beside `share`, on the built-in machine with 16 ranks a node.
 //!
 //! `cargo bench --bench fair [-- FILTER] [--workers W]` prints messages a second under both, the median of three runs
-//! each, in turns.
+//! each, in turns; then how far shares over time are from a plain max-min solver, for the transfers between 64 nodes of
+//! such traffic.
+
+#[path = "../tests/support/maxmin.rs"]
+mod maxmin;
 
 use std::time::Instant;
 
 use mcpsim::config::Override;
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
-use mcpsim::platform::{Placement, Platform, Shape};
+use mcpsim::platform::{Level, Placement, Platform, Shape, Site};
 use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern};
 use mcpsim::units::{Bytes, SimSpan};
 
@@ -179,6 +183,106 @@ fn bench<P: Program>(name: &str, nodes: u32, make: impl Fn(Rank) -> P + Sync) {
     println!("{name:<44} {workers} worker(s)  share {share:6.2}  fair {fair:6.2} M msg/s  {ratio:5.2}");
 }
 
+/// A message from a node to another, sent so many nanoseconds after the start.
+struct Transfer {
+    from: u32,
+    to: u32,
+    start: u64,
+    bytes: u64,
+}
+
+/// One message: after a start of its own it is sent, or it is received.
+struct Once(Vec<Call>);
+
+impl Program for Once {
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        self.0.pop().unwrap_or(Call::Finish)
+    }
+}
+
+/// How far durations of transfers are from the solver's: every transfer is between ranks of its own, so that nothing
+/// but adapters is shared.
+fn errors(name: &str, nodes: u32, transfers: &[Transfer]) {
+    let mut used = vec![0; nodes as usize];
+    let mut site = |node: u32| {
+        used[node as usize] += 1;
+        Site { node, cmp: 0, core: used[node as usize] - 1 }
+    };
+    let sites: Vec<Site> = transfers.iter().flat_map(|of| [site(of.from), site(of.to)]).collect();
+    let cores = *used.iter().max().expect("there are nodes");
+    let platform = platform(64, "fair").with_shape(Shape { nodes, cmps: 1, cores });
+    let make = |rank: Rank| {
+        let Transfer { start, bytes, .. } = transfers[rank as usize / 2];
+        let sends = vec![Call::Send(message(rank + 1, bytes)), Call::Compute(SimSpan::from_ns(start))];
+        Once(if rank.is_multiple_of(2) { sends } else { vec![Call::Recv(from(rank - 1))] })
+    };
+    let options = RunOptions { workers: Some(1), per_rank: true, ..RunOptions::default() };
+    let simulation = Simulation::new(&platform, sites, options, Labels::default());
+    let outcome = simulation.run(make, &Progress::default()).expect("the transfers are made");
+
+    let link = platform.link(Level::InterNode);
+    let capacity = link.occupancy().capacity.expect("an adapter carries so much").get() as f64;
+    let flow = |of: &Transfer| {
+        let size = Bytes::new(of.bytes);
+        let row = link.row(size);
+        let handshakes = if size > link.eager_threshold() { 2.0 * link.handshake().as_seconds() } else { 0.0 };
+        let left = of.start as f64 * 1e-9 + row.send_overhead.as_seconds() + handshakes;
+        let uses = vec![of.from as usize, (nodes + of.to) as usize];
+        maxmin::Flow {
+            start: left + row.latency.as_seconds(),
+            bytes: of.bytes as f64,
+            pace: row.bandwidth.get() as f64,
+            uses,
+        }
+    };
+    let flows: Vec<maxmin::Flow> = transfers.iter().map(flow).collect();
+    let expected = maxmin::ends(&vec![capacity; 2 * nodes as usize], &flows);
+    let row = |of: &Transfer| link.row(Bytes::new(of.bytes));
+    let found = outcome.per_rank.iter().skip(1).step_by(2).zip(transfers);
+    let found: Vec<f64> =
+        found.map(|(rank, of)| rank.clock.as_seconds() - row(of).recv_overhead.as_seconds()).collect();
+    let latency = link.rows().iter().map(|row| row.latency.as_seconds()).fold(1.0, f64::min);
+    let sorted = |of: &dyn Fn(usize) -> f64| {
+        let mut all: Vec<f64> = (0..transfers.len()).map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let off = |at: usize| (found[at] - expected[at]).abs();
+    let parts = sorted(&|at| {
+        let left = flows[at].start - row(&transfers[at]).latency.as_seconds();
+        100.0 * off(at) / (expected[at] - left)
+    });
+    let slots = sorted(&|at| off(at) / (latency / 2.0));
+    let last = |ends: &[f64]| ends.iter().copied().fold(0.0, f64::max);
+    let most = transfers.len() * 99 / 100;
+    println!(
+        "{name:<36} {:>5} transfers: off by {:.2} %, 99 of 100 by {:.2} % or {:.2} slots; the end of all by {:.2} %",
+        parts.len(),
+        parts.iter().sum::<f64>() / parts.len() as f64,
+        parts[most],
+        slots[most],
+        100.0 * (last(&found) / last(&expected) - 1.0).abs(),
+    );
+}
+
+/// What the halo's ranks send between the first 64 nodes, of its 4,096 ranks with 16 a node, all in one round.
+fn halo_transfers(skew: u64) -> Vec<Transfer> {
+    let node = |rank: Rank| rank / 16;
+    let of = |rank: Rank| {
+        let start = noise(rank, 1, skew * 1000);
+        let targets = halo(rank, 16, 8192, skew, 1).targets;
+        targets.into_iter().map(move |to| Transfer { from: node(rank), to: node(to), start, bytes: 8192 })
+    };
+    (0..64 * 16).flat_map(of).filter(|of| of.from != of.to && of.to < 64).collect()
+}
+
+/// From each of 64 nodes to each other.
+fn alltoall_transfers() -> Vec<Transfer> {
+    let to = |from: u32| (1..64).map(move |by| (from, (from + by) % 64));
+    let of = |(from, to)| Transfer { from, to, start: noise(from, 1, 20_000), bytes: 100_000 };
+    (0..64).flat_map(to).map(of).collect()
+}
+
 fn main() {
     bench("halo, 4096 ranks, 8 KiB, skew 20 us", 256, |rank| halo(rank, 16, 8192, 20, 10));
     bench("halo, 4096 ranks, 8 KiB, skew 100 us", 256, |rank| halo(rank, 16, 8192, 100, 10));
@@ -193,4 +297,12 @@ fn main() {
     bench("linear alltoall, 64 nodes, 100 KB", 64, |rank| linear(rank, 64, 100_000, 20));
     bench("incast of 1023", 1024, |rank| incast(rank, 1023, 3));
     bench("incast of 15", 16, |rank| incast(rank, 15, 200));
+    if std::env::args().skip(1).any(|arg| !arg.starts_with("--")) {
+        return;
+    }
+    errors("halo, 8 KiB, skew 20 us, 64 nodes", 64, &halo_transfers(20));
+    errors("halo, 8 KiB, skew 100 us, 64 nodes", 64, &halo_transfers(100));
+    errors("linear alltoall, 64 nodes, 100 KB", 64, &alltoall_transfers());
+    let incast = |from: u32| Transfer { from, to: 0, start: noise(from, 1, 20_000), bytes: 100_000 };
+    errors("incast of 63, 100 KB", 64, &(1..64).map(incast).collect::<Vec<_>>());
 }

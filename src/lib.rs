@@ -26,7 +26,7 @@
 //! (`tests/tidy.rs` holds them to it). ARCHITECTURE.md draws the whole.
 
 #[doc(inline)]
-pub use mcpsim_core::{app, config, engine, mpi, platform, profile, program_memory, rank, trace, units};
+pub use mcpsim_core::{app, config, engine, mpi, platform, profile, rank, trace, units};
 
 #[doc(inline)]
 pub use mcpsim_measure as measure;

@@ -8,8 +8,6 @@
 
 pub mod units;
 
-pub mod program_memory;
-
 pub mod config;
 
 pub mod platform;

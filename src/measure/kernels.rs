@@ -1,9 +1,9 @@
 //! What a core does by itself: a small fixed set of kernels, and what their times say.
 
-use mcpsim_core::program_memory::{ProgramVec, program_vec};
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
+use super::program_memory::{ProgramVec, program_vec};
 
 /// A kernel: fixed work on its own data.
 pub struct Kernel {

@@ -4,9 +4,9 @@
 //! machine, whose times are known.
 
 use mcpsim_core::platform::Collective;
-use mcpsim_core::program_memory::ProgramVec;
 
 use super::cores::piece;
+use super::program_memory::ProgramVec;
 
 /// Numbers of the array that [`RankPort::pass_memory`] passes over: 64 MiB of them.
 pub const PASSED: usize = 8 << 20;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mcpsim::program_memory::program_vec;
+use mcpsim::measure::program_vec;
 
 use crate::support::not_allowed;
 

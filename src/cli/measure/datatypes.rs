@@ -8,8 +8,7 @@ use mpi::datatype::{MutView, UserDatatype, View};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Equivalence};
 
-use crate::measure::{MANY_BLOCKS, Summary};
-use crate::program_memory::program_vec;
+use crate::measure::{MANY_BLOCKS, Summary, program_vec};
 
 /// Bytes of a block, and from one block to the next.
 const BLOCK: usize = 8;

@@ -7,8 +7,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::CommunicatorCollectives;
 
 use super::datatypes::median;
-use crate::measure::OWN_BYTES;
-use crate::program_memory::program_vec;
+use crate::measure::{OWN_BYTES, program_vec};
 
 /// What the library takes in caches to copy [`OWN_BYTES`], as in an alltoall of a rank with itself, and to add as many
 /// of doubles to others, as in MPI_Reduce_local; seconds.

@@ -5,7 +5,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::program_memory::{ProgramVec, program_vec};
+use crate::measure::{ProgramVec, program_vec};
 
 const PAGE: usize = 4096;
 

@@ -10,9 +10,8 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
 use crate::engine::HostWindow;
-use crate::measure::{GroupPort, NeighbourMethod, RankPort, pass_over};
+use crate::measure::{GroupPort, NeighbourMethod, ProgramVec, RankPort, pass_over, program_vec};
 use crate::platform::Collective;
-use crate::program_memory::{ProgramVec, program_vec};
 
 use super::pages::PageBuffer;
 

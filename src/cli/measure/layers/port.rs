@@ -4,8 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::engine::end_process;
-use crate::measure::{RankPort, pass_over};
-use crate::program_memory::{ProgramVec, program_vec};
+use crate::measure::{ProgramVec, RankPort, pass_over, program_vec};
 
 use super::super::super::exit::Exit;
 
