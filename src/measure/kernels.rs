@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
-use super::program_memory::{ProgramVec, program_vec};
+use super::program_memory::ProgramVec;
 
 /// A kernel: fixed work on its own data.
 pub struct Kernel {
@@ -31,7 +31,7 @@ impl Kernel {
             name,
             work,
             is_typical,
-            data: program_vec(1.0, length),
+            data: ProgramVec::new(1.0, length),
             run,
         };
         vec![

@@ -57,7 +57,7 @@ pub use link::{Corrections, LinkFit, RowFit};
 pub use models::{COURSE_MESSAGES, Course, LevelModels, Residual, SmallMessage, pairs_of, sample_models};
 pub use occupancy::MeasuredOccupancy;
 pub use port::{GroupPort, NeighbourMethod, RankPort, pass_over};
-pub use program_memory::{ProgramVec, program_vec};
+pub use program_memory::ProgramVec;
 pub use protocol::RankPair;
 pub use rings::{Effective, measure_effective};
 pub use samples::{SampleSeries, Samples, Test};

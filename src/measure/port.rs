@@ -13,7 +13,7 @@ pub const PASSED: usize = 8 << 20;
 
 /// Reads and writes all of these.
 pub fn pass_over(numbers: &mut ProgramVec<u64>) {
-    numbers.resize(PASSED, 1);
+    numbers.make_room(PASSED, 1);
     numbers.iter_mut().for_each(|number| *number = number.wrapping_mul(3));
     std::hint::black_box(numbers);
 }

@@ -5,13 +5,62 @@
 //! mcpsim's own.
 
 use std::alloc::System;
+use std::hint::black_box;
+use std::ops::{Deref, DerefMut};
 
 use allocator_api2::vec::Vec as VecIn;
 
-/// A vector in memory of the C library, as what programs have by `malloc`.
-pub type ProgramVec<T> = VecIn<T, System>;
+/// Values in memory of the C library, as what programs have by `malloc`.
+///
+/// Where there is none, the program ends as it does elsewhere for want of memory.
+pub struct ProgramVec<T>(VecIn<T, System>);
 
-/// So many of `value`.
-pub fn program_vec<T: Clone>(value: T, length: usize) -> ProgramVec<T> {
-    allocator_api2::vec![in System; value; length]
+impl<T: Clone> ProgramVec<T> {
+    /// So many of `value`.
+    pub fn new(value: T, length: usize) -> ProgramVec<T> {
+        let mut values = ProgramVec(VecIn::new_in(System));
+        values.make_room(length, value);
+        values
+    }
+
+    /// At least so many: `value` is added.
+    pub fn make_room(&mut self, length: usize, value: T) {
+        let more = length.saturating_sub(self.0.len());
+        if more > 0 && self.0.try_reserve_exact(more).is_err() {
+            // The program's allocator is not given as much either, and ends the program with a report.
+            black_box(Vec::<T>::with_capacity(length));
+        }
+        if more > 0 {
+            self.0.resize(length, value);
+        }
+    }
+}
+
+impl<T> Deref for ProgramVec<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for ProgramVec<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_as_much_as_asked_for_and_what_was_there_stays() {
+        let mut values = ProgramVec::new(7u64, 3);
+        values[1] = 1;
+        values.make_room(5, 9);
+        values.make_room(2, 0);
+        assert_eq!(*values, [7, 1, 7, 9, 9]);
+        assert!(ProgramVec::new(0u8, 0).is_empty());
+    }
 }

@@ -251,3 +251,14 @@ fn classes_of_measured_pairs_predict_like_the_machine_they_are_of() {
     let said = "error: p_median.nc: its hosts' file has 3 names: expected one for each of 4 ranks\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), said));
 }
+
+#[test]
+fn no_memory_for_a_message_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    let line = "ulimit -v 2000000; exec \"$0\" measure --layer memory --max-size 1GiB --time '100 ms' -o x.toml";
+    command.current_dir(directory.path()).args(["-c", line]).arg(mcpsim(directory.path()).get_program());
+    let ran = limited(&command);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: out of memory: 1.0 GiB more are needed"), "{}", ran.stderr);
+}

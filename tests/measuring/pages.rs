@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mcpsim::measure::program_vec;
+use mcpsim::measure::ProgramVec;
 
 use crate::support::not_allowed;
 
@@ -26,7 +26,7 @@ fn is_advised(memory: &[u8]) -> bool {
 #[test]
 fn what_is_timed_lies_in_pages_as_programs_have_them() {
     const LENGTH: usize = 64 << 20;
-    let (own, timed) = (vec![1u8; LENGTH], program_vec(1u8, LENGTH));
+    let (own, timed) = (vec![1u8; LENGTH], ProgramVec::new(1u8, LENGTH));
     assert!(!is_advised(&timed));
     if !is_advised(&own) {
         not_allowed("pages of 2 MiB");

@@ -8,7 +8,7 @@ use mpi::datatype::{MutView, UserDatatype, View};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Equivalence};
 
-use crate::measure::{MANY_BLOCKS, Summary, program_vec};
+use crate::measure::{MANY_BLOCKS, ProgramVec, Summary};
 
 /// Bytes of a block, and from one block to the next.
 const BLOCK: usize = 8;
@@ -24,8 +24,8 @@ pub(super) fn time_datatypes() -> [f64; 2] {
     [1, MANY_BLOCKS as usize].map(|blocks| {
         let lengths = vec![BLOCK as i32; blocks];
         let starts: Vec<i32> = (0..blocks).map(|block| (block * APART) as i32).collect();
-        let mut data = program_vec(1u8, blocks * APART);
-        let mut packed = program_vec(0u8, blocks * BLOCK + 1024);
+        let mut data = ProgramVec::new(1u8, blocks * APART);
+        let mut packed = ProgramVec::new(0u8, blocks * BLOCK + 1024);
         let run = || {
             for _ in 0..TIMES {
                 let datatype = UserDatatype::indexed(&lengths, &starts, &u8::equivalent_datatype());

@@ -7,14 +7,14 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::CommunicatorCollectives;
 
 use super::datatypes::median;
-use crate::measure::{OWN_BYTES, program_vec};
+use crate::measure::{OWN_BYTES, ProgramVec};
 
 /// What the library takes in caches to copy [`OWN_BYTES`], as in an alltoall of a rank with itself, and to add as many
 /// of doubles to others, as in MPI_Reduce_local; seconds.
 pub(super) fn time_own_data() -> [f64; 2] {
     let alone = SimpleCommunicator::self_comm();
-    let from = program_vec(1.0f64, OWN_BYTES as usize / 8);
-    let mut to = program_vec(2.0f64, OWN_BYTES as usize / 8);
+    let from = ProgramVec::new(1.0f64, OWN_BYTES as usize / 8);
+    let mut to = ProgramVec::new(2.0f64, OWN_BYTES as usize / 8);
     let copied = median(|| alone.all_to_all_into(&from[..], black_box(&mut to[..])));
     let added = median(|| reduce_local_into(&from[..], black_box(&mut to[..]), SystemOperation::sum()));
     [copied, added]

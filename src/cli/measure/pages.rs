@@ -5,7 +5,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::measure::{ProgramVec, program_vec};
+use crate::measure::ProgramVec;
 
 const PAGE: usize = 4096;
 
@@ -19,7 +19,7 @@ pub(super) struct PageBuffer {
 impl PageBuffer {
     /// So many bytes of this value.
     pub fn new(length: usize, value: u8) -> PageBuffer {
-        let room = program_vec(value, if length > 0 { length + PAGE } else { 0 });
+        let room = ProgramVec::new(value, if length > 0 { length + PAGE } else { 0 });
         let start = if length > 0 { room.as_ptr().align_offset(PAGE) } else { 0 };
         PageBuffer { room, start, length }
     }

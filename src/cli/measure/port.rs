@@ -10,7 +10,7 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
 use crate::engine::HostWindow;
-use crate::measure::{GroupPort, NeighbourMethod, ProgramVec, RankPort, pass_over, program_vec};
+use crate::measure::{GroupPort, NeighbourMethod, ProgramVec, RankPort, pass_over};
 use crate::platform::Collective;
 
 use super::pages::PageBuffer;
@@ -54,10 +54,10 @@ impl RealPort {
             received,
             several: PageBuffer::new(0, 3),
             apart: PageBuffer::new(0, 4),
-            passed: program_vec(0, 0),
+            passed: ProgramVec::new(0, 0),
             window: None,
             members: None,
-            numbers: [program_vec(0.0, 0), program_vec(0.0, 0)],
+            numbers: [ProgramVec::new(0.0, 0), ProgramVec::new(0.0, 0)],
             excess: 0.0,
         };
         let begun = port.now();
@@ -288,10 +288,8 @@ impl GroupPort for RealPort {
         several.make_room(2 * all, 3);
         let (out, into) = several.split_at_mut(all);
         let count = block / size_of::<f64>();
-        if one.len() < count {
-            one.resize(count, 1.0);
-            other.resize(count, 1.0);
-        }
+        one.make_room(count, 1.0);
+        other.make_room(count, 1.0);
         let (one, other) = (&one[..count], &mut other[..count]);
         match collective {
             Collective::Barrier => members.barrier(),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::engine::end_process;
-use crate::measure::{ProgramVec, RankPort, pass_over, program_vec};
+use crate::measure::{ProgramVec, RankPort, pass_over};
 
 use super::super::super::exit::Exit;
 
@@ -36,8 +36,8 @@ pub(super) struct LayerPort {
 impl LayerPort {
     pub fn new(rank: u32, layer: Box<dyn PairLayer>) -> LayerPort {
         const TIMES: u32 = 2000;
-        let [sent, received, several, apart] = std::array::from_fn(|_| program_vec(0, 0));
-        let (started, passed) = (Instant::now(), program_vec(0, 0));
+        let [sent, received, several, apart] = std::array::from_fn(|_| ProgramVec::new(0, 0));
+        let (started, passed) = (Instant::now(), ProgramVec::new(0, 0));
         let mut port = LayerPort { rank, layer, started, sent, received, several, apart, passed, excess: 0.0 };
         let begun = port.now();
         (0..TIMES).for_each(|_| port.compute(1e-6));
@@ -47,16 +47,14 @@ impl LayerPort {
 
     /// For messages of at most so many bytes.
     pub fn make_room(&mut self, most: u64) {
-        (self.sent, self.received) = (program_vec(1, most as usize), program_vec(2, most as usize));
+        (self.sent, self.received) = (ProgramVec::new(1, most as usize), ProgramVec::new(2, most as usize));
     }
 
     /// So many messages out and in.
     fn messages(&mut self, bytes: u64, out: u32, into: u32) {
         let bytes = bytes as usize;
         let needed = bytes * into as usize;
-        if self.several.len() < needed {
-            self.several.resize(needed, 3);
-        }
+        self.several.make_room(needed, 3);
         let out: Vec<&[u8]> = (0..out).map(|_| &self.sent[..bytes]).collect();
         let mut rest = &mut self.several[..needed];
         let mut parts: Vec<&mut [u8]> = Vec::with_capacity(into as usize);
@@ -130,11 +128,8 @@ impl RankPort for LayerPort {
 
     fn exchange_buffers(&mut self, _with: u32, bytes: u64, count: u32) {
         let (bytes, needed) = (bytes as usize, bytes as usize * count as usize);
-        for (room, value) in [(&mut self.several, 3), (&mut self.apart, 4)] {
-            if room.len() < needed {
-                room.resize(needed, value);
-            }
-        }
+        self.several.make_room(needed, 3);
+        self.apart.make_room(needed, 4);
         let out: Vec<&[u8]> = self.apart[..needed].chunks_exact(bytes).collect();
         let mut parts: Vec<&mut [u8]> = self.several[..needed].chunks_exact_mut(bytes).collect();
         told(self.rank, self.layer.transfer(&out, &mut parts));

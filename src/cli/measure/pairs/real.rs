@@ -8,7 +8,7 @@ use mpi::traits::{Communicator, CommunicatorCollectives};
 
 use crate::engine::{HostWindow, Processes};
 use crate::measure::pairs::{PairPlan, PairPort, measure_length};
-use crate::measure::{Binding, HostFacts, RankPort, bind};
+use crate::measure::{Binding, HostFacts, ProgramVec, RankPort, bind};
 
 use super::super::super::exit::Failure;
 use super::super::MeasureArgs;
@@ -101,7 +101,7 @@ impl PairPort for RealPort {
         if let Some(old) = self.window.take() {
             old.free();
         }
-        self.window = bytes.map(|bytes| HostWindow::new(bytes as usize));
+        self.window = bytes.map(|bytes| HostWindow::new(Box::new(ProgramVec::new(0u8, bytes.max(1) as usize))));
         self.world.barrier();
     }
 

@@ -1,25 +1,22 @@
 //! Memory that other processes reach (MPI-3.1, chapter 11), as far as measuring needs it: the MPI crate has no windows.
 
-use std::alloc::System;
 use std::ffi::{c_int, c_void};
+use std::ops::DerefMut;
 
 use mpi::ffi;
 use mpi::raw::AsRaw;
 use mpi::topology::SimpleCommunicator;
 
-use allocator_api2::vec::Vec as VecIn;
-
 /// A window of all processes of the world, each with as much memory.
 pub struct HostWindow {
-    /// What others reach, in memory as programs have it; it stays where it is until the window is gone.
-    memory: VecIn<u8, System>,
+    /// What others reach; it stays where it is until the window is gone.
+    memory: Box<dyn DerefMut<Target = [u8]>>,
     handle: ffi::MPI_Win,
 }
 
 impl HostWindow {
-    /// Makes one of `bytes` a process. All processes call this.
-    pub fn new(bytes: usize) -> HostWindow {
-        let mut memory = allocator_api2::vec![in System; 0u8; bytes.max(1)];
+    /// Makes one of the memory of each process, which is as much in all. All processes call this.
+    pub fn new(mut memory: Box<dyn DerefMut<Target = [u8]>>) -> HostWindow {
         let world = SimpleCommunicator::world();
         // SAFETY: the handle is an out parameter. The memory is on the heap, does not move, and outlives the window:
         // both go with this value.
