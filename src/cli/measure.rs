@@ -12,7 +12,6 @@ mod import;
 mod layers;
 #[cfg(feature = "mpi")]
 mod own_data;
-#[cfg(feature = "mpi")]
 mod pages;
 mod pairs;
 #[cfg(feature = "mpi")]

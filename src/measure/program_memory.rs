@@ -12,7 +12,7 @@ use allocator_api2::vec::Vec as VecIn;
 
 /// Values in memory of the C library, as what programs have by `malloc`.
 ///
-/// Where there is none, the program ends as it does elsewhere for want of memory.
+/// Where there is not enough, the program ends as it does elsewhere for want of memory.
 pub struct ProgramVec<T>(VecIn<T, System>);
 
 impl<T: Clone> ProgramVec<T> {
@@ -27,7 +27,7 @@ impl<T: Clone> ProgramVec<T> {
     pub fn make_room(&mut self, length: usize, value: T) {
         let more = length.saturating_sub(self.0.len());
         if more > 0 && self.0.try_reserve_exact(more).is_err() {
-            // The program's allocator is not given as much either, and ends the program with a report.
+            // The program's allocator, which is hardly given as much either, ends the program with a report.
             black_box(Vec::<T>::with_capacity(length));
         }
         if more > 0 {

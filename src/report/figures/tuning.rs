@@ -80,7 +80,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     Some(figure)
 }
 
-/// What the legend says of an algorithm: with the chains or children that it is timed with, if these are always as many.
+/// An algorithm in the legend: with its chains or children, if it is timed with one number of them.
 fn name(found: &[&Sized], algorithm: Algorithm) -> String {
     let methods = found.iter().flat_map(|sized| &sized.times).map(|(method, _)| *method);
     let mut fans: Vec<u32> = methods.filter(|method| method.algorithm == algorithm).map(|method| method.fan).collect();

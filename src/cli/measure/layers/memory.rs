@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::super::pages::PageBuffer;
 use super::port::PairLayer;
 
 /// Bytes of a piece, and pieces under way at most.
@@ -14,7 +15,7 @@ const SPINS: u32 = 2000;
 
 /// One direction. A piece is locked by the one side that may use it now: nobody waits for a lock.
 struct Ring {
-    pieces: Vec<Mutex<Box<[u8]>>>,
+    pieces: Vec<Mutex<PageBuffer>>,
     filled: Count,
     taken: Count,
 }
@@ -26,7 +27,7 @@ struct Count(AtomicU64);
 
 impl Ring {
     fn new() -> Arc<Ring> {
-        let pieces = (0..PIECES).map(|_| Mutex::new(vec![0; PIECE].into_boxed_slice())).collect();
+        let pieces = (0..PIECES).map(|_| Mutex::new(PageBuffer::new(PIECE, 0))).collect();
         Arc::new(Ring { pieces, filled: Count::default(), taken: Count::default() })
     }
 

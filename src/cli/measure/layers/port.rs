@@ -7,6 +7,7 @@ use crate::engine::end_process;
 use crate::measure::{ProgramVec, RankPort, pass_over};
 
 use super::super::super::exit::Exit;
+use super::super::pages::PageBuffer;
 
 /// Carries messages between two ranks, in their order.
 pub(super) trait PairLayer: Send {
@@ -22,11 +23,11 @@ pub(super) struct LayerPort {
     rank: u32,
     layer: Box<dyn PairLayer>,
     started: Instant,
-    sent: ProgramVec<u8>,
-    received: ProgramVec<u8>,
-    several: ProgramVec<u8>,
+    sent: PageBuffer,
+    received: PageBuffer,
+    several: PageBuffer,
     /// Several messages that are sent, where each has a buffer of its own.
-    apart: ProgramVec<u8>,
+    apart: PageBuffer,
     /// What code passes over.
     passed: ProgramVec<u64>,
     /// By how much computing for a stated time takes longer, seconds.
@@ -36,7 +37,7 @@ pub(super) struct LayerPort {
 impl LayerPort {
     pub fn new(rank: u32, layer: Box<dyn PairLayer>) -> LayerPort {
         const TIMES: u32 = 2000;
-        let [sent, received, several, apart] = std::array::from_fn(|_| ProgramVec::new(0, 0));
+        let [sent, received, several, apart] = std::array::from_fn(|_| PageBuffer::new(0, 0));
         let (started, passed) = (Instant::now(), ProgramVec::new(0, 0));
         let mut port = LayerPort { rank, layer, started, sent, received, several, apart, passed, excess: 0.0 };
         let begun = port.now();
@@ -47,7 +48,7 @@ impl LayerPort {
 
     /// For messages of at most so many bytes.
     pub fn make_room(&mut self, most: u64) {
-        (self.sent, self.received) = (ProgramVec::new(1, most as usize), ProgramVec::new(2, most as usize));
+        (self.sent, self.received) = (PageBuffer::new(most as usize, 1), PageBuffer::new(most as usize, 2));
     }
 
     /// So many messages out and in.

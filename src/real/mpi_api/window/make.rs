@@ -23,6 +23,8 @@ use mcpsim_core::units::Bytes;
 
 /// Memory of windows begins at multiples of this: of a cache line.
 const ALIGNMENT: usize = 64;
+/// What calloc aligns by itself.
+const CALLOC_ALIGNMENT: usize = 16;
 
 /// The size of a rank's memory and the unit of displacements in it, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +57,11 @@ pub enum Flavor {
     Allocate,
 }
 
-/// Memory that goes with a window: the C library's, as what programs have else.
+/// Memory that goes with a window: of the C library, as from MPI_Alloc_mem.
 #[derive(Debug)]
 pub struct WindowMemory {
     base: *mut u8,
+    start: *mut u8,
     layout: Layout,
 }
 
@@ -66,17 +69,20 @@ impl WindowMemory {
     /// So many bytes, all 0.
     fn new(size: usize) -> MpiResult<Self> {
         let failed = || MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a window of {size} bytes"));
-        let layout = Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| failed())?;
+        let room = size.max(1).checked_add(ALIGNMENT).ok_or_else(failed)?;
+        // For more than calloc's own alignment all pages would be written to clear them.
+        let layout = Layout::from_size_align(room, CALLOC_ALIGNMENT).map_err(|_| failed())?;
         // SAFETY: the layout has a size.
-        let base = unsafe { System.alloc_zeroed(layout) };
-        if base.is_null() { Err(failed()) } else { Ok(WindowMemory { base, layout }) }
+        let start = unsafe { System.alloc_zeroed(layout) };
+        expect(!start.is_null(), abi::MPI_ERR_NO_MEM, || format!("no room for a window of {size} bytes"))?;
+        Ok(WindowMemory { base: start.wrapping_add(start.align_offset(ALIGNMENT)), start, layout })
     }
 }
 
 impl Drop for WindowMemory {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout.
-        unsafe { System.dealloc(self.base, self.layout) };
+        unsafe { System.dealloc(self.start, self.layout) };
     }
 }
 

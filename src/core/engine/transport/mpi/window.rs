@@ -10,23 +10,31 @@ use mpi::topology::SimpleCommunicator;
 /// A window of all processes of the world, each with as much memory.
 pub struct HostWindow {
     /// What others reach; it stays where it is until the window is gone.
-    memory: Box<dyn DerefMut<Target = [u8]>>,
+    _memory: Box<dyn DerefMut<Target = [u8]>>,
+    length: usize,
     handle: ffi::MPI_Win,
 }
 
 impl HostWindow {
-    /// Makes one of the memory of each process, which is as much in all. All processes call this.
+    /// Makes one of the memory of each process, which is as much in all. All processes call this, and [`free`](Self::free).
     pub fn new(mut memory: Box<dyn DerefMut<Target = [u8]>>) -> HostWindow {
         let world = SimpleCommunicator::world();
-        // SAFETY: the handle is an out parameter. The memory is on the heap, does not move, and outlives the window:
-        // both go with this value.
+        let (base, length) = (memory.as_mut_ptr().cast::<c_void>(), memory.len());
+        // SAFETY: the handle is an out parameter. `free` ends the window before the memory goes, which nobody here looks
+        // at meanwhile.
         let handle = unsafe {
             let mut handle = std::mem::zeroed();
-            let (base, size) = (memory.as_mut_ptr().cast::<c_void>(), memory.len() as ffi::MPI_Aint);
-            ffi::MPI_Win_create(base, size, 1, ffi::RSMPI_INFO_NULL, world.as_raw(), &raw mut handle);
+            ffi::MPI_Win_create(
+                base,
+                length as ffi::MPI_Aint,
+                1,
+                ffi::RSMPI_INFO_NULL,
+                world.as_raw(),
+                &raw mut handle,
+            );
             handle
         };
-        HostWindow { memory, handle }
+        HostWindow { _memory: memory, length, handle }
     }
 
     /// Locks the memory of `target` for this process alone.
@@ -43,7 +51,7 @@ impl HostWindow {
 
     /// MPI_Put of `data` at the beginning of the memory of `target`, which is locked, and the unlock.
     pub fn put_and_unlock(&self, target: u32, data: &[u8]) {
-        let count = data.len().min(self.memory.len()) as c_int;
+        let count = data.len().min(self.length) as c_int;
         // SAFETY: all windows have as much memory, which `count` fits in; the unlock completes the operation before
         // `data` can go.
         unsafe {
@@ -55,7 +63,7 @@ impl HostWindow {
 
     /// MPI_Get of as much as `room` from the beginning of the memory of `target`, which is locked, and the unlock.
     pub fn get_and_unlock(&self, target: u32, room: &mut [u8]) {
-        let count = room.len().min(self.memory.len()) as c_int;
+        let count = room.len().min(self.length) as c_int;
         // SAFETY: as in `put_and_unlock`.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
