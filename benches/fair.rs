@@ -9,6 +9,7 @@ mod maxmin;
 
 use std::time::Instant;
 
+use maxmin::{Transfer, ends, flows};
 use mcpsim::config::Override;
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{Level, Placement, Platform, Shape, Site};
@@ -183,14 +184,6 @@ fn bench<P: Program>(name: &str, nodes: u32, make: impl Fn(Rank) -> P + Sync) {
     println!("{name:<44} {workers} worker(s)  share {share:6.2}  fair {fair:6.2} M msg/s  {ratio:5.2}");
 }
 
-/// A message from a node to another, sent so many nanoseconds after the start.
-struct Transfer {
-    from: u32,
-    to: u32,
-    start: u64,
-    bytes: u64,
-}
-
 /// One message: after a start of its own it is sent, or it is received.
 struct Once(Vec<Call>);
 
@@ -221,22 +214,8 @@ fn errors(name: &str, nodes: u32, transfers: &[Transfer]) {
     let outcome = simulation.run(make, &Progress::default()).expect("the transfers are made");
 
     let link = platform.link(Level::InterNode);
-    let capacity = link.occupancy().capacity.expect("an adapter carries so much").get() as f64;
-    let flow = |of: &Transfer| {
-        let size = Bytes::new(of.bytes);
-        let row = link.row(size);
-        let handshakes = if size > link.eager_threshold() { 2.0 * link.handshake().as_seconds() } else { 0.0 };
-        let left = of.start as f64 * 1e-9 + row.send_overhead.as_seconds() + handshakes;
-        let uses = vec![of.from as usize, (nodes + of.to) as usize];
-        maxmin::Flow {
-            start: left + row.latency.as_seconds(),
-            bytes: of.bytes as f64,
-            pace: row.bandwidth.get() as f64,
-            uses,
-        }
-    };
-    let flows: Vec<maxmin::Flow> = transfers.iter().map(flow).collect();
-    let expected = maxmin::ends(&vec![capacity; 2 * nodes as usize], &flows);
+    let (capacities, flows) = flows(&platform, transfers);
+    let expected = ends(&capacities, &flows);
     let row = |of: &Transfer| link.row(Bytes::new(of.bytes));
     let found = outcome.per_rank.iter().skip(1).step_by(2).zip(transfers);
     let found: Vec<f64> =

@@ -8,23 +8,14 @@ use std::collections::BTreeMap;
 
 use crate::support::Do::{Clock, Compute, Recv, Send};
 use crate::support::{Log, Saw, Script};
-use maxmin::{Flow, ends};
+use maxmin::{Flow, Transfer, ends, flows};
 use mcpsim::config::Override;
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{Level, Platform, Site};
 use mcpsim::rank::Rank;
-use mcpsim::units::{Bandwidth, Bytes};
+use mcpsim::units::Bytes;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-
-/// A message from a node to another, sent so many nanoseconds after the start.
-#[derive(Clone, Copy, Debug)]
-struct Transfer {
-    from: u32,
-    to: u32,
-    start: u64,
-    bytes: u64,
-}
 
 /// `default` with so many nodes and cores, under fair shares, and what `more` sets.
 fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
@@ -68,33 +59,6 @@ fn simulated(platform: &Platform, transfers: &[Transfer], workers: u32) -> Vec<f
         clocks[&(2 * index as Rank + 1)] - overhead.as_seconds()
     };
     (0..transfers.len()).map(arrived).collect()
-}
-
-/// The same transfers as the solver sees them: out of an adapter, into one, and both directions of each and of the pair
-/// of nodes where the machine states them.
-fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow>) {
-    let link = platform.link(Level::InterNode);
-    let rate = |stated: Option<Bandwidth>| stated.map_or(f64::INFINITY, |rate| rate.get() as f64);
-    let occupancy = link.occupancy();
-    let nodes = platform.shape.nodes as usize;
-    let [capacity, duplex, pair] = [occupancy.capacity, occupancy.duplex, occupancy.pair_duplex].map(rate);
-    let mut capacities = vec![capacity; 2 * nodes];
-    capacities.extend(vec![duplex; nodes]);
-    capacities.extend(vec![pair; nodes * nodes]);
-    let flow = |transfer: &Transfer| {
-        let size = Bytes::new(transfer.bytes);
-        let row = link.row(size);
-        let handshakes = if size > link.eager_threshold() { 2.0 * link.handshake().as_seconds() } else { 0.0 };
-        let left = transfer.start as f64 * 1e-9 + row.send_overhead.as_seconds() + handshakes;
-        let (from, to) = (transfer.from as usize, transfer.to as usize);
-        let between = 3 * nodes + from.min(to) * nodes + from.max(to);
-        let all = [from, nodes + to, 2 * nodes + from, 2 * nodes + to, between];
-        let uses = all.into_iter().filter(|resource| capacities[*resource].is_finite()).collect();
-        let (start, bytes) = (left + row.latency.as_seconds(), transfer.bytes as f64);
-        Flow { start, bytes, pace: row.bandwidth.get() as f64, uses }
-    };
-    let flows = transfers.iter().map(flow).collect();
-    (capacities, flows)
 }
 
 /// How far the engine is from the solver.

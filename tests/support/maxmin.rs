@@ -1,6 +1,9 @@
 //! Max-min fair shares by progressive filling, as plainly as it can be said: rates are judged anew at every start and
 //! end.
 
+use mcpsim::platform::{Level, Platform};
+use mcpsim::units::{Bandwidth, Bytes};
+
 /// A transfer that occupies all it uses from its start to its end.
 #[derive(Clone, Debug)]
 pub struct Flow {
@@ -75,4 +78,40 @@ fn rates(capacities: &[f64], flows: &[Flow], active: &[usize]) -> Vec<f64> {
         open = rest;
     }
     rates
+}
+
+/// A message from a node to another, sent so many nanoseconds after the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    pub from: u32,
+    pub to: u32,
+    pub start: u64,
+    pub bytes: u64,
+}
+
+/// Transfers between nodes as the solver sees them, capacities first: out of an adapter, into one, and both directions of each and of the pair
+/// of nodes where the machine states them.
+pub fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow>) {
+    let link = platform.link(Level::InterNode);
+    let rate = |stated: Option<Bandwidth>| stated.map_or(f64::INFINITY, |rate| rate.get() as f64);
+    let occupancy = link.occupancy();
+    let nodes = platform.shape.nodes as usize;
+    let [capacity, duplex, pair] = [occupancy.capacity, occupancy.duplex, occupancy.pair_duplex].map(rate);
+    let mut capacities = vec![capacity; 2 * nodes];
+    capacities.extend(vec![duplex; nodes]);
+    capacities.extend(vec![pair; nodes * nodes]);
+    let flow = |transfer: &Transfer| {
+        let size = Bytes::new(transfer.bytes);
+        let row = link.row(size);
+        let handshakes = if size > link.eager_threshold() { 2.0 * link.handshake().as_seconds() } else { 0.0 };
+        let left = transfer.start as f64 * 1e-9 + row.send_overhead.as_seconds() + handshakes;
+        let (from, to) = (transfer.from as usize, transfer.to as usize);
+        let between = 3 * nodes + from.min(to) * nodes + from.max(to);
+        let all = [from, nodes + to, 2 * nodes + from, 2 * nodes + to, between];
+        let uses = all.into_iter().filter(|resource| capacities[*resource].is_finite()).collect();
+        let (start, bytes) = (left + row.latency.as_seconds(), transfer.bytes as f64);
+        Flow { start, bytes, pace: row.bandwidth.get() as f64, uses }
+    };
+    let flows = transfers.iter().map(flow).collect();
+    (capacities, flows)
 }
