@@ -1,7 +1,7 @@
 //! The guide and README keep their word: every command in a `console` block runs and prints what the block says.
 //!
 //! A block's lines that begin with `$ ` are commands, run by a shell in a directory that has `workloads`, `configs` and
-//! `validation`. The lines after a command have to be among the lines it prints, in that order. A block in TOML or C that
+//! `validation`. The lines after a command are among the lines that it prints, in that order. A block in TOML or C that
 //! follows "Save this as `NAME`" becomes the file NAME. Blocks in other languages, and indented ones, are not run.
 
 use std::path::{Path, PathBuf};
