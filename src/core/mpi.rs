@@ -1,4 +1,4 @@
-//! MPI on top of `rank`: communicators and collectives. Turns what an MPI program asks into point-to-point calls.
+//! MPI on top of `rank`: communicators and collectives. Translates MPI calls into point-to-point calls.
 
 pub mod abi;
 mod comm;
@@ -40,15 +40,16 @@ use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};
 use crate::rank::{Call, CallSite, Envelope, Reply};
 use crate::units::Bytes;
 
-/// A rank's code in terms of MPI: point-to-point calls go straight to the engine, collectives through their schedules.
+/// The code of one rank as a sequence of MPI calls. Point-to-point calls are passed to the engine unchanged;
+/// collectives are expanded into their schedules.
 pub trait MpiProgram: Send {
-    /// Takes the reply to the last action and gives the next.
+    /// Takes the reply to the last action and returns the next action.
     ///
     /// A blocking collective is answered by `Done`, a non-blocking one by `Started`.
     fn next(&mut self, reply: Reply<'_>) -> MpiCall;
 
-    /// As [`MpiProgram::next`], in the form that is fast for point-to-point calls, which need not be wrapped and
-    /// copied: a collective is put into `aside`, and the call returned is then of no account.
+    /// Like [`MpiProgram::next`], but faster for point-to-point calls because it does not wrap and copy them. If the
+    /// program sets `aside`, the returned call is ignored.
     #[inline]
     fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
         match self.next(reply) {
@@ -60,32 +61,32 @@ pub trait MpiProgram: Send {
         }
     }
 
-    /// Where the program is, see [`crate::rank::Program::position`].
+    /// Present position of the program, see [`crate::rank::Program::position`].
     fn position(&self) -> Option<String> {
         None
     }
 
-    /// The call that it is in, see [`crate::rank::Program::call_name`].
+    /// Name of the call in progress, see [`crate::rank::Program::call_name`].
     fn call_name(&self) -> Option<&'static str> {
         None
     }
 
-    /// Where it makes its present call, see [`crate::rank::Program::site`].
+    /// Source position of the call in progress, see [`crate::rank::Program::site`].
     fn site(&self) -> CallSite {
         CallSite::Unknown
     }
 
-    /// Where a step stands, see [`crate::rank::Program::step_name`].
+    /// Source position of a step, see [`crate::rank::Program::step_name`].
     fn step_name(&self, step: u32) -> String {
         step.to_string()
     }
 
-    /// The same with the file's name and the line, see [`crate::rank::Program::site_name`].
+    /// Source position of a step as file name and line, see [`crate::rank::Program::site_name`].
     fn site_name(&self, step: u32) -> String {
         self.step_name(step)
     }
 
-    /// What a step does, see [`crate::rank::Program::step_source`].
+    /// Source text of a step, see [`crate::rank::Program::step_source`].
     fn step_source(&self, step: u32) -> StepSource {
         let _ = step;
         StepSource::default()
@@ -113,60 +114,60 @@ pub trait MpiProgram: Send {
     }
 }
 
-/// Where a program puts an action that is no mere call.
+/// Slot for an action that is not a plain [`Call`].
 pub type Aside = Option<Box<MpiCall>>;
 
-/// What an MPI program asks for.
+/// Action of an MPI program.
 #[derive(Debug)]
 pub enum MpiCall {
-    /// A call that needs no translation; ranks and contexts are the world's (see [`CommMember`]).
+    /// A call that needs no translation. Ranks and contexts are those of the world (see [`CommMember`]).
     Call(Call),
     /// A blocking collective.
     Collective(CollectiveCall),
-    /// A non-blocking collective; its request goes into the waits of [`Call`].
+    /// A non-blocking collective. The waits of [`Call`] accept its request.
     StartCollective(CollectiveCall),
 }
 
-/// Whether who calls a collective waits in it: libraries have algorithms of their own for those that do not block.
+/// Whether a collective blocks its caller. MPI libraries use different algorithms for the two forms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallForm {
-    /// It returns when the caller's part is done.
+    /// Returns when the caller's part is complete.
     Blocking,
-    /// It gives a request, and goes on beside the caller (MPI-3.1, section 5.12).
+    /// Returns a request and proceeds concurrently with the caller (MPI-3.1, section 5.12).
     NonBlocking,
 }
 
-/// One rank's part in a collective.
+/// The part of one rank in a collective.
 #[derive(Clone, Debug)]
 pub struct CollectiveCall {
-    /// Which.
+    /// The collective.
     pub collective: Collective,
-    /// Among whom.
+    /// The communicator.
     pub comm: CommMember,
-    /// The root's rank in `comm`; 0 where there is none.
+    /// The root's rank in `comm`; 0 for collectives without a root.
     pub root: u32,
-    /// How much data.
+    /// Sizes of the data.
     pub sizes: Sizes,
-    /// The algorithm, if the program insists; otherwise the platform's rules, then the defaults.
+    /// Algorithm fixed by the program. Without one, the platform's rules decide, then the defaults.
     pub algorithm: Option<Algorithm>,
 }
 
-/// The sizes of a collective's data.
+/// Sizes of a collective's data.
 ///
 /// | collective | `Same(s)` | `Each(v)` |
 /// |---|---|---|
 /// | barrier | ignored | – |
 /// | bcast, reduce, allreduce, scan, exscan | the whole buffer | – |
-/// | gather, scatter, allgather | one rank's block | – |
+/// | gather, scatter, allgather | the block of one rank | – |
 /// | gatherv | this rank's block | the block of each rank |
-/// | scatterv | this rank's block | the block of each rank; only the root needs to give it |
-/// | allgatherv, reduce_scatter | every rank's block | the block of each rank |
-/// | alltoall | what each rank sends each | – |
-/// | alltoallv | what this rank sends each | what this rank sends to each rank |
+/// | scatterv | this rank's block | the block of each rank; required only at the root |
+/// | allgatherv, reduce_scatter | the block of every rank | the block of each rank |
+/// | alltoall | the block for each destination | – |
+/// | alltoallv | the block for each destination | the block from this rank to each rank |
 #[derive(Clone, Debug)]
 pub enum Sizes {
-    /// The same for all.
+    /// One size for all ranks.
     Same(Bytes),
-    /// One a rank of the communicator.
+    /// One size per rank of the communicator.
     Each(std::sync::Arc<[Bytes]>),
 }

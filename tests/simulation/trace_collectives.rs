@@ -41,7 +41,7 @@ fn each_of(sizes: &[u64], member: u32) -> mcpsim::units::Bytes {
 fn programs() -> Vec<Vec<Line>> {
     let world = Group::Strided { first: 0, stride: 1, size: RANKS };
     let odd = Group::Strided { first: 1, stride: 2, size: 3 };
-    let listed = Group::of(vec![4, 0, 3]);
+    let listed = Group::from_ranks(vec![4, 0, 3]);
     let program = |rank: u32| {
         let mut lines = vec![Line::Compute(100 + u64::from(rank) * 7)];
         for (id, group) in [(0, &world), (2, &odd), (5, &listed)] {

@@ -60,7 +60,7 @@ fn everything() -> Vec<u8> {
 fn collectives() -> Vec<u8> {
     let world = |of, rank, sizes| part(of, rank, 4, sizes);
     let program = |rank: u32| {
-        let turned = CommMember::new(3, 3 - rank, Group::of(vec![3, 2, 1, 0]));
+        let turned = CommMember::new(3, 3 - rank, Group::from_ranks(vec![3, 2, 1, 0]));
         let pair = CommMember::new(1, rank / 2, Group::Strided { first: rank % 2, stride: 2, size: 2 });
         let mut lines = Vec::new();
         for size in 0..300 {

@@ -55,7 +55,7 @@ impl CommTable {
             for (member, (_, _, rank)) in (0..).zip(group) {
                 places[*rank as usize] = (groups.len() as u32, member);
             }
-            groups.push(Group::of(group.iter().map(|(_, _, rank)| *rank).collect()));
+            groups.push(Group::from_ranks(group.iter().map(|(_, _, rank)| *rank).collect()));
         }
         CommTable { id, division: Some(Division { groups, places }), size: colors_and_keys.len() as u32 }
     }

@@ -4,9 +4,9 @@
 
 use std::ffi::c_int;
 
-/// A handle as C passes it: pointer-sized. Predefined ones are below [`FIRST_USER`].
+/// Handle as C passes it: pointer-sized. Predefined handles are below [`FIRST_USER`].
 pub type Handle = usize;
-/// The least value of a handle that a program made.
+/// Least value of a handle created by a program.
 pub const FIRST_USER: Handle = 0x1000;
 
 // Operations.
@@ -66,9 +66,9 @@ pub const MPI_DATATYPE_NULL: Handle = 0x200;
 pub const MPI_AINT: Handle = 0x201;
 pub const MPI_COUNT: Handle = 0x202;
 pub const MPI_OFFSET: Handle = 0x203;
-/// MPI-1's marker, which the ABI does not have: a value that it leaves free.
+/// Marker of MPI-1. The MPI ABI does not define it; this value is unused there.
 pub const MPI_LB: Handle = 0x204;
-/// As `MPI_LB`.
+/// Marker of MPI-1, see `MPI_LB`.
 pub const MPI_UB: Handle = 0x205;
 pub const MPI_PACKED: Handle = 0x207;
 pub const MPI_SHORT: Handle = 0x208;
@@ -271,7 +271,7 @@ pub const MPI_COMBINER_F90_COMPLEX: c_int = 114;
 pub const MPI_COMBINER_F90_INTEGER: c_int = 115;
 pub const MPI_COMBINER_RESIZED: c_int = 116;
 pub const MPI_COMBINER_VALUE_INDEX: c_int = 117;
-/// Of MPI-1, and not in the ABI, as the next two.
+/// Combiners of MPI-1. The MPI ABI does not define these three.
 pub const MPI_COMBINER_HVECTOR_INTEGER: c_int = 118;
 pub const MPI_COMBINER_HINDEXED_INTEGER: c_int = 119;
 pub const MPI_COMBINER_STRUCT_INTEGER: c_int = 120;
@@ -340,18 +340,18 @@ pub struct Status {
     pub source: c_int,
     pub tag: c_int,
     pub error: c_int,
-    /// The number of bytes, low and high half; whether cancelled.
+    /// Number of bytes (low half, high half), then the cancelled flag.
     pub internal: [c_int; 5],
 }
 
 impl Status {
-    /// The bytes received.
+    /// Number of bytes received.
     #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32
     }
 
-    /// States the bytes received.
+    /// Sets the number of bytes received.
     #[inline]
     pub fn set_bytes(&mut self, bytes: u64) {
         self.internal[0] = bytes as u32 as c_int;
@@ -364,7 +364,7 @@ impl Status {
         self.internal[2] != 0
     }
 
-    /// States whether the operation was cancelled.
+    /// Sets whether the operation was cancelled.
     #[inline]
     pub fn set_cancelled(&mut self, cancelled: bool) {
         self.internal[2] = c_int::from(cancelled);

@@ -1,9 +1,9 @@
-//! Communicators: a group, and the contexts that keep its messages apart.
+//! Communicators: a group and the contexts that separate its messages from others.
 
 use super::Group;
 use crate::rank::{Context, Rank};
 
-/// A communicator as one of its members sees it.
+/// A communicator as seen by one of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommMember {
     id: u32,
@@ -12,16 +12,16 @@ pub struct CommMember {
 }
 
 impl CommMember {
-    /// The communicator number `id` (0 is the world) of `group`, seen by its member `rank`.
+    /// Creates the communicator with number `id` (0 is the world) of `group`, seen by member `rank`.
     ///
     /// # Panics
-    /// If the group has no such member.
+    /// If `rank` is not a member of the group.
     pub fn new(id: u32, rank: u32, group: Group) -> Self {
         assert!(rank < group.size(), "member {rank} of a group of {}", group.size());
         CommMember { id, rank, group }
     }
 
-    /// The number all members know it by.
+    /// Number of the communicator, the same at all members.
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -36,7 +36,7 @@ impl CommMember {
         self.group.size()
     }
 
-    /// The world rank of `member`.
+    /// World rank of `member`.
     #[inline]
     pub fn world(&self, member: u32) -> Rank {
         self.group.world(member)
@@ -47,12 +47,12 @@ impl CommMember {
         &self.group
     }
 
-    /// The context of point-to-point messages.
+    /// Context of point-to-point messages.
     pub fn point_to_point(&self) -> Context {
         2 * self.id
     }
 
-    /// The context of collectives' messages.
+    /// Context of the messages of collectives.
     pub fn collective(&self) -> Context {
         2 * self.id + 1
     }

@@ -1,22 +1,23 @@
-//! What combining and copying data costs a rank.
+//! Time that a rank spends on combining and copying data.
 
 use crate::platform::{CollectiveRules, CoreRates, MemoryPart};
 use crate::units::{Bytes, SimSpan};
 
 use super::schedule::{BlockLayout, Blocks};
 
-/// What combining and copying costs one rank, in collectives of any size.
+/// Costs of combining and copying data on one rank, for collectives of any size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataCost {
     beyond: DataRates,
-    /// Where caches have rates of their own: these, and the bytes that the rank has of them.
+    /// Rates within caches, and the cache capacity of the rank in bytes. Only for platforms that state rates of
+    /// caches.
     within: Option<(DataRates, f64)>,
 }
 
-/// Seconds a byte of data that one collective combines or copies.
+/// Seconds per byte of data that one collective combines or copies.
 ///
-/// The roofline of [`CoreRates::span`], which is linear in the size: combining does an operation for every 8 bytes,
-/// reads two operands and writes one; copying reads and writes.
+/// Derived from the roofline of [`CoreRates::span`], which is linear in the size. Combining performs one operation
+/// per 8 bytes, reads two operands and writes one. Copying reads once and writes once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataRates {
     combine: f64,
@@ -24,8 +25,8 @@ pub struct DataRates {
 }
 
 impl DataCost {
-    /// The costs of a rank that has this part of memory and caches; of memory alone, if it is a number: bytes a second
-    /// (see [`CoreRates::memory_share`]).
+    /// Creates the costs of a rank with the given part of memory and caches. A plain number is the memory bandwidth
+    /// in bytes per second (see [`CoreRates::memory_share`]).
     pub fn new(core: &CoreRates, part: impl Into<MemoryPart>) -> Self {
         let part = part.into();
         let rates = |flops: f64, memory: f64| DataRates { combine: flops.max(3.0 / memory), copy: 2.0 / memory };
@@ -35,7 +36,7 @@ impl DataCost {
         DataCost { beyond: rates(core.flops.seconds(1.0 / 8.0), part.bandwidth), within }
     }
 
-    /// The costs in a collective whose buffers have `size` bytes: in caches, where two of them fit.
+    /// Rates for a collective whose buffers have `size` bytes. The rates of caches apply if two buffers fit.
     pub fn over(self, size: impl FnOnce() -> Bytes) -> DataRates {
         match self.within {
             Some((within, cache)) if 2.0 * size().get() as f64 <= cache => within,
@@ -45,18 +46,18 @@ impl DataCost {
 }
 
 impl DataRates {
-    /// The time to combine `size` with as much.
+    /// Time to combine two operands of `size` bytes.
     pub fn combine(self, size: Bytes) -> SimSpan {
         span(self.combine, size)
     }
 
-    /// The time to copy `size`.
+    /// Time to copy `size` bytes.
     pub fn copy(self, size: Bytes) -> SimSpan {
         span(self.copy, size)
     }
 }
 
-/// What blocks that do not lie one behind the other cost a rank beside their bytes.
+/// Additional cost of non-contiguous blocks on one rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ApartCost {
     datatype: SimSpan,
@@ -64,19 +65,19 @@ pub(super) struct ApartCost {
 }
 
 impl ApartCost {
-    /// As the platform states it.
-    pub fn of(rules: &CollectiveRules) -> Self {
+    /// Reads the costs from the rules of the platform.
+    pub fn from_rules(rules: &CollectiveRules) -> Self {
         ApartCost { datatype: rules.datatype_overhead, block: rules.block_overhead }
     }
 
-    /// Whether it is nothing.
+    /// Whether both costs are zero.
     #[inline(always)]
     pub fn is_none(self) -> bool {
         self.datatype == SimSpan::ZERO && self.block == SimSpan::ZERO
     }
 
-    /// That of copying these blocks, or of packing them into a message: those of a step of Bruck's alltoall are described
-    /// as one datatype.
+    /// Cost of copying these blocks or of packing them into a message. The blocks of a step of Bruck's alltoall are
+    /// described by one datatype.
     #[cold]
     pub fn copied(self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
         match blocks {
@@ -85,7 +86,7 @@ impl ApartCost {
         }
     }
 
-    /// That of unpacking these blocks.
+    /// Cost of unpacking these blocks.
     #[cold]
     pub fn unpacked(self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
         match blocks {
@@ -95,7 +96,7 @@ impl ApartCost {
     }
 }
 
-/// Saturates: the engine reports clocks that pass the end of time.
+/// Saturates at the end of time: the engine reports overflowing clocks.
 fn span(per_byte: f64, size: Bytes) -> SimSpan {
     if size == Bytes::ZERO {
         return SimSpan::ZERO;
@@ -136,7 +137,7 @@ mod tests {
                 let copy = Work { flops: 0.0, instructions: 0.0, bytes: 2.0 * bytes, working_set: None };
                 for (got, work) in [(cost.combine(Bytes::new(size)), combine), (cost.copy(Bytes::new(size)), copy)] {
                     let expected = core.span(work, memory).unwrap();
-                    // One rounding of a double apart.
+                    // The two differ by at most one rounding of a double.
                     assert!(got.as_ps().abs_diff(expected.as_ps()) <= 1 + expected.as_ps() / (1 << 50));
                 }
             }
@@ -163,7 +164,8 @@ mod tests {
             threads: Default::default(),
         };
         let cost = DataCost::new(&core, MemoryPart { bandwidth: 6e9, cache: 2000.0 });
-        // Two buffers of 1000 B fit: 2 and 3 bytes moved for each, at 30 GB/s; beyond at 6.
+        // Two buffers of 1000 B fit into the cache: 2 or 3 bytes are moved per byte, at 30 GB/s; larger buffers at 6
+        // GB/s.
         for (buffer, copy, combine) in [(1000, 100, 150), (1001, 500, 750)] {
             let rates = cost.over(|| Bytes::new(buffer));
             assert_eq!(rates.copy(Bytes::new(1500)), SimSpan::from_ns(copy));

@@ -1,7 +1,7 @@
-//! Datatypes: layouts of data in memory, and their packed form (MPI-3.1, chapter 4).
+//! Datatypes: layouts of data in memory and their packed form (MPI-3.1, chapter 4).
 //!
-//! A [`Datatype`] is a value that never changes; what a program can change (its name, attributes, whether it is
-//! committed) belongs to the handle. Counts and places have 64 bits. It knows nothing of ranks and calls.
+//! A [`Datatype`] is immutable. Mutable properties (name, attributes, whether it is committed) belong to the handle.
+//! Counts and displacements have 64 bits. This module knows nothing of ranks and calls.
 #![allow(unsafe_code)]
 
 mod arrays;
@@ -31,17 +31,18 @@ pub use named::{MPI_LB, MPI_UB};
 use crate::mpi::abi::{self, Aint, Handle};
 use layout::{Mix, TypeMap};
 
-/// A shared datatype: one that a program made, of which an [`Arc`] counts the users, or one of the ABI's, which are
-/// always there: nobody counts who uses them, so that threads do not meet in a counter.
+/// A shared datatype. Datatypes created by programs are counted by an [`Arc`]. Predefined datatypes live as long as
+/// the process and are not counted, so threads do not contend for a counter.
 pub struct Type(NonNull<Datatype>);
 
-// SAFETY: shared as by an `Arc`, of what threads may share.
+// SAFETY: `Type` shares a `Datatype` as an `Arc<Datatype>` does, and the bound requires that this `Arc` may cross
+// threads.
 unsafe impl Send for Type where Arc<Datatype>: Send {}
 // SAFETY: as above.
 unsafe impl Sync for Type where Arc<Datatype>: Sync {}
 
 impl Type {
-    /// One that lasts as long as the process.
+    /// Creates a datatype that lives as long as the process.
     fn lasting(datatype: Datatype) -> Type {
         Type(NonNull::from(Box::leak(Box::new(Datatype { lasting: true, ..datatype }))))
     }
@@ -59,7 +60,7 @@ impl Deref for Type {
 
     #[inline(always)]
     fn deref(&self) -> &Datatype {
-        // SAFETY: it lasts, or an `Arc` keeps it as long as there is a `Type`.
+        // SAFETY: the datatype is leaked, or this `Type` owns one strong count of its `Arc`.
         unsafe { self.0.as_ref() }
     }
 }
@@ -68,7 +69,8 @@ impl Clone for Type {
     #[inline]
     fn clone(&self) -> Type {
         if !self.lasting {
-            // SAFETY: what does not last came from an `Arc`, of which this is a user.
+            // SAFETY: a datatype that is not `lasting` came from `Arc::into_raw`, and this `Type` owns one of its
+            // strong counts.
             unsafe { Arc::increment_strong_count(self.0.as_ptr()) }
         }
         Type(self.0)
@@ -79,7 +81,7 @@ impl Drop for Type {
     #[inline]
     fn drop(&mut self) {
         if !self.lasting {
-            // SAFETY: as above; this user is gone.
+            // SAFETY: as in `clone`; this `Type` releases its own strong count.
             unsafe { Arc::decrement_strong_count(self.0.as_ptr()) }
         }
     }
@@ -91,12 +93,12 @@ impl fmt::Debug for Type {
     }
 }
 
-/// Why there is no such datatype.
+/// Reason why a datatype cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
-    /// The error class, such as MPI_ERR_ARG.
+    /// Error class, such as MPI_ERR_ARG.
     pub class: c_int,
-    /// What was found and what was expected.
+    /// Description of the found and the expected value.
     pub what: String,
 }
 
@@ -118,35 +120,35 @@ impl fmt::Display for TypeError {
 
 impl std::error::Error for TypeError {}
 
-/// How a datatype was made (MPI-3.1, section 4.1.13): the arguments in the order of MPI_Type_get_contents.
+/// Construction of a datatype (MPI-3.1, section 4.1.13): the arguments in the order of MPI_Type_get_contents.
 #[derive(Clone, Debug)]
 pub struct TypeEnvelope {
     /// MPI_COMBINER_…
     pub combiner: c_int,
-    /// Counts and other numbers; those of functions for large counts may not fit in an int.
+    /// Counts and other numbers. Those of functions for large counts may exceed an int.
     pub integers: Vec<i64>,
     /// Displacements in bytes.
     pub addresses: Vec<Aint>,
-    /// The datatypes it was made from.
+    /// The datatypes that it was constructed from.
     pub types: Vec<Type>,
 }
 
 /// A datatype.
 #[derive(Debug)]
 pub struct Datatype {
-    /// Bytes of data.
+    /// Number of bytes of data.
     size: usize,
-    /// Bytes from one item to the next.
+    /// Number of bytes from one item to the next.
     extent: i64,
-    /// Where the data begin, if those of an item are one piece of memory in order.
+    /// Displacement of the data, if the data of an item are one contiguous piece in order.
     run: Option<isize>,
-    /// Whether those of any number of items are.
+    /// Whether the data of any number of items are one contiguous piece.
     dense: bool,
     layout: TypeMap,
     envelope: TypeEnvelope,
-    /// For a named datatype, a duplicate of one, or one that stands for a named one (of Fortran 90).
+    /// Basic element of a named datatype, of a duplicate of one, or of a Fortran 90 datatype that is equal to one.
     kind: Option<&'static BasicKind>,
-    /// Whether it lasts as long as the process, and nobody counts who uses it.
+    /// Whether it lives as long as the process without being counted.
     lasting: bool,
 }
 
@@ -157,7 +159,7 @@ impl Datatype {
         Datatype::new(TypeMap::basic(kind), envelope, Some(kind))
     }
 
-    /// What is asked of a layout most often is kept beside it.
+    /// Caches the most frequently used properties of the layout.
     fn new(layout: TypeMap, envelope: TypeEnvelope, kind: Option<&'static BasicKind>) -> Datatype {
         let plan = layout.bytes();
         let (extent, run) = match plan.node {
@@ -169,28 +171,28 @@ impl Datatype {
         Datatype { size: layout.size as usize, extent, run, dense, layout, envelope, kind, lasting: false }
     }
 
-    /// The handle of a named datatype.
+    /// Handle of a named datatype.
     pub fn handle(&self) -> Option<Handle> {
         if self.envelope.combiner == abi::MPI_COMBINER_NAMED { self.kind.map(|kind| kind.handle) } else { None }
     }
 
-    /// The name of a named datatype, empty for others.
+    /// Name of a named datatype; empty for others.
     pub fn name(&self) -> &'static str {
         if self.envelope.combiner == abi::MPI_COMBINER_NAMED { self.kind.map_or("", |kind| kind.name) } else { "" }
     }
 
-    /// How it was made.
+    /// Construction of the datatype.
     pub fn envelope(&self) -> &TypeEnvelope {
         &self.envelope
     }
 
-    /// The basic element that it is, for a named datatype and what equals one: built-in operations take these.
+    /// Basic element of a named datatype or of a datatype equal to one. Built-in operations accept only these.
     #[inline]
     pub fn kind(&self) -> Option<&'static BasicKind> {
         self.kind
     }
 
-    /// The basic element that all its data are of, if there is one.
+    /// Basic element of all data, if they have the same one.
     #[inline]
     pub fn uniform(&self) -> Option<&'static BasicKind> {
         match self.layout.mix {
@@ -199,7 +201,7 @@ impl Datatype {
         }
     }
 
-    /// Bytes of data, so of the packed form.
+    /// Number of bytes of data, which is the size of the packed form.
     #[inline]
     pub fn size(&self) -> usize {
         self.size
@@ -215,23 +217,24 @@ impl Datatype {
         self.layout.ub()
     }
 
-    /// Bytes from one item to the next.
+    /// Number of bytes from one item to the next.
     #[inline]
     pub fn extent(&self) -> i64 {
         self.extent
     }
 
-    /// Where the first byte of data is.
+    /// Displacement of the first byte of data.
     pub fn true_lb(&self) -> i64 {
         self.layout.true_lb
     }
 
-    /// Bytes from the first byte of data to the last.
+    /// Number of bytes from the first byte of data to the last.
     pub fn true_extent(&self) -> i64 {
         self.layout.true_ub - self.layout.true_lb
     }
 
-    /// Where the bytes of `count` items lie: the first, and the one after the last; an empty range without data.
+    /// Displacements of the first byte of `count` items and of the byte after the last. The range is empty if there
+    /// are no data.
     pub fn span(&self, count: usize) -> (i64, i64) {
         if count == 0 || self.size() == 0 {
             return (0, 0);
@@ -240,24 +243,24 @@ impl Datatype {
         (self.true_lb().saturating_add(last.min(0)), self.layout.true_ub.saturating_add(last.max(0)))
     }
 
-    /// Whether an item is one piece of memory, in order.
+    /// Whether an item is one contiguous piece of memory, in order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.run.is_some()
     }
 
-    /// Whether any number of items is one piece of memory, in order.
+    /// Whether any number of items is one contiguous piece of memory, in order.
     #[inline]
     pub fn is_dense(&self) -> bool {
         self.is_contiguous() && self.extent() == self.layout.size as i64
     }
 
-    /// Basic elements of an item.
+    /// Number of basic elements of an item.
     pub fn elements(&self) -> u64 {
         self.layout.typed.basics
     }
 
-    /// The basic elements in so many bytes of items (MPI_Get_elements); none if they end within one.
+    /// Number of basic elements in `bytes` of items (MPI_Get_elements). `None` if they end within an element.
     pub fn elements_in(&self, bytes: usize) -> Option<u64> {
         match self.layout.size {
             0 => (bytes == 0).then_some(0),
@@ -268,7 +271,7 @@ impl Datatype {
         }
     }
 
-    /// The items in so many bytes (MPI_Get_count); none if they end within one.
+    /// Number of items in `bytes` (MPI_Get_count). `None` if they end within an item.
     pub fn items_in(&self, bytes: usize) -> Option<u64> {
         match self.size() {
             0 => (bytes == 0).then_some(0),

@@ -1,19 +1,19 @@
-//! What an MPI function finds wrong with a call: an error class and the words to say it with.
+//! Errors of MPI functions: an error class and a message.
 
 use std::ffi::c_int;
 use std::fmt;
 
-/// An error of an MPI function.
+/// Error of an MPI function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The error class, one of `MPI_ERR_*`.
+    /// Error class, one of `MPI_ERR_*`.
     pub class: c_int,
-    /// What was found and what was expected, a lower-case fragment.
+    /// Description of the found and the expected value, a lower-case fragment.
     pub what: String,
 }
 
 impl Fault {
-    /// The error of this class.
+    /// Creates an error of the given class.
     pub fn new(class: c_int, what: impl Into<String>) -> Self {
         Fault { class, what: what.into() }
     }

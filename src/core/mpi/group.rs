@@ -1,46 +1,47 @@
-//! Groups: ordered sets of world ranks, as a formula where there is one.
+//! Groups: ordered sets of world ranks, stored as a formula if possible.
 
 use std::sync::Arc;
 
 use crate::rank::Rank;
 
-/// An ordered set of world ranks. [`Group::of`] gives the same form to the same members, so that groups compare by it.
+/// An ordered set of world ranks. [`Group::from_ranks`] returns the same representation for equal members, so groups can be
+/// compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// `first`, `first + stride`, … (`size` of them); the world is (0, 1, size).
+    /// `size` members `first`, `first + stride`, …; the world is (0, 1, size).
     Strided {
-        /// The world rank of member 0.
+        /// World rank of member 0.
         first: Rank,
-        /// The distance of neighbours; at least 1.
+        /// Distance between consecutive members; at least 1.
         stride: u32,
-        /// The number of members.
+        /// Number of members.
         size: u32,
     },
-    /// Any other.
+    /// Any other group.
     Listed(Arc<Listing>),
 }
 
-/// The members of a group that no formula gives; made by [`Group::of`].
+/// Members of a group without a formula; created by [`Group::from_ranks`].
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listing {
     ranks: Box<[Rank]>,
-    /// The members by ascending world rank; empty if they ascend as they are.
+    /// Members sorted by world rank; empty if `ranks` is already sorted.
     ascending: Box<[u32]>,
 }
 
 impl Group {
-    /// The group of nobody.
+    /// The empty group.
     pub const EMPTY: Group = Group::Strided { first: 0, stride: 1, size: 0 };
 
-    /// The group of these world ranks, which are distinct, in this order.
-    pub fn of(ranks: Vec<Rank>) -> Self {
+    /// Creates the group of these distinct world ranks, in this order.
+    pub fn from_ranks(ranks: Vec<Rank>) -> Self {
         let Some(&first) = ranks.first() else { return Group::EMPTY };
         let stride = ranks.get(1).map_or(Some(1), |second| second.checked_sub(first));
         match stride {
             Some(stride) if ranks.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(stride)) => {
                 Group::Strided { first, stride, size: ranks.len() as u32 }
             }
-            _ => Group::Listed(Arc::new(Listing::of(ranks))),
+            _ => Group::Listed(Arc::new(Listing::from_ranks(ranks))),
         }
     }
 
@@ -52,10 +53,10 @@ impl Group {
         }
     }
 
-    /// The world rank of `member`.
+    /// World rank of `member`.
     ///
     /// # Panics
-    /// If there is no such member (in release builds, for a listed group only).
+    /// If there is no such member (in release builds only for a listed group).
     #[inline]
     pub fn world(&self, member: u32) -> Rank {
         debug_assert!(member < self.size());
@@ -65,7 +66,7 @@ impl Group {
         }
     }
 
-    /// The member that `world` is, if it is one; in logarithmic time.
+    /// Returns the member with this world rank, in logarithmic time.
     pub fn member(&self, world: Rank) -> Option<u32> {
         match self {
             Group::Strided { first, stride, size } => {
@@ -76,14 +77,14 @@ impl Group {
         }
     }
 
-    /// The world ranks of all members, in their order.
+    /// World ranks of all members, in order.
     pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + '_ {
         (0..self.size()).map(|member| self.world(member))
     }
 }
 
 impl Listing {
-    fn of(ranks: Vec<Rank>) -> Self {
+    fn from_ranks(ranks: Vec<Rank>) -> Self {
         let mut ascending: Vec<u32> = Vec::new();
         if !ranks.is_sorted() {
             ascending.extend(0..ranks.len() as u32);
@@ -107,18 +108,18 @@ mod tests {
 
     #[test]
     fn equal_distances_need_no_list() {
-        assert_eq!(Group::of(vec![3, 5, 7]), Group::Strided { first: 3, stride: 2, size: 3 });
-        assert_eq!(Group::of(vec![9]), Group::Strided { first: 9, stride: 1, size: 1 });
-        assert_eq!(Group::of(Vec::new()), Group::EMPTY);
+        assert_eq!(Group::from_ranks(vec![3, 5, 7]), Group::Strided { first: 3, stride: 2, size: 3 });
+        assert_eq!(Group::from_ranks(vec![9]), Group::Strided { first: 9, stride: 1, size: 1 });
+        assert_eq!(Group::from_ranks(Vec::new()), Group::EMPTY);
         for ranks in [vec![7, 5, 3], vec![0, 1, 3], vec![2, 0, 1]] {
-            assert!(matches!(Group::of(ranks), Group::Listed(_)));
+            assert!(matches!(Group::from_ranks(ranks), Group::Listed(_)));
         }
     }
 
     #[test]
     fn every_member_is_found_and_nobody_else() {
         for ranks in [vec![], vec![4], vec![1, 2, 3], vec![2, 6, 10], vec![0, 1, 5, 9], vec![8, 3, 9, 0, 4]] {
-            let group = Group::of(ranks.clone());
+            let group = Group::from_ranks(ranks.clone());
             assert_eq!(group.ranks().collect::<Vec<_>>(), ranks);
             for world in 0..12 {
                 let place = ranks.iter().position(|&rank| rank == world).map(|place| place as u32);

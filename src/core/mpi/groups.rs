@@ -1,5 +1,5 @@
-//! The algebra of groups (MPI-3.1, section 6.3), on [`Group`]s of world ranks. Linear in the members but for a look-up
-//! each.
+//! Set operations on groups (MPI-3.1, section 6.3). Time is linear in the number of members, with one look-up per
+//! member.
 
 use std::ffi::c_int;
 
@@ -7,16 +7,16 @@ use crate::mpi::Group;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_RANK, MPI_IDENT, MPI_PROC_NULL, MPI_SIMILAR, MPI_UNDEFINED, MPI_UNEQUAL};
 use crate::mpi::fault::Fault;
 
-/// First, last, stride: as an element of the `ranges` of MPI_Group_range_incl.
+/// First, last and stride, as in the `ranges` of MPI_Group_range_incl.
 pub type Range = [c_int; 3];
 
-/// The members of `a`, then those of `b` that are not in `a`.
+/// The members of `a`, followed by the members of `b` that are not in `a`.
 pub fn union(a: &Group, b: &Group) -> Group {
     if b.size() == 0 || a == b {
         return a.clone();
     }
     let added = b.ranks().filter(|&rank| a.member(rank).is_none());
-    Group::of(a.ranks().chain(added).collect())
+    Group::from_ranks(a.ranks().chain(added).collect())
 }
 
 /// The members of `a` that are in `b` too, in the order of `a`.
@@ -24,7 +24,7 @@ pub fn intersection(a: &Group, b: &Group) -> Group {
     if a == b {
         return a.clone();
     }
-    Group::of(a.ranks().filter(|&rank| b.member(rank).is_some()).collect())
+    Group::from_ranks(a.ranks().filter(|&rank| b.member(rank).is_some()).collect())
 }
 
 /// The members of `a` that are not in `b`, in the order of `a`.
@@ -32,7 +32,7 @@ pub fn difference(a: &Group, b: &Group) -> Group {
     if b.size() == 0 {
         return a.clone();
     }
-    Group::of(a.ranks().filter(|&rank| b.member(rank).is_none()).collect())
+    Group::from_ranks(a.ranks().filter(|&rank| b.member(rank).is_none()).collect())
 }
 
 /// MPI_IDENT (same members in the same order), MPI_SIMILAR (same members) or MPI_UNEQUAL.
@@ -48,11 +48,11 @@ pub fn compare(a: &Group, b: &Group) -> c_int {
     }
 }
 
-/// The member of `to` that each of these members of `from` is: MPI_UNDEFINED if it is none, MPI_PROC_NULL if it is
-/// that.
+/// Translates ranks of `from` to ranks of `to`. The result is MPI_UNDEFINED for a rank that is not in `to`;
+/// MPI_PROC_NULL stays as it is.
 ///
 /// # Errors
-/// A rank that `from` does not have.
+/// A rank is not in `from`.
 pub fn translate_ranks(from: &Group, ranks: &[c_int], to: &Group) -> Result<Vec<c_int>, Fault> {
     let translate = |(place, &rank): (usize, &c_int)| {
         if rank == MPI_PROC_NULL {
@@ -64,16 +64,16 @@ pub fn translate_ranks(from: &Group, ranks: &[c_int], to: &Group) -> Result<Vec<
     ranks.iter().enumerate().map(translate).collect()
 }
 
-/// The members of these ranks, in this order.
+/// Selects the members with these ranks, in this order.
 ///
 /// # Errors
-/// A rank that the group does not have, or one given twice.
+/// A rank is not in the group, or is given twice.
 pub fn incl(group: &Group, ranks: &[c_int]) -> Result<Group, Fault> {
     let members = distinct(group, ranks)?;
-    Ok(Group::of(members.into_iter().map(|member| group.world(member)).collect()))
+    Ok(Group::from_ranks(members.into_iter().map(|member| group.world(member)).collect()))
 }
 
-/// The members but those of these ranks.
+/// Removes the members with these ranks.
 ///
 /// # Errors
 /// As [`incl`].
@@ -85,13 +85,13 @@ pub fn excl(group: &Group, ranks: &[c_int]) -> Result<Group, Fault> {
     out.sort_unstable();
     let mut out = out.into_iter().peekable();
     let kept = (0..group.size()).filter(|&member| out.next_if_eq(&member).is_none());
-    Ok(Group::of(kept.map(|member| group.world(member)).collect()))
+    Ok(Group::from_ranks(kept.map(|member| group.world(member)).collect()))
 }
 
-/// The members of the ranks that the ranges expand to.
+/// Selects the members of the ranks in these ranges.
 ///
 /// # Errors
-/// As [`incl`], and a stride that is 0 or leads away from the last rank.
+/// As [`incl`]; also a stride of 0 or one that leads away from the last rank.
 pub fn range_incl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
     if let ([[0, last, 1]], size @ 1..) = (ranges, group.size())
         && *last as u32 == size - 1
@@ -101,7 +101,7 @@ pub fn range_incl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
     incl(group, &expand(group, ranges)?)
 }
 
-/// The members but those of the ranks that the ranges expand to.
+/// Removes the members of the ranks in these ranges.
 ///
 /// # Errors
 /// As [`range_incl`].
@@ -109,7 +109,7 @@ pub fn range_excl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
     excl(group, &expand(group, ranges)?)
 }
 
-/// The ranks of the ranges. No more than one beyond the group's size is kept of them: there is a mistake among those.
+/// Ranks of the ranges. Stops one after the group's size, because a longer list must contain an error.
 fn expand(group: &Group, ranges: &[Range]) -> Result<Vec<c_int>, Fault> {
     let mut ranks = Vec::new();
     for (place, &[first, last, stride]) in ranges.iter().enumerate() {
@@ -128,7 +128,7 @@ fn expand(group: &Group, ranges: &[Range]) -> Result<Vec<c_int>, Fault> {
     Ok(ranks)
 }
 
-/// The members of these ranks, if there are such and none is given twice.
+/// Members of these ranks, if all exist and none is given twice.
 fn distinct(group: &Group, ranks: &[c_int]) -> Result<Vec<u32>, Fault> {
     let mut seen = vec![false; group.size() as usize];
     let mut check = |(place, &rank): (usize, &c_int)| {

@@ -1,5 +1,5 @@
-//! Info objects (MPI-3.1, chapter 9): keys with values, in the order they were first set. Both are text of a C program,
-//! so bytes.
+//! Info objects (MPI-3.1, chapter 9): keys and values, in the order of first setting. Both are byte strings of a C
+//! program.
 
 use std::ffi::c_int;
 
@@ -10,18 +10,17 @@ use crate::mpi::fault::Fault;
 
 type Text = Box<[u8]>;
 
-/// An info object. A copy is what MPI_Info_dup makes.
+/// An info object. `clone` implements MPI_Info_dup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     pairs: Vec<(Text, Text)>,
 }
 
 impl Info {
-    /// Sets the value of a key, in its old place if it has one.
+    /// Sets the value of a key. An existing key keeps its position.
     ///
     /// # Errors
-    /// An empty key; a key or a value that does not fit its array of MPI_MAX_INFO_KEY or MPI_MAX_INFO_VAL with the
-    /// final zero.
+    /// The key is empty, or the key or the value with the final zero exceeds MPI_MAX_INFO_KEY or MPI_MAX_INFO_VAL.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
         check(key)?;
         if value.len() >= MPI_MAX_INFO_VAL {
@@ -35,17 +34,17 @@ impl Info {
         Ok(())
     }
 
-    /// Sets all keys of another.
+    /// Sets all keys of another object.
     pub fn merge(&mut self, other: &Info) {
         for (key, value) in &other.pairs {
             self.set(key, value).expect("it was set once");
         }
     }
 
-    /// The value of a key, if it has one.
+    /// Returns the value of a key, if it is set.
     ///
     /// # Errors
-    /// A key that could not be set.
+    /// The key is not valid in [`Info::set`].
     pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>, Fault> {
         check(key)?;
         Ok(self.pairs.iter().find(|(known, _)| **known == *key).map(|(_, value)| &**value))
@@ -54,7 +53,7 @@ impl Info {
     /// Removes a key.
     ///
     /// # Errors
-    /// A key that could not be set, or is not.
+    /// The key is not valid in [`Info::set`], or is not set.
     pub fn delete(&mut self, key: &[u8]) -> Result<(), Fault> {
         check(key)?;
         let Some(place) = self.pairs.iter().position(|(known, _)| **known == *key) else {
@@ -70,10 +69,10 @@ impl Info {
         self.pairs.len()
     }
 
-    /// The key number `n`, from 0.
+    /// Returns key number `n`, from 0.
     ///
     /// # Errors
-    /// There are not as many.
+    /// `n` is out of range.
     pub fn nth_key(&self, n: c_int) -> Result<&[u8], Fault> {
         let pair = usize::try_from(n).ok().and_then(|n| self.pairs.get(n));
         pair.map(|(key, _)| &**key)

@@ -1,8 +1,8 @@
-//! What libraries choose: the algorithm of a collective by its communicator, its sizes and whether its operator
-//! commutes.
+//! Algorithm selection of MPI libraries: by communicator, sizes and whether the operator commutes.
 //!
-//! A choice is a look-up in a table of thresholds. It is the same at every rank, as it depends on nothing else. Where
-//! an algorithm cannot do a case the library has another take its place ([`settle`]); what is given here is what runs.
+//! A choice is a look-up in a table of thresholds. It depends only on these arguments, so all ranks choose the same.
+//! If an algorithm cannot handle a case, the library replaces it ([`settle`]); this module returns the algorithm that
+//! runs.
 
 mod flat;
 mod libnbc;
@@ -19,30 +19,30 @@ use super::nodes::NodeSpread;
 use super::schedule::{Choice, Extent, ScheduleStyle, suitable, takes};
 use crate::platform::{Algorithm, Collective, Library, Method};
 
-/// What a choice depends on.
+/// Arguments of a choice.
 #[derive(Clone, Copy, Debug)]
 pub struct ChoiceContext {
-    /// Which collective.
+    /// The collective.
     pub collective: Collective,
     /// Whether it blocks.
     pub form: CallForm,
     /// The communicator's size.
     pub ranks: u32,
-    /// Bytes: the buffer, or one block where every rank has one (the mean block where they vary); 0 where ranks do not
-    /// know.
+    /// Size in bytes: the buffer, or one block if every rank has one (the mean block if they vary); 0 if ranks do not
+    /// know it.
     pub size: u64,
-    /// All blocks together where each rank has one, else the same as `size`.
+    /// Sum of all blocks if each rank has one, otherwise the same as `size`.
     pub total: u64,
-    /// Bytes of an element, which is not divided; at least 1.
+    /// Number of bytes of an element, which is not divided; at least 1.
     pub element: u32,
     /// Whether contributions must be combined in order of ranks.
     pub ordered: bool,
-    /// How the members are spread over nodes.
+    /// Distribution of the members over nodes.
     pub spread: NodeSpread,
 }
 
 impl ChoiceContext {
-    /// The same of another collective over `size` bytes in all, which is flat: it is a part of one.
+    /// Context for another collective over `size` bytes in all that is a part of this one. It does not look at nodes.
     fn of(self, collective: Collective, size: u64) -> Self {
         ChoiceContext { collective, size, total: size, spread: NodeSpread::FLAT, ..self }
     }
@@ -52,19 +52,19 @@ impl ChoiceContext {
     }
 }
 
-/// Entries (below so many bytes, an algorithm by its number), the last for all.
+/// Entries (size limit, exclusive, and number of the algorithm); the last entry has no limit.
 type Sizes = &'static [(u64, u8)];
-/// Rows (below so many ranks, entries), the last for any.
+/// Rows (limit of ranks, exclusive, and entries); the last row has no limit.
 type Table = &'static [(u32, Sizes)];
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// Any number of ranks.
+/// No limit of ranks.
 const ANY: u32 = u32::MAX;
-/// All sizes.
+/// No limit of sizes.
 const ALL: u64 = u64::MAX;
 
-/// The number that `table` has for `ranks` and `size`.
+/// Entry of `table` for `ranks` and `size`.
 fn look_up(table: Table, ranks: u32, size: u64) -> u8 {
     let (last, rows) = table.split_last().expect("a table has rows");
     let (_, sizes) = rows.iter().find(|(below, _)| ranks < *below).unwrap_or(last);
@@ -72,7 +72,7 @@ fn look_up(table: Table, ranks: u32, size: u64) -> u8 {
     entries.iter().find(|(below, _)| size < *below).unwrap_or(last).1
 }
 
-/// Whose details schedules follow under `library`.
+/// Details of schedules that differ between libraries.
 pub fn style(library: Library) -> ScheduleStyle {
     match library {
         Library::Mpich3Flat => ScheduleStyle::Flat,
@@ -81,11 +81,11 @@ pub fn style(library: Library) -> ScheduleStyle {
     }
 }
 
-/// How many chains Open MPI makes for who asks for the algorithm by its parameter (`coll_tuned_…_chain_fanout`).
+/// Number of chains in Open MPI when the user selects the algorithm (`coll_tuned_…_chain_fanout`).
 const CHAINS: u32 = 4;
 
-/// What may be asked of `library` for `collective` among `ranks`: its algorithms, with parameters that are worth a try,
-/// those that look at nodes where there are several (`nodes`).
+/// Methods that a user can select for `collective` among `ranks` with `library`: its algorithms with useful
+/// parameters. With `nodes`, includes node-aware forms.
 pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool) -> Vec<Method> {
     let segments: &[u32] = &[0, 4 << 10, 32 << 10, 128 << 10];
     let mut methods: Vec<Method> = if library.is_open_mpi() {
@@ -94,7 +94,7 @@ pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool
         suitable(collective).iter().map(|&algorithm| algorithm.into()).collect()
     };
     methods.retain(|method| method.algorithm != Algorithm::TwoProcs || ranks == 2);
-    // One chain is a pipeline.
+    // One chain would be a pipeline.
     methods.iter_mut().filter(|method| method.algorithm == Algorithm::Chains).for_each(|method| method.fan = CHAINS);
     if nodes && has_nodes_form(collective) {
         methods.push(Algorithm::NodeAware.into());
@@ -106,14 +106,14 @@ pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool
     methods.into_iter().flat_map(with_segments).collect()
 }
 
-/// Whether libraries have a form of `collective` that looks at nodes.
+/// Whether libraries have a node-aware form of `collective`.
 pub fn has_nodes_form(collective: Collective) -> bool {
     use Collective::{Allgather, Allreduce, Barrier, Bcast, Gather, Reduce, Scatter};
     matches!(collective, Barrier | Bcast | Reduce | Allreduce | Gather | Scatter | Allgather)
 }
 
-/// Whether such a form can do it, as `library` has it: there are nodes to speak of, as many members on each where Open
-/// MPI wants that, and an operator that commutes.
+/// Whether the node-aware form of `library` can handle the call: several nodes with several members, equally many per
+/// node if Open MPI requires it, and an operator that commutes.
 fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
     let ChoiceContext { collective, ordered, spread, .. } = question;
     let wants_equal = match collective {
@@ -125,13 +125,13 @@ fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
     has_nodes_form(collective) && spread.is_deep() && !ordered && equal
 }
 
-/// Whether `library` by itself takes the form that looks at nodes.
+/// Whether `library` chooses the node-aware form by default.
 fn sees_nodes(library: Library, question: ChoiceContext) -> bool {
     let does = if library.is_open_mpi() { question.form == CallForm::Blocking } else { mpich::sees_nodes(question) };
     does && library.sees_nodes() && can_see_nodes(library, question)
 }
 
-/// What `library` does.
+/// Choice of `library`.
 pub fn decide(library: Library, question: ChoiceContext) -> Choice {
     if sees_nodes(library, question) {
         return Method::from(Algorithm::NodeAware).into();
@@ -146,7 +146,7 @@ pub fn decide(library: Library, question: ChoiceContext) -> Choice {
     complete(library, question, settle(library, question, method))
 }
 
-/// `method` with what `library` makes its parts of, if it has parts.
+/// Adds the choices of `library` for the parts of `method`, if it has parts.
 pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Choice {
     if method.algorithm != Algorithm::Nonoverlapping {
         return method.into();
@@ -167,7 +167,7 @@ pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Ch
     Choice { method, first, second }
 }
 
-/// What runs where `method` is asked for: some algorithms have others take their place where they cannot do it.
+/// Algorithm that runs if `method` is selected: libraries replace an algorithm that cannot handle the case.
 pub fn settle(library: Library, question: ChoiceContext, method: Method) -> Method {
     if method.algorithm == Algorithm::NodeAware && !question.ordered && !can_see_nodes(library, question) {
         return decide(library, ChoiceContext { spread: NodeSpread::FLAT, ..question }).method;

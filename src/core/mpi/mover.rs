@@ -1,40 +1,40 @@
-//! What moves a collective's data, and what only says how data that is not there would be divided.
+//! Data of a collective: moving it, or only stating how it would be divided.
 
 use super::schedule::{BlockLayout, Piece, Side, Then};
 use crate::platform::Collective;
 use crate::rank::Payload;
 
-/// Moves the data of a rank's part in a collective, as its schedule says. What has no data says only how they are
-/// divided.
+/// Moves the data of one rank in a collective, step by step of its schedule. Implementors without data only state how
+/// the data would be divided.
 pub trait Mover {
-    /// Whether there is data; if not, none of the functions that move some is called.
+    /// Whether data exist. If not, the moving functions are never called.
     const MOVES: bool = false;
-    /// The packed size of what is not divided between blocks of a split buffer of `collective`, bytes.
+    /// Packed size in bytes of the unit that a split buffer of `collective` is not divided below.
     fn element(&self, collective: Collective) -> u32;
     /// Whether contributions must be combined in order of ranks.
     fn is_ordered(&self) -> bool {
         false
     }
-    /// The data of `piece`, packed.
+    /// Returns the data of `piece`, packed.
     fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
         let _ = (layout, piece);
         None
     }
-    /// Stores packed data in `piece`, or combines it with what is there.
+    /// Stores packed data in `piece`, or combines it with the data there.
     fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
         let _ = (layout, piece, then, payload);
     }
-    /// Copies block after block.
+    /// Copies block by block.
     fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
         let _ = (layout, from, to);
     }
-    /// Combines block after block: `from` is on this side.
+    /// Combines block by block; `from` is the operand on `side`.
     fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
         let _ = (layout, from, to, side);
     }
 }
 
-/// Moves nothing: described programs have no data.
+/// Mover of described programs, which have no data.
 #[derive(Clone, Copy, Debug)]
 pub struct NoData;
 
@@ -44,10 +44,10 @@ impl Mover for NoData {
     }
 }
 
-/// Moves nothing either.
+/// Mover without data that states the element size and order of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements {
-    /// Bytes of an element of a reduction.
+    /// Number of bytes of an element of a reduction.
     pub size: u32,
     /// Whether contributions must be combined in order of ranks.
     pub in_order: bool,
@@ -56,7 +56,7 @@ pub struct Elements {
 impl Mover for Elements {
     fn element(&self, collective: Collective) -> u32 {
         use Collective::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
-        // What is not combined is divided anywhere.
+        // Collectives without reduction may be divided at any byte.
         let combines = matches!(collective, Reduce | Allreduce | Scan | Exscan | ReduceScatter);
         if combines { self.size.max(1) } else { 1 }
     }
@@ -65,10 +65,10 @@ impl Mover for Elements {
     }
 }
 
-/// Moves nothing: a collective that is made again as it was recorded.
+/// Mover without data, for a recorded collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CalledData {
-    /// Bytes of what is not divided, whatever the collective; at least 1.
+    /// Number of bytes of the undivided unit, for every collective; at least 1.
     pub element: u32,
     /// Whether contributions must be combined in order of ranks.
     pub in_order: bool,

@@ -1,23 +1,23 @@
-//! What collectives and algorithms are called: in MPI, and in files.
+//! Names of collectives and algorithms: MPI functions and words in files.
 
 use crate::platform::{Algorithm, Collective};
 
-/// The MPI function of the blocking form.
+/// MPI function of the blocking form.
 pub(super) fn blocking_name(collective: Collective) -> &'static str {
     names(collective).1
 }
 
-/// The MPI function of the non-blocking form; also what a strand's position says.
+/// MPI function of the non-blocking form. Also the position reported for a strand.
 pub fn non_blocking_name(collective: Collective) -> &'static str {
     names(collective).2
 }
 
-/// What files call it.
+/// Word for the collective in files.
 pub fn collective_word(collective: Collective) -> &'static str {
     names(collective).0
 }
 
-/// The collective that an MPI function is, blocking or not.
+/// Collective implemented by an MPI function, blocking or not.
 pub fn collective_of(function: &str) -> Option<Collective> {
     Collective::ALL.into_iter().find(|&collective| {
         let (_, blocking, non_blocking) = names(collective);
@@ -45,7 +45,7 @@ fn names(collective: Collective) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// What files call it.
+/// Word for the algorithm in files.
 pub fn algorithm_word(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Linear => "linear",

@@ -1,52 +1,53 @@
-//! The members of a communicator by the nodes that they are on.
+//! Members of a communicator grouped by node.
 //!
-//! Nodes are numbered by their first members, and the members of a node in their order. Those at the same place of
-//! their nodes are a *row*; the first members, row 0, are the nodes' leaders.
+//! Nodes are numbered by their first members, and members are ordered within each node. Members with the same place
+//! on their nodes form a *row*. Row 0 consists of the nodes' leaders.
 
 use super::{CommMember, Group};
 use crate::platform::{NodeMap, RegularNodes};
 use crate::rank::Rank;
 
-/// How the members of a communicator are spread over nodes.
+/// Distribution of a communicator's members over nodes.
 #[derive(Clone, Debug)]
 pub struct Nodes {
     comm: CommMember,
     form: NodeForm,
 }
 
-/// Where members are.
+/// Representation of the distribution.
 #[derive(Clone, Debug)]
 enum NodeForm {
-    /// As a formula says: the communicator is the world.
+    /// A formula, for the world.
     Regular(RegularNodes),
-    /// The members of each node, and each member's node and place there.
+    /// The members of each node, and the node and place of each member.
     Listed { members: Vec<Vec<u32>>, places: Vec<(u32, u32)> },
 }
 
-/// What a library's choice asks about nodes.
+/// Properties of the distribution that determine a library's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeSpread {
-    /// How many nodes there are; 1 where nobody knows.
+    /// Number of nodes; 1 if unknown.
     pub nodes: u32,
-    /// The most members of a node.
+    /// Greatest number of members per node.
     pub most: u32,
-    /// Whether all nodes have as many.
+    /// Whether all nodes have equally many members.
     pub equal: bool,
 }
 
 impl NodeSpread {
-    /// As if all were on one node.
+    /// All members on one node.
     pub const FLAT: NodeSpread = NodeSpread { nodes: 1, most: 1, equal: true };
 
-    /// Whether there are nodes to speak of: several, of which one has several members.
+    /// Whether there are several nodes, at least one of them with several members.
     pub fn is_deep(self) -> bool {
         self.nodes > 1 && self.most > 1
     }
 }
 
 impl Nodes {
-    /// Those of `comm`. In constant time for the world where ranks are spread regularly, else linear in its members.
-    pub fn of(comm: &CommMember, map: &NodeMap) -> Self {
+    /// Groups the members of `comm`. Takes constant time for the world with a regular placement, otherwise time
+    /// linear in the number of members.
+    pub fn new(comm: &CommMember, map: &NodeMap) -> Self {
         let world = Group::Strided { first: 0, stride: 1, size: map.ranks() };
         let form = match map.regular() {
             Some(regular) if *comm.group() == world => NodeForm::Regular(regular),
@@ -55,7 +56,7 @@ impl Nodes {
         Nodes { comm: comm.clone(), form }
     }
 
-    /// What a choice asks about them.
+    /// Returns the properties that determine a library's choice.
     pub fn spread(&self) -> NodeSpread {
         match &self.form {
             NodeForm::Regular(regular) => NodeSpread { nodes: regular.nodes, most: regular.per_node, equal: true },
@@ -67,7 +68,7 @@ impl Nodes {
         }
     }
 
-    /// Whether members of one node after those of the one before are all members in their order.
+    /// Whether the concatenation of the nodes' members gives all members in order.
     pub fn is_in_order(&self) -> bool {
         match &self.form {
             NodeForm::Regular(regular) => !regular.cyclic || regular.nodes == 1 || regular.per_node == 1,
@@ -75,7 +76,7 @@ impl Nodes {
         }
     }
 
-    /// The member at place `place` of node `node`.
+    /// Member at place `place` of node `node`.
     pub fn member(&self, node: u32, place: u32) -> u32 {
         match &self.form {
             NodeForm::Regular(RegularNodes { nodes, cyclic: true, .. }) => node + place * nodes,
@@ -84,7 +85,7 @@ impl Nodes {
         }
     }
 
-    /// The node of `member`, and its place there.
+    /// Node of `member` and its place there.
     pub fn place(&self, member: u32) -> (u32, u32) {
         match &self.form {
             NodeForm::Regular(RegularNodes { nodes, cyclic: true, .. }) => (member % nodes, member / nodes),
@@ -93,12 +94,12 @@ impl Nodes {
         }
     }
 
-    /// The first member of node `node`.
+    /// First member of node `node`.
     pub fn leader(&self, node: u32) -> u32 {
         self.member(node, 0)
     }
 
-    /// The members of this member's node, as it sees them.
+    /// Communicator of this member's node.
     pub fn mine(&self) -> CommMember {
         let (node, place) = self.place(self.comm.rank());
         let group = match &self.form {
@@ -109,7 +110,8 @@ impl Nodes {
         CommMember::new(self.comm.id(), place, group)
     }
 
-    /// The members in row `row`, one a node, as this member sees them if it is one. All nodes have that row.
+    /// Communicator of row `row`, one member per node. `None` if this member is not in it. All nodes must have that
+    /// row.
     pub fn row(&self, row: u32) -> Option<CommMember> {
         let (node, place) = self.place(self.comm.rank());
         if place != row {
@@ -123,18 +125,18 @@ impl Nodes {
         Some(CommMember::new(self.comm.id(), node, group))
     }
 
-    /// These two members, the first of which is number 0, as this member sees them if it is one.
+    /// Communicator of these two members, `first` with rank 0. `None` for other members.
     pub fn pair(&self, first: u32, second: u32) -> Option<CommMember> {
         let place = [first, second].into_iter().position(|member| member == self.comm.rank())?;
         Some(CommMember::new(self.comm.id(), place as u32, self.group([first, second].into_iter())))
     }
 
     fn group(&self, members: impl Iterator<Item = u32>) -> Group {
-        Group::of(members.map(|member| self.comm.world(member)).collect::<Vec<Rank>>())
+        Group::from_ranks(members.map(|member| self.comm.world(member)).collect::<Vec<Rank>>())
     }
 }
 
-/// Equal groups have equal forms: one member is at no distance.
+/// Equal groups need equal representations: a single member has stride 1.
 fn strided(first: Rank, stride: u32, size: u32) -> Group {
     Group::Strided { first, stride: if size == 1 { 1 } else { stride }, size }
 }
@@ -163,11 +165,11 @@ mod tests {
         NodeMap::of(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
     }
 
-    /// The members of a group, and this one's place.
+    /// Members of a group, and this member's place.
     type Seen = (Vec<Rank>, u32);
 
     fn seen(map: &NodeMap, group: &Group, member: u32) -> (Seen, Option<Seen>) {
-        let nodes = Nodes::of(&CommMember::new(0, member, group.clone()), map);
+        let nodes = Nodes::new(&CommMember::new(0, member, group.clone()), map);
         let mine = nodes.mine();
         let row = nodes.row(0).map(|row| (row.group().ranks().collect(), row.rank()));
         ((mine.group().ranks().collect(), mine.rank()), row)
@@ -181,7 +183,7 @@ mod tests {
             let size = nodes.len() as u32;
             for member in 0..size {
                 let comm = CommMember::new(0, member, Group::Strided { first: 0, stride: 1, size });
-                let by_formula = Nodes::of(&comm, &map);
+                let by_formula = Nodes::new(&comm, &map);
                 let by_list = Nodes { comm: comm.clone(), form: listed(&comm, &map) };
                 assert_eq!(by_formula.spread(), by_list.spread());
                 assert_eq!(by_formula.is_in_order(), by_list.is_in_order());
@@ -203,8 +205,8 @@ mod tests {
     #[test]
     fn nodes_are_numbered_by_their_first_members() {
         let map = map(&[5, 5, 3, 3, 5, 9]);
-        let group = Group::of(vec![2, 0, 4, 5, 3]);
-        let nodes = Nodes::of(&CommMember::new(1, 0, group.clone()), &map);
+        let group = Group::from_ranks(vec![2, 0, 4, 5, 3]);
+        let nodes = Nodes::new(&CommMember::new(1, 0, group.clone()), &map);
         assert_eq!(nodes.spread(), NodeSpread { nodes: 3, most: 2, equal: false });
         assert_eq!(
             (0..5).map(|member| nodes.place(member)).collect::<Vec<_>>(),

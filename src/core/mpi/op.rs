@@ -1,6 +1,6 @@
-//! Reduction operations (MPI-3.1, section 5.9): the built-in ones, on arrays in memory.
+//! Built-in reduction operations (MPI-3.1, section 5.9) on arrays in memory.
 //!
-//! Operations that a program defines are calls of its own and not here.
+//! Operations defined by a program are calls of the program and not part of this module.
 #![allow(unsafe_code)]
 
 mod arithmetic;
@@ -28,13 +28,13 @@ pub enum Builtin {
     Bxor,
     Minloc,
     Maxloc,
-    /// Takes the new value; only for accumulating.
+    /// Takes the new value; only in accumulate functions.
     Replace,
-    /// Keeps the old value; only for accumulating.
+    /// Keeps the old value; only in accumulate functions.
     NoOp,
 }
 
-/// The built-in operation with this handle.
+/// Returns the built-in operation with this handle.
 pub fn builtin(op: Handle) -> Option<Builtin> {
     Some(match op {
         abi::MPI_MAX => Builtin::Max,
@@ -56,7 +56,7 @@ pub fn builtin(op: Handle) -> Option<Builtin> {
 }
 
 impl Builtin {
-    /// Its name, such as MPI_SUM.
+    /// Name, such as MPI_SUM.
     pub fn name(self) -> &'static str {
         match self {
             Builtin::Max => "MPI_MAX",
@@ -81,45 +81,45 @@ impl Builtin {
         !matches!(self, Builtin::Replace | Builtin::NoOp)
     }
 
-    /// Whether it may only accumulate, not reduce.
+    /// Whether it is permitted only in accumulate functions, not in reductions.
     pub fn only_accumulates(self) -> bool {
         matches!(self, Builtin::Replace | Builtin::NoOp)
     }
 
-    /// Whether it takes items of this datatype in a reduction.
+    /// Whether a reduction accepts items of this datatype.
     pub fn allowed(self, datatype: &Datatype) -> bool {
         datatype.kind().is_some_and(|kind| self.accepts(kind))
     }
 
-    /// Whether it takes basic elements of this kind (MPI-3.1, section 5.9.2, and a little more: see `rules`).
+    /// Whether it accepts basic elements of this kind (MPI-3.1, section 5.9.2, with the extensions of `rules`).
     pub fn accepts(self, kind: &BasicKind) -> bool {
         rules::accepts(self, kind)
     }
 
-    /// `inout[i] = in[i] ∘ inout[i]` for `n` elements, each an extent after the one before. What it does not accept
-    /// stays.
+    /// Computes `inout[i] = in[i] ∘ inout[i]` for `n` elements, an extent apart. Does nothing for an unsupported
+    /// kind.
     ///
     /// # Safety
-    /// `input` can be read, `inout` read and written for `n` elements of this kind; alignment does not matter. They are
-    /// the same or do not overlap.
+    /// `input` must be valid for reads, `inout` for reads and writes of `n` elements of this kind, at any alignment.
+    /// They must be equal or must not overlap.
     pub unsafe fn apply(self, kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
         if self.accepts(kind) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees valid operands; the kind is accepted, as `arithmetic::apply` requires.
             unsafe { arithmetic::apply(self, kind, input, inout, n) };
         }
     }
 
-    /// Accumulates packed `data` into `count` items at `base`, for datatypes of one kind of basic elements. Returns
-    /// whether the operation takes such a datatype; if not, nothing has happened.
+    /// Accumulates packed `data` into `count` items at `base`, for datatypes with a single kind of basic element.
+    /// Returns false and does nothing for an unsupported datatype.
     ///
     /// # Safety
-    /// The data of the items can be read and written.
+    /// The data of the items must be valid for reads and writes.
     pub unsafe fn accumulate(self, datatype: &Datatype, base: *mut u8, count: usize, data: &[u8]) -> bool {
         if self == Builtin::NoOp {
             return true;
         }
         if self == Builtin::Replace {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the data of the items are writable.
             unsafe { datatype.unpack(base, count, data) };
             return true;
         }
@@ -137,11 +137,12 @@ impl Builtin {
                 now.as_ptr()
             } else {
                 spread.resize(n * kind.extent(), 0);
-                // SAFETY: there is room for `n` elements.
+                // SAFETY: `spread` has room for `n` elements.
                 unsafe { named.unpack(spread.as_mut_ptr(), n, now) };
                 spread.as_ptr()
             };
-            // SAFETY: the caller's, and as many elements of data.
+            // SAFETY: the caller guarantees that the run of `n` elements is readable and writable; `input` holds `n`
+            // elements.
             unsafe { self.apply(kind, input, base.wrapping_offset(at), n) };
         });
         true

@@ -1,4 +1,4 @@
-//! An MPI program as a program of the engine.
+//! Adapter from MPI programs to programs of the engine.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::rank::forward_reports;
 use crate::rank::{Call, Called, CollectiveEntry, FailureKind, Program, ProgramError, Reply};
 use crate::units::Bytes;
 
-/// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
+/// Runs an [`MpiProgram`] on the engine: forwards its calls and executes its collectives.
 ///
-/// A blocking collective becomes [`Call::Enter`] with its MPI name, the calls of its schedule, [`Call::Leave`]; the
-/// program then gets `Done`. A non-blocking one becomes [`Call::Start`] of a strand with the same calls, Enter and
-/// Leave among them; the program gets `Started`.
+/// A blocking collective becomes [`Call::Enter`] with its MPI name, the calls of its schedule, and [`Call::Leave`];
+/// then the program receives `Done`. A non-blocking collective becomes [`Call::Start`] of a strand with the same
+/// calls, including Enter and Leave; the program receives `Started`.
 ///
-/// Collectives of a communicator are matched in the order in which each rank calls them, as MPI demands (MPI-3.1,
-/// section 5.12); where ranks call different ones, their messages never match.
+/// Collectives of a communicator are matched in the order in which each rank calls them, as MPI requires (MPI-3.1,
+/// section 5.12). If ranks call different collectives, their messages never match.
 ///
-/// What each call looks at stands beside the program's beginning.
+/// `repr(C)` keeps the fields used by every call in the same cache line as the beginning of the program.
 #[repr(C)]
 pub struct MpiDriver<P> {
     active: Option<Box<EnteredCollective>>,
@@ -33,11 +33,11 @@ pub struct MpiDriver<P> {
     program: P,
     platform: Arc<Platform>,
     memory: MemoryPart,
-    /// The collectives begun so far, by communicator.
+    /// Number of collectives begun so far, by communicator.
     begun: SmallVec<[(u32, u32); 2]>,
 }
 
-/// A blocking collective under way.
+/// A blocking collective in progress.
 struct EnteredCollective {
     runner: Runner,
     left: bool,
@@ -52,14 +52,14 @@ pub struct Strand<M> {
 }
 
 impl<M> Strand<M> {
-    /// The collective that `runner` carries out, which the program calls `name` and whose size is `bytes` (see
+    /// Creates a strand that executes the collective of `runner`, with MPI name `name` and size `bytes` (see
     /// [`rule_size`]).
     pub fn new(runner: Runner<M>, name: &'static str, bytes: Bytes) -> Self {
         Strand { runner, name, bytes, stage: StrandStage::Outside }
     }
 }
 
-/// Where a strand stands.
+/// Progress of a strand.
 enum StrandStage {
     Outside,
     Inside,
@@ -67,13 +67,14 @@ enum StrandStage {
 }
 
 impl<P: MpiProgram> MpiDriver<P> {
-    /// Runs `program` on a rank of `platform` that has this part of memory and caches, by the platform's collective
-    /// rules; of memory alone, if it is a number: bytes a second (see [`crate::platform::CoreRates::memory_share`]).
+    /// Runs `program` on a rank of `platform` with the given part of memory and caches, by the platform's rules for
+    /// collectives. A plain number is the memory bandwidth in bytes per second (see
+    /// [`crate::platform::CoreRates::memory_share`]).
     pub fn new(program: P, platform: Arc<Platform>, memory: impl Into<MemoryPart>) -> Self {
         MpiDriver { program, platform, memory: memory.into(), begun: SmallVec::new(), active: None, aside: None }
     }
 
-    /// Kept out of [`Program::next`], most of whose calls are point-to-point.
+    /// Separate from [`Program::next`] because most calls are point-to-point.
     #[inline(never)]
     fn begin_aside(&mut self) -> Call {
         match *self.aside.take().expect("there is a collective") {
@@ -104,7 +105,7 @@ impl<P: MpiProgram> MpiDriver<P> {
         }
     }
 
-    /// How many collectives this rank has begun on communicator `comm` before.
+    /// Number of collectives that this rank has begun on communicator `comm` before; increments it.
     fn sequence(&mut self, comm: u32) -> u32 {
         let begun = match self.begun.iter_mut().find(|(id, _)| *id == comm) {
             Some((_, begun)) => begun,
@@ -129,10 +130,10 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
                     Call::Leave
                 });
             }
-            // The reply to Leave is the program's answer.
+            // The reply to Leave becomes the reply to the program.
             self.active = None;
         }
-        // One value from here to the engine: a call that is copied on its way costs more than it took to make.
+        // The call is moved once on its way to the engine: copying a call costs more than creating it.
         let mut call = self.program.next_call(reply, &mut self.aside);
         if self.aside.is_some() {
             call = self.begin_aside();

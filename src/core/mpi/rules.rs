@@ -1,4 +1,5 @@
-//! Which algorithm a collective uses: what the call insists on, else the platform's rule, else its library's choice.
+//! Selection of a collective's algorithm: the one fixed by the call, else the platform's rule, else the library's
+//! choice.
 
 use super::library::{ChoiceContext, complete, decide, has_nodes_form, settle};
 use super::names::{algorithm_word, collective_word};
@@ -9,19 +10,19 @@ use crate::config::ConfigError;
 use crate::platform::{Algorithm, Collective, CollectiveRules, Method, Platform, SelectionContext};
 use crate::units::Bytes;
 
-/// What may be asked for.
+/// Algorithms that a user may select.
 fn asked_for(collective: Collective) -> impl Iterator<Item = Algorithm> {
     let by_nodes = has_nodes_form(collective).then_some(Algorithm::NodeAware);
     suitable(collective).iter().copied().chain(by_nodes)
 }
 
-/// Whether `algorithm` suits `collective`.
+/// Checks that `algorithm` suits `collective`.
 ///
-/// An algorithm that suits only some communicator sizes suits, and falls back as its schedule's documentation says:
-/// recursive doubling of an allgather is Bruck's algorithm unless there are 2^k ranks.
+/// An algorithm for some communicator sizes only is suitable, and falls back as its schedule's documentation states:
+/// recursive doubling of an allgather becomes Bruck's algorithm unless there are 2^k ranks.
 ///
 /// # Errors
-/// A text that names both and lists what suits.
+/// A text that names both and lists the suitable algorithms.
 pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String> {
     if asked_for(collective).any(|other| other == algorithm) {
         return Ok(());
@@ -32,10 +33,10 @@ pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String>
     Err(format!("algorithm \"{algorithm}\" does not suit {collective}: expected {one_of}{}", words.join(", ")))
 }
 
-/// Whether `method` suits `collective` and says nothing that means nothing to its algorithm.
+/// Checks that `method` suits `collective` and contains only parameters that its algorithm uses.
 ///
 /// # Errors
-/// See [`suits`]; or which key is in vain.
+/// See [`suits`]; or the parameter without effect.
 pub fn fits(collective: Collective, method: Method) -> Result<(), String> {
     suits(collective, method.algorithm)?;
     let (segments, fan) = takes(collective, method.algorithm);
@@ -48,10 +49,10 @@ pub fn fits(collective: Collective, method: Method) -> Result<(), String> {
     Err(format!("algorithm \"{algorithm}\" of {collective} takes no {in_vain}"))
 }
 
-/// Whether the algorithms that a platform's rules name suit.
+/// Checks that the algorithms of a platform's rules are suitable.
 ///
 /// # Errors
-/// The first that does not, with the collective and what would suit.
+/// The first unsuitable one, with the collective and the suitable algorithms.
 pub fn check_rules(platform: &Platform) -> Result<(), ConfigError> {
     for (collective, rules) in platform.collectives.iter() {
         for (index, rule) in rules.iter().enumerate() {
@@ -64,7 +65,7 @@ pub fn check_rules(platform: &Platform) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The message size that rules go by, which is the same at every rank.
+/// Message size for selection rules, the same at every rank.
 ///
 /// | collective | size |
 /// |---|---|
@@ -94,7 +95,7 @@ pub fn rule_size(call: &CollectiveCall) -> Bytes {
     }
 }
 
-/// The mean of the blocks that `call` is about, or its buffer, and all blocks together.
+/// Mean block size of `call` (or its buffer size), and the sum of all blocks.
 fn volumes(call: &CollectiveCall) -> (u64, u64) {
     let ranks = u64::from(call.comm.size());
     match (call.collective, &call.sizes) {
@@ -114,11 +115,11 @@ fn volumes(call: &CollectiveCall) -> (u64, u64) {
     }
 }
 
-/// What `call`, which blocks or does not, uses under a platform's `rules`, where contributions must be combined in order of ranks or need not
-/// (`ordered`), and elements of so many bytes are not divided.
+/// Chooses the algorithm of `call` under a platform's `rules`. With `ordered`, contributions must be combined in
+/// order of ranks. `element` is the number of bytes of an undivided element.
 ///
 /// # Errors
-/// See [`suits`]; or the algorithm that was asked for cannot do it.
+/// See [`suits`]; or the selected algorithm cannot handle the call.
 pub fn choose(
     (call, form): (&CollectiveCall, CallForm),
     rules: &CollectiveRules,
@@ -131,7 +132,7 @@ pub fn choose(
     let ruled = asked.or_else(|| rules.method(collective, ranks, rule_size(call)));
     let looks = rules.library.sees_nodes() || ruled.is_some_and(|method| method.algorithm == Algorithm::NodeAware);
     let spread = match &rules.nodes {
-        Some(map) if looks && has_nodes_form(collective) => Nodes::of(&call.comm, map).spread(),
+        Some(map) if looks && has_nodes_form(collective) => Nodes::new(&call.comm, map).spread(),
         _ => NodeSpread::FLAT,
     };
     let element = element.max(1);
@@ -145,7 +146,7 @@ pub fn choose(
     Ok(choice)
 }
 
-/// What the platform's selection file says, if it has one that says something: of what blocks.
+/// Choice of the platform's selection file for blocking collectives, if it contains one.
 fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<Method>, String> {
     let ChoiceContext { collective, form, ranks, size, total, element, ordered, .. } = question;
     let Some(selection) = rules.selection.as_ref().filter(|_| form == CallForm::Blocking) else { return Ok(None) };
@@ -157,7 +158,7 @@ fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<M
     })
 }
 
-/// Whether what was asked for can do this collective.
+/// Checks that the selected algorithm can handle this collective.
 fn able(question: ChoiceContext, choice: Choice) -> Result<(), String> {
     let ChoiceContext { collective, ranks, ordered, .. } = question;
     let (algorithm, word) = (choice.method.algorithm, collective_word(collective));
@@ -203,7 +204,7 @@ pub(super) mod tests {
             (Collective::Allreduce, 16, kib(2) + 8, Rabenseifner),
             // 513 elements cannot be divided among 1024 ranks.
             (Collective::Allreduce, 1024, kib(4) + 8, RecursiveDoubling),
-            // 600 among 1000 can: 512 of these take part.
+            // 600 elements can be divided among 512 of 1000 ranks.
             (Collective::Allreduce, 1000, 4800, Rabenseifner),
             (Collective::Gather, 100, kib(1024), Binomial),
             (Collective::Scatterv, 100, 0, Linear),

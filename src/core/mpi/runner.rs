@@ -1,7 +1,8 @@
-//! One rank's part in one collective as calls: the schedule's steps with world ranks, sizes, a tag and costs.
+//! The part of one rank in one collective as calls: the steps of its schedule with world ranks, sizes, a tag and
+//! costs.
 
+mod concurrent;
 mod parts;
-mod together;
 
 use smallvec::SmallVec;
 
@@ -18,32 +19,32 @@ use crate::rank::{
     TagPattern,
 };
 use crate::units::{Bytes, SimSpan};
+use concurrent::ConcurrentStages;
 pub(super) use parts::{blocks, seat_of};
 use parts::{check_sizes, seat};
-use together::Together;
 
-/// One rank's part in a collective as a recording keeps it: with it any library does on any machine what it does for
-/// the call.
+/// The part of one rank in a collective as stored in recordings. Any library on any machine can execute the call from
+/// it.
 #[derive(Clone, Debug)]
 pub struct CalledCollective {
     /// The call.
     pub call: CollectiveCall,
-    /// What is known of its data.
+    /// Known properties of its data.
     pub data: CalledData,
-    /// How many collectives of the communicator were begun before, modulo 2^28.
+    /// Number of earlier collectives of the communicator, modulo 2^28.
     pub sequence: u32,
 }
 
-/// What follows a schedule.
+/// Continuation after a schedule.
 #[derive(Debug)]
 enum Following {
-    /// Another one, of the same members.
+    /// A second schedule with the same members.
     Second(Schedule, BlockLayout),
-    /// The stages of a collective by nodes.
+    /// The stages of a node-aware collective.
     Stages(Staged),
 }
 
-/// What a rank does with data in its own memory.
+/// Local work on data of a rank.
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
     span: SimSpan,
@@ -52,8 +53,8 @@ struct Busy {
 }
 
 impl Busy {
-    /// What moves nothing to speak of.
-    fn of(span: SimSpan) -> Busy {
+    /// Work that moves no relevant amount of data.
+    fn new(span: SimSpan) -> Busy {
         Busy { span, ..Busy::default() }
     }
 
@@ -62,13 +63,13 @@ impl Busy {
         Busy { span: cost.combine(size), size, combines: true }
     }
 
-    /// Copies so much besides.
+    /// Adds a copy of `size` bytes.
     fn copy(&mut self, cost: DataRates, size: Bytes) {
         self.span += cost.copy(size);
         self.size = Bytes::new(self.size.get().saturating_add(size.get()));
     }
 
-    /// The call that does it; none if it takes no time.
+    /// Call for this work; `None` if it takes no time.
     #[inline]
     fn call(self, comm: &CommMember) -> Option<Call> {
         let Busy { span, size, combines } = self;
@@ -76,43 +77,42 @@ impl Busy {
     }
 }
 
-/// One rank's part in one collective.
+/// The part of one rank in one collective.
 #[derive(Debug)]
 pub struct Runner<M = NoData> {
     schedule: Schedule,
     method: Method,
-    /// The algorithm that the call insists on.
+    /// Algorithm fixed by the call.
     asked: Option<Algorithm>,
     mover: M,
-    /// What the receive under way is for.
+    /// Purpose of the receive in progress.
     expected: Option<(Piece, Then)>,
-    /// What was started, as in `requests`: what receives are for, `None` of sends.
+    /// Started operations, parallel to `requests`: the purpose of each receive, `None` for sends.
     started: SmallVec<[Option<(Piece, Then)>; 2]>,
     comm: CommMember,
     layout: BlockLayout,
-    /// In which spaces the schedule's input and output are.
+    /// Spaces of the schedule's input and output.
     spaces: [Space; 2],
-    /// What follows the schedule.
+    /// Continuation after the schedule.
     rest: Option<Box<Following>>,
-    /// The stages that are under way, where they are several.
-    together: Option<Box<Together>>,
+    /// Concurrent stages in progress, if there are several.
+    concurrent: Option<Box<ConcurrentStages>>,
     cost: DataRates,
-    /// What blocks cost that are packed, unpacked or copied by themselves.
+    /// Cost of blocks that are packed, unpacked or copied separately.
     apart: ApartCost,
     tag: Tag,
-    /// Whether this rank does not know how much it receives.
+    /// Whether this rank does not know the size of its receives.
     open: bool,
-    /// What is still to be done with what was received.
+    /// Pending work on received data.
     busy: Busy,
     requests: Requests,
 }
 
 impl<M: Mover> Runner<M> {
-    /// This rank's part in `call`, which blocks or does not, the `sequence`th collective of its communicator, whose data
-    /// `mover` moves.
+    /// Creates this rank's part in `call`, the `sequence`th collective of its communicator. `mover` moves its data.
     ///
     /// # Errors
-    /// What is wrong with the call.
+    /// Description of an error in the call.
     pub fn new(
         (call, form): (CollectiveCall, CallForm),
         rules: &CollectiveRules,
@@ -120,7 +120,7 @@ impl<M: Mover> Runner<M> {
         sequence: u32,
         mover: M,
     ) -> Result<Self, String> {
-        // What is combined is divided between elements only.
+        // Reductions are divided only between elements.
         let element = mover.element(call.collective).max(1);
         let choice = rules::choose((&call, form), rules, mover.is_ordered(), element)?;
         let seat = seat((&call, form), rules.library, mover.is_ordered())?;
@@ -130,10 +130,10 @@ impl<M: Mover> Runner<M> {
             _ => Bytes::ZERO,
         };
         if let (Algorithm::NodeAware, Some(map)) = (choice.method.algorithm, &rules.nodes) {
-            let nodes = Nodes::of(&call.comm, map);
+            let nodes = Nodes::new(&call.comm, map);
             let stages = Staged::new(rules.library, call, nodes, element);
             let cost = cost.over(|| stages.buffer());
-            return Ok(Runner::staged(stages, choice.method, (cost, ApartCost::of(rules)), sequence, mover));
+            return Ok(Runner::staged(stages, choice.method, (cost, ApartCost::from_rules(rules)), sequence, mover));
         }
         let CollectiveCall { collective, comm, sizes, algorithm: asked, .. } = call;
         let extent = Extent { size: whole, element };
@@ -146,7 +146,7 @@ impl<M: Mover> Runner<M> {
             Collective::Gatherv => matches!(layout, BlockLayout::Uniform { .. }),
             _ => false,
         };
-        // The kind keeps mismatched collectives from taking each other's messages, the sequence outstanding ones.
+        // The kind separates mismatched collectives, the sequence separates outstanding ones.
         let tag = sequence << 4 | collective as Tag;
         let (expected, started) = (None, SmallVec::new());
         Ok(Runner {
@@ -155,14 +155,14 @@ impl<M: Mover> Runner<M> {
             asked,
             spaces: [Space::Input, Space::Output],
             rest,
-            together: None,
+            concurrent: None,
             mover,
             expected,
             started,
             comm,
             cost: cost.over(|| layout.bytes(Blocks::All)),
             layout,
-            apart: ApartCost::of(rules),
+            apart: ApartCost::from_rules(rules),
             tag,
             open,
             busy: Busy::default(),
@@ -170,7 +170,7 @@ impl<M: Mover> Runner<M> {
         })
     }
 
-    /// A part in a collective by nodes.
+    /// Creates a part in a node-aware collective.
     fn staged(
         mut stages: Staged,
         method: Method,
@@ -187,7 +187,7 @@ impl<M: Mover> Runner<M> {
             asked,
             spaces: [Space::Input, Space::Output],
             rest: None,
-            together: None,
+            concurrent: None,
             mover,
             expected: None,
             started: SmallVec::new(),
@@ -208,7 +208,7 @@ impl<M: Mover> Runner<M> {
         runner
     }
 
-    /// Goes over to a stage.
+    /// Switches to a stage.
     fn enter(&mut self, stage: FlatStage) {
         self.tag = self.tag_of(&stage);
         let FlatStage { schedule, layout, comm, input, output, copied, .. } = stage;
@@ -216,7 +216,7 @@ impl<M: Mover> Runner<M> {
         (self.schedule, self.layout, self.comm, self.spaces) = (schedule, layout, comm, [input, output]);
     }
 
-    /// The tag of a stage's messages.
+    /// Tag of a stage's messages.
     fn tag_of(&self, stage: &FlatStage) -> Tag {
         self.tag & !15 | stage.kind as Tag
     }
@@ -229,7 +229,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Goes over to what follows the schedule, if something does.
+    /// Switches to the continuation of the schedule, if there is one.
     #[cold]
     fn go_on(&mut self) -> bool {
         match self.rest.as_deref_mut() {
@@ -246,7 +246,7 @@ impl<M: Mover> Runner<M> {
                         Some(stage) if stages.is_empty() => self.enter(stage),
                         last => {
                             stages.extend(last);
-                            self.together = Some(Box::new(Together::new(stages)));
+                            self.concurrent = Some(Box::new(ConcurrentStages::new(stages)));
                         }
                     }
                     true
@@ -263,12 +263,12 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// What it was decided to do.
+    /// Chosen method.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// The call that it carries out, before its first step.
+    /// Recordable form of the call, before its first step.
     pub fn called(&self) -> CalledCollective {
         let element = self.mover.element(Collective::ALL[(self.tag & 15) as usize]).max(1);
         let data = CalledData { element, in_order: self.mover.is_ordered() };
@@ -293,16 +293,16 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// What has moved the data, at the end.
+    /// Returns the mover, at the end.
     pub fn into_mover(self) -> M {
         self.mover
     }
 
-    /// Takes the reply to the last call and gives the next, `None` at the end.
+    /// Takes the reply to the last call and returns the next call, `None` at the end.
     #[inline]
     pub fn next_call(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
-        if self.together.is_some() {
-            if let Some(call) = self.next_together(reply) {
+        if self.concurrent.is_some() {
+            if let Some(call) = self.next_concurrent(reply) {
                 return Some(call);
             }
         } else {
@@ -370,9 +370,9 @@ impl<M: Mover> Runner<M> {
                 Step::Done => {
                     let goes_on = self.rest.is_some() && self.go_on();
                     match std::mem::take(&mut self.busy).call(&self.comm) {
-                        None if self.together.is_some() => {
+                        None if self.concurrent.is_some() => {
                             let mut begun = Reply { clock: reply.clock, kind: ReplyKind::Done };
-                            match self.next_together(&mut begun) {
+                            match self.next_concurrent(&mut begun) {
                                 Some(call) => call,
                                 None => continue,
                             }
@@ -386,14 +386,14 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Stores what has come.
+    /// Stores received data.
     fn take(&mut self, completions: &mut [Completion]) {
         if let Some((piece, then)) = self.expected.take() {
             let piece = self.placed(piece);
             self.mover.store(&self.layout, piece, then, completions[0].payload.take());
             return;
         }
-        // A wait for all: none of these was waited for by itself.
+        // Otherwise this is a wait for all, in which none of these was waited for separately.
         if completions.len() != self.started.len() {
             return;
         }
@@ -406,13 +406,13 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// The piece where it is in this stage.
+    /// Translates a piece to the spaces of this stage.
     fn placed(&self, piece: Piece) -> Piece {
         let [input, output] = self.spaces;
         piece.placed(input, output)
     }
 
-    /// Waits for the receive that was posted `back` before the last that is open.
+    /// Waits for the receive posted `back` receives before the last open one.
     fn wait_for_receive(&mut self, back: u32) -> Call {
         let open = self.started.iter().enumerate().rev().filter(|(_, started)| started.is_some());
         let place = open.map(|(place, _)| place).nth(back as usize).expect("a schedule waits for what it posted");
@@ -423,7 +423,7 @@ impl<M: Mover> Runner<M> {
         if M::MOVES { Call::WaitAll(requests) } else { Call::Complete(requests) }
     }
 
-    /// The sends that were started and may not be done.
+    /// Started sends that may be incomplete.
     fn sends(&mut self) -> Requests {
         let mut sends = Requests::new();
         let mut kept = Requests::new();
@@ -447,20 +447,20 @@ impl<M: Mover> Runner<M> {
         if let Then::Combine(_) = then {
             self.busy = Busy::combine(self.cost, self.layout.bytes(piece.blocks));
         } else if !self.apart.is_none() {
-            self.busy = Busy::of(self.apart.unpacked(&self.layout, piece.blocks));
+            self.busy = Busy::new(self.apart.unpacked(&self.layout, piece.blocks));
         }
     }
 
-    /// The rank copies `from` to `to`; none if that takes no time.
+    /// Copies `from` to `to` within this rank; `None` if that takes no time.
     fn own_copy(&self, layout: &BlockLayout, comm: &CommMember, from: Piece, to: Piece) -> Option<Call> {
-        let mut busy = Busy::of(self.apart.copied(layout, from.blocks).max(self.apart.copied(layout, to.blocks)));
+        let mut busy = Busy::new(self.apart.copied(layout, from.blocks).max(self.apart.copied(layout, to.blocks)));
         busy.copy(self.cost, layout.bytes(from.blocks));
         busy.call(comm)
     }
 
     #[inline(always)]
     fn message(&mut self, to: u32, piece: Piece) -> Message {
-        // A barrier may send a byte, but none of the program's.
+        // A barrier may send a byte, but it is not part of the program's data.
         let moves = M::MOVES && self.tag & 15 != Collective::Barrier as Tag;
         let payload = if moves { self.mover.read(&self.layout, self.placed(piece)) } else { None };
         Message {
@@ -475,7 +475,7 @@ impl<M: Mover> Runner<M> {
     }
 
     fn pattern(&self, from: u32, piece: Piece) -> Pattern {
-        // Real data that is too long is an error of the program's, which may live with it.
+        // With real data, an overlong message is an error of the program, which the program may handle.
         let open = M::MOVES || self.open && piece.space == Space::Output;
         Pattern {
             from: Source::Rank(self.comm.world(from)),

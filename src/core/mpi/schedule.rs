@@ -1,11 +1,10 @@
-//! Collectives as schedules: which rank sends, receives, combines and copies what, step after step.
+//! Collectives as schedules: the sends, receives, combinations and copies of each rank, step by step.
 //!
-//! A schedule is one member's part. It is generated lazily, knows nothing of the engine, of times and of the data
-//! itself, and says of every step which data it concerns, so that it can be costed, checked symbolically, or carried
-//! out.
+//! A schedule is the part of one member. It is generated lazily and knows nothing of the engine, of time and of the
+//! data. It states for every step which data it concerns, so it can be costed, checked symbolically or executed.
 //!
-//! It is a short list of *phases* (a tree, a ring, a fold, …), each of which gives its n-th step by a formula: the
-//! state is a few numbers whatever the number of ranks.
+//! It is a short list of *phases* (a tree, a ring, a fold, …). Each phase computes its n-th step by a formula, so the
+//! state is a few numbers for any number of ranks.
 
 mod allgather;
 mod allreduce;
@@ -43,39 +42,39 @@ pub use step::{Blocks, Piece, Side, Space, Step, Then};
 use crate::platform::{Algorithm, Collective, Method};
 use phase::{Next, Phase};
 
-/// The most phases a schedule has.
+/// Greatest number of phases of a schedule.
 const PHASES: usize = 6;
 
-/// Into which blocks a schedule divides the data.
+/// Division of the data into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
-    /// The collective's buffer in this many (see [`BlockLayout::Split`]).
+    /// The collective's buffer in this many blocks (see [`BlockLayout::Split`]).
     Split(u32),
-    /// The buffer in parts and these in segments (see [`BlockLayout::Nested`]).
+    /// The buffer in parts, each in segments (see [`BlockLayout::Nested`]).
     Nested {
-        /// The parts.
+        /// Number of parts.
         parts: u32,
-        /// The segments of each.
+        /// Number of segments per part.
         inner: u32,
-        /// The bytes of each, or 0 for segments as even as they can be.
+        /// Number of bytes per segment, or 0 for segments of nearly equal size.
         segment: u64,
     },
-    /// The buffer by halving again and again (see [`BlockLayout::Halved`]).
+    /// The buffer by repeated halving (see [`BlockLayout::Halved`]).
     Halved(u32),
-    /// A block a rank.
+    /// One block per rank.
     Ranks,
-    /// Two blocks a rank, of which the first has at most this many bytes.
+    /// Two blocks per rank. The first has at most this many bytes.
     Headed(u32),
 }
 
-/// A method, and those of the two collectives that it is made of if it is [`Algorithm::Nonoverlapping`].
+/// A method. For [`Algorithm::Nonoverlapping`] also the methods of its two collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The method.
     pub method: Method,
-    /// Of the reduction or gather.
+    /// Method of the reduction or gather.
     pub first: Method,
-    /// Of the bcast or scatter.
+    /// Method of the bcast or scatter.
     pub second: Method,
 }
 
@@ -85,10 +84,11 @@ impl From<Method> for Choice {
     }
 }
 
-/// One member's part in a collective, step after step.
+/// The part of one member in a collective, step by step.
 ///
-/// If every member runs its schedule and messages of a pair are matched in order, all come to [`Step::Done`], even
-/// where every send waits for its receive (rendezvous), and the outputs hold what MPI-3.1, chapter 5 says.
+/// If every member executes its schedule and the messages of each pair are matched in order, all reach
+/// [`Step::Done`], even if every send waits for its receive (rendezvous). The outputs are those of MPI-3.1, chapter
+/// 5.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     seat: Seat,
@@ -99,11 +99,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The part of `seat` in `collective` as `choice` says; `None` if the algorithm does not suit it (see
+    /// Creates the part of `seat` in `collective` with `choice`. `None` if the algorithm does not suit it (see
     /// [`suitable`]).
     ///
-    /// `extent` is the whole buffer where the data is divided without regard to ranks: all members must state the same.
-    /// The second schedule, if there is one, follows the first.
+    /// `extent` is the whole buffer if the data are divided independently of ranks; all members must pass the same.
+    /// The second schedule, if any, follows the first.
     pub fn plan(collective: Collective, choice: Choice, seat: Seat, extent: Extent) -> Option<(Self, Option<Self>)> {
         let second = (collective, choice.method.algorithm) == (Collective::Allreduce, Algorithm::Nonoverlapping);
         if second {
@@ -137,17 +137,17 @@ impl Schedule {
         }
     }
 
-    /// The root of the collective; 0 where there is none.
+    /// Root of the collective; 0 for collectives without a root.
     pub fn root(&self) -> u32 {
         self.seat.root
     }
 
-    /// Into which blocks the data is divided.
+    /// Division of the data into blocks.
     pub fn parts(&self) -> Parts {
         self.parts
     }
 
-    /// The next step; after the last always [`Step::Done`].
+    /// Returns the next step; after the last step always [`Step::Done`].
     #[inline]
     pub fn next_step(&mut self) -> Step {
         while let Some(phase) = self.phases.get(usize::from(self.phase)) {
@@ -165,19 +165,19 @@ impl Schedule {
         Step::Done
     }
 
-    /// A schedule without phases.
+    /// Creates a schedule without phases.
     fn empty(seat: Seat, parts: Parts) -> Self {
         Schedule { seat, parts, phases: [Phase::Nothing; PHASES], phase: 0, round: 0 }
     }
 
-    /// The same with one more phase.
+    /// Appends a phase.
     fn then(mut self, phase: Phase) -> Self {
         let free = self.phases.iter_mut().find(|phase| **phase == Phase::Nothing);
         *free.expect("no schedule has more phases") = phase;
         self
     }
 
-    /// The same with one more phase if `condition` holds.
+    /// Appends a phase if `condition` holds.
     fn then_if(self, condition: bool, phase: Phase) -> Self {
         if condition { self.then(phase) } else { self }
     }
@@ -208,8 +208,8 @@ pub fn suitable(collective: Collective) -> &'static [Algorithm] {
     }
 }
 
-/// Whether `collective` by `algorithm` combines contributions in rank order, as operators that do not commute need
-/// (MPI-3.1, section 5.9.1) if its seats say so. All operators are assumed associative. Of [`Algorithm::Nonoverlapping`]
+/// Whether `algorithm` combines contributions in rank order, as non-commutative operators require (MPI-3.1, section
+/// 5.9.1), if its seats request it. All operators are assumed to be associative. For [`Algorithm::Nonoverlapping`]
 /// its reduction decides.
 pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm) -> bool {
     use Algorithm::{Binary, Chains, Knomial, NodeAware, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing};
@@ -221,7 +221,7 @@ pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm) -> bool {
     )
 }
 
-/// Whether a segment size, and a number at a time or of children, mean anything to `algorithm`.
+/// Whether `algorithm` uses a segment size, and whether it uses `fan` (messages at a time, or children).
 pub fn takes(collective: Collective, algorithm: Algorithm) -> (bool, bool) {
     use Algorithm::{
         Binary, Binomial, Chain, Chains, InOrderBinary, Knomial, Linear, LinearSync, Pipeline, SegmentedRing,

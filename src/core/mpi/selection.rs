@@ -1,8 +1,8 @@
 //! MPICH's selection files (`MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE`), read as a [`Selection`].
 //!
-//! A file is objects in objects: a key is a question, and its object holds what follows if the answer is yes. The order
-//! of keys counts. The innermost key names an algorithm. Communicators are flat here, operators built in, buffers not
-//! in place and blocks irregular: questions about these have one answer.
+//! A file consists of nested objects. A key is a condition; its value applies if the condition holds. Keys are tested
+//! in order. The innermost key names an algorithm. The reader assumes flat communicators, built-in operators,
+//! separate buffers (not in place) and irregular blocks, so conditions about these have a fixed value.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::names::collective_word;
 use super::schedule::suitable;
 use crate::platform::{Algorithm, Branch, Collective, Condition, Selection};
 
-/// An object with its keys in their order.
+/// An object with its keys in order.
 struct SelectionTree(Vec<(String, SelectionTree)>);
 
 impl<'de> Deserialize<'de> for SelectionTree {
@@ -35,10 +35,11 @@ impl<'de> Deserialize<'de> for SelectionTree {
     }
 }
 
-/// Reads the text of a selection file. Collectives that are not chosen here are passed over, as non-blocking ones.
+/// Reads the text of a selection file. Skips collectives whose algorithm is not selected here, such as non-blocking
+/// ones.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// Description and place of the error.
 pub fn read_mpich_selection(text: &str) -> Result<Selection, String> {
     let tree: SelectionTree =
         serde_json::from_str(text).map_err(|error| format!("expected MPICH's selection file: {error}"))?;
@@ -62,7 +63,7 @@ pub fn read_mpich_selection(text: &str) -> Result<Selection, String> {
     Ok(selection)
 }
 
-/// Collectives of MPICH that are passed over.
+/// Collectives of MPICH that are skipped.
 const OTHERS: [&str; 31] = [
     "alltoallw",
     "reduce_scatter_block",
@@ -105,7 +106,7 @@ fn without_spaces(key: &str) -> String {
     key.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// What follows the keys `path`.
+/// Contents of the keys `path`.
 fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Branch, String> {
     let mut questions = Vec::new();
     for (key, below) in &tree.0 {
@@ -123,7 +124,7 @@ fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Br
         let condition =
             condition(&key).ok_or_else(|| format!("{here}: expected a question of MPICH's, as comm_size<8"))?;
         let next = branch(collective, below, &here)?;
-        // What never holds needs not be there.
+        // Conditions that never hold are omitted.
         if condition != Condition::Is(false) {
             questions.push((condition, next));
         }
@@ -134,9 +135,9 @@ fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Br
     Ok(Branch::Questions(questions))
 }
 
-/// The question that a key stands for.
+/// Condition of a key.
 fn condition(key: &str) -> Option<Condition> {
-    // Below so many is up to one less; below none is never.
+    // `<n` means at most n − 1; `<0` never holds.
     let number = |prefix: &str, make: fn(u64) -> Condition| {
         let rest = key.strip_prefix(prefix)?.strip_prefix('<')?;
         match rest.strip_prefix('=') {
@@ -170,7 +171,7 @@ fn condition(key: &str) -> Option<Condition> {
         | "is_block_regular=yes"
         | "is_node_consecutive=no" => Condition::Is(false),
         _ if key == "any" || key.ends_with("=any") => Condition::Is(true),
-        // A node has a rank.
+        // A node has at least one rank.
         _ if key.starts_with("comm_avg_ppn<") => {
             let Condition::RanksUpTo(most) = number("comm_avg_ppn", Condition::RanksUpTo)? else {
                 return Some(Condition::Is(false));
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(bcast(7, 1 << 20), Some(Algorithm::Binomial.into()));
         assert_eq!(bcast(8, 12_288), Some(Algorithm::Binomial.into()));
         assert_eq!(bcast(8, 524_288), Some(Algorithm::ScatterAllgather.into()));
-        // The greater one finds no answer below the power of two, and MPICH does not look further.
+        // The larger size has no entry below the power of two, and MPICH stops searching there.
         assert_eq!(bcast(8, 524_289), None);
         assert_eq!(bcast(9, 12_289), Some(Algorithm::ScatterRing.into()));
         assert_eq!(selection.method(Collective::Alltoall, of(8, 8, false)), Ok(None));
@@ -264,7 +265,8 @@ mod tests {
         assert_eq!(allreduce(8008, false), Err("MPIR_Allreduce_intra_recexch"));
     }
 
-    /// The flat part of MPICH's own file, for the collectives whose choice is not by what is assumed here.
+    /// The flat part of MPICH's own file, for collectives whose choice does not depend on the assumptions of this
+    /// module.
     #[test]
     fn mpichs_own_choice_of_bcast_is_that_of_the_library() {
         let selection = read_mpich_selection(FILE).unwrap();

@@ -1,15 +1,15 @@
-//! Collectives within nodes and between them: one flat collective after another, of a node's members or of one member
-//! of each node.
+//! Node-aware collectives: a sequence of flat collectives, each among the members of a node or among one member of
+//! each node.
 //!
-//! MPICH's are those of `ch4_coll_impl.h` in 4.0 (compositions alpha and beta), where messages take the place of its
-//! shared memory within a node; Open MPI's those of its component `han` in 5.0, in segments of 64 KiB: a round has one
-//! part of each of several segments, of which those between nodes go on while the rank does those within.
+//! MPICH's are those of `ch4_coll_impl.h` in 4.0 (compositions alpha and beta), with messages instead of its shared
+//! memory within a node. Open MPI's are those of its component `han` in 5.0, in segments of 64 KiB. A round has one
+//! part of each of several segments; the parts between nodes proceed while the rank executes those within the node.
 //!
 //! | collective | MPICH | Open MPI |
 //! |---|---|---|
 //! | barrier | barrier within, of the leaders, a byte from each leader | barrier within, of the leaders, within |
-//! | bcast | from the root to its leader, among leaders, within; from 12 KiB on within the root's node first | among those at the root's place, within |
-//! | reduce | to leaders, among them to rank 0, to the root; up to 2 KiB the root's node comes last | to those at the root's place, among them |
+//! | bcast | from the root to its leader, among leaders, within; from 12 KiB on within the root's node first | among the members at the root's place, within |
+//! | reduce | to leaders, among them to rank 0, to the root; up to 2 KiB the root's node is last | to the members at the root's place, among them |
 //! | allreduce | reduce to leaders, allreduce among them, bcast within | reduce to leaders, reduce and bcast among them, bcast within |
 //! | gather, scatter, allgather | as Open MPI | see `blocks` |
 
@@ -23,36 +23,36 @@ use super::{CallForm, CollectiveCall, CommMember, Sizes};
 use crate::platform::{Collective, Library};
 use crate::units::Bytes;
 
-/// Bytes of a segment of Open MPI's (`coll_han_…_segsize`).
+/// Number of bytes of a segment in Open MPI (`coll_han_…_segsize`).
 const SEGMENT: u64 = 64 << 10;
-/// From here on MPICH's bcast goes through the root's node first.
+/// Size in bytes from which MPICH's bcast starts within the root's node.
 const WITHIN_FIRST: u64 = 12_288;
-/// Among fewer never.
+/// Least number of ranks for that order.
 const FEW: u32 = 8;
-/// Up to here MPICH's reduce goes to the root's node.
+/// Greatest size in bytes for which MPICH's reduce ends in the root's node.
 const TO_ROOTS_NODE: u64 = 2048;
 
-/// A flat collective of some members, and in which spaces its data is.
+/// A flat collective among some members, and the spaces of its data.
 #[derive(Debug)]
 pub(super) struct FlatStage {
     pub(super) schedule: Schedule,
     pub(super) layout: BlockLayout,
     pub(super) comm: CommMember,
-    /// What takes the place of the schedule's input.
+    /// Space used as the schedule's input.
     pub(super) input: Space,
-    /// What takes the place of its output.
+    /// Space used as the schedule's output.
     pub(super) output: Space,
-    /// Bytes that this rank copies before.
+    /// Number of bytes that this rank copies first.
     pub(super) copied: Bytes,
-    /// What tells its messages from those of other stages.
+    /// Tag kind that separates its messages from those of other stages.
     pub(super) kind: Collective,
-    /// Whether it is started and waited for later.
+    /// Whether it is started now and waited for later.
     pub(super) started: bool,
 }
 
 pub(super) use blocks::BlockMove;
 
-/// One rank's part in a collective by nodes: its stages, one after another.
+/// The part of one rank in a node-aware collective: a sequence of stages.
 #[derive(Debug)]
 pub(super) struct Staged {
     library: Library,
@@ -60,18 +60,18 @@ pub(super) struct Staged {
     whole: Extent,
     nodes: Nodes,
     mine: CommMember,
-    /// This member's node and place.
+    /// Node and place of this member.
     here: (u32, u32),
-    /// The root's.
+    /// Node and place of the root.
     root: (u32, u32),
     next: u32,
 }
 
-/// Among whom a part is.
+/// Members of a part.
 enum Among {
     /// The members of a node.
     Node,
-    /// Those at a place of their nodes.
+    /// The members at this place of their nodes.
     Row(u32),
     /// Two members.
     Pair(u32, u32),
@@ -84,7 +84,7 @@ struct FlatPart {
     root: u32,
     input: Space,
     output: Space,
-    /// The segment that it is of; none for all of the data.
+    /// Number of its segment; `None` for all data.
     segment: Option<u64>,
     /// Whether the library starts it and waits for it later.
     started: bool,
@@ -101,7 +101,8 @@ impl FlatPart {
 }
 
 impl Staged {
-    /// The part in `call`, whose communicator spans `nodes`, of data that is not divided into less than `element` bytes.
+    /// Creates the part in `call`, whose communicator spans `nodes`. Data are divided only between elements of
+    /// `element` bytes.
     pub(super) fn new(library: Library, call: CollectiveCall, nodes: Nodes, element: u32) -> Self {
         let size = match &call.sizes {
             Sizes::Same(size) if call.collective != Collective::Barrier => *size,
@@ -111,12 +112,12 @@ impl Staged {
         Staged { library, call, whole: Extent { size, element }, nodes, mine, here, root, next: 0 }
     }
 
-    /// The call that it is.
+    /// The call of this collective.
     pub(super) fn call(&self) -> &CollectiveCall {
         &self.call
     }
 
-    /// The next stages that this rank is in: several are under way together.
+    /// Returns the next stages of this rank; several stages are concurrent.
     pub(super) fn next(&mut self) -> Option<Vec<FlatStage>> {
         loop {
             let mut stages = Vec::new();
@@ -129,7 +130,7 @@ impl Staged {
         }
     }
 
-    /// How many parts there are at a time.
+    /// Number of parts per round.
     fn kinds(&self) -> u32 {
         match self.call.collective {
             Collective::Bcast | Collective::Reduce if self.is_han() => 2,
@@ -142,7 +143,7 @@ impl Staged {
         style(self.library) == ScheduleStyle::OpenMpi
     }
 
-    /// The next stage: `Some(None)` if this rank is not in it, `None` after the last.
+    /// Next stage: `Some(None)` if this rank takes no part in it, `None` after the last.
     fn one(&mut self) -> Option<Option<FlatStage>> {
         let n = self.next;
         self.next += 1;
@@ -153,7 +154,7 @@ impl Staged {
         Some(part.and_then(|part| self.stage(part)))
     }
 
-    /// FlatPart `n` of MPICH's; `Some(None)` if this rank has none in it, `None` after the last.
+    /// Part `n` in MPICH: `Some(None)` if this rank takes no part in it, `None` after the last.
     fn composition(&self, n: u32) -> Option<Option<FlatPart>> {
         use Collective::{Allreduce, Barrier, Bcast, Reduce};
         let (size, root, (node, place)) = (self.whole.size.get(), self.call.root, self.here);
@@ -161,7 +162,7 @@ impl Staged {
         let at_root = node == root_node;
         let alone = self.mine.size() == 1;
         let direct = size < WITHIN_FIRST || self.call.comm.size() < FEW;
-        // Where a node's result is: the root's own buffer, or one of its leader.
+        // Space of a node's result: the output at the root, the node's buffer at other leaders.
         let home = if self.call.comm.rank() == root { Space::Output } else { Space::Node };
         let to_node = if alone { Space::Input } else { home };
         Some(match (self.call.collective, n) {
@@ -202,7 +203,7 @@ impl Staged {
         })
     }
 
-    /// FlatPart `n` of Open MPI's, as [`Staged::composition`].
+    /// Part `n` in Open MPI, like [`Staged::composition`].
     fn han(&self, n: u32) -> Option<Option<FlatPart>> {
         use Collective::{Barrier, Bcast, Reduce};
         let (root_node, root_place) = self.root;
@@ -213,7 +214,7 @@ impl Staged {
                 Some(FlatPart::new(among, Barrier, 0))
             });
         }
-        // A round has a part of each kind, of one segment after another: the first kind is that many segments ahead.
+        // A round has one part of each kind, for successive segments: the first kind is this many segments ahead.
         let kinds = self.kinds();
         let (round, lag) = (u64::from(n / kinds), u64::from(n % kinds));
         let kind = n % kinds;
@@ -222,7 +223,7 @@ impl Staged {
         }
         let Some(segment) = round.checked_sub(lag).filter(|segment| *segment < segments) else { return Some(None) };
         let part = match (self.call.collective, kind) {
-            // The first segment is not started, but done.
+            // The first segment is executed at once.
             (Bcast, 0) => FlatPart { started: segment > 0, ..FlatPart::new(Among::Row(root_place), Bcast, root_node) },
             (Bcast, _) => FlatPart::new(Among::Node, Bcast, root_place),
             (Reduce, 0) => FlatPart::new(Among::Node, Reduce, root_place).between(Space::Input, Space::Node),
@@ -241,17 +242,17 @@ impl Staged {
         Some(Some(FlatPart { segment: Some(segment), ..part }))
     }
 
-    /// How many segments Open MPI's has; one of no data.
+    /// Number of segments in Open MPI; 1 without data.
     fn segments(&self) -> u64 {
         self.whole.count().div_ceil(self.in_segment()).max(1)
     }
 
-    /// Elements of a segment.
+    /// Number of elements per segment.
     fn in_segment(&self) -> u64 {
         self.whole.in_segment(SEGMENT as u32).max(1)
     }
 
-    /// Those members as this one sees them, if it is one.
+    /// Communicator of these members; `None` if this member is not among them.
     fn members(&self, among: Among) -> Option<CommMember> {
         match among {
             Among::Node => Some(self.mine.clone()),
@@ -260,7 +261,7 @@ impl Staged {
         }
     }
 
-    /// This rank's stage of `part`, if it is in it.
+    /// This rank's stage of `part`; `None` if it takes no part.
     fn stage(&self, part: FlatPart) -> Option<FlatStage> {
         let comm = self.members(part.among)?;
         let element = u64::from(self.whole.element);
@@ -293,7 +294,7 @@ impl Staged {
         } else {
             BlockLayout::Window { start, whole: self.whole.size, inner: Box::new(inner) }
         };
-        // Reductions and bcasts between the same two members are under way together.
+        // Reductions and bcasts between the same two members are concurrent and need different kinds.
         let whole = self.call.collective;
         let kind = if whole == Collective::Allreduce { part.collective } else { whole };
         let (input, output, started, copied) = (part.input, part.output, part.started, Bytes::ZERO);

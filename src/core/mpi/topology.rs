@@ -1,5 +1,4 @@
-//! Cartesian, graph and distributed-graph topologies (MPI-3.1, chapter 7), as values: who is where, and who is next to
-//! whom.
+//! Cartesian, graph and distributed-graph topologies (MPI-3.1, chapter 7) as values: positions and neighbours.
 
 mod cartesian;
 mod dims;
@@ -15,19 +14,19 @@ pub use graph::GraphTopology;
 
 use crate::mpi::abi::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH};
 
-/// What a communicator has for a topology, as one of its members sees it.
+/// Topology of a communicator, as seen by one of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// MPI_CART.
     Cart(Cart),
     /// MPI_GRAPH.
     Graph(GraphTopology),
-    /// MPI_DIST_GRAPH; of this member only.
+    /// MPI_DIST_GRAPH, with the edges of this member only.
     Distributed(Neighbours),
 }
 
 impl Topology {
-    /// What MPI_Topo_test says.
+    /// Result of MPI_Topo_test.
     pub fn kind(&self) -> c_int {
         match self {
             Topology::Cart(_) => MPI_CART,
@@ -36,8 +35,8 @@ impl Topology {
         }
     }
 
-    /// From whom and to whom a neighbourhood collective of member `rank` goes, in the order of its buffers (section
-    /// 7.6). MPI_PROC_NULL takes up room there as any other neighbour does.
+    /// Sources and destinations of member `rank` in a neighbourhood collective, in the order of its buffers (section
+    /// 7.6). MPI_PROC_NULL occupies a block like any other neighbour.
     pub fn neighbours(&self, rank: u32) -> (Vec<c_int>, Vec<c_int>) {
         match self {
             Topology::Cart(cart) => {

@@ -1,13 +1,13 @@
-//! Open MPI's dynamic rules: the text of a file for `coll_tuned_dynamic_rules_filename`, read as rules and written of
-//! them.
+//! Open MPI's dynamic rules: reads and writes files for `coll_tuned_dynamic_rules_filename`.
 //!
-//! The file is numbers, with comments from `#` to the end of a line: how many collectives; for each its number, how
-//! many communicator sizes; for each the size, how many message sizes; for each the least size, an algorithm by its
-//! number, a fan and a segment size. A communicator takes the entry of the greatest size up to its own, and so does a
-//! message. Algorithm 0 leaves the choice to the library.
+//! A file is a sequence of numbers, with comments from `#` to the end of a line. It starts with the number of
+//! collectives. Each collective has its number and the number of communicator sizes. Each communicator size has its
+//! value and the number of message sizes. Each message size has the least size, the number of an algorithm, a fan and
+//! a segment size. The entry with the greatest size not above the communicator's applies, and likewise for messages.
+//! Algorithm 0 leaves the choice to the library.
 //!
-//! Since 5.0.7 it may begin with `rule-file-version-2`. An entry then may have one more number on its line: how many
-//! messages at a time. 6.0 reads JSON as well (`json`).
+//! Since 5.0.7 a file may begin with `rule-file-version-2`. An entry may then have one more number on its line: the
+//! number of messages at a time. 6.0 also reads JSON (`json`).
 
 mod json;
 
@@ -16,7 +16,7 @@ use super::names::collective_word;
 use crate::platform::{Algorithm, Collective, CollectiveRule, Method, Volume};
 use crate::units::Bytes;
 
-/// What Open MPI 4 calls the collectives, by number; those without a choice here are none.
+/// Open MPI 4's numbers of the collectives; `None` for those that are not selected here.
 const NUMBERS: [Option<Collective>; 17] = [
     Some(Collective::Allgather),
     Some(Collective::Allgatherv),
@@ -37,18 +37,18 @@ const NUMBERS: [Option<Collective>; 17] = [
     None,
 ];
 
-/// The rules of a collective.
+/// Rules per collective.
 pub type Rules = Vec<(Collective, Vec<CollectiveRule>)>;
 
-/// The numbers of a file, each with its line.
+/// Numbers of a file, each with its line.
 struct TuningNumbers<'a> {
     numbers: Vec<(usize, &'a str)>,
     at: usize,
 }
 
 impl<'a> TuningNumbers<'a> {
-    /// Those of `text`, which begins in line `first`.
-    fn of(text: &'a str, first: usize) -> Self {
+    /// Splits `text`, which begins in line `first`.
+    fn split(text: &'a str, first: usize) -> Self {
         let lines = (first..).zip(text.lines());
         let words = |(line, text): (usize, &'a str)| {
             let text = text.split('#').next().unwrap_or_default();
@@ -57,7 +57,7 @@ impl<'a> TuningNumbers<'a> {
         TuningNumbers { numbers: lines.flat_map(words).collect(), at: 0 }
     }
 
-    /// The next number, which is `what`.
+    /// Returns the next number; `what` describes it in errors.
     fn next(&mut self, what: &str) -> Result<u64, String> {
         let Some(&(line, word)) = self.numbers.get(self.at) else {
             let last = self.numbers.last().map_or(0, |(line, _)| *line);
@@ -76,10 +76,10 @@ impl<'a> TuningNumbers<'a> {
         self.numbers.get(self.at.saturating_sub(1)).map_or(0, |(line, _)| *line)
     }
 
-    /// A number of entries.
+    /// Reads a number of entries.
     fn count(&mut self, what: &str) -> Result<u64, String> {
         let count = self.next(what)?;
-        // Each takes a number at least.
+        // Each entry has at least one number.
         if count > self.numbers.len() as u64 {
             return Err(format!("line {}: {what} {count} is more than the file has entries for", self.line()));
         }
@@ -87,7 +87,7 @@ impl<'a> TuningNumbers<'a> {
     }
 }
 
-/// Which volume Open MPI's rules for `collective` go by.
+/// Volume that Open MPI's rules for `collective` refer to.
 fn volume(collective: Collective) -> Volume {
     match collective {
         Collective::Alltoall | Collective::Gather | Collective::Scatter => Volume::Total,
@@ -96,7 +96,7 @@ fn volume(collective: Collective) -> Volume {
     }
 }
 
-/// `method` with the parameters of an entry that mean something to it: a fan, a segment size, messages at a time.
+/// Adds the parameters of an entry that `method` uses: fan, segment size, messages at a time.
 fn parameters(collective: Collective, mut method: Method, (fan, segment, requests): (u64, u64, u64)) -> Method {
     let (segments, fans) = super::schedule::takes(collective, method.algorithm);
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
@@ -114,7 +114,7 @@ fn parameters(collective: Collective, mut method: Method, (fan, segment, request
     method
 }
 
-/// The version that a file states in its first line, and what follows that line.
+/// Version in the first line of a file, and the text after that line.
 fn version(text: &str) -> Result<(u32, &str), String> {
     const WORD: &str = "rule-file-version-";
     let Some(rest) = text.strip_prefix(WORD) else { return Ok((1, text)) };
@@ -126,16 +126,16 @@ fn version(text: &str) -> Result<(u32, &str), String> {
     }
 }
 
-/// Reads the text of a rules file, in numbers or in JSON.
+/// Reads a rules file, in numbers or in JSON.
 ///
 /// # Errors
-/// What is wrong, and in which line or place.
+/// Description of the error with its line or place.
 pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
     if text.trim_start().starts_with('{') {
         return json::read(text);
     }
     let (version, rest) = version(text)?;
-    let mut numbers = TuningNumbers::of(rest, if rest.len() < text.len() { 2 } else { 1 });
+    let mut numbers = TuningNumbers::split(rest, if rest.len() < text.len() { 2 } else { 1 });
     let mut rules = Rules::new();
     for _ in 0..numbers.count("the number of collectives")? {
         let id = numbers.next("the number that stands for a collective")?;
@@ -192,8 +192,8 @@ pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
     }
 }
 
-/// The text of a rules file for communicators of `ranks`: for each collective sizes as [`super::rule_size`] gives them,
-/// ascending, and from there on which method is taken. Methods that Open MPI does not have are left to it.
+/// Writes a rules file for communicators of `ranks`. `best` lists per collective ascending sizes as defined by
+/// [`super::rule_size`], each with the method from that size on. Methods unknown to Open MPI become algorithm 0.
 pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, Method)>)]) -> String {
     let mut text = format!("{} # collectives\n", best.len());
     for (collective, sizes) in best {
@@ -210,7 +210,7 @@ pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, Method)
                 None => (0, "the library's choice"),
             };
             let what = format!("{number} {} {} # {algorithm}", method.fan, method.segment);
-            // The first holds for all that is smaller.
+            // The first entry also covers all smaller sizes.
             let least = if place == 0 { 0 } else { size.get() * scale };
             if lines.last().is_none_or(|(_, last)| *last != what) {
                 lines.push((least, what));
@@ -238,10 +238,10 @@ mod tests {
         assert_eq!(allreduce(15, 1 << 20), Some(Algorithm::RecursiveDoubling.into()));
         assert_eq!(allreduce(16, 65_535), Some(Algorithm::Ring.into()));
         assert_eq!(allreduce(99, 65_536), Some(Method::from(Algorithm::SegmentedRing).in_segments(1 << 20)));
-        // An alltoall goes by what a rank sends in all.
+        // The rules of an alltoall refer to all bytes that a rank sends.
         let alltoall = |ranks, size| all.method(Collective::Alltoall, ranks, Bytes::new(size));
         assert_eq!(alltoall(8, 1023), None);
-        // The fan is none of a tree, and how many messages are under way is no number of version 1.
+        // The algorithm is not a tree, so the fan is ignored; version 1 has no number of messages at a time.
         assert_eq!(alltoall(8, 1024), Some(Algorithm::LinearSync.into()));
     }
 
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(alltoall(1), Some(Method::from(Algorithm::LinearSync).by(16)));
         assert_eq!(alltoall(100), Some(Algorithm::LinearSync.into()));
         assert_eq!(alltoall(1000), Some(Algorithm::Pairwise.into()));
-        // The same without its first line has a number too many.
+        // Without its first line, the file has one number too many.
         let (_, first) = text.split_once('\n').unwrap();
         assert!(read_open_mpi_rules(first).is_err());
         assert!(read_open_mpi_rules(&text.replace("-2", "-1")).is_err());

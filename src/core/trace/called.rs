@@ -85,7 +85,7 @@ impl Members {
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(reader.error("expected members that differ"));
         }
-        Ok(Group::of(members))
+        Ok(Group::from_ranks(members))
     }
 }
 

@@ -116,7 +116,7 @@ fn communicators_keep_their_collectives_apart() {
     assert_eq!(line_clocks(&ideal(6), &programs), [0, 0, M, L + 500, 2 * M, 2 * (L + 500)]);
 
     // Members in an order of their own: 3, 0, 2 with root 1, which is world rank 0: the chain is 0 → 2 → 3.
-    let listed = Group::of([3, 0, 2].into());
+    let listed = Group::from_ranks([3, 0, 2].into());
     let mut programs = vec![Vec::new(); 4];
     for (member, rank) in [3, 0, 2].into_iter().enumerate() {
         programs[rank] = vec![Line::Collective(bcast(comm(1, member as u32, &listed), 1, N))];
@@ -125,7 +125,7 @@ fn communicators_keep_their_collectives_apart() {
 
     // One rank in two communicators: the same kind at the same time, with messages of different sizes between the same
     // ranks.
-    let (pair, turned) = (Group::Strided { first: 0, stride: 1, size: 2 }, Group::of([1, 0].into()));
+    let (pair, turned) = (Group::Strided { first: 0, stride: 1, size: 2 }, Group::from_ranks([1, 0].into()));
     let program = |rank: u32| {
         vec![
             Line::Begin(bcast(comm(1, rank, &pair), 0, 2000)),

@@ -9,17 +9,17 @@ use crate::mpi::abi;
 
 type Result<T> = std::result::Result<T, TypeError>;
 
-/// Which index of an array runs fastest.
+/// Storage order of an array: the index that varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last.
+    /// The last index.
     C,
-    /// The first.
+    /// The first index.
     Fortran,
 }
 
 impl Order {
-    /// From MPI_ORDER_C or MPI_ORDER_FORTRAN.
+    /// Converts MPI_ORDER_C or MPI_ORDER_FORTRAN.
     pub fn from_constant(order: c_int) -> Result<Order> {
         match order {
             abi::MPI_ORDER_C => Ok(Order::C),
@@ -35,26 +35,26 @@ impl Order {
         }
     }
 
-    /// Dimensions from the fastest to the slowest.
+    /// Dimensions from the fastest to the slowest varying one.
     fn fastest_first(self, dimensions: usize) -> impl Iterator<Item = usize> {
         (0..dimensions).map(move |i| if self == Order::C { dimensions - 1 - i } else { i })
     }
 }
 
-/// The arguments of MPI_Type_create_darray but for order and old type.
+/// Arguments of MPI_Type_create_darray except the order and the old type.
 #[derive(Clone, Copy, Debug)]
 pub struct Distributed<'a, N> {
-    /// Processes.
+    /// Number of processes.
     pub size: c_int,
-    /// Which of them.
+    /// Rank of the process.
     pub rank: c_int,
-    /// The global array.
+    /// Sizes of the global array.
     pub gsizes: &'a [N],
-    /// MPI_DISTRIBUTE_…, for each dimension.
+    /// MPI_DISTRIBUTE_… per dimension.
     pub distributions: &'a [c_int],
-    /// Arguments of the distributions, or MPI_DISTRIBUTE_DFLT_DARG.
+    /// Distribution arguments, or MPI_DISTRIBUTE_DFLT_DARG.
     pub arguments: &'a [c_int],
-    /// The grid of processes, in row-major order.
+    /// Sizes of the process grid, in row-major order.
     pub psizes: &'a [c_int],
 }
 
@@ -135,7 +135,8 @@ impl Datatype {
     }
 }
 
-/// What one process has of a dimension: blocks of `block` indices, every `period`, from `first` on, below `size`.
+/// Part of one dimension that one process owns: blocks of `block` indices at a distance of `period`, from `first` on,
+/// below `size`.
 struct Share {
     first: i64,
     block: i64,
@@ -144,7 +145,7 @@ struct Share {
 }
 
 impl Share {
-    /// So much of an array whose items are `extent` bytes apart.
+    /// Layout of this part of an array whose items are `extent` bytes apart.
     fn of(&self, item: &TypeMap, extent: i64) -> Result<TypeMap> {
         let full = if self.first + self.block > self.size {
             0
@@ -157,7 +158,7 @@ impl Share {
             let bytes = indices.checked_mul(extent);
             bytes.ok_or_else(|| TypeError::argument("array_of_dargs has a block that 64 bits cannot count".to_owned()))
         };
-        // What is not there has no place, which might be far beyond the array.
+        // Empty parts have no displacement, because it could be far beyond the array.
         let (mut blocks, mut last) = ((0, TypeMap::EMPTY), (0, TypeMap::EMPTY));
         if full > 0 {
             let stride = if full > 1 { scaled(self.period)? } else { 0 };

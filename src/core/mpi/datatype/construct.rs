@@ -1,6 +1,6 @@
-//! Constructors of datatypes (MPI-3.1, section 4.1.2, 4.1.7, 4.1.10).
+//! Constructors of datatypes (MPI-3.1, sections 4.1.2, 4.1.7 and 4.1.10).
 //!
-//! Counts may be of any integer type, so that functions for large counts use the same constructors.
+//! Counts may have any integer type, so functions for large counts use the same constructors.
 
 use super::layout::{Piece, TypeMap};
 use super::{Datatype, Type, TypeEnvelope, TypeError};
@@ -8,7 +8,7 @@ use crate::mpi::abi::{self, Aint};
 
 type Result<T> = std::result::Result<T, TypeError>;
 
-/// A count as an argument.
+/// Integer type of a count argument.
 pub trait CountArgument: Copy + Into<i64> {}
 impl<T: Copy + Into<i64>> CountArgument for T {}
 
@@ -16,7 +16,7 @@ pub(super) fn wide<N: CountArgument>(numbers: &[N]) -> impl Iterator<Item = i64>
     numbers.iter().map(|&number| number.into())
 }
 
-/// A new derived datatype.
+/// Creates a derived datatype.
 pub(super) fn derived(
     layout: TypeMap,
     combiner: std::ffi::c_int,
@@ -161,7 +161,7 @@ impl Datatype {
     }
 }
 
-/// Displacements in extents as bytes.
+/// Converts displacements from extents to bytes.
 fn scaled<N: CountArgument>(displacements: &[N], extent: i64) -> Result<Vec<i64>> {
     wide(displacements).map(|displacement| bytes(displacement, extent)).collect()
 }

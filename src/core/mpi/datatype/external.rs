@@ -6,7 +6,7 @@ use super::kind::{BasicKind, Group, Scalar};
 use super::plan::{Node, PackPlan};
 
 impl PackPlan {
-    /// Bytes in external32.
+    /// Number of bytes in external32.
     fn external(&self) -> u64 {
         let run = |kind: &BasicKind, bytes: u64| bytes / kind.size() as u64 * kind.external_size() as u64;
         match &self.node {
@@ -19,7 +19,7 @@ impl PackPlan {
     }
 }
 
-/// The scalars of an element: place, type, bytes in external32.
+/// Scalars of an element: displacement, type, number of bytes in external32.
 fn scalars(kind: &BasicKind) -> impl Iterator<Item = (usize, Scalar, usize)> {
     let first = (0, kind.scalar, kind.external_scalar());
     let second = match kind.group {
@@ -30,7 +30,7 @@ fn scalars(kind: &BasicKind) -> impl Iterator<Item = (usize, Scalar, usize)> {
     std::iter::once(first).chain(second)
 }
 
-/// Appends a scalar of the machine's form.
+/// Appends a scalar given in the machine's representation.
 fn put(scalar: Scalar, from: &[u8], size: usize, out: &mut Vec<u8>) {
     match scalar {
         Scalar::F80 => out.extend(quad(from).to_be_bytes()),
@@ -38,8 +38,8 @@ fn put(scalar: Scalar, from: &[u8], size: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a scalar in the machine's form. What is shorter in external32 is extended by its sign; wide characters have
-/// none.
+/// Writes a scalar in the machine's representation. Numbers that are shorter in external32 are sign-extended, wide
+/// characters zero-extended.
 fn get(scalar: Scalar, data: &[u8], wide_character: bool, to: &mut [u8]) {
     if scalar == Scalar::F80 {
         let quad = u128::from_be_bytes(data.try_into().expect("16 bytes"));
@@ -52,14 +52,14 @@ fn get(scalar: Scalar, data: &[u8], wide_character: bool, to: &mut [u8]) {
     to.iter_mut().zip(data.iter().rev()).for_each(|(to, &byte)| *to = byte);
 }
 
-/// A long double of x86-64 as a binary128: the same exponents, 112 bits of fraction without the leading one.
+/// Converts a long double of x86-64 to a binary128: the same exponent, 112 bits of fraction without the leading one.
 fn quad(bytes: &[u8]) -> u128 {
     let significand = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
     let head = u16::from_le_bytes([bytes[8], bytes[9]]);
     u128::from(head) << 112 | u128::from(significand << 1) << 48
 }
 
-/// The nearest long double of a binary128, ties to even.
+/// Returns the nearest long double of a binary128, ties to even.
 fn long_double(quad: u128) -> u128 {
     let (sign, magnitude) = (quad >> 127, quad & (u128::MAX >> 1));
     let special = magnitude >> 112 == 0x7fff;
@@ -69,7 +69,8 @@ fn long_double(quad: u128) -> u128 {
         std::cmp::Ordering::Equal => kept & 1,
         std::cmp::Ordering::Greater => 1,
     };
-    // A carry goes into the exponent, as it must. Payloads of NaNs are cut off, but never to that of an infinity.
+    // A carry correctly increments the exponent. The payload of a NaN is cut off, but never becomes zero, which would
+    // be an infinity.
     let rounded = if special { kept | u128::from(dropped != 0) } else { kept + up };
     let (exponent, fraction) = (rounded >> 63, rounded & ((1 << 63) - 1));
     let leading = u128::from(exponent != 0);
@@ -77,7 +78,7 @@ fn long_double(quad: u128) -> u128 {
 }
 
 impl Datatype {
-    /// Bytes of `count` items in external32 (MPI_Pack_external_size).
+    /// Number of bytes of `count` items in external32 (MPI_Pack_external_size).
     pub fn external_size(&self, count: usize) -> usize {
         (self.layout.typed.external() as usize).saturating_mul(count)
     }
@@ -85,14 +86,15 @@ impl Datatype {
     /// Appends `count` items at `base` in external32.
     ///
     /// # Safety
-    /// The data of the items can be read.
+    /// The data of the items must be valid for reads.
     pub unsafe fn pack_external(&self, base: *const u8, count: usize, out: &mut Vec<u8>) {
         out.reserve(self.external_size(count));
         self.for_each_run(count, |kind, at, n| {
             for i in 0..n {
                 let element = base.wrapping_offset(at + (i * kind.extent()) as isize);
                 for (place, scalar, size) in scalars(kind) {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller guarantees that all data of the items are readable; this scalar is part of
+                    // them.
                     let from = unsafe { std::slice::from_raw_parts(element.add(place), scalar.size()) };
                     put(scalar, from, size, out);
                 }
@@ -100,10 +102,11 @@ impl Datatype {
         });
     }
 
-    /// Takes `count` items out of external32 to `base`, as far as there are whole elements. Returns the bytes consumed.
+    /// Converts `count` items from external32 to memory at `base`, up to the last whole element. Returns the number
+    /// of bytes consumed.
     ///
     /// # Safety
-    /// The data of the items can be written.
+    /// The data of the items must be valid for writes.
     pub unsafe fn unpack_external(&self, base: *mut u8, count: usize, data: &[u8]) -> usize {
         let mut rest = data;
         self.for_each_run(count, |kind, at, n| {
@@ -112,7 +115,8 @@ impl Datatype {
                 for (place, scalar, size) in scalars(kind) {
                     let (now, later) = rest.split_at(size);
                     rest = later;
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller guarantees that all data of the items are writable; this scalar is part of
+                    // them.
                     let to = unsafe { std::slice::from_raw_parts_mut(element.add(place), scalar.size()) };
                     get(scalar, now, kind.group == Group::Character, to);
                 }

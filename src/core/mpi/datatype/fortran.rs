@@ -1,12 +1,11 @@
-//! Datatypes for parameterized Fortran 90 numbers (MPI-3.1, section 17.1.9), by the kinds that GNU Fortran has on
-//! x86-64.
+//! Datatypes for parameterized Fortran 90 numbers (MPI-3.1, section 17.1.9), with the kinds of GNU Fortran on x86-64.
 
 use std::ffi::c_int;
 
 use super::{Datatype, Type, TypeEnvelope, TypeError};
 use crate::mpi::abi::{self, Handle, MPI_UNDEFINED};
 
-/// A kind of reals: decimal digits, decimal exponent, and the types that have it.
+/// Kinds of reals: decimal digits, decimal exponent, and the real and complex datatypes.
 const REALS: [(c_int, c_int, Handle, Handle); 4] = [
     (6, 37, abi::MPI_REAL4, abi::MPI_COMPLEX8),
     (15, 307, abi::MPI_REAL8, abi::MPI_COMPLEX16),
@@ -14,7 +13,7 @@ const REALS: [(c_int, c_int, Handle, Handle); 4] = [
     (33, 4931, abi::MPI_REAL16, abi::MPI_COMPLEX32),
 ];
 
-/// A kind of integers: decimal digits, and the type that has it.
+/// Kinds of integers: decimal digits and the datatype.
 const INTEGERS: [(c_int, Handle); 5] = [
     (2, abi::MPI_INTEGER1),
     (4, abi::MPI_INTEGER2),
@@ -23,7 +22,7 @@ const INTEGERS: [(c_int, Handle); 5] = [
     (38, abi::MPI_INTEGER16),
 ];
 
-/// The least kind with precision `p` and range `r`, either of which may be MPI_UNDEFINED.
+/// Smallest kind with precision `p` and range `r`. Either may be MPI_UNDEFINED.
 fn real(p: c_int, r: c_int) -> Result<(Handle, Handle), TypeError> {
     if p == MPI_UNDEFINED && r == MPI_UNDEFINED {
         return Err(TypeError::argument("p and r are MPI_UNDEFINED; expected at least one of them".to_owned()));
@@ -43,17 +42,18 @@ fn like(handle: Handle, combiner: c_int, arguments: &[c_int]) -> Type {
 }
 
 impl Datatype {
-    /// MPI_Type_create_f90_real. The standard wants the same handle for the same arguments: the caller keeps it.
+    /// MPI_Type_create_f90_real. The standard requires the same handle for the same arguments; the caller ensures
+    /// that.
     pub fn f90_real(p: c_int, r: c_int) -> Result<Type, TypeError> {
         Ok(like(real(p, r)?.0, abi::MPI_COMBINER_F90_REAL, &[p, r]))
     }
 
-    /// MPI_Type_create_f90_complex, likewise.
+    /// MPI_Type_create_f90_complex, see [`Datatype::f90_real`].
     pub fn f90_complex(p: c_int, r: c_int) -> Result<Type, TypeError> {
         Ok(like(real(p, r)?.1, abi::MPI_COMBINER_F90_COMPLEX, &[p, r]))
     }
 
-    /// MPI_Type_create_f90_integer, likewise.
+    /// MPI_Type_create_f90_integer, see [`Datatype::f90_real`].
     pub fn f90_integer(r: c_int) -> Result<Type, TypeError> {
         match INTEGERS.iter().find(|&&(digits, _)| r <= digits) {
             Some(&(_, handle)) => Ok(like(handle, abi::MPI_COMBINER_F90_INTEGER, &[r])),

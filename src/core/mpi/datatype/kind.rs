@@ -1,8 +1,8 @@
-//! Basic elements: what a named datatype holds, in memory and in external32.
+//! Basic elements: the contents of named datatypes, in memory and in external32.
 
 use crate::mpi::abi::{self, Handle};
 
-/// A number as the machine keeps it.
+/// Number in the machine's representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Scalar {
@@ -18,13 +18,13 @@ pub enum Scalar {
     F16,
     F32,
     F64,
-    /// The long double of x86-64: 80 bits in 16 bytes.
+    /// Long double of x86-64: 80 bits in 16 bytes.
     F80,
     F128,
 }
 
 impl Scalar {
-    /// Bytes in memory.
+    /// Number of bytes in memory.
     pub const fn size(self) -> usize {
         match self {
             Scalar::I8 | Scalar::U8 => 1,
@@ -36,7 +36,7 @@ impl Scalar {
     }
 }
 
-/// The groups that tell which operations a type takes (MPI-3.1, section 5.9.2).
+/// Type groups that determine the permitted operations (MPI-3.1, section 5.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Group {
@@ -50,7 +50,7 @@ pub enum Group {
     MultiLanguage,
     Character,
     Packed,
-    /// A value and an index of this type, as a C struct.
+    /// A value and an index of the given type, as a C struct.
     Pair(Scalar),
     /// MPI_LB or MPI_UB of MPI-1: a position without data.
     Marker,
@@ -59,18 +59,18 @@ pub enum Group {
 /// A basic element.
 #[derive(Debug)]
 pub struct BasicKind {
-    /// The handle of the named datatype.
+    /// Handle of the named datatype.
     pub handle: Handle,
-    /// Its name, as MPI_Type_get_name gives it.
+    /// Name returned by MPI_Type_get_name.
     pub name: &'static str,
-    /// The number, or the first of two.
+    /// The number, or the first number of two.
     pub scalar: Scalar,
-    /// What operations it takes.
+    /// Permitted operations.
     pub group: Group,
 }
 
 impl BasicKind {
-    /// Bytes of data.
+    /// Number of bytes of data.
     pub const fn size(&self) -> usize {
         match self.group {
             Group::Complex => 2 * self.scalar.size(),
@@ -80,7 +80,7 @@ impl BasicKind {
         }
     }
 
-    /// The alignment that C asks for.
+    /// Alignment in C.
     pub const fn align(&self) -> usize {
         match self.group {
             Group::Pair(index) if index.size() > self.scalar.size() => index.size(),
@@ -89,7 +89,7 @@ impl BasicKind {
         }
     }
 
-    /// Bytes from one element of an array to the next.
+    /// Number of bytes from one element of an array to the next.
     pub const fn extent(&self) -> usize {
         match self.group {
             Group::Pair(index) => (self.index_at() + index.size()).next_multiple_of(self.align()),
@@ -97,7 +97,7 @@ impl BasicKind {
         }
     }
 
-    /// Where the index of a pair begins.
+    /// Displacement of the index of a pair.
     pub const fn index_at(&self) -> usize {
         match self.group {
             Group::Pair(index) => self.scalar.size().next_multiple_of(index.size()),
@@ -105,12 +105,12 @@ impl BasicKind {
         }
     }
 
-    /// Whether there is no gap in an array of these.
+    /// Whether an array of these has no gaps.
     pub const fn is_dense(&self) -> bool {
         self.size() == self.extent()
     }
 
-    /// How many basic elements MPI_Get_elements counts: two for a pair.
+    /// Number of basic elements that MPI_Get_elements counts: two for a pair.
     pub const fn basics(&self) -> u64 {
         match self.group {
             Group::Pair(_) => 2,
@@ -119,7 +119,8 @@ impl BasicKind {
         }
     }
 
-    /// Bytes of the first scalar in external32 (MPI-3.1, section 13.5.2): a long has 4 there, a wide character 2.
+    /// Number of bytes of the first scalar in external32 (MPI-3.1, section 13.5.2): 4 for a long, 2 for a wide
+    /// character.
     pub const fn external_scalar(&self) -> usize {
         match self.handle {
             abi::MPI_LONG | abi::MPI_UNSIGNED_LONG | abi::MPI_LONG_INT => 4,
@@ -128,7 +129,7 @@ impl BasicKind {
         }
     }
 
-    /// Bytes of an element in external32.
+    /// Number of bytes of an element in external32.
     pub const fn external_size(&self) -> usize {
         match self.group {
             Group::Complex => 2 * self.external_scalar(),

@@ -1,15 +1,15 @@
-//! Bounds and data of a type map, and how they add up (MPI-3.1, sections 4.1.1, 4.1.6 to 4.1.8).
+//! Bounds and data of a type map, and their composition (MPI-3.1, sections 4.1.1, 4.1.6 to 4.1.8).
 //!
-//! Bounds follow the standard's formulas for the flat type map: if there is a marker of a bound (of MPI-1, or from
-//! resizing) the outermost marker is the bound, else the outermost data; the upper one padded to the alignment of the
-//! data.
+//! Bounds follow the standard's formulas for the flat type map. If bound markers exist (from MPI-1 or from resizing),
+//! the outermost marker is the bound. Otherwise the outermost data are the bound, and the upper bound is padded to
+//! the alignment of the data.
 
 use super::TypeError;
 use super::kind::{BasicKind, Group};
 use super::named::{BYTE, MPI_LB};
 use super::plan::PackPlan;
 
-/// Which basic elements there are.
+/// Kinds of basic elements in a type map.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mix {
     Nothing,
@@ -21,7 +21,7 @@ pub(super) enum Mix {
 #[derive(Clone, Debug)]
 pub(super) struct TypeMap {
     pub size: u64,
-    /// Where the first byte of data is and the one after the last; 0 and 0 without data.
+    /// Displacement of the first byte of data and of the byte after the last; 0 and 0 without data.
     pub true_lb: i64,
     pub true_ub: i64,
     lb_mark: Option<i64>,
@@ -30,11 +30,11 @@ pub(super) struct TypeMap {
     pub mix: Mix,
     /// The data with their types.
     pub typed: PackPlan,
-    /// The data as bytes, where this is not `typed` itself.
+    /// The data as bytes, unless `typed` already consists of bytes.
     bytes: Option<PackPlan>,
 }
 
-/// `n` copies of a layout, an extent apart, the first displaced by `at`.
+/// `n` copies of a layout, an extent apart, the first at displacement `at`.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'a> {
     pub at: i64,
@@ -42,12 +42,12 @@ pub(super) struct Piece<'a> {
     pub of: &'a TypeMap,
 }
 
-/// What is too large to be addressed.
+/// Error for layouts too large to be addressed.
 fn overflow() -> TypeError {
     TypeError::argument("the datatype spans more bytes than 64 bits can count".to_owned())
 }
 
-/// Forgets the type of dense elements; others are bytes already in a plan of bytes.
+/// Replaces the type of dense elements by bytes. Plans of bytes already contain bytes for all others.
 fn as_bytes(_: &'static BasicKind) -> &'static BasicKind {
     &BYTE
 }
@@ -115,13 +115,13 @@ impl TypeMap {
         self.bytes.as_ref().unwrap_or(&self.typed)
     }
 
-    /// With other bounds.
+    /// Returns this type map with other bounds.
     pub fn resized(&self, lb: i64, extent: i64) -> Result<TypeMap, TypeError> {
         let ub = lb.checked_add(extent).ok_or_else(overflow)?;
         Ok(TypeMap { lb_mark: Some(lb), ub_mark: Some(ub), ..self.clone() })
     }
 
-    /// `count` copies, `stride` bytes apart.
+    /// Returns `count` copies, `stride` bytes apart.
     pub fn repeated(&self, count: i64, stride: i64) -> Result<TypeMap, TypeError> {
         if count <= 0 {
             return Ok(TypeMap::EMPTY);
@@ -133,12 +133,12 @@ impl TypeMap {
         layout.into_layout(typed, || self.bytes().clone().repeated(copies, stride))
     }
 
-    /// Items one after another, an extent apart.
+    /// Returns `count` copies, an extent apart.
     pub fn contiguous(&self, count: i64) -> Result<TypeMap, TypeError> {
         self.repeated(count, self.extent())
     }
 
-    /// Pieces one after another in the type map.
+    /// Concatenates the pieces in the order of the type map.
     pub fn assembled<'a>(pieces: impl Iterator<Item = Piece<'a>> + Clone) -> Result<TypeMap, TypeError> {
         let pieces = pieces.filter(|piece| piece.n > 0);
         let mut layout = RunningBounds::default();
@@ -155,7 +155,7 @@ impl TypeMap {
     }
 }
 
-/// The bounds of a layout that is being put together.
+/// Bounds of a layout under construction.
 struct RunningBounds {
     size: u64,
     data: Option<(i64, i64)>,

@@ -1,7 +1,7 @@
-//! Moving data between memory and the packed form.
+//! Copies between memory and the packed form.
 //!
-//! The packed form is the data in the order of the type map without gaps, in the machine's representation. Base
-//! addresses may be MPI_BOTTOM: displacements are added without regard to objects.
+//! The packed form contains the data in the order of the type map without gaps, in the machine's representation. A
+//! base address may be MPI_BOTTOM: displacements are added regardless of the objects in memory.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -11,17 +11,18 @@ use super::plan::Node;
 use super::walk::{Each, Gather, Scatter, Visitor, clipped_loop};
 use super::{BasicKind, plan::PackPlan};
 
-/// Bytes that are packed at once on the way from one layout to another.
+/// Number of bytes packed at a time when copying from one layout to another.
 const CHUNK: usize = 32 * 1024;
 
 impl Datatype {
-    /// The bytes of `count` items, in packed form; the most there can be if they are even more.
+    /// Number of bytes of `count` items in packed form. Saturates.
     #[inline]
     pub fn packed_size(&self, count: usize) -> usize {
         self.size().saturating_mul(count)
     }
 
-    /// Whether `count` items are one piece of memory, in order; where it begins from their base.
+    /// Displacement of `count` items from their base if they are one contiguous piece of memory in order; otherwise
+    /// `None`.
     #[inline]
     pub fn piece(&self, count: usize) -> Option<isize> {
         if self.dense || count == 1 { self.run } else { None }
@@ -30,16 +31,17 @@ impl Datatype {
     /// Appends the packed form of `count` items at `base`.
     ///
     /// # Safety
-    /// The data of the items can be read.
+    /// The data of the items must be valid for reads.
     #[inline]
     pub unsafe fn pack(&self, base: *const u8, count: usize, out: &mut Vec<u8>) {
         let size = self.packed_size(count);
         match self.piece(count) {
-            // SAFETY: the caller's promise; the items are one piece of memory.
+            // SAFETY: the caller guarantees that the items are readable; they are one contiguous piece of `size`
+            // bytes.
             Some(at) if size > 0 => unsafe {
                 out.extend_from_slice(std::slice::from_raw_parts(base.wrapping_offset(at), size));
             },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the items are readable.
             _ => unsafe { self.pack_range(base, count, 0..size, out) },
         }
     }
@@ -47,20 +49,22 @@ impl Datatype {
     /// Appends a range of the packed form.
     ///
     /// # Safety
-    /// The data of the items can be read.
+    /// The data of the items must be valid for reads.
     pub unsafe fn pack_range(&self, base: *const u8, count: usize, range: Range<usize>, out: &mut Vec<u8>) {
         out.reserve(range.len());
-        // SAFETY: the caller's; the room is there, and all of what is claimed has been written.
+        // SAFETY: the caller guarantees that the items are readable. The room is reserved, and `pack_to` initializes
+        // the bytes that it reports.
         unsafe {
             let written = self.pack_to(base, count, range, out.as_mut_ptr().add(out.len()));
             out.set_len(out.len() + written);
         }
     }
 
-    /// Writes a range of the packed form, as far as the items go. Returns the number of bytes.
+    /// Writes a range of the packed form, up to the end of the items. Returns the number of bytes.
     ///
     /// # Safety
-    /// The data of the items can be read, the range's length written at `out`, and they do not overlap.
+    /// The data of the items must be valid for reads, `out` must be valid for writes of the range's length, and they
+    /// must not overlap.
     pub unsafe fn pack_to(&self, base: *const u8, count: usize, range: Range<usize>, out: *mut u8) -> usize {
         let end = range.end.min(self.packed_size(count));
         if range.start >= end {
@@ -75,29 +79,31 @@ impl Datatype {
         end - range.start
     }
 
-    /// Puts packed data into `count` items at `base`; the last may get only a part. Returns the bytes that had room.
+    /// Copies packed data into `count` items at `base`; the last item may be filled partly. Returns the number of
+    /// bytes stored.
     ///
     /// # Safety
-    /// The data of the items can be written.
+    /// The data of the items must be valid for writes.
     #[inline]
     pub unsafe fn unpack(&self, base: *mut u8, count: usize, data: &[u8]) -> usize {
         match self.piece(count) {
-            // SAFETY: the caller's promise; the items are one piece of memory.
+            // SAFETY: the caller guarantees that the items are writable; they are one contiguous piece of at least
+            // `size` bytes.
             Some(at) if !data.is_empty() => unsafe {
                 let size = data.len().min(self.packed_size(count));
                 std::ptr::copy_nonoverlapping(data.as_ptr(), base.wrapping_offset(at), size);
                 size
             },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the items are writable.
             _ => unsafe { self.unpack_range(base, count, 0, data) },
         }
     }
 
-    /// Puts a piece of the packed form, which begins at byte `from` of it, into `count` items at `base`. Returns the
-    /// bytes that had room.
+    /// Copies packed data, which begin at byte `from` of the packed form, into `count` items at `base`. Returns the
+    /// number of bytes stored.
     ///
     /// # Safety
-    /// The data of the items can be written.
+    /// The data of the items must be valid for writes.
     pub unsafe fn unpack_range(&self, base: *mut u8, count: usize, from: usize, data: &[u8]) -> usize {
         let end = from.saturating_add(data.len()).min(self.packed_size(count));
         if from >= end {
@@ -112,30 +118,32 @@ impl Datatype {
         end - from
     }
 
-    /// Copies `count` items of this datatype at `from` to `room` items of another at `to`, as far as both go. Returns
-    /// the bytes of data.
+    /// Copies `count` items of this datatype at `from` to `room` items of another at `to`, up to the end of the
+    /// shorter. Returns the number of bytes of data.
     ///
     /// # Safety
-    /// The items can be read and written and do not overlap.
+    /// The items must be valid for reads and writes and must not overlap.
     pub unsafe fn copy(&self, from: *const u8, count: usize, other: &Datatype, to: *mut u8, room: usize) -> usize {
         let bytes = self.packed_size(count).min(other.packed_size(room));
         if bytes == 0 {
             return 0;
         }
         if let Some(at) = other.piece(room) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the source is readable; the destination is one writable piece of at
+            // least `bytes` bytes.
             return unsafe { self.pack_to(from, count, 0..bytes, to.wrapping_offset(at)) };
         }
         if let Some(at) = self.piece(count) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the source is readable; it is one piece of at least `bytes` bytes.
             let data = unsafe { std::slice::from_raw_parts(from.wrapping_offset(at), bytes) };
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the destination is writable.
             return unsafe { other.unpack(to, room, data) };
         }
         let mut chunk = Vec::with_capacity(bytes.min(CHUNK));
         for start in (0..bytes).step_by(CHUNK) {
             chunk.clear();
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the source is readable and the destination writable; `chunk` is a
+            // separate buffer.
             unsafe {
                 self.pack_range(from, count, start..bytes.min(start + CHUNK), &mut chunk);
                 other.unpack_range(to, room, start, &chunk);
@@ -144,8 +152,8 @@ impl Datatype {
         bytes
     }
 
-    /// Calls `f` with every run of equal basic elements of `count` items in the order of the type map: the element, the
-    /// displacement of the first from the base, how many there are, an extent of the element apart.
+    /// Calls `f` for every run of equal basic elements of `count` items, in the order of the type map. Arguments: the
+    /// element, the displacement of the first from the base, their number. They are an extent of the element apart.
     pub fn for_each_run(&self, count: usize, f: impl FnMut(&'static BasicKind, isize, usize)) {
         let plan = &self.layout.typed;
         let end = plan.bytes.saturating_mul(count as u64);

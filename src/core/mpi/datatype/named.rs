@@ -11,7 +11,7 @@ pub const MPI_LB: Handle = 0x204;
 /// MPI_UB of MPI-1. The ABI has no value for it; this one is unused there.
 pub const MPI_UB: Handle = 0x205;
 
-/// Raw bytes: the element of layouts that have forgotten their types.
+/// Raw bytes: the element of layouts without type information.
 pub(super) static BYTE: BasicKind =
     BasicKind { handle: abi::MPI_BYTE, name: "MPI_BYTE", scalar: Scalar::U8, group: Group::Byte };
 
@@ -21,7 +21,7 @@ macro_rules! kinds {
     };
 }
 
-/// The name of a datatype that has two: the standard's tables have the other as a synonym.
+/// First name of a datatype that has two. The standard's tables list the second as a synonym.
 const fn first_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         b"MPI_LONG_LONG" => "MPI_LONG_LONG_INT",
@@ -119,7 +119,8 @@ static TABLE: LazyLock<Box<[Option<Type>; 256]>> = LazyLock::new(|| {
 });
 
 impl Datatype {
-    /// The named datatype with this handle; none for MPI_DATATYPE_NULL and for handles that a program made.
+    /// Returns the named datatype with this handle. `None` for MPI_DATATYPE_NULL and for handles created by a
+    /// program.
     #[inline]
     pub fn named(handle: Handle) -> Option<&'static Type> {
         TABLE.get(handle.wrapping_sub(FIRST))?.as_ref()

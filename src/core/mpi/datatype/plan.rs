@@ -1,22 +1,22 @@
-//! Where the data of a datatype lies, as a small tree: runs, loops over runs, and lists where nothing is regular.
+//! Location of the data of a datatype as a small tree: runs, loops over runs, and lists for irregular layouts.
 //!
-//! Data stand in the order of the type map; the packed form is that order without gaps. A vector of a million blocks is
-//! one loop. Neighbours are merged when a plan is made, so what is contiguous is a single run.
+//! Data are in the order of the type map; the packed form has the same order without gaps. A vector of a million
+//! blocks is one loop. Adjacent runs are merged on construction, so contiguous data are a single run.
 
 use std::sync::Arc;
 
 use super::kind::BasicKind;
 
-/// The longest list that is copied into a longer one; longer ones are shared.
+/// Greatest length of a list that is copied into another list; longer ones are shared.
 const INLINE: usize = 64;
 
 /// A piece of a datatype, `at` bytes from its origin.
 #[derive(Clone, Debug)]
 pub(super) struct PackPlan {
     pub at: i64,
-    /// Bytes of data, so of the packed form.
+    /// Number of bytes of data, which is the size of the packed form.
     pub bytes: u64,
-    /// Basic elements.
+    /// Number of basic elements.
     pub basics: u64,
     pub node: Node,
 }
@@ -24,21 +24,21 @@ pub(super) struct PackPlan {
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Nothing,
-    /// Elements one after another, an extent apart.
+    /// Elements, an extent apart.
     Run(&'static BasicKind),
-    /// Copies of `body`, which itself is at 0, `stride` bytes apart.
+    /// Copies of `body`, whose own displacement is 0, `stride` bytes apart.
     Loop {
         count: u64,
         stride: i64,
         body: Arc<PackPlan>,
     },
-    /// Runs anywhere.
+    /// Runs at arbitrary displacements.
     Runs(Arc<[Run]>),
-    /// Anything anywhere.
+    /// Arbitrary pieces at arbitrary displacements.
     Parts(Arc<[Part]>),
 }
 
-/// A run in a list: `start` is its place in the packed form.
+/// A run in a list. `start` is its offset in the packed form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub at: i64,
@@ -47,7 +47,7 @@ pub(super) struct Run {
     pub kind: &'static BasicKind,
 }
 
-/// A piece in a list: `start` is its place in the packed form.
+/// A piece in a list. `start` is its offset in the packed form.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub start: u64,
@@ -72,7 +72,7 @@ impl PackPlan {
         self
     }
 
-    /// `count` copies, `stride` bytes apart. That all of them can be addressed is the caller's to check.
+    /// Returns `count` copies, `stride` bytes apart. The caller checks that all can be addressed.
     pub fn repeated(self, count: u64, stride: i64) -> PackPlan {
         if count == 0 || self.bytes == 0 {
             return PackPlan::NOTHING;
@@ -91,7 +91,7 @@ impl PackPlan {
         PackPlan { at, bytes, basics, node }
     }
 
-    /// These one after another, where `see` tells what to take a run's elements for.
+    /// Concatenates the plans. `see` maps the element type of each run.
     pub fn sequence(
         plans: impl Iterator<Item = PackPlan>,
         see: fn(&'static BasicKind) -> &'static BasicKind,
@@ -141,7 +141,7 @@ impl PackPlan {
         PackPlan { at: 0, bytes, basics, node }
     }
 
-    /// The basic elements in the first `bytes` of the packed form; none if they end within one.
+    /// Number of basic elements in the first `bytes` of the packed form. `None` if they end within an element.
     pub fn basics_in(&self, bytes: u64) -> Option<u64> {
         if bytes >= self.bytes {
             return Some(self.basics);
@@ -165,7 +165,7 @@ impl PackPlan {
     }
 }
 
-/// The bytes in memory from the first element of a run to the one after the last.
+/// Number of bytes in memory from the first element of a run to the one after the last.
 fn span(kind: &BasicKind, bytes: u64) -> i64 {
     (bytes / kind.size() as u64 * kind.extent() as u64) as i64
 }
@@ -186,7 +186,7 @@ fn advance(total: &mut u64, by: u64) -> u64 {
     before
 }
 
-/// Adds a plan to a list, or to the last run of it.
+/// Appends a plan to a list, or extends the last run of the list.
 fn push(list: &mut Vec<PackPlan>, plan: PackPlan) {
     if let (Some(last), Node::Run(kind)) = (list.last_mut(), &plan.node)
         && let Node::Run(before) = last.node
@@ -200,14 +200,14 @@ fn push(list: &mut Vec<PackPlan>, plan: PackPlan) {
     }
 }
 
-/// The stride of a list of at least two like pieces at equal distances.
+/// Stride of a list of at least two equal pieces at equal distances.
 fn regular(list: &[PackPlan]) -> Option<i64> {
     let stride = list[1].at.checked_sub(list[0].at)?;
     let holds = |pair: &[PackPlan]| pair[1].at.checked_sub(pair[0].at) == Some(stride) && alike(&pair[0], &pair[1]);
     list.windows(2).all(holds).then_some(stride)
 }
 
-/// Whether two pieces are surely the same but for their places.
+/// Whether two pieces are equal except for their displacements. May return false for equal pieces.
 fn alike(a: &PackPlan, b: &PackPlan) -> bool {
     a.bytes == b.bytes
         && match (&a.node, &b.node) {

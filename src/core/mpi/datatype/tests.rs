@@ -1,4 +1,4 @@
-//! Datatypes against layouts derived by hand and against a naive type map.
+//! Compares datatypes with layouts derived by hand and with a naive type map.
 
 mod arrays;
 mod errors;

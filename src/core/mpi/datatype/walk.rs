@@ -1,4 +1,4 @@
-//! Goes through the pieces of a plan, or of a range of its packed form, and moves bytes.
+//! Traverses the pieces of a plan, or of a range of its packed form, and copies bytes.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -7,35 +7,35 @@ use std::ptr;
 use super::kind::BasicKind;
 use super::plan::{Node, PackPlan};
 
-/// The longest list of runs in a loop that is moved run by run, each over many iterations.
+/// Greatest length of a list in a loop that is copied run by run, each over many iterations.
 const FEW: usize = 8;
-/// Iterations at a time for such a list: their data stay in the nearest cache.
+/// Iterations per round for such a list. Their data stay in the first-level cache.
 const BLOCK: u64 = 256;
 
 /// Pieces of equal length at equal distances, in memory and in the packed form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strided {
-    /// From the origin of the datatype.
+    /// Displacement from the origin of the datatype.
     pub at: i64,
     pub stride: i64,
-    /// In the packed form.
+    /// Offset in the packed form.
     pub start: u64,
     pub step: u64,
-    /// Bytes of a piece.
+    /// Number of bytes of a piece.
     pub bytes: u64,
     pub count: u64,
     pub kind: &'static BasicKind,
 }
 
-/// What is done with the pieces.
+/// Action on the pieces.
 pub(super) trait Visitor {
-    /// Whether pieces must come in the order of the packed form.
+    /// Whether pieces must be visited in the order of the packed form.
     const ORDERED: bool;
     fn run(&mut self, at: i64, start: u64, bytes: u64, kind: &'static BasicKind);
     fn strided(&mut self, pieces: Strided);
 }
 
-/// Shows a visitor the part of `plan` that lies in `range` of the packed form, where the plan itself is at `start`.
+/// Visits the part of `plan` that lies in `range` of the packed form. The plan itself begins at `start`.
 pub(super) fn clipped(plan: &PackPlan, at: i64, start: u64, range: &Range<u64>, to: &mut impl Visitor) {
     let end = start + plan.bytes;
     if range.start <= start && end <= range.end {
@@ -66,7 +66,7 @@ pub(super) fn clipped(plan: &PackPlan, at: i64, start: u64, range: &Range<u64>, 
     }
 }
 
-/// The same for `count` copies of `body`, `stride` bytes apart.
+/// Like [`clipped`], for `count` copies of `body`, `stride` bytes apart.
 pub(super) fn clipped_loop(
     body: &PackPlan,
     count: u64,
@@ -144,7 +144,7 @@ fn whole_loop<V: Visitor>(body: &PackPlan, count: u64, stride: i64, at: i64, sta
     }
 }
 
-/// Copies out of memory to the packed form, whose byte `offset` is at `packed`.
+/// Copies from memory to the packed form; `packed` points to its byte `offset`.
 pub(super) struct Gather {
     pub base: *const u8,
     pub packed: *mut u8,
@@ -156,7 +156,8 @@ impl Visitor for Gather {
 
     #[inline]
     fn run(&mut self, at: i64, start: u64, bytes: u64, _: &'static BasicKind) {
-        // SAFETY: who made the visitor vouches for the memory that the plan covers and for the packed range.
+        // SAFETY: the creator of the visitor guarantees that the memory of the plan is readable and the packed range
+        // writable. This run lies in both.
         unsafe {
             let to = self.packed.add((start - self.offset) as usize);
             ptr::copy_nonoverlapping(self.base.wrapping_offset(at as isize), to, bytes as usize);
@@ -165,7 +166,7 @@ impl Visitor for Gather {
 
     #[inline]
     fn strided(&mut self, s: Strided) {
-        // SAFETY: as in `run`.
+        // SAFETY: as in `run`, for all pieces.
         unsafe {
             let to = self.packed.add((s.start - self.offset) as usize);
             let from = self.base.wrapping_offset(s.at as isize);
@@ -174,7 +175,7 @@ impl Visitor for Gather {
     }
 }
 
-/// Copies from the packed form, whose byte `offset` is at `packed`, into memory.
+/// Copies from the packed form to memory; `packed` points to its byte `offset`.
 pub(super) struct Scatter {
     pub base: *mut u8,
     pub packed: *const u8,
@@ -186,7 +187,8 @@ impl Visitor for Scatter {
 
     #[inline]
     fn run(&mut self, at: i64, start: u64, bytes: u64, _: &'static BasicKind) {
-        // SAFETY: as for `Gather`.
+        // SAFETY: the creator of the visitor guarantees that the packed range is readable and the memory of the plan
+        // writable. This run lies in both.
         unsafe {
             let from = self.packed.add((start - self.offset) as usize);
             ptr::copy_nonoverlapping(from, self.base.wrapping_offset(at as isize), bytes as usize);
@@ -195,7 +197,7 @@ impl Visitor for Scatter {
 
     #[inline]
     fn strided(&mut self, s: Strided) {
-        // SAFETY: as for `Gather`.
+        // SAFETY: as in `run`, for all pieces.
         unsafe {
             let from = self.packed.add((s.start - self.offset) as usize);
             let to = self.base.wrapping_offset(s.at as isize);
@@ -204,7 +206,7 @@ impl Visitor for Scatter {
     }
 }
 
-/// Calls a function with every run: element, place, number of elements.
+/// Calls a function for every run: element, displacement, number of elements.
 pub(super) struct Each<F>(pub F);
 
 impl<F: FnMut(&'static BasicKind, isize, usize)> Visitor for Each<F> {
@@ -220,20 +222,20 @@ impl<F: FnMut(&'static BasicKind, isize, usize)> Visitor for Each<F> {
     }
 }
 
-/// Copies `count` pieces of `bytes` bytes at distances.
+/// Copies `count` pieces of `bytes` bytes each at fixed distances.
 ///
 /// # Safety
-/// Every piece can be read and written; source and destination do not overlap.
+/// Every piece must be valid for reads at the source and for writes at the destination; the two must not overlap.
 unsafe fn strided(to: *mut u8, step: isize, from: *const u8, stride: isize, bytes: usize, count: usize) {
     macro_rules! sizes {
         ($($size:literal)*) => {
             match bytes {
-                // SAFETY: the caller's.
+                // SAFETY: the caller guarantees that all pieces are readable and writable; `$size` equals `bytes`.
                 $($size => unsafe { fixed::<$size>(to, step, from, stride, count) },)*
                 _ => {
                     let (mut to, mut from) = (to, from);
                     for _ in 0..count {
-                        // SAFETY: the caller's.
+                        // SAFETY: the caller guarantees that this piece is readable and writable.
                         unsafe { ptr::copy_nonoverlapping(from, to, bytes) };
                         (to, from) = (to.wrapping_offset(step), from.wrapping_offset(stride));
                     }
@@ -244,13 +246,13 @@ unsafe fn strided(to: *mut u8, step: isize, from: *const u8, stride: isize, byte
     sizes!(1 2 3 4 6 8 12 16 20 24 28 32 36 40 48 56 64);
 }
 
-/// [`strided`] for a number of bytes that the compiler knows.
+/// Like [`strided`], for a length known at compile time.
 ///
 /// # Safety
-/// As there.
+/// As for [`strided`].
 unsafe fn fixed<const N: usize>(mut to: *mut u8, step: isize, mut from: *const u8, stride: isize, count: usize) {
     for _ in 0..count {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that this piece of `N` bytes is readable and writable.
         unsafe { to.cast::<[u8; N]>().write(from.cast::<[u8; N]>().read()) };
         (to, from) = (to.wrapping_offset(step), from.wrapping_offset(stride));
     }

@@ -1,12 +1,12 @@
-//! Datatypes as bytes, for ranks that reach memory of others: the layout without how it was made. A vector of any
-//! length is a loop, a few bytes.
+//! Serialized datatypes, for ranks that access the memory of others. Contains the layout, but not its construction. A
+//! vector of any length is a loop of a few bytes.
 
 use super::layout::{Piece, TypeMap};
 use super::plan::{Node, PackPlan};
 use super::{Datatype, Type, TypeEnvelope};
 use crate::mpi::abi;
 
-/// Longest nesting that is read; layouts that programs make are far below.
+/// Greatest nesting depth accepted; layouts of programs are far below.
 const DEEPEST: u32 = 200;
 
 const NAMED: u8 = 0;
@@ -17,13 +17,13 @@ const RUN: u8 = 1;
 const LOOP: u8 = 2;
 const LIST: u8 = 3;
 
-/// Reads what [`put_number`] and [`Datatype::encode`] wrote.
+/// Reads the output of [`put_number`] and [`Datatype::encode`].
 #[derive(Clone, Copy, Debug)]
 pub struct WireReader<'a> {
     rest: &'a [u8],
 }
 
-/// Appends a number, the shorter the smaller it is.
+/// Appends a number. Small numbers need fewer bytes.
 pub fn put_number(out: &mut Vec<u8>, number: i64) {
     let mut rest = (number << 1 ^ number >> 63) as u64;
     while rest >= 0x80 {
@@ -34,31 +34,31 @@ pub fn put_number(out: &mut Vec<u8>, number: i64) {
 }
 
 impl<'a> WireReader<'a> {
-    /// Reads from the first byte on.
+    /// Creates a reader at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         WireReader { rest: bytes }
     }
 
-    /// What is still to be read.
+    /// Unread bytes.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     pub fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     pub fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(*first)
     }
 
-    /// The next number.
+    /// Reads the next number.
     pub fn number(&mut self) -> Option<i64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -73,7 +73,7 @@ impl<'a> WireReader<'a> {
 }
 
 impl Datatype {
-    /// Appends the layout: [`Datatype::decode`] makes a datatype of it whose items lie as those of this one.
+    /// Appends the layout. [`Datatype::decode`] returns a datatype with the same layout.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if let Some(kind) = self.kind {
             return out.extend([NAMED, (kind.handle - abi::MPI_DATATYPE_NULL) as u8]);
@@ -84,7 +84,7 @@ impl Datatype {
         encode(&self.layout.typed, out);
     }
 
-    /// A datatype as [`Datatype::encode`] wrote it, if it did.
+    /// Reads a datatype written by [`Datatype::encode`]. `None` for other bytes.
     pub fn decode(from: &mut WireReader<'_>) -> Option<Type> {
         if from.byte()? == NAMED {
             return Datatype::named(abi::MPI_DATATYPE_NULL + usize::from(from.byte()?)).cloned();
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!((decoded.span(5), decoded.uniform().is_none()), (mixed.span(5), true));
         let memory: Vec<u8> = (0..40_000u32).map(|i| (i % 251) as u8).collect();
         let (mut a, mut b) = (Vec::new(), Vec::new());
-        // SAFETY: the items lie within the memory.
+        // SAFETY: the items lie within the buffer.
         unsafe {
             mixed.pack(memory.as_ptr().add(2000), 5, &mut a);
             decoded.pack(memory.as_ptr().add(2000), 5, &mut b);

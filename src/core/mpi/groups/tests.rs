@@ -1,10 +1,10 @@
-//! Groups as the standard's examples have them, its errors, and large ones.
+//! Groups of the standard's examples, error cases, and large groups.
 
 use super::*;
 
-/// A group of letters as the standard writes them: a is the world's rank 0.
+/// Group of letters as in the standard's examples: a is world rank 0.
 fn letters(text: &str) -> Group {
-    Group::of(text.bytes().map(|letter| u32::from(letter - b'a')).collect())
+    Group::from_ranks(text.bytes().map(|letter| u32::from(letter - b'a')).collect())
 }
 
 fn class(result: Result<Group, Fault>) -> c_int {

@@ -1,11 +1,11 @@
-//! The default: MPICH's flat algorithms by thresholds, whatever the ranks' places.
+//! Default selection: MPICH's flat algorithms by thresholds, independent of the ranks' places.
 
 use super::ChoiceContext;
 use crate::mpi::schedule::keeps_rank_order;
 use crate::platform::{Algorithm, Collective, Method};
 use crate::units::Bytes;
 
-/// What the default takes.
+/// Choice of the default.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
     let size = match collective {
@@ -23,18 +23,17 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
     })
 }
 
-/// The algorithm of `collective` among `ranks` with messages of `size` (see [`super::super::rule_size`]) where nobody
-/// chooses: MPICH's, with the thresholds of its control variables (`MPIR_CVAR_…`, MPICH 3.0 and later), which are those
-/// of Thakur, Rabenseifner, Gropp 2005 with few changes.
+/// Returns the default algorithm of `collective` among `ranks` with messages of `size` (see
+/// [`super::super::rule_size`]). These are MPICH's choices, with the thresholds of its control variables
+/// (`MPIR_CVAR_…`, MPICH 3.0 and later), which follow Thakur, Rabenseifner, Gropp 2005 with few changes.
 ///
-/// Operators are taken to commute, and elements to have 8 bytes. MPICH's forms of barrier, bcast and reductions that
-/// first collect within a node are not among the algorithms here: messages cross nodes as often as the flat algorithm
-/// has them.
+/// Operators are assumed to commute, and elements to have 8 bytes. MPICH's forms of barrier, bcast and reductions
+/// that first collect within a node are not included: messages cross nodes as often as in the flat algorithm.
 pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Algorithm {
     const KIB: u64 = 1024;
     let size = size.get();
     let two_to_k = ranks.is_power_of_two();
-    // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
+    // Rabenseifner's algorithm divides the elements among the greatest power of two not above the number of ranks.
     let divisible = size / 8 >= 1 << ranks.max(1).ilog2();
     match collective {
         Collective::Barrier => Algorithm::Dissemination,
@@ -46,7 +45,7 @@ pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Alg
         Collective::Allreduce if size <= 2 * KIB || !divisible => Algorithm::RecursiveDoubling,
         Collective::Reduce | Collective::Allreduce => Algorithm::Rabenseifner,
         Collective::Gather | Collective::Scatter => Algorithm::Binomial,
-        // MPICH and Open MPI both: only the root knows the sizes.
+        // As in MPICH and Open MPI: only the root knows the sizes.
         Collective::Gatherv | Collective::Scatterv => Algorithm::Linear,
         // ALLGATHER_LONG_MSG_SIZE 524288, ALLGATHER_SHORT_MSG_SIZE 81920.
         Collective::Allgather | Collective::Allgatherv => match size {

@@ -1,12 +1,11 @@
-//! The choices of MPICH 4: flat ones from its `generic.json` for communicators whose ranks' places do not count. What
-//! does not block has entries of its own there (`mpir/generic.json`): other thresholds, and no form by nodes but those
-//! of bcast and reduce.
+//! Selection of MPICH 4. Flat algorithms are those of its `generic.json`. Non-blocking collectives have entries of
+//! their own (`mpir/generic.json`): other thresholds, and node-aware forms of bcast and reduce only.
 
 use super::super::CallForm;
 use super::ChoiceContext;
 use crate::platform::{Algorithm, Collective, Method};
 
-/// Whether MPICH 4 looks at nodes where there are some to speak of (`ch4/generic.json` of 4.0).
+/// Whether MPICH 4 chooses its node-aware form (`ch4/generic.json` of 4.0).
 pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
     let ChoiceContext { collective, form, ranks, size, .. } = question;
     match collective {
@@ -17,14 +16,14 @@ pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
     }
 }
 
-/// What MPICH 4 takes among ranks without regard to nodes.
+/// Flat choice of MPICH 4.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     const KIB: u64 = 1 << 10;
     let ChoiceContext { collective, form, ranks, size, total, element, ordered, .. } = question;
     let (few, short) = if form == CallForm::NonBlocking { (2 * KIB, 2 * KIB) } else { (8, 256) };
     let two_to_k = ranks.is_power_of_two();
-    // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
+    // Rabenseifner's algorithm divides the elements among the greatest power of two not above the number of ranks.
     let divisible = size / u64::from(element) >= 1 << ranks.max(1).ilog2();
     Method::from(match collective {
         Collective::Barrier => Dissemination,

@@ -1,4 +1,4 @@
-//! Open MPI: what the numbers of its algorithms mean, and the tables of 4.1 and 5.0.
+//! Open MPI: the numbers of its algorithms, and the tables of 4.1 and 5.0.
 
 use super::{ChoiceContext, look_up, openmpi41};
 use crate::platform::{Algorithm, Collective, Method};
@@ -7,7 +7,7 @@ const fn of(algorithm: Algorithm) -> Method {
     Method { algorithm, segment: 0, fan: 0 }
 }
 
-/// What the numbers 1, 2, … of a collective's `coll_tuned_…_algorithm` parameter stand for in 4.1 and 5.0.
+/// Algorithms with the numbers 1, 2, … of the `coll_tuned_…_algorithm` parameter of a collective, in 4.1 and 5.0.
 pub fn numbered(collective: Collective) -> &'static [Method] {
     use Algorithm::*;
     match collective {
@@ -51,7 +51,7 @@ pub fn numbered(collective: Collective) -> &'static [Method] {
     }
 }
 
-/// The number of `method`'s algorithm, if Open MPI has it.
+/// Number of `method`'s algorithm in Open MPI, if it exists there.
 pub fn number_of(collective: Collective, method: Method) -> Option<u8> {
     let methods = numbered(collective);
     let exact = methods.iter().position(|other| other.algorithm == method.algorithm && other.fan == method.fan);
@@ -59,7 +59,7 @@ pub fn number_of(collective: Collective, method: Method) -> Option<u8> {
     Some(place as u8 + 1)
 }
 
-/// What 4.1 takes, and 5.0 within a node and among leaders.
+/// Choice of 4.1; in 5.0 also the choice within a node and among leaders.
 pub(super) fn decide_by_tables(question: ChoiceContext) -> Method {
     let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
     let (table, size) = match collective {
@@ -77,7 +77,7 @@ pub(super) fn decide_by_tables(question: ChoiceContext) -> Method {
         Collective::Allgatherv => (openmpi41::ALLGATHERV, size),
         Collective::Gather => (openmpi41::GATHER, size),
         Collective::Scatter => (openmpi41::SCATTER, size),
-        // `basic` does these.
+        // The component `basic` implements these.
         Collective::Gatherv | Collective::Scatterv => return of(Algorithm::Linear).by(1),
         Collective::Scan | Collective::Exscan => return of(Algorithm::Chain),
     };

@@ -1,4 +1,4 @@
-//! The fixed decisions of Open MPI 4.0's `tuned` and `basic`: from `coll_tuned_decision_fixed.c` of 4.0.
+//! Fixed decisions of Open MPI 4.0's `tuned` and `basic`, from `coll_tuned_decision_fixed.c` of 4.0.
 
 use super::{ChoiceContext, KIB, MIB};
 use crate::platform::{Algorithm, Collective, Method};
@@ -9,7 +9,7 @@ const fn of(algorithm: Algorithm) -> Method {
 
 const K: u32 = 1 << 10;
 
-/// What 4.0 takes.
+/// Choice of 4.0.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
@@ -50,7 +50,7 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
     }
 }
 
-/// Lines in ranks over bytes separate the pipelines' segments.
+/// Straight lines in the plane of bytes and ranks separate the segment sizes of the pipelines.
 fn bcast(ranks: u32, size: u64, count: u64) -> Method {
     let below = |slope: f64, offset: f64| f64::from(ranks) < slope * size as f64 + offset;
     match size {
@@ -65,7 +65,7 @@ fn bcast(ranks: u32, size: u64, count: u64) -> Method {
 }
 
 fn reduce(ranks: u32, size: u64, count: u64) -> Method {
-    // Slopes a KiB.
+    // Slopes per KiB.
     let above = |slope: f64, offset: f64| f64::from(ranks) > slope / 1024.0 * size as f64 + offset;
     match size {
         _ if ranks < 8 && size < 512 => of(Algorithm::Linear),

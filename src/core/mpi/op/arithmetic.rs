@@ -1,4 +1,4 @@
-//! The loops of the built-in operations, one for each operation and representation.
+//! Loops of the built-in operations, one per operation and representation.
 #![allow(unsafe_code)]
 
 use std::ops::{Add, Mul, Sub};
@@ -8,7 +8,7 @@ use super::Builtin;
 use super::long_double::F80;
 use crate::mpi::datatype::{BasicKind, Group, Scalar};
 
-/// What numbers of all representations can do.
+/// Operations of numbers in all representations.
 trait Number: Copy + PartialOrd {
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -40,7 +40,7 @@ macro_rules! reals {
 }
 reals!(f32 f64 F80);
 
-/// A complex number as C and Fortran keep it.
+/// Complex number in the layout of C and Fortran.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Complex<T> {
@@ -58,15 +58,15 @@ impl<T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>> Complex<T> {
     }
 }
 
-/// `inout[i] = f(in[i], inout[i])`.
+/// Computes `inout[i] = f(in[i], inout[i])`.
 ///
 /// # Safety
-/// As [`Builtin::apply`].
+/// As [`Builtin::apply`], with elements of type `T`.
 #[inline(always)]
 unsafe fn each<T>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
     let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
     for i in 0..n {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees `n` valid elements of `T` in both arrays; accesses are unaligned.
         unsafe {
             let value = f(input.add(i).read_unaligned(), inout.add(i).read_unaligned());
             inout.add(i).write_unaligned(value);
@@ -74,12 +74,12 @@ unsafe fn each<T>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -
     }
 }
 
-/// Does what [`Builtin::apply`] does, for an operation that accepts the kind.
+/// Implements [`Builtin::apply`] for a kind that the operation accepts.
 ///
 /// # Safety
-/// As there.
+/// As [`Builtin::apply`].
 pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
-    // SAFETY: the caller's; representations are those of the kind.
+    // SAFETY: the caller guarantees valid arrays of this kind; each branch uses the kind's representation.
     unsafe {
         match (op, kind.group, kind.scalar) {
             (Builtin::NoOp, ..) => {}
@@ -122,11 +122,11 @@ pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inou
 /// As [`Builtin::apply`].
 unsafe fn replace(kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
     let Group::Pair(index) = kind.group else {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees `n` valid elements without gaps.
         return unsafe { ptr::copy(input, inout, n * kind.size()) };
     };
     for i in 0..n {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees `n` valid pairs, an extent apart.
         unsafe {
             let (input, inout) = (input.add(i * kind.extent()), inout.add(i * kind.extent()));
             ptr::copy(input, inout, kind.scalar.size());
@@ -138,7 +138,7 @@ unsafe fn replace(kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) 
 /// # Safety
 /// As [`Builtin::apply`].
 unsafe fn numbers<T: Number>(op: Builtin, input: *const u8, inout: *mut u8, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees `n` valid elements of `T`.
     unsafe {
         match op {
             Builtin::Max => each::<T>(input, inout, n, |a, b| if a > b { a } else { b }),
@@ -156,7 +156,7 @@ unsafe fn numbers<T: Number>(op: Builtin, input: *const u8, inout: *mut u8, n: u
 /// # Safety
 /// As [`Builtin::apply`], for bytes.
 unsafe fn bits(op: Builtin, input: *const u8, inout: *mut u8, bytes: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees `bytes` valid bytes.
     unsafe {
         match op {
             Builtin::Band => each::<u8>(input, inout, bytes, |a, b| a & b),
@@ -172,7 +172,7 @@ unsafe fn complex<T>(op: Builtin, input: *const u8, inout: *mut u8, n: usize)
 where
     T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>,
 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees `n` valid elements of `Complex<T>`.
     unsafe {
         match op {
             Builtin::Sum => each::<Complex<T>>(input, inout, n, Complex::plus),
@@ -181,7 +181,7 @@ where
     }
 }
 
-/// Arrays of pairs for MINLOC and MAXLOC; the index is `at` bytes after the value.
+/// Arrays of pairs for MINLOC and MAXLOC. The index is `at` bytes after the value.
 struct PairOperands {
     op: Builtin,
     at: usize,
@@ -192,13 +192,13 @@ struct PairOperands {
 }
 
 impl PairOperands {
-    /// Of equal values the lesser index counts.
+    /// Selects the better value. Of equal values, the smaller index is kept.
     ///
     /// # Safety
-    /// As [`Builtin::apply`], where pairs have these representations.
+    /// As [`Builtin::apply`], for pairs with these representations.
     unsafe fn select<V: Copy + PartialOrd, I: Copy + PartialOrd>(self) {
         for i in 0..self.n {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees `n` valid pairs, an extent apart; accesses are unaligned.
             unsafe {
                 let (input, inout) = (self.input.add(i * self.extent), self.inout.add(i * self.extent));
                 let (a, b) = (input.cast::<V>().read_unaligned(), inout.cast::<V>().read_unaligned());

@@ -1,10 +1,10 @@
-//! The long double of x86-64, by the x87 instructions that C compilers use for it.
+//! Long double of x86-64, computed with the x87 instructions that C compilers use.
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;
 use std::ops::{Add, Mul, Sub};
 
-/// 80 bits in 16 bytes; the other 6 mean nothing.
+/// 80 bits in 16 bytes; the other 6 bytes are padding.
 #[repr(C, align(16))]
 #[derive(Clone, Copy)]
 pub(super) struct F80([u8; 16]);
@@ -18,7 +18,8 @@ mod x87 {
         ($($name:ident $instruction:literal)*) => {$(
             pub fn $name(a: F80, b: F80) -> F80 {
                 let mut result = b;
-                // SAFETY: reads ten bytes of `a` and of `b`, writes ten of `result`, leaves the x87 stack as it was.
+                // SAFETY: reads ten bytes of `a` and of `b`, writes ten bytes of `result`, and leaves the x87 stack
+                // unchanged.
                 unsafe {
                     asm!(
                         "fld tbyte ptr [{a}]",
@@ -39,10 +40,10 @@ mod x87 {
     }
     binary!(add "faddp st(1), st" sub "fsubp st(1), st" mul "fmulp st(1), st");
 
-    /// Whether a > b, a < b, a = b; of them none for what has no order.
+    /// Whether a > b, a < b, a = b. All are false for unordered operands.
     pub fn compare(a: F80, b: F80) -> (bool, bool, bool) {
         let (above, below, unordered): (u8, u8, u8);
-        // SAFETY: reads ten bytes of `a` and of `b`, leaves the x87 stack as it was.
+        // SAFETY: reads ten bytes of `a` and of `b`, and leaves the x87 stack unchanged.
         unsafe {
             asm!(
                 "fld tbyte ptr [{b}]",
@@ -67,7 +68,7 @@ mod x87 {
     }
 }
 
-/// Elsewhere long double is another type: `rules` lets no operation take it.
+/// On other architectures long double is another type, which `rules` accepts for no operation.
 #[cfg(not(target_arch = "x86_64"))]
 mod x87 {
     use super::F80;
@@ -131,7 +132,7 @@ impl PartialOrd for F80 {
 }
 
 impl From<i8> for F80 {
-    /// 0 or ±1 to ±127: the leading bit of the significand is explicit.
+    /// Converts 0 or ±1 to ±127. The leading bit of the significand is explicit.
     fn from(value: i8) -> F80 {
         let mut bytes = [0; 16];
         if value != 0 {

@@ -1,7 +1,7 @@
-//! Which built-in operations take which basic elements (the table of MPI-3.1, section 5.9.2).
+//! Basic elements accepted by each built-in operation (table of MPI-3.1, section 5.9.2).
 //!
-//! Beyond the table, as some implementations have it: characters count as small integers, and integers of Fortran as
-//! logical values. Half precision, and 16-byte reals of Fortran, are data only.
+//! Beyond the table, as in some implementations, characters count as small integers and Fortran integers as logical
+//! values. Half precision and 16-byte Fortran reals are data only.
 
 use super::Builtin::{self, *};
 use crate::mpi::datatype::{BasicKind, Group, Scalar};

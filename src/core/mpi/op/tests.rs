@@ -1,4 +1,4 @@
-//! Built-in operations on every kind, by values worked out by hand or in plain Rust.
+//! Built-in operations on every kind, with expected values derived by hand or computed in plain Rust.
 
 use super::*;
 use crate::mpi::abi::*;
@@ -7,7 +7,7 @@ fn kind(handle: Handle) -> &'static BasicKind {
     Datatype::named(handle).unwrap().kind().unwrap()
 }
 
-/// Applies to values kept at an odd address.
+/// Applies the operation to values at an odd address.
 fn apply<T: Copy>(op: Builtin, handle: Handle, input: &[T], inout: &[T]) -> Vec<T> {
     let bytes = size_of_val(input);
     assert_eq!(bytes, input.len() * kind(handle).extent());
@@ -95,7 +95,7 @@ fn value(long_double: u128) -> u128 {
 #[cfg(target_arch = "x86_64")]
 fn long_doubles_have_64_bits_of_precision() {
     let cases = [
-        // In a double it would be 2^63.
+        // A double would give 2^63.
         (Builtin::Sum, long_double(1, 63), long_double(1, 0), (16383 + 63) << 64 | 1 << 63 | 1),
         (Builtin::Sum, long_double(1, 16000), long_double(-1, 16000), 0),
         (Builtin::Prod, long_double(3, -1), long_double(-5, 0), long_double(-15, -1)),
@@ -109,7 +109,7 @@ fn long_doubles_have_64_bits_of_precision() {
     }
 }
 
-/// A pair as C keeps it.
+/// Pair in C layout.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pair<V, I>(V, I);
@@ -183,7 +183,7 @@ fn accumulating_goes_through_the_layout() {
     let every_other = Datatype::vector(3, 1, 2, Datatype::named(MPI_INT).unwrap()).unwrap();
     let mut memory = [1i32, 2, 3, 4, 5, 6, 7, 8, 9, 10];
     let data: Vec<u8> = [10i32, 20, 30, 40].iter().flat_map(|value| value.to_ne_bytes()).collect();
-    // SAFETY: two items are within the memory.
+    // SAFETY: the buffer contains two items.
     let taken = unsafe { Builtin::Sum.accumulate(&every_other, memory.as_mut_ptr().cast(), 2, &data) };
     assert!(taken);
     assert_eq!(memory, [11, 2, 23, 4, 35, 46, 7, 8, 9, 10]);
@@ -191,7 +191,7 @@ fn accumulating_goes_through_the_layout() {
     let pairs = Datatype::contiguous(2, Datatype::named(MPI_DOUBLE_INT).unwrap()).unwrap();
     let mut memory = [Pair(1.0, 7), Pair(2.0, 8)];
     let mut data = Vec::new();
-    // SAFETY: an item is within the memory.
+    // SAFETY: the buffer contains one item.
     unsafe {
         pairs.pack([Pair(3.0, 1), Pair(1.5, 2)].as_ptr().cast(), 1, &mut data);
         assert!(Builtin::Maxloc.accumulate(&pairs, memory.as_mut_ptr().cast(), 1, &data));

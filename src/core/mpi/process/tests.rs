@@ -1,4 +1,4 @@
-//! Processes on an engine without time, see [`engine`].
+//! MPI programs on an engine without time, see [`engine`].
 
 mod calls;
 mod engine;

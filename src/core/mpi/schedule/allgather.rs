@@ -1,5 +1,5 @@
-//! Allgather of blocks of n bytes among p members, and its form with varying sizes, with α a message's latency, β a
-//! byte's time and δ the time to copy a byte.
+//! Allgather of blocks of n bytes among p members, and its form with varying sizes. α is the latency of a message, β
+//! the time per byte and δ the time to copy a byte.
 //!
 //! | algorithm | source | time | messages |
 //! |---|---|---|---|
@@ -8,11 +8,11 @@
 //! | ring | Thakur et al. 2005 | (p − 1) (α + nβ) | p (p − 1) |
 //! | neighbor_exchange | Chen et al. 2005: even p | (p/2) α + (p − 1) nβ | p²/2 |
 //! | two_procs | an exchange, 2 members only | α + nβ | 2 |
-//! | nonoverlapping | a gather to rank 0, then a bcast down an unsegmented tree (Open MPI's linear) | | 2 (p − 1) |
-//! | linear | 32 at once | (p − 1) (α + nβ) where links are the limit | p (p − 1) |
+//! | nonoverlapping | a gather to rank 0, then a bcast along an unsegmented tree (Open MPI's linear) | | 2 (p − 1) |
+//! | linear | 32 at once | (p − 1) (α + nβ) if links are the limit | p (p − 1) |
 //!
-//! All but nonoverlapping send p (p − 1) n bytes. recursive_doubling needs p = 2^k; among any other number it is bruck,
-//! which has as few rounds. bruck gathers in a rotated buffer and copies it at the end.
+//! All except nonoverlapping send p (p − 1) n bytes. recursive_doubling needs p = 2^k; for other p it is replaced by
+//! bruck, which has equally few rounds. bruck gathers in a rotated buffer and copies it at the end.
 
 use super::phase::{Exchanged, Phase};
 use super::shape::Tree;
@@ -26,7 +26,7 @@ pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
     let own = |to| Phase::CopyOwn { from: Space::Input, to };
     Some(match method.algorithm {
         Algorithm::Nonoverlapping => {
-            // Blocks of ranks are not divided again: other bcasts than trees go down the binomial one.
+            // Blocks of ranks are not divided again: bcasts that are not trees are replaced by the binomial one.
             let tree = bcast::tree(choice.second, seat.style).unwrap_or(match seat.style {
                 ScheduleStyle::OpenMpi => Tree::HighBinomial,
                 _ => Tree::Binomial,

@@ -1,5 +1,5 @@
-//! Allreduce of n bytes among p members, with α a message's latency, β a byte's time, γ the time to combine a byte, and
-//! q the greatest power of two up to p.
+//! Allreduce of n bytes among p members. α is the latency of a message, β the time per byte, γ the time to combine a
+//! byte, and q the greatest power of two not above p.
 //!
 //! | algorithm | source | time | messages | bytes sent | order of ranks |
 //! |---|---|---|---|---|---|
@@ -7,16 +7,15 @@
 //! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ | 2 q log2 q | 2 (q − 1) n | kept |
 //! | ring | Patarasuk, Yuan 2009 | 2 (p − 1) α + 2 (p−1)/p nβ + (p−1)/p nγ | 2 p (p − 1) | 2 (p − 1) n | no |
 //! | binomial | reduce to rank 0, then bcast | 2 ⌈log2 p⌉ (α + nβ) + ⌈log2 p⌉ nγ | 2 (p − 1) | 2 (p − 1) n | kept |
-//!
 //! | linear | to rank 0 one after another, then from it at once | 2 (p − 1) (α + nβ) + (p − 1) nγ | 2 (p − 1) | 2 (p − 1) n | kept |
 //! | segmented_ring | ring whose blocks are reduced in m turns (Open MPI) | | p (p − 1) (m + 1) | 2 (p − 1) n | no |
-//! | nonoverlapping | a reduce to rank 0, then a bcast, each as the library does it (Open MPI) | | | | of the reduce |
+//! | nonoverlapping | a reduce to rank 0, then a bcast, with the library's methods (Open MPI) | | | | as the reduce |
 //!
-//! Open MPI's rabenseifner folds by halves: in a pair each combines one, and the higher one gives its half back. That
-//! is 4 (p − q) messages and 3 ½ (p − q) n bytes more with the way back. Its blocks come from halving again and again.
+//! recursive_doubling and rabenseifner fold if p ≠ q: 2 (α + nβ) + nγ, 2 (p − q) messages and 2 (p − q) n bytes more.
 //!
-//! Otherwise recursive_doubling and rabenseifner fold if p ≠ q: 2 (α + nβ) + nγ, 2 (p − q) messages and 2 (p − q) n
-//! bytes more.
+//! Open MPI's rabenseifner folds by halves: each member of a pair combines one half, and the higher one returns its
+//! half. Including the way back, that is 4 (p − q) messages and 3 ½ (p − q) n bytes more. Its blocks result from
+//! repeated halving.
 
 use super::phase::Phase;
 use super::shape::Tree;

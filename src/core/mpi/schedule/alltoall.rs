@@ -1,17 +1,17 @@
-//! Alltoall of blocks of n bytes among p members, and its form with varying sizes, with α a message's latency, β a
-//! byte's time and δ the time to copy a byte.
+//! Alltoall of blocks of n bytes among p members, and its form with varying sizes. α is the latency of a message, β
+//! the time per byte and δ the time to copy a byte.
 //!
 //! | algorithm | source | time | messages | bytes sent |
 //! |---|---|---|---|---|
-//! | bruck | Bruck et al. 1997; Thakur et al. 2005 | ⌈log2 p⌉ α + ½ n p log2 p (β + δ) + 2 n p δ | p ⌈log2 p⌉ | p n × the ones in 0, …, p − 1 |
+//! | bruck | Bruck et al. 1997; Thakur et al. 2005 | ⌈log2 p⌉ α + ½ n p log2 p (β + δ) + 2 n p δ | p ⌈log2 p⌉ | p n × the one bits in 0, …, p − 1 |
 //! | pairwise | Thakur et al. 2005 | (p − 1) (α + nβ) | p (p − 1) | p (p − 1) n |
-//! | linear | 32 at once (MPICH's for medium sizes) | (p − 1) (α + nβ) where links are the limit | p (p − 1) | p (p − 1) n |
+//! | linear | 32 at once (MPICH's for medium sizes) | (p − 1) (α + nβ) if links are the limit | p (p − 1) | p (p − 1) n |
 //!
-//! linear_sync is linear in windows of `fan` (Open MPI's, which replaces each message that is done); two_procs is an
-//! exchange between 2 members. Open MPI's linear has all messages at once unless `fan` says otherwise.
+//! linear_sync is linear in windows of `fan` (Open MPI's, which replaces each completed message by a new one).
+//! two_procs is an exchange between 2 members. Open MPI's linear starts all messages at once unless `fan` is set.
 //!
-//! pairwise exchanges with rank xor k in round k where p = 2^j (not in Open MPI), else sends k ahead and receives from
-//! k behind. bruck needs equal sizes.
+//! pairwise exchanges with rank xor k in round k if p = 2^j (not in Open MPI). Otherwise it sends to the member k
+//! ahead and receives from the member k behind. bruck needs equal sizes.
 
 use super::phase::{Exchanged, Phase};
 use super::step::Space;

@@ -1,4 +1,4 @@
-//! Barrier: messages without data. Costs for p members with α a message's latency.
+//! Barrier: messages without data among p members. α is the latency of a message.
 //!
 //! | algorithm | source | rounds | messages |
 //! |---|---|---|---|
@@ -9,7 +9,8 @@
 //! | double_ring | around the ring twice (Open MPI's) | 2 p α | 2 p |
 //! | two_procs | an exchange, 2 members only | α | 2 |
 //!
-//! Open MPI's recursive_doubling has the members from q on exchange with those q below, with as many messages.
+//! q is the greatest power of two not above p. In Open MPI's recursive_doubling, each member from q on exchanges with
+//! the member q below, with equally many messages.
 
 use super::phase::Phase;
 use super::step::Space;

@@ -1,23 +1,22 @@
-//! Bcast of n bytes to p members, with α a message's latency and β a byte's time.
+//! Bcast of n bytes to p members. α is the latency of a message and β the time per byte.
 //!
 //! | algorithm | source | time | messages | bytes sent |
 //! |---|---|---|---|---|
 //! | binomial | Thakur et al. 2005 | ⌈log2 p⌉ (α + nβ) | p − 1 | (p − 1) n |
 //! | scatter_allgather | van de Geijn (Barnett et al. 1994); Thakur et al. 2005 | (⌈log2 p⌉ + p − 1) α + 2 (p−1)/p nβ | p − 1 + p (p − 1), or p − 1 + p log2 p | about n (½ log2 p + p − 1) |
-//! | linear | the root sends all at once | (p − 1) (α + nβ) where the root's link is the limit | p − 1 | (p − 1) n |
-//! | chain | pipeline of segments of at most 128 KiB, m of them (Open MPI) | (p − 2 + m) (α + nβ/m) | (p − 1) m | (p − 1) n |
-//!
+//! | linear | the root sends all at once | (p − 1) (α + nβ) if the root's link is the limit | p − 1 | (p − 1) n |
+//! | chain | pipeline of m segments of at most 128 KiB (Open MPI) | (p − 2 + m) (α + nβ/m) | (p − 1) m | (p − 1) n |
 //! | pipeline | along the ranks, m segments | (p − 2 + m) (α + nβ/m) | (p − 1) m | (p − 1) n |
 //! | chains | k pipelines from the root | | (p − 1) m | (p − 1) n |
 //! | binary, knomial | a binary tree, a tree of radix k, m segments (see `shape`) | | (p − 1) m | (p − 1) n |
-//! | split_binary | half the segments down each side of a binary tree, then pairs exchange halves (Open MPI) | | | (p − 1) n |
-//! | scatter_ring | as scatter_allgather, always around a ring | | | |
+//! | split_binary | half of the segments down each side of a binary tree, then pairs exchange halves (Open MPI) | | | (p − 1) n |
+//! | scatter_ring | scatter_allgather with a ring for all sizes | | | |
 //!
-//! Open MPI's binomial tree begins with the neighbour, whose subtree is the largest; it may have segments. Open MPI and
-//! MPICH divide for scatter_allgather into blocks of ⌈n/p⌉ elements and send no empty block down the tree.
+//! Open MPI's binomial tree begins with the neighbour, whose subtree is the largest; it may have segments. For
+//! scatter_allgather, Open MPI and MPICH divide into blocks of ⌈n/p⌉ elements and send no empty block down the tree.
 //!
-//! Otherwise scatter_allgather divides at bytes; its allgather is recursive doubling for messages below 512 KiB among
-//! 2^k members (log2 p rounds), as MPICH's is, else a ring.
+//! The default scatter_allgather divides at any byte. Its allgather is recursive doubling (log2 p rounds) for
+//! messages below 512 KiB among 2^k members, as in MPICH, else a ring.
 //!
 //! Thakur, Rabenseifner, Gropp 2005: "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1).
 
@@ -27,16 +26,16 @@ use super::step::Space;
 use super::{Extent, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
-/// From here on the allgather is a ring (MPICH's `MPIR_CVAR_BCAST_LONG_MSG_SIZE`).
+/// Least size for which the allgather is a ring (MPICH's `MPIR_CVAR_BCAST_LONG_MSG_SIZE`).
 const LONG: u64 = 512 << 10;
 
-/// The greatest segment of a chain.
+/// Greatest segment size of a chain.
 const SEGMENT: u64 = 128 << 10;
 
-/// The radix of a tree that states none.
+/// Default radix of a tree.
 const RADIX: u16 = 4;
 
-/// The tree that `method` is about, if it is about one.
+/// Tree of `method`, if it is a tree algorithm.
 pub(super) fn tree(method: Method, style: ScheduleStyle) -> Option<Tree> {
     let fan = u16::try_from(method.fan).unwrap_or(u16::MAX);
     Some(match method.algorithm {

@@ -9,7 +9,8 @@ fn distance(seat: Seat, round: u32) -> Option<u32> {
     1u32.checked_shl(round).filter(|&distance| distance < seat.size)
 }
 
-/// In round k sends the 2^k blocks from its own on to the member 2^k behind, and gets the next ones from the one ahead.
+/// In round k, sends the 2^k blocks from its own on to the member 2^k behind, and receives the next ones from the
+/// member 2^k ahead.
 pub(super) fn allgather(seat: Seat, round: u32) -> Next {
     let Some(distance) = distance(seat, round) else { return Next::End };
     let count = distance.min(seat.size - distance);
@@ -18,7 +19,8 @@ pub(super) fn allgather(seat: Seat, round: u32) -> Next {
     Next::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
 }
 
-/// In round k packs the blocks whose distance has bit k and sends them 2^k ahead; those that arrive take their places.
+/// In round k, packs the blocks whose distance has bit k, sends them to the member 2^k ahead, and replaces them by
+/// the received ones.
 pub(super) fn alltoall(seat: Seat, round: u32) -> Next {
     let bit = round / 2;
     let Some(distance) = distance(seat, bit) else { return Next::End };

@@ -1,11 +1,11 @@
-//! Rounds at distance 1, 2, 4, …: dissemination, folds to a power of two, doubling and halving. See [`Seat`] for folded
-//! numbers.
+//! Rounds at distance 1, 2, 4, …: dissemination, folding to a power of two, doubling and halving. See [`Seat`] for
+//! folded numbers.
 
 use super::phase::Next;
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// In round k, nothing to the member 2^k ahead and from the one 2^k behind.
+/// In round k, sends an empty message to the member 2^k ahead and receives one from the member 2^k behind.
 pub(super) fn dissemination(seat: Seat, round: u32) -> Next {
     if round >= u32::BITS || (1 << round) >= seat.size {
         return Next::End;
@@ -16,7 +16,7 @@ pub(super) fn dissemination(seat: Seat, round: u32) -> Next {
     Next::Do(Step::Exchange { to, send: all, from, recv: all, then: Then::Store })
 }
 
-/// Those that fold send all they have; their partners combine.
+/// Folded-away members send all their data; their partners combine it.
 pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
     let Some(partner) = seat.fold_partner().filter(|_| round == 0) else { return Next::End };
     Next::Do(if seat.folded().is_some() {
@@ -26,12 +26,12 @@ pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
     })
 }
 
-/// Those that folded get everything.
+/// Folded-away members receive everything.
 pub(super) fn fold_out(seat: Seat, round: u32, hold: Space) -> Next {
     fold_back(seat, round, hold.all(), Space::Output.all())
 }
 
-/// Those that folded get their block.
+/// Folded-away members receive their block.
 pub(super) fn fold_out_own(seat: Seat, round: u32, hold: Space) -> Next {
     fold_back(seat, round, hold.one(seat.rank ^ 1), Space::Output.one(seat.rank))
 }
@@ -45,7 +45,7 @@ fn fold_back(seat: Seat, round: u32, send: Piece, recv: Piece) -> Next {
     })
 }
 
-/// This member's folded number if it has a part in this round of log2 q.
+/// Folded number of this member if it takes part in this round of log2 q.
 fn number(seat: Seat, round: u32) -> Option<u32> {
     seat.folded().filter(|_| round < seat.log_floor())
 }
@@ -55,23 +55,23 @@ fn exchange(seat: Seat, partner: u32, send: Piece, recv: Piece, then: Then) -> N
     Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then })
 }
 
-/// Pairs exchange and combine all they have.
+/// Pairs exchange and combine all their data.
 pub(super) fn doubling(seat: Seat, round: u32, hold: Space) -> Next {
     let Some(me) = number(seat, round) else { return Next::End };
     let partner = me ^ (1 << round);
     exchange(seat, partner, hold.all(), hold.all(), Then::Combine(Side::of(partner, me)))
 }
 
-/// The blocks of q that number `me` is left with after `rounds` rounds of [`halve_near`]: in each, the lower half of
-/// them where the next bit of `me` is 0, else the upper.
+/// Blocks of q that number `me` still holds after `rounds` rounds of [`halve_near`]. Each round keeps the lower half
+/// if the next bit of `me` is 0, else the upper half.
 fn half(seat: Seat, me: u32, rounds: u32, hold: Space) -> Piece {
-    // Bit 0 decides about q/2, bit 1 about q/4, …: the low bits in reverse.
+    // Bit 0 selects q/2 blocks, bit 1 selects q/4, …: the low bits in reverse order.
     let low = me & ((1 << rounds) - 1);
     let first = (u64::from(low.reverse_bits()) << seat.log_floor() >> u32::BITS) as u32;
     hold.up(first, seat.power() >> rounds)
 }
 
-/// Vector halving and distance doubling: keeps the order of ranks, since neighbours combine first.
+/// Vector halving and distance doubling. Keeps the order of ranks because neighbours combine first.
 pub(super) fn halve_near(seat: Seat, round: u32, hold: Space) -> Next {
     let Some(me) = number(seat, round) else { return Next::End };
     let partner = me ^ (1 << round);
@@ -79,7 +79,7 @@ pub(super) fn halve_near(seat: Seat, round: u32, hold: Space) -> Next {
     exchange(seat, partner, send, recv, Then::Combine(Side::of(partner, me)))
 }
 
-/// Vector doubling and distance halving: the reverse of [`halve_near`], so that all have everything.
+/// Vector doubling and distance halving: the reverse of [`halve_near`], after which all members have everything.
 pub(super) fn double_near(seat: Seat, round: u32, hold: Space) -> Next {
     let Some(me) = number(seat, round) else { return Next::End };
     let bit = seat.log_floor() - 1 - round;
@@ -88,7 +88,7 @@ pub(super) fn double_near(seat: Seat, round: u32, hold: Space) -> Next {
     exchange(seat, partner, send, recv, Then::Store)
 }
 
-/// The reverse of [`halve_near`] towards the root: a binomial tree.
+/// Reverse of [`halve_near`] towards the root: a binomial tree.
 pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> Next {
     let (Some(me), Some(root)) = (number(seat, round), seat.folded_number(seat.root)) else { return Next::End };
     let bit = seat.log_floor() - 1 - round;
@@ -100,12 +100,13 @@ pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> Next {
             then: Then::Store,
         }),
         1 => Next::Do(Step::Send { to: seat.unfolded(partner), piece: half(seat, me, bit + 1, hold) }),
-        // It has sent all it had in an earlier round.
+        // This member sent all its data in an earlier round.
         _ => Next::End,
     }
 }
 
-/// Vector halving and distance halving over a block a rank: folded number n is left with the blocks it stands for.
+/// Vector halving and distance halving over one block per rank. Folded number n ends with the blocks of the members
+/// that it represents.
 pub(super) fn halve_far(seat: Seat, round: u32, hold: Space) -> Next {
     let Some(me) = number(seat, round) else { return Next::End };
     let distance = seat.power() >> (round + 1);
@@ -118,7 +119,7 @@ pub(super) fn halve_far(seat: Seat, round: u32, hold: Space) -> Next {
     exchange(seat, partner, blocks(mine ^ distance), blocks(mine), Then::Combine(Side::of(partner, me)))
 }
 
-/// Pairs exchange all blocks they have; in relative ranks, whose number must be a power of two.
+/// Pairs of relative ranks exchange all their blocks. The number of members must be a power of two.
 pub(super) fn allgather(seat: Seat, round: u32) -> Next {
     if round >= seat.log_floor() {
         return Next::End;

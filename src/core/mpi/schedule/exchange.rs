@@ -1,10 +1,10 @@
-//! Exchanges of Open MPI that others do not have: with neighbours in turn, with all at once, paced by the root.
+//! Exchanges that only Open MPI uses: with alternating neighbours, with all at once, paced by the root.
 
 use super::phase::{Exchanged, Next};
 use super::seat::Seat;
 use super::step::{Piece, Space, Step, Then};
 
-/// Everybody with everybody, all receives posted first, nearest ahead first; then the sends, nearest behind first.
+/// All-to-all exchange. Posts all receives first, nearest ahead first; then starts the sends, nearest behind first.
 pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> Next {
     let others = seat.size - 1;
     let block = |to: u32| match what {
@@ -26,12 +26,12 @@ pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> Next {
     })
 }
 
-/// The other members in order of their ranks, by number.
+/// Member with this number among the members other than the root, in order of ranks.
 fn other(seat: Seat, number: u32) -> u32 {
     if number < seat.root { number } else { number + 1 }
 }
 
-/// The root receives each one's block, one after another in order of ranks.
+/// The root receives the block of each member, one after another in order of ranks.
 pub(super) fn gather_in_order(seat: Seat, round: u32) -> Next {
     if seat.rank != seat.root {
         let step = Step::Send { to: seat.root, piece: Space::Input.one(seat.rank) };
@@ -44,7 +44,7 @@ pub(super) fn gather_in_order(seat: Seat, round: u32) -> Next {
     Next::Do(Step::Recv { from, piece: Space::Output.one(from), then: Then::Store })
 }
 
-/// The root sends each one's block, one after another in order of ranks.
+/// The root sends each member its block, one after another in order of ranks.
 pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> Next {
     if seat.rank != seat.root {
         let step = Step::Recv { from: seat.root, piece: Space::Output.one(seat.rank), then: Then::Store };
@@ -57,8 +57,8 @@ pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> Next {
     Next::Do(Step::Send { to, piece: hold.one(to) })
 }
 
-/// The root asks one after another for a first part, which it waits for, and the rest, which it waits for at the end.
-/// Block 2 r is the first part of rank r's data, block 2 r + 1 the rest.
+/// The root requests the data of each member in turn: it waits for the first part at once and for the rest at the
+/// end. Block 2 r is the first part of rank r's data, block 2 r + 1 the rest.
 pub(super) fn gather_paced(seat: Seat, round: u32) -> Next {
     let nothing = Space::Input.nothing();
     let parts = |space: Space, rank: u32| [space.one(2 * rank), space.one(2 * rank + 1)];
@@ -85,17 +85,18 @@ pub(super) fn gather_paced(seat: Seat, round: u32) -> Next {
     })
 }
 
-/// With the two neighbours in turn, p/2 rounds for even p: first its own block, then the two blocks that came last.
+/// Exchanges with the two neighbours alternately, p/2 rounds for even p: first the own block, then the last two
+/// blocks received.
 pub(super) fn neighbors(seat: Seat, round: u32) -> Next {
     if 2 * round >= seat.size {
         return Next::End;
     }
     let even = seat.rank.is_multiple_of(2);
-    // Pairs of blocks begin at even ranks; where this member's pair stands after `turn` rounds.
+    // Pairs of blocks begin at even ranks. Returns the start of this member's pair after `turn` rounds.
     let start = |turn: u32| {
         let pair = seat.rank & !1;
         let distance = 2 * turn.div_ceil(2);
-        // Even members take from below first, odd ones from above.
+        // Even members first receive from below, odd ones from above.
         if (turn % 2 == 1) == even { seat.back(pair, distance) } else { seat.ahead(pair, distance) }
     };
     let partner = if round.is_multiple_of(2) == even { seat.ahead(seat.rank, 1) } else { seat.back(seat.rank, 1) };
@@ -107,7 +108,7 @@ pub(super) fn neighbors(seat: Seat, round: u32) -> Next {
     Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
 }
 
-/// Nothing twice around the ring, from rank 0 on.
+/// Sends an empty message twice around the ring, from rank 0 on.
 pub(super) fn double_ring(seat: Seat, round: u32) -> Next {
     if seat.size == 1 || round >= 4 {
         return Next::End;
@@ -118,7 +119,7 @@ pub(super) fn double_ring(seat: Seat, round: u32) -> Next {
     Next::Do(if sends { Step::Send { to: right, piece } } else { Step::Recv { from: left, piece, then: Then::Store } })
 }
 
-/// Everybody tells rank 0; rank 0 tells everybody, one after another.
+/// All members send to rank 0; then rank 0 sends to each in turn.
 pub(super) fn gather_and_release(seat: Seat, round: u32) -> Next {
     let piece = Space::Output.all();
     let others = seat.size - 1;
@@ -138,8 +139,8 @@ pub(super) fn gather_and_release(seat: Seat, round: u32) -> Next {
     })
 }
 
-/// Nothing by pairs at distance 1, 2, …; those past the greatest power of two q first tell the member q below, which
-/// tells them at the end.
+/// Exchanges empty messages by pairs at distance 1, 2, …. Members from q on (the greatest power of two) first send to
+/// the member q below, which replies at the end.
 pub(super) fn doubling_below(seat: Seat, round: u32) -> Next {
     let (piece, power) = (Space::Output.all(), seat.power());
     let exchange = |partner: u32| {
@@ -158,15 +159,15 @@ pub(super) fn doubling_below(seat: Seat, round: u32) -> Next {
     }
 }
 
-/// Of block ranges that a recursive doubling gathers: those at `first` up to `first + count`, as far as they are.
+/// Range of blocks of a recursive doubling: from `first` to `first + count`, limited by the size.
 fn range(seat: Seat, first: u32, count: u32) -> Piece {
     Space::Output.up(first, count.min(seat.size - first))
 }
 
-/// Pairs in relative ranks exchange all blocks they have, for any number of members: where a partner is missing, those
-/// who have the data pass it on along the halves of the group.
+/// Pairs of relative ranks exchange all their blocks, for any number of members. If a partner does not exist, members
+/// with the data forward it along the halves of the group.
 pub(super) fn doubling_allgather(seat: Seat, round: u32) -> Next {
-    // Distance 2^k has a round of exchange and k rounds of passing on.
+    // Distance 2^k has one round of exchange and k rounds of forwarding.
     let (mut k, mut before) = (0u32, 0u32);
     while round >= before + 1 + k {
         before += 1 + k;
@@ -185,7 +186,7 @@ pub(super) fn doubling_allgather(seat: Seat, round: u32) -> Next {
         let (send, recv) = (range(seat, mine, distance), range(seat, mine ^ distance, distance));
         return Next::Do(Step::Exchange { to: other, send, from: other, recv, then: Then::Store });
     }
-    // Only where the group above this one's is there in part.
+    // Only if the group above this one's is incomplete.
     let theirs = mine ^ distance;
     if theirs < mine || theirs >= size || size - theirs >= distance {
         return Next::Skip;

@@ -1,15 +1,16 @@
-//! Gather and scatter of blocks of n bytes among p members, and their forms with varying sizes, with α a message's
-//! latency and β a byte's time. A scatter is a gather in reverse.
+//! Gather and scatter of blocks of n bytes among p members, and their forms with varying sizes. α is the latency of a
+//! message and β the time per byte. A scatter is a gather in reverse.
 //!
 //! | algorithm | source | time | messages | bytes sent |
 //! |---|---|---|---|---|
-//! | binomial | Chan et al. 2007; MPICH's | ⌈log2 p⌉ α + (p − 1) nβ | p − 1 | each block as often as its member has ones in its relative rank: ½ p log2 p n for p = 2^k |
-//! | linear | the root with all at once | (p − 1) (α + nβ) where the root's link is the limit | p − 1 | (p − 1) n |
+//! | binomial | Chan et al. 2007; MPICH's | ⌈log2 p⌉ α + (p − 1) nβ | p − 1 | each block once per one bit of its relative rank: ½ p log2 p n for p = 2^k |
+//! | linear | the root with all at once | (p − 1) (α + nβ) if the root's link is the limit | p − 1 | (p − 1) n |
 //!
-//! linear with `fan = 1` has one message after another in order of ranks. linear_sync (Open MPI's gather) has the root
-//! ask each one for a first part and wait for it, and wait for all the rests at the end: 3 (p − 1) messages.
+//! linear with `fan = 1` sends one message after another in order of ranks. In linear_sync (Open MPI's gather) the
+//! root requests and awaits a first part from each member in turn, and awaits all remaining parts at the end: 3 (p −
+//! 1) messages.
 //!
-//! The forms with varying sizes are linear: only the root knows all sizes.
+//! The forms with varying sizes are linear because only the root knows all sizes.
 
 use super::phase::{Numbering, Phase};
 use super::step::Space;

@@ -1,11 +1,11 @@
-//! Reductions that exchange halves in ways of their own: Open MPI's fold before Rabenseifner's algorithm, and the
-//! butterfly of Träff 2005 with its mirror permutation.
+//! Reductions that exchange halves: Open MPI's fold before Rabenseifner's algorithm, and the butterfly of Träff 2005
+//! with its mirror permutation.
 
 use super::phase::Next;
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// Pairs that fold combine a half each; the one that stays then has both.
+/// The two members of a folding pair each combine one half. The remaining member then receives the other half.
 pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
     let Some(partner) = seat.fold_partner() else { return Next::End };
     let half = seat.power() / 2;
@@ -23,31 +23,31 @@ pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
     }
 }
 
-/// `number` with its bits below the greatest power of two reversed.
+/// Reverses the bits of `number` below the greatest power of two.
 fn mirror(seat: Seat, number: u32) -> u32 {
     (u64::from(number.reverse_bits()) << seat.log_floor() >> u32::BITS) as u32
 }
 
-/// The blocks that `count` folded numbers from `first` on stand for.
+/// Blocks of the members that `count` folded numbers from `first` on represent.
 fn blocks(seat: Seat, first: u32, count: u32) -> Piece {
     let start = seat.folded_start(first);
     Space::Temp.up(start, seat.folded_start(first + count) - start)
 }
 
-/// Vector halving and distance doubling over a block a rank: folded number n is left with the blocks of its mirror
+/// Vector halving and distance doubling over one block per rank. Folded number n ends with the blocks of its mirror
 /// image.
 pub(super) fn butterfly(seat: Seat, round: u32) -> Next {
     let Some(me) = seat.folded().filter(|_| round < seat.log_floor()) else { return Next::End };
     let partner = me ^ (1 << round);
     let count = seat.power() >> (round + 1);
-    // After `round + 1` rounds the low bits say which part is whose, the first bit about the largest.
+    // After `round + 1` rounds the low bits determine the owner of each part, the first bit that of the largest.
     let part = |number: u32| blocks(seat, mirror(seat, number & ((2 << round) - 1)), count);
     let other = seat.unfolded(partner);
     let then = Then::Combine(Side::of(partner, me));
     Next::Do(Step::Exchange { to: other, send: part(partner), from: other, recv: part(me), then })
 }
 
-/// Everybody gets the block of its number from whose mirror image it is.
+/// Each member receives the block of its number from the owner, its mirror image.
 pub(super) fn mirrored_home(seat: Seat, round: u32) -> Next {
     let own = Space::Output.one(seat.rank);
     let Some(me) = seat.folded() else {

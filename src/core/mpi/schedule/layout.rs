@@ -1,77 +1,77 @@
-//! How many bytes the blocks of a schedule have.
+//! Sizes of the blocks of a schedule.
 
 use std::sync::Arc;
 
 use super::step::Blocks;
 use crate::units::Bytes;
 
-/// The sizes of a schedule's blocks. Sums saturate.
+/// Sizes of a schedule's blocks. Sums saturate.
 #[derive(Clone, Debug)]
 pub enum BlockLayout {
-    /// One buffer in `parts` blocks that differ by at most one element, the larger ones first; where the buffer is no
-    /// whole number of elements, the last element is a shorter one.
+    /// One buffer in `parts` blocks whose sizes differ by at most one element, larger ones first. If the buffer is
+    /// not a whole number of elements, the last element is shorter.
     Split {
-        /// The buffer.
+        /// Size of the buffer.
         total: Bytes,
-        /// The number of blocks; at least 1.
+        /// Number of blocks; at least 1.
         parts: u32,
-        /// What is not divided; at least 1 byte.
+        /// Undivided unit; at least 1 byte.
         element: u32,
     },
-    /// One buffer in `parts` parts as in `Split`, each in `inner` segments: of `segment` bytes, the last ones shorter
-    /// or empty; or, where that is 0, of sizes that differ by at most one element, the larger ones first.
+    /// One buffer in `parts` parts as in `Split`, each in `inner` segments of `segment` bytes, the last ones shorter
+    /// or empty. With `segment` 0, sizes differ by at most one element, larger ones first.
     Nested {
-        /// The buffer.
+        /// Size of the buffer.
         total: Bytes,
-        /// The parts; at least 1.
+        /// Number of parts; at least 1.
         parts: u32,
-        /// The segments of a part; at least 1.
+        /// Number of segments per part; at least 1.
         inner: u32,
-        /// Bytes of a segment, whole elements.
+        /// Number of bytes of a segment, whole elements.
         segment: u64,
-        /// What is not divided; at least 1 byte.
+        /// Undivided unit; at least 1 byte.
         element: u32,
     },
-    /// One buffer in `parts` blocks, a power of two of them, by halving again and again; the first half is the smaller.
+    /// One buffer in `parts` blocks (a power of two) by repeated halving; the first half is the smaller.
     Halved {
-        /// The buffer.
+        /// Size of the buffer.
         total: Bytes,
-        /// The number of blocks.
+        /// Number of blocks.
         parts: u32,
-        /// What is not divided; at least 1 byte.
+        /// Undivided unit; at least 1 byte.
         element: u32,
     },
-    /// Two blocks a rank: at most `head` bytes, and the rest of as many bytes a rank.
+    /// Two blocks per rank: the first of at most `head` bytes, the second with the rest of `block` bytes.
     Headed {
-        /// The bytes of a rank.
+        /// Number of bytes per rank.
         block: Bytes,
-        /// The first of them.
+        /// Greatest size of the first block.
         head: Bytes,
-        /// The number of ranks.
+        /// Number of ranks.
         ranks: u32,
     },
     /// Part of a buffer.
     Window {
-        /// Where it starts, bytes.
+        /// Start of the part in bytes.
         start: u64,
-        /// The whole buffer.
+        /// Size of the whole buffer.
         whole: Bytes,
-        /// How the part is divided.
+        /// Division of the part.
         inner: Box<BlockLayout>,
     },
     /// Blocks of one size.
     Uniform {
-        /// A block.
+        /// Size of a block.
         block: Bytes,
-        /// The number of blocks.
+        /// Number of blocks.
         parts: u32,
     },
-    /// A size for each block.
+    /// One size per block.
     Varying(Arc<[Bytes]>),
 }
 
 impl BlockLayout {
-    /// The number of blocks.
+    /// Number of blocks.
     pub fn parts(&self) -> u32 {
         match self {
             BlockLayout::Split { parts, .. }
@@ -84,7 +84,7 @@ impl BlockLayout {
         }
     }
 
-    /// The size of `blocks` together. Constant time, but for varying sizes and for a bit of a split buffer.
+    /// Total size of `blocks`. Takes constant time, except for varying sizes and for `Blocks::Bit` of a split buffer.
     pub fn bytes(&self, blocks: Blocks) -> Bytes {
         match self {
             BlockLayout::Uniform { block, parts } => {
@@ -102,7 +102,7 @@ impl BlockLayout {
         }
     }
 
-    /// The buffer that all blocks, or all of which they are a part, are in.
+    /// Size of the buffer that contains all blocks.
     pub fn whole(&self) -> Bytes {
         match self {
             BlockLayout::Window { whole, .. } => *whole,
@@ -110,7 +110,7 @@ impl BlockLayout {
         }
     }
 
-    /// The size of blocks of what is divided by [`BlockLayout::offset`].
+    /// Total size of blocks whose starts are given by [`BlockLayout::offset`].
     fn divided(&self, blocks: Blocks) -> Bytes {
         let parts = u64::from(self.parts());
         let (first, count) = match blocks {
@@ -125,7 +125,7 @@ impl BlockLayout {
         Bytes::new(to_end + self.offset(end.saturating_sub(parts)))
     }
 
-    /// Where block `block` of a divided buffer starts, bytes; block `parts` is its end.
+    /// Start of block `block` of a divided buffer in bytes; block `parts` gives the end.
     pub fn offset(&self, block: u64) -> u64 {
         match *self {
             BlockLayout::Split { total, parts, element } => split(total, u64::from(parts), element, block),
@@ -169,7 +169,7 @@ impl BlockLayout {
     }
 }
 
-/// Where block `block` of `parts` starts, of whole elements and with the larger ones first.
+/// Start of block `block` of `parts`, in whole elements, larger blocks first.
 fn split(total: Bytes, parts: u64, element: u32, block: u64) -> u64 {
     let element = u64::from(element);
     let elements = total.get().div_ceil(element);

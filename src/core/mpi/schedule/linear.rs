@@ -1,16 +1,16 @@
-//! One with all, and all with all: at once, in batches, or in p − 1 rounds of pairs.
+//! Exchanges of one member with all and of all with all: at once, in batches, or in p − 1 rounds of pairs.
 
 use super::phase::{Exchanged, Next};
 use super::seat::{ScheduleStyle, Seat};
 use super::step::{Side, Space, Step, Then};
 
-/// The root starts a send to each, in relative order, and waits.
+/// The root starts a send to each member, in relative order, and waits.
 pub(super) fn bcast(seat: Seat, round: u32) -> Next {
     let piece = Space::Output.all();
     from_root(seat, round, |to| Step::StartSend { to, piece }, |from| Step::Recv { from, piece, then: Then::Store })
 }
 
-/// The root starts a send of each one's block and waits.
+/// The root starts a send of each member's block and waits.
 pub(super) fn scatter(seat: Seat, round: u32) -> Next {
     from_root(
         seat,
@@ -20,7 +20,7 @@ pub(super) fn scatter(seat: Seat, round: u32) -> Next {
     )
 }
 
-/// The root posts a receive of each one's block and waits.
+/// The root posts a receive of each member's block and waits.
 pub(super) fn gather(seat: Seat, round: u32) -> Next {
     from_root(
         seat,
@@ -42,7 +42,8 @@ fn from_root(seat: Seat, round: u32, root: impl Fn(u32) -> Step, other: impl Fn(
     }
 }
 
-/// The root takes the contributions from the last rank's to the first's, its own in its place, each on the left.
+/// The root combines the contributions from the last rank's to the first's, its own at its place, each as the left
+/// operand.
 pub(super) fn reduce(seat: Seat, round: u32) -> Next {
     let all = Space::Output.all();
     if round >= seat.size || (round > 0 && seat.rank != seat.root) {
@@ -60,15 +61,16 @@ pub(super) fn reduce(seat: Seat, round: u32) -> Next {
     })
 }
 
-/// The most receives, and sends, that an exchange with all has under way (MPICH's `MPIR_CVAR_ALLTOALL_THROTTLE`).
+/// Greatest number of receives, and of sends, in progress in an exchange with all (MPICH's
+/// `MPIR_CVAR_ALLTOALL_THROTTLE`).
 const BATCH: u32 = 32;
 
-/// How many distances at a time, `fan` if it is stated.
+/// Number of distances at a time: `fan` if it is set.
 pub(super) fn batch(fan: u32) -> u32 {
     if fan == 0 { BATCH } else { fan }
 }
 
-/// For so many distances at a time: posts the receives from behind, starts the sends ahead, nearest first; waits.
+/// For `at_once` distances at a time: posts the receives from behind, starts the sends ahead, nearest first; waits.
 pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) -> Next {
     let steps = at_once.saturating_mul(2).saturating_add(1);
     let (batch, step) = (round / steps, round % steps);
@@ -76,7 +78,7 @@ pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) ->
     if nearest >= u64::from(seat.size) {
         return Next::End;
     }
-    // Below the size, so in 32 bits.
+    // Fits in 32 bits because it is below the size.
     let nearest = nearest as u32;
     let count = at_once.min(seat.size - nearest);
     if step < count {
@@ -96,8 +98,8 @@ pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) ->
     }
 }
 
-/// Whom a member sends to and receives from in round `k` ≥ 1: one partner where there are 2^j members (not in Open
-/// MPI), else neighbours at distance k.
+/// Destination and source of a member in round `k` ≥ 1: the same partner if there are 2^j members (not in Open MPI),
+/// else the members at distance k.
 fn partners(seat: Seat, k: u32) -> (u32, u32) {
     if seat.size.is_power_of_two() && seat.style != ScheduleStyle::OpenMpi {
         (seat.rank ^ k, seat.rank ^ k)
@@ -106,7 +108,7 @@ fn partners(seat: Seat, k: u32) -> (u32, u32) {
     }
 }
 
-/// In each of p − 1 rounds sends one member its block and receives from one.
+/// In each of p − 1 rounds, sends a block to one member and receives one.
 pub(super) fn pairwise(seat: Seat, round: u32) -> Next {
     if round + 1 >= seat.size {
         return Next::End;
@@ -116,7 +118,7 @@ pub(super) fn pairwise(seat: Seat, round: u32) -> Next {
     Next::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
 }
 
-/// The same, combining what is received with this member's block.
+/// Like [`pairwise`], but combines the received data with this member's block.
 pub(super) fn pairwise_reduce(seat: Seat, round: u32) -> Next {
     if round + 1 >= seat.size {
         return Next::End;

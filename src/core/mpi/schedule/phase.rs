@@ -1,11 +1,11 @@
-//! The parts that schedules are made of.
+//! Phases: the building blocks of schedules.
 
 use super::seat::Seat;
 use super::shape::Tree;
 use super::step::{Blocks, Piece, Space, Step};
 use super::{bruck, doubling, exchange, halves, linear, pipeline, ring, scan, tree};
 
-/// What a phase gives for a round.
+/// Result of a phase for one round.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
     /// This step.
@@ -16,141 +16,141 @@ pub(super) enum Next {
     End,
 }
 
-/// Which member's number a block has in a bcast's tree or ring, and which in a gather's.
+/// Assignment of blocks to members in the tree or ring of a bcast, and in those of a gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbering {
-    /// Block v is that of relative rank v.
+    /// Block v belongs to relative rank v.
     Relative,
-    /// Block r is that of rank r.
+    /// Block r belongs to rank r.
     Member,
 }
 
-/// Whose data linear exchanges carry.
+/// Data of linear exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchanged {
-    /// Every member sends its one block to all.
+    /// Every member sends its single block to all.
     Own,
     /// Every member sends block j to member j.
     Each,
 }
 
-/// A part of a schedule; its n-th step follows from the seat and n.
+/// A phase of a schedule. The seat and n determine its n-th step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No steps.
     Nothing,
     /// Copies everything.
     CopyAll { from: Space, to: Space },
-    /// Copies the block of this member's number.
+    /// Copies this member's block.
     CopyOwn { from: Space, to: Space },
-    /// Copies both blocks of this member, of two that each has.
+    /// Copies both blocks of this member, in layouts with two blocks per member.
     CopyOwnParts,
     /// Bruck's first phase: block j of the input becomes block j − rank of Temp.
     RotateIn,
-    /// Bruck's last: block i of Temp becomes block rank − i of the output.
+    /// Bruck's last phase: block i of Temp becomes block rank − i of the output.
     RotateOut,
-    /// In round k, nothing to the member 2^k ahead.
+    /// In round k, sends an empty message to the member 2^k ahead.
     Dissemination,
-    /// Up a binomial tree, combining.
+    /// Combines up a binomial tree.
     TreeReduce { hold: Space },
-    /// Down a binomial tree, everything.
+    /// Sends everything down a binomial tree.
     TreeBcast { hold: Space },
-    /// Up a binomial tree, the blocks of a subtree.
+    /// Sends the blocks of subtrees up a binomial tree.
     TreeGather { hold: Space },
-    /// Down a binomial tree, the blocks of a subtree.
+    /// Sends the blocks of subtrees down a binomial tree.
     TreeScatter { hold: Space, numbering: Numbering },
-    /// The root sends everything to each.
+    /// The root sends everything to each member.
     LinearBcast,
     /// The root receives and combines in rank order.
     LinearReduce,
-    /// The root receives each one's block.
+    /// The root receives each member's block.
     LinearGather,
-    /// The root sends each one's block.
+    /// The root sends each member's block.
     LinearScatter,
-    /// Everybody with everybody, so many at a time.
+    /// All-to-all exchange, `at_once` distances at a time.
     LinearExchange { what: Exchanged, at_once: u32 },
-    /// Everybody with everybody, all receives first.
+    /// All-to-all exchange with all receives posted first.
     AllAtOnce { what: Exchanged },
     /// The root receives one block after another in order of ranks.
     GatherInOrder,
     /// The root sends one block after another in order of ranks.
     ScatterInOrder { hold: Space },
-    /// The root asks one after another for its data.
+    /// The root requests the data of one member after another.
     GatherPaced,
-    /// Segments down a tree.
+    /// Sends segments down a tree.
     Down { tree: Tree, segments: u32 },
-    /// Segments up a tree, combining.
+    /// Combines segments up a tree.
     Up { tree: Tree, segments: u32, home: Space },
-    /// From the top of a tree to the root.
+    /// Sends the result from the top of a tree to the root.
     HandOver { tree: Tree, home: Space },
-    /// Two halves down a binary tree, of so many segments, then exchanged.
+    /// Sends two halves with these numbers of segments down a binary tree; pairs then exchange halves.
     SplitDown { first: u32, second: u32 },
-    /// Down a binomial tree, the blocks of a subtree; only the first so many have data.
+    /// Sends the blocks of subtrees down a binomial tree; only the first `filled` blocks have data.
     ScatterFilled { filled: u32 },
-    /// As `DoublingAllgather` for any number of members.
+    /// `DoublingAllgather` for any number of members.
     DoublingAllgatherAny,
-    /// With both neighbours in turn.
+    /// Exchanges with both neighbours alternately.
     Neighbors,
-    /// Nothing around the ring twice.
+    /// Sends empty messages twice around the ring.
     DoubleRing,
-    /// Nothing to rank 0 and back.
+    /// Empty messages to rank 0 and back.
     GatherAndRelease,
-    /// Nothing by pairs, the surplus told by those at the bottom.
+    /// Exchanges empty messages by pairs; the surplus members take part through a partner.
     DoublingBelow,
-    /// The surplus members combine a half and give it back.
+    /// Each member of a folding pair combines one half; the surplus member then sends its half back.
     FoldHalves { hold: Space },
-    /// Halves at distance 1, 2, … over a block a rank.
+    /// Exchanges halves at distance 1, 2, … over one block per rank.
     Butterfly,
-    /// Blocks to whose they are, from their mirror image.
+    /// Sends blocks from the mirror image to the owner.
     MirroredHome,
-    /// Blocks around a ring, combined on the way; rank r ends with block r.
+    /// Passes blocks around a ring and combines them; rank r ends with block r.
     RingReduceHome,
-    /// The same in segments of blocks of a split buffer.
+    /// Like `RingReduceHome`, in segments of the blocks of a split buffer.
     RingReduceSegments { turns: u32 },
-    /// Blocks of so many segments around a ring.
+    /// Passes blocks of `turns` segments each around a ring.
     RingAllgatherSegments { turns: u32 },
-    /// Everybody with everybody, one after another.
+    /// Exchanges with every member, one after another.
     Pairwise,
-    /// The same, combining what arrives.
+    /// Like `Pairwise`, combining the received data.
     PairwiseReduce,
-    /// The surplus members give what they have.
+    /// The surplus members send their data to their partners.
     FoldIn { hold: Space },
-    /// They get everything back.
+    /// The surplus members receive everything.
     FoldOut { hold: Space },
-    /// They get their block back.
+    /// The surplus members receive their block.
     FoldOutOwn { hold: Space },
     /// Pairs exchange and combine everything.
     Doubling { hold: Space },
-    /// Pairs at distance 1, 2, … exchange and combine halves of what is left.
+    /// Pairs at distance 1, 2, … exchange and combine halves of the remaining blocks.
     HalveNear { hold: Space },
-    /// Its reverse, storing.
+    /// The reverse of `HalveNear`, storing.
     DoubleNear { hold: Space },
-    /// Its reverse, towards the root only.
+    /// The reverse of `HalveNear`, towards the root only.
     GatherNear { hold: Space },
-    /// Pairs at distance q/2, q/4, … exchange and combine halves of what is left.
+    /// Pairs at distance q/2, q/4, … exchange and combine halves of the remaining blocks.
     HalveFar { hold: Space },
-    /// Pairs at distance 1, 2, … exchange what they have gathered; 2^k members only.
+    /// Pairs at distance 1, 2, … exchange the gathered blocks; 2^k members only.
     DoublingAllgather,
-    /// Blocks go around a ring; relative rank v starts with block v + `shift`.
+    /// Passes blocks around a ring; relative rank v starts with block v + `shift`.
     RingAllgather { shift: u32 },
-    /// Blocks go around a ring, combined on the way.
+    /// Passes blocks around a ring and combines them.
     RingReduce,
-    /// Blocks gather in Temp, twice as many every round.
+    /// Gathers blocks in Temp; their number doubles every round.
     BruckAllgather,
-    /// Blocks go where the bits of their distance say.
+    /// Sends each block by the bits of its distance.
     BruckAlltoall,
-    /// Segments along the relative ranks.
+    /// Passes segments along the relative ranks.
     ChainBcast { segments: u32 },
-    /// Prefixes along the ranks.
+    /// Passes prefixes along the ranks.
     ChainScan,
-    /// Prefixes without oneself along the ranks.
+    /// Passes prefixes along the ranks, without the own contribution.
     ChainExscan,
     /// Prefixes by pairs at distance 1, 2, ….
     DoublingScan { exclusive: bool },
 }
 
 impl Phase {
-    /// What this phase does at `seat` in `round`.
+    /// Step of this phase at `seat` in `round`.
     #[inline]
     pub(super) fn step(self, seat: Seat, round: u32) -> Next {
         match self {

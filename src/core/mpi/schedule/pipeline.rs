@@ -1,24 +1,24 @@
-//! Data down and up a tree, segment after segment, as Open MPI's generic bcast and reduce do it.
+//! Segments down and up a tree, as in Open MPI's generic bcast and reduce.
 //!
-//! Down: a member has two receives posted; while the next segment comes it passes the last one on to all its children.
-//! Up: receives of segments alternate over the children, one ahead of the one waited for; a segment to which all
-//! children have contributed goes to the parent.
+//! Down: a member keeps two receives posted. While it receives the next segment, it forwards the last one to all its
+//! children. Up: receives of segments alternate over the children, with one posted ahead of the awaited one. A
+//! segment with the contributions of all children is sent to the parent.
 
 use super::phase::Next;
 use super::seat::Seat;
 use super::shape::Tree;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// Segment `segment` of so many; the only one is all there is, however it is divided.
+/// Segment `segment` of `segments`. A single segment contains all blocks.
 fn piece(hold: Space, segment: u32, segments: u32) -> Piece {
     if segments == 1 { hold.all() } else { hold.one(segment) }
 }
 
-/// Down `tree`: the step of this round.
+/// Step of this round down `tree`.
 pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> Next {
     let (node, hold) = (tree.node(seat), Space::Output);
     let children = node.children();
-    // The sends of a segment to the children, and the wait for them; a single one is waited for at once.
+    // Sends of a segment to the children, and the wait for them. A single send blocks.
     let sends = match children {
         0 | 1 => children,
         _ => children + 1,
@@ -49,13 +49,13 @@ pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> Next {
         }
         1 if segments > 1 && segment > 0 => Next::Do(Step::WaitRecv { back: u32::from(segment < segments) }),
         0 | 1 => Next::Skip,
-        // What came in the round before.
+        // Forwards the segment received in the previous round.
         _ if segment > 0 => send(segment - 1, k - 2),
         _ => Next::Skip,
     }
 }
 
-/// Up `tree`: the step of this round. The top ends with all in `home` if it is the root, else in Temp.
+/// Step of this round up `tree`. The top ends with the result in `home` if it is the root, else in Temp.
 pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space) -> Next {
     let node = tree.node(seat);
     let children = node.children();
@@ -81,7 +81,7 @@ pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space)
     match k {
         0 if at < receives => {
             let (segment, i) = (at / children, at % children);
-            // The first of a segment comes to its place; this member's own data is combined with it there.
+            // The first contribution to a segment is stored; this member's own data are combined with it.
             let then = if i == 0 { Then::Store } else { Then::Combine(theirs) };
             Next::Do(Step::StartRecv { from: node.child(i), piece: piece(hold, segment, segments), then })
         }
@@ -98,7 +98,7 @@ pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space)
     }
 }
 
-/// From the top of a tree that is not the root to the root.
+/// Sends the result from the top of a tree to the root, if they differ.
 pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> Next {
     let top = tree.top(seat);
     if round > 0 || top == seat.root {
@@ -113,8 +113,8 @@ pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> Next
     }
 }
 
-/// The two halves of the data down the two sides of a binary tree, `counts` segments each, the blocks of the second
-/// half from `counts.0` on; then those at the same place of both sides exchange what they have.
+/// Sends the two halves of the data down the two sides of a binary tree, `counts` segments each. Blocks of the second
+/// half begin at `counts.0`. Then members at the same place of both sides exchange their halves.
 pub(super) fn split(seat: Seat, round: u32, counts: (u32, u32)) -> Next {
     let (node, hold, v) = (Tree::Binary.node(seat), Space::Output, seat.relative());
     let counts = [counts.0, counts.1];

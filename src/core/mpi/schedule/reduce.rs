@@ -1,20 +1,20 @@
-//! Reduce of n bytes from p members, with α a message's latency, β a byte's time, γ the time to combine a byte, and q
-//! the greatest power of two up to p.
+//! Reduce of n bytes from p members. α is the latency of a message, β the time per byte, γ the time to combine a
+//! byte, and q the greatest power of two not above p.
 //!
 //! | algorithm | source | time | messages | bytes sent | order of ranks |
 //! |---|---|---|---|---|---|
 //! | binomial | Thakur et al. 2005 | ⌈log2 p⌉ (α + nβ + nγ) | p − 1 | (p − 1) n | kept: see below |
 //! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ; a fold adds α + nβ + nγ | q log2 q + q − 1 + (p − q) | (q − 1) n + n log2 q / 2 + (p − q) n | kept |
 //! | linear | the root takes one after another | (p − 1) (α + nβ + nγ) | p − 1 | (p − 1) n | kept |
-//!
 //! | pipeline, chains, binary, in_order_binary, knomial | trees (see `shape`), m segments | | (p − 1) m | (p − 1) n | in_order_binary |
 //!
-//! A binomial tree keeps the order of ranks if the root is 0. Where it must to another root, its top is rank 0, which
-//! sends the result on, as in both libraries. in_order_binary has its top at the last rank, which sends the result to the root if that is another: a message and n
-//! bytes more. Open MPI's trees combine into what came first and copy nothing; its rabenseifner folds by halves.
+//! A binomial tree with root 0 keeps the order of ranks. If the order matters for another root, the top is rank 0,
+//! which sends the result to the root, as in both libraries. in_order_binary has its top at the last rank, which
+//! sends the result to the root if that is another rank: one message and n bytes more. Open MPI's trees combine into
+//! the first received data and copy nothing; its rabenseifner folds by halves.
 //!
-//! rabenseifner: reduce-scatter by vector halving and distance doubling, then a gather along the same pairs. Bytes
-//! sent by the gather: each of log2 q rounds moves n/2 in all.
+//! rabenseifner: reduce-scatter by vector halving and distance doubling, then a gather along the same pairs. Each of
+//! the log2 q rounds of the gather moves n/2 bytes in all.
 
 use super::bcast;
 use super::phase::Phase;
@@ -24,7 +24,7 @@ use super::tree::is_leaf;
 use super::{Extent, Fold, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
-/// The tree that `method` is about, if it is about one.
+/// Tree of `method`, if it is a tree algorithm.
 pub(super) fn tree(method: Method, seat: Seat) -> Option<Tree> {
     match method.algorithm {
         Algorithm::Binomial if seat.ordered && seat.root != 0 => Some(Tree::InOrderBinomial),
@@ -53,7 +53,7 @@ pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedul
                 .then(Phase::HalveNear { hold })
                 .then(Phase::GatherNear { hold })
         }
-        // A leaf sends what the program gave.
+        // A leaf sends the program's data directly.
         Algorithm::Binomial if is_leaf(seat) && seat.rank != seat.root => {
             whole.then(Phase::TreeReduce { hold: Space::Input })
         }

@@ -1,18 +1,17 @@
-//! Reduce-scatter of n bytes in all among p members, with α a message's latency, β a byte's time, γ the time to combine
-//! a byte, and q the greatest power of two up to p. Blocks may vary in size.
+//! Reduce-scatter of n bytes in all among p members. α is the latency of a message, β the time per byte, γ the time
+//! to combine a byte, and q the greatest power of two not above p. Blocks may vary in size.
 //!
 //! | algorithm | source | time | messages | bytes sent (equal blocks) |
 //! |---|---|---|---|---|
 //! | recursive_halving | Thakur et al. 2005 | log2 q α + (q−1)/q n (β + γ); a fold adds 2α + (n + n/p) β + nγ | q log2 q + 2 (p − q) | (q − 1) n + (p − q) (n + n/p) |
 //! | pairwise | Thakur et al. 2005 | (p − 1) α + (p−1)/p n (β + γ) | p (p − 1) | (p − 1) n |
-//! | binomial | reduce to rank 0, then scatter (for operators that do not commute) | 2 ⌈log2 p⌉ α + (⌈log2 p⌉ + 1) nβ + ⌈log2 p⌉ nγ | 2 (p − 1) | (p − 1) n + n/p × the ones in 0, …, p − 1 |
-//!
+//! | binomial | reduce to rank 0, then scatter (for non-commutative operators) | 2 ⌈log2 p⌉ α + (⌈log2 p⌉ + 1) nβ + ⌈log2 p⌉ nγ | 2 (p − 1) | (p − 1) n + n/p × the one bits in 0, …, p − 1 |
 //! | ring | blocks around a ring, combined on the way (Open MPI) | (p − 1) α + (p−1)/p n (β + γ) | p (p − 1) | (p − 1) n |
-//! | butterfly | Träff 2005: halves of what is left, near first, then a mirror permutation | | at most q log2 q + q + 2 (p − q) | |
+//! | butterfly | Träff 2005: halves of the remaining blocks, nearest partner first, then a mirror permutation | | at most q log2 q + q + 2 (p − q) | |
 //! | nonoverlapping | a reduce to rank 0 up an unsegmented tree, then a scatter in order of ranks (Open MPI) | | 2 (p − 1) | (p − 1) n + (p − 1) n/p |
 //!
-//! butterfly keeps the order of ranks as well, and nonoverlapping where its reduce does. Otherwise only binomial keeps
-//! the order of ranks: recursive_halving combines distant ranks first, pairwise starts with one's own.
+//! binomial and butterfly keep the order of ranks, and so does nonoverlapping if its reduce does. recursive_halving
+//! combines distant ranks first, pairwise starts with the own contribution.
 
 use super::phase::{Numbering, Phase};
 use super::shape::Tree;
@@ -30,7 +29,7 @@ pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
         Algorithm::Ring => copied.then(Phase::RingReduceHome).then(home),
         Algorithm::Butterfly => copied.then(Phase::FoldIn { hold }).then(Phase::Butterfly).then(Phase::MirroredHome),
         Algorithm::Nonoverlapping => {
-            // Blocks of ranks are not divided again: other reduces than trees go up in order of ranks.
+            // Blocks of ranks are not divided again: reduces that are not trees are replaced by the in-order tree.
             let tree = reduce::tree(choice.first, seat).unwrap_or(Tree::InOrderBinary);
             plan.then(Phase::Up { tree, segments: 1, home: hold })
                 .then(Phase::HandOver { tree, home: hold })

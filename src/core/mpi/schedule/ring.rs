@@ -1,16 +1,17 @@
-//! Rings, and the chain, which is a ring cut open.
+//! Rings, and the chain, which is an open ring.
 
 use super::phase::Next;
 use super::seat::Seat;
 use super::step::{Side, Space, Step, Then};
 
-/// p − 1 rounds: passes the block received last to the next member; relative rank v starts with block v + `shift`.
+/// In each of p − 1 rounds, passes the last received block to the next member. Relative rank v starts with block v +
+/// `shift`.
 pub(super) fn allgather(seat: Seat, round: u32, shift: u32) -> Next {
     let first = seat.ahead(seat.relative(), shift);
     around(seat, round, first, Then::Store)
 }
 
-/// p − 1 rounds: what arrives is combined and passed on, so that rank r ends with all of block r + 1.
+/// In each of p − 1 rounds, combines the received block and passes it on. Rank r ends with the result of block r + 1.
 pub(super) fn reduce(seat: Seat, round: u32) -> Next {
     around(seat, round, seat.rank, Then::Combine(Side::Left))
 }
@@ -29,7 +30,7 @@ fn around(seat: Seat, round: u32, first: u32, then: Then) -> Next {
     })
 }
 
-/// The same over a block a rank in Temp, so that rank r ends with all of its own block.
+/// Like [`reduce`], over one block per rank in Temp. Rank r ends with the result of its own block.
 pub(super) fn reduce_home(seat: Seat, round: u32) -> Next {
     if round + 1 >= seat.size {
         return Next::End;
@@ -40,7 +41,7 @@ pub(super) fn reduce_home(seat: Seat, round: u32) -> Next {
     Next::Do(Step::Exchange { to, send, from, recv, then: Then::Combine(Side::Left) })
 }
 
-/// As [`reduce`], `turns` times: in each, one of the segments that every block has.
+/// Repeats [`reduce`] `turns` times, each for one segment of every block.
 pub(super) fn reduce_segments(seat: Seat, round: u32, turns: u32) -> Next {
     let rounds = seat.size - 1;
     let Some(turn) = round.checked_div(rounds).filter(|&turn| turn < turns) else { return Next::End };
@@ -55,7 +56,7 @@ pub(super) fn reduce_segments(seat: Seat, round: u32, turns: u32) -> Next {
     })
 }
 
-/// As [`allgather`] after [`reduce_segments`]: whole blocks of so many segments.
+/// Like [`allgather`], after [`reduce_segments`]: passes whole blocks of `turns` segments.
 pub(super) fn allgather_segments(seat: Seat, round: u32, turns: u32) -> Next {
     if round + 1 >= seat.size {
         return Next::End;
@@ -71,11 +72,11 @@ pub(super) fn allgather_segments(seat: Seat, round: u32, turns: u32) -> Next {
     })
 }
 
-/// Receives segment after segment from the relative rank before, passing on the last one meanwhile.
+/// Receives segment after segment from the previous relative rank while sending the last one on.
 pub(super) fn chain_bcast(seat: Seat, round: u32, segments: u32) -> Next {
     let v = seat.relative();
     let recv = (v > 0 && round < segments).then(|| (seat.back(seat.rank, 1), Space::Output.one(round)));
-    // The first member has all segments from the start, the others send each a round after they got it.
+    // The first member has all segments from the start; the others send each segment one round after receiving it.
     let sent = if v == 0 { Some(round) } else { round.checked_sub(1) };
     let send = sent
         .filter(|&segment| segment < segments && v + 1 < seat.size)

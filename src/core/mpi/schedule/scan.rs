@@ -1,12 +1,12 @@
-//! Scan and exscan of n bytes among p members, with α a message's latency, β a byte's time and γ the time to combine a
-//! byte.
+//! Scan and exscan of n bytes among p members. α is the latency of a message, β the time per byte and γ the time to
+//! combine a byte.
 //!
 //! | algorithm | source | time | messages | order of ranks |
 //! |---|---|---|---|---|
 //! | recursive_doubling | MPICH's; Hillis, Steele 1986 | ⌈log2 p⌉ (α + nβ + 2 nγ) | Σ over bits of the ranks whose partner exists | kept |
 //! | chain | along the ranks; Open MPI's "linear" | (p − 1) (α + nβ + nγ) | p − 1 | kept |
 //!
-//! Each message has n bytes. Rank 0's output of an exscan is left as it is (MPI-3.1, section 5.11.2).
+//! Each message has n bytes. An exscan does not change rank 0's output (MPI-3.1, section 5.11.2).
 
 use super::phase::{Next, Phase};
 use super::step::{Side, Space, Step, Then};
@@ -35,7 +35,7 @@ pub(super) fn plan_exscan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> 
     })
 }
 
-/// Combines the prefix of the rank before with its own, and passes that on.
+/// Combines the prefix of the previous rank with its own data, and passes the result on.
 pub(super) fn chain(seat: Seat, round: u32) -> Next {
     let piece = Space::Output.all();
     match round {
@@ -46,7 +46,7 @@ pub(super) fn chain(seat: Seat, round: u32) -> Next {
     }
 }
 
-/// Keeps the prefix of the rank before, and passes on that combined with its own.
+/// Keeps the prefix of the previous rank, and passes on its combination with the own data.
 pub(super) fn chain_exclusive(seat: Seat, round: u32) -> Next {
     let (input, output, temp) = (Space::Input.all(), Space::Output.all(), Space::Temp.all());
     let (first, last) = (seat.rank == 0, seat.rank + 1 == seat.size);
@@ -63,7 +63,7 @@ pub(super) fn chain_exclusive(seat: Seat, round: u32) -> Next {
     }
 }
 
-/// In round k exchanges what its 2^k neighbours have (Temp) with the rank whose bit k differs, if there is one.
+/// In round k, exchanges the result of its 2^k neighbours (Temp) with the rank whose bit k differs, if it exists.
 pub(super) fn doubling(seat: Seat, round: u32, exclusive: bool) -> Next {
     let Some(distance) = 1u32.checked_shl(round / 3).filter(|&distance| distance < seat.size) else {
         return Next::End;
@@ -77,7 +77,7 @@ pub(super) fn doubling(seat: Seat, round: u32, exclusive: bool) -> Next {
     match round % 3 {
         0 => Next::Do(Step::Exchange { to: partner, send: sum, from: partner, recv: got, then: Then::Store }),
         1 if side == Side::Right => Next::Skip,
-        // Nothing has come from below before the lowest set bit's round.
+        // Nothing was received from below before the round of the lowest set bit.
         1 if exclusive && distance == 1 << seat.rank.trailing_zeros() => Next::Do(Step::Copy { from: got, to: output }),
         1 => Next::Do(Step::Combine { from: got, to: output, side }),
         _ => Next::Do(Step::Combine { from: got, to: sum, side }),

@@ -1,41 +1,41 @@
-//! A rank's place among the members, and the numberings that algorithms use.
+//! Seat of a rank among the members of a collective, and the numberings used by algorithms.
 
-/// A rank's place in a collective.
+/// Seat of a rank in a collective.
 ///
-/// Trees and rings number the members from the root: see [`RootNumbering`]. The number is the *relative* rank. Algorithms for
-/// 2^k members first *fold* the surplus (Rabenseifner 2004; Thakur et al. 2005): with q the greatest power of two up to
-/// the size, each of the first size − q pairs of neighbours sends one member to wait, and the q others are numbered in
-/// order. [`Fold`] says which of a pair stays.
+/// Trees and rings number the members from the root (see [`RootNumbering`]); this number is the *relative* rank.
+/// Algorithms for 2^k members first *fold* the surplus (Rabenseifner 2004; Thakur et al. 2005). Let q be the greatest
+/// power of two not above the size. Each of the first size − q pairs of neighbours excludes one member; the remaining
+/// q members are numbered in order. [`Fold`] selects the member of a pair that remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// The number of members; at least 1.
+    /// Number of members; at least 1.
     pub size: u32,
-    /// This member.
+    /// Rank of this member.
     pub rank: u32,
-    /// The root; 0 where there is none.
+    /// Root; 0 for collectives without a root.
     pub root: u32,
-    /// Whose details.
+    /// Library whose details the schedule follows.
     pub style: ScheduleStyle,
-    /// Who stays of a pair that folds.
+    /// Member of a folding pair that remains.
     pub fold: Fold,
-    /// How trees and rings number the members.
+    /// Numbering of trees and rings.
     pub numbering: RootNumbering,
     /// Whether contributions must be combined in order of ranks.
     pub ordered: bool,
 }
 
-/// How members are numbered from the root.
+/// Numbering of members from the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RootNumbering {
     /// Member `(root + v) mod size` has number v.
     #[default]
     Rotated,
-    /// The root and member 0 have each other's number, as in Open MPI's `libnbc`.
+    /// The root and member 0 swap their numbers, as in Open MPI's `libnbc`.
     Swapped,
 }
 
 impl RootNumbering {
-    /// The number of member `rank`, and the member that has number `rank`: it is the same.
+    /// Number of member `rank`. The mapping is its own inverse.
     pub(super) fn swap(rank: u32, root: u32) -> u32 {
         match rank {
             0 => root,
@@ -45,33 +45,33 @@ impl RootNumbering {
     }
 }
 
-/// Whose details a schedule follows where libraries differ in them.
+/// Library whose details a schedule follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScheduleStyle {
-    /// What the default library has always done.
+    /// Details of the default library.
     #[default]
     Flat,
-    /// Open MPI's.
+    /// Details of Open MPI.
     OpenMpi,
-    /// MPICH's.
+    /// Details of MPICH.
     Mpich,
 }
 
-/// Which of a pair of neighbours stays when the surplus folds.
+/// Member of a folding pair that remains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fold {
-    /// The higher one, unless the lower one is the root.
+    /// The higher member, unless the lower one is the root.
     #[default]
     TowardsRoot,
-    /// The higher one.
+    /// The higher member.
     Higher,
-    /// The lower one, unless the higher one is the root.
+    /// The lower member, unless the higher one is the root.
     Lower,
 }
 
 impl Seat {
-    /// Member `rank` of `size` with root 0.
-    pub fn of(size: u32, rank: u32) -> Self {
+    /// Creates the seat of member `rank` of `size` with root 0.
+    pub fn with_root_0(size: u32, rank: u32) -> Self {
         Seat {
             size,
             rank,
@@ -83,12 +83,12 @@ impl Seat {
         }
     }
 
-    /// The same with another choice of who stays.
+    /// Returns the seat with another fold.
     pub(super) fn folding(self, fold: Fold) -> Self {
         Seat { fold, ..self }
     }
 
-    /// This member's relative rank.
+    /// Relative rank of this member.
     pub(super) fn relative(self) -> u32 {
         match self.numbering {
             RootNumbering::Rotated => self.back(self.rank, self.root),
@@ -96,7 +96,7 @@ impl Seat {
         }
     }
 
-    /// The member of relative rank `relative` < size.
+    /// Member with relative rank `relative` < size.
     pub(super) fn member(self, relative: u32) -> u32 {
         match self.numbering {
             RootNumbering::Rotated => self.ahead(relative, self.root),
@@ -115,32 +115,32 @@ impl Seat {
         if from >= by { from - by } else { from + (self.size - by) }
     }
 
-    /// log2 of the greatest power of two up to the size.
+    /// log2 of the greatest power of two not above the size.
     pub(super) fn log_floor(self) -> u32 {
         self.size.ilog2()
     }
 
-    /// The greatest power of two up to the size.
+    /// Greatest power of two not above the size.
     pub(super) fn power(self) -> u32 {
         1 << self.log_floor()
     }
 
-    /// How many members fold.
+    /// Number of folded-away members.
     pub(super) fn surplus(self) -> u32 {
         self.size - self.power()
     }
 
-    /// The other member of this one's pair, if it is in one.
+    /// Partner of this member in a folding pair, if any.
     pub(super) fn fold_partner(self) -> Option<u32> {
         (self.rank / 2 < self.surplus()).then_some(self.rank ^ 1)
     }
 
-    /// This member's number among those that stay, if it does.
+    /// Folded number of this member, if it remains.
     pub(super) fn folded(self) -> Option<u32> {
         self.folded_number(self.rank)
     }
 
-    /// The number of `member` among those that stay, if it does.
+    /// Folded number of `member`, if it remains.
     pub(super) fn folded_number(self, member: u32) -> Option<u32> {
         let pair = member / 2;
         if pair >= self.surplus() {
@@ -150,7 +150,7 @@ impl Seat {
         }
     }
 
-    /// The member that has `number` among those that stay.
+    /// Member with this folded number.
     pub(super) fn unfolded(self, number: u32) -> u32 {
         if number >= self.surplus() {
             number + self.surplus()
@@ -164,7 +164,8 @@ impl Seat {
         }
     }
 
-    /// The first block of those that `number` stands for when every member has one; `power()` gives their end.
+    /// First block that folded number `number` represents, with one block per member. The number `power()` gives the
+    /// end.
     pub(super) fn folded_start(self, number: u32) -> u32 {
         number + number.min(self.surplus())
     }

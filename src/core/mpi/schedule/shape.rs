@@ -1,11 +1,11 @@
-//! The trees of Open MPI and MPICH: who hangs below whom, as formulas.
+//! Trees of Open MPI and MPICH: parents and children as formulas.
 //!
-//! All but the in-order trees number their nodes from the root: node v is relative rank v.
+//! All except the in-order trees number their nodes from the root: node v is relative rank v.
 //!
 //! | tree | parent of v > 0 | children |
 //! |---|---|---|
-//! | chains(k) | v − 1, or the root at the head of a chain | v + 1; of the root the k heads |
-//! | binary | the level above has 2^(l−1) nodes: v less that many once or twice | v + 2^l, v + 2^(l+1), with l the level |
+//! | chains(k) | v − 1, or the root at the head of a chain | v + 1; the root has the k heads |
+//! | binary | the level above has 2^(l−1) nodes: v minus once or twice that number | v + 2^l, v + 2^(l+1), where l is the level |
 //! | binomial | v without its lowest set bit | v + 1, v + 2, v + 4, … below that bit |
 //! | high binomial | v without its highest set bit | v + 2^j above that bit, ascending |
 //! | knomial(k) | v without its lowest digit in base k | farthest first |
@@ -14,24 +14,24 @@
 
 use super::seat::{RootNumbering, Seat};
 
-/// How members hang together.
+/// Tree of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
-    /// So many chains from the root.
+    /// This many chains from the root.
     Chains(u16),
     Binary,
     Binomial,
-    /// The binomial tree in which the first child is next to the root and has the largest subtree.
+    /// Binomial tree whose first child is next to the root and has the largest subtree.
     HighBinomial,
-    /// Of this radix.
+    /// Tree of this radix.
     Knomial(u16),
-    /// In absolute ranks.
+    /// In-order binary tree, in absolute ranks.
     InOrderBinary,
-    /// The binomial tree in absolute ranks.
+    /// Binomial tree in absolute ranks.
     InOrderBinomial,
 }
 
-/// The place of a node among `size`, found once a step.
+/// Node among `size` nodes, computed once per step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     tree: Tree,
@@ -41,7 +41,7 @@ pub(super) struct Node {
     v: u32,
 }
 
-/// The lengths of k chains of p − 1 nodes: the first `longer` have `longest`, the others one less.
+/// Lengths of k chains of p − 1 nodes: the first `longer` have `longest` nodes, the others one less.
 fn chains(size: u32, chains: u16) -> (u32, u32, u32) {
     let count = u32::from(chains).clamp(1, (size - 1).max(1));
     let longest = (size - 1).div_ceil(count);
@@ -50,13 +50,13 @@ fn chains(size: u32, chains: u16) -> (u32, u32, u32) {
 }
 
 impl Tree {
-    /// Where this member is.
+    /// Node of this member.
     pub(super) fn node(self, seat: Seat) -> Node {
         let v = if self.is_absolute() { seat.rank } else { seat.relative() };
         Node { tree: self, size: seat.size, root: seat.root, numbering: seat.numbering, v }
     }
 
-    /// The member at the top.
+    /// Member at the top.
     pub(super) fn top(self, seat: Seat) -> u32 {
         match self {
             Tree::InOrderBinary => seat.size - 1,
@@ -65,14 +65,14 @@ impl Tree {
         }
     }
 
-    /// Whether its nodes are members, not numbers from the root.
+    /// Whether its nodes are absolute ranks instead of numbers from the root.
     fn is_absolute(self) -> bool {
         matches!(self, Tree::InOrderBinary | Tree::InOrderBinomial)
     }
 }
 
 impl Node {
-    /// Whether it is at the top.
+    /// Whether it is the top.
     pub(super) fn is_top(self) -> bool {
         self.v == if self.tree == Tree::InOrderBinary { self.size - 1 } else { 0 }
     }
@@ -88,7 +88,7 @@ impl Node {
         if v >= left { v - left } else { v + self.root }
     }
 
-    /// The member above; only for nodes that are not at the top.
+    /// Parent. Only for nodes that are not the top.
     pub(super) fn parent(self) -> u32 {
         let v = self.v;
         let parent = match self.tree {
@@ -120,7 +120,7 @@ impl Node {
         self.member(parent)
     }
 
-    /// How many members are right below.
+    /// Number of children.
     pub(super) fn children(self) -> u32 {
         let (v, size) = (self.v, self.size);
         match self.tree {
@@ -163,7 +163,7 @@ impl Node {
         self.member(child)
     }
 
-    /// Whether a node of a chain has one behind it.
+    /// Whether a node of a chain has a successor.
     fn goes_on(self) -> bool {
         let Tree::Chains(count) = self.tree else { return false };
         let (_, longest, longer) = chains(self.size, count);
@@ -176,7 +176,7 @@ impl Node {
         !last
     }
 
-    /// The child that `wanted` is true of by number, and how many there are if none is.
+    /// Returns the first child whose index satisfies `wanted`, or the number of children if none does.
     fn knomial_children(self, wanted: impl Fn(u32) -> bool) -> (u32, u32) {
         let Tree::Knomial(radix) = self.tree else { return (0, 0) };
         let (radix, size, v) = (u64::from(radix), u64::from(self.size), u64::from(self.v));
@@ -200,8 +200,8 @@ impl Node {
         (0, number)
     }
 
-    /// Parent and children in the in-order tree: of n nodes from `first` on, the last is the top, the first ⌊n/2⌋ are
-    /// the far subtree, and the others the near one.
+    /// Parent and children in the in-order tree. Of n nodes from `first` on, the last is the top, the first ⌊n/2⌋
+    /// form the far subtree, and the others the near one.
     fn in_order(self) -> (u32, [Option<u32>; 2]) {
         let (mut first, mut count, mut parent) = (0, self.size, self.size - 1);
         loop {
@@ -209,7 +209,7 @@ impl Node {
             let far = count / 2;
             let near = count - 1 - far;
             if self.v == top {
-                // The near subtree is never the smaller one; of two nodes the other one is near.
+                // The near subtree is never the smaller one. With two nodes, the other node is near.
                 let (near_top, far_top) = match count {
                     1 => (None, None),
                     2 => (Some(first), None),
@@ -255,7 +255,7 @@ mod tests {
                 for (root, numbering) in
                     [0, size / 2, size - 1].into_iter().flat_map(|root| numberings.map(|by| (root, by)))
                 {
-                    let node = |rank| tree.node(Seat { root, numbering, ..Seat::of(size, rank) });
+                    let node = |rank| tree.node(Seat { root, numbering, ..Seat::with_root_0(size, rank) });
                     let mut found = 0;
                     for rank in 0..size {
                         let here = node(rank);
@@ -265,7 +265,7 @@ mod tests {
                         }
                     }
                     assert_eq!(found, size - 1, "{tree:?} among {size}");
-                    assert!(node(tree.top(Seat { root, ..Seat::of(size, 0) })).is_top());
+                    assert!(node(tree.top(Seat { root, ..Seat::with_root_0(size, 0) })).is_top());
                 }
             }
         }
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn trees_have_the_shapes_of_their_figures() {
         let children = |tree: Tree, size, rank| {
-            let node = tree.node(Seat::of(size, rank));
+            let node = tree.node(Seat::with_root_0(size, rank));
             (0..node.children()).map(|i| node.child(i)).collect::<Vec<_>>()
         };
         assert_eq!(children(Tree::Binary, 8, 0), [1, 2]);

@@ -1,28 +1,28 @@
-//! How methods divide a buffer: into segments, halves and blocks, in whole elements.
+//! Division of a buffer into segments, halves and blocks of whole elements.
 
 use super::{Parts, Seat};
 use crate::units::Bytes;
 
-/// The data of a collective whose buffer is divided.
+/// Data of a collective whose buffer is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The whole buffer.
+    /// Size of the whole buffer.
     pub size: Bytes,
-    /// What is not divided; at least 1 byte.
+    /// Undivided unit; at least 1 byte.
     pub element: u32,
 }
 
-/// The most segments; more are made larger.
+/// Greatest number of segments. Segments become larger if there would be more.
 const MOST: u64 = 1 << 20;
 
 impl Extent {
-    /// The number of elements.
+    /// Number of elements.
     pub fn count(self) -> u64 {
         self.size.get().div_ceil(u64::from(self.element.max(1)))
     }
 
-    /// Elements in a segment of about `segment` bytes: all of them where that is 0, less than one, or no less than all
-    /// there is; else as many as fit, and one more where it fits by more than half.
+    /// Number of elements in a segment of about `segment` bytes. All elements if `segment` is 0, smaller than an
+    /// element, or at least the buffer. Otherwise as many as fit, and one more if more than half of it fits.
     pub fn in_segment(self, segment: u32) -> u64 {
         let (segment, element, count) = (u64::from(segment), u64::from(self.element.max(1)), self.count());
         if segment < element || segment >= element.saturating_mul(count) {
@@ -31,7 +31,7 @@ impl Extent {
         segment / element + u64::from(segment % element > element / 2)
     }
 
-    /// The segments of about `segment` bytes, and into what they divide the buffer.
+    /// Number of segments of about `segment` bytes, and the resulting division of the buffer.
     pub(super) fn segments(self, segment: u32) -> (u32, Parts) {
         let count = self.count();
         let each = self.in_segment(segment).max(count.div_ceil(MOST)).max(1);
@@ -41,7 +41,7 @@ impl Extent {
         }
     }
 
-    /// Two halves, the first one the larger, in segments; how many each has.
+    /// Numbers of segments of two halves, the first half the larger, and the resulting division.
     pub(super) fn half_segments(self, segment: u32) -> (u32, u32, Parts) {
         let [first, second] = self.halves();
         let each = match u64::from(segment) / u64::from(self.element.max(1)) {
@@ -52,19 +52,20 @@ impl Extent {
         (inner, other, self.nested(2, inner.max(1), each))
     }
 
-    /// The elements of both halves.
+    /// Numbers of elements of both halves.
     pub fn halves(self) -> [u64; 2] {
         let count = self.count();
         [count - count / 2, count / 2]
     }
 
-    /// Blocks of as many elements for each member, the last ones shorter or empty; how many have any.
+    /// Number of blocks with data, and the division into blocks of equally many elements per member, the last ones
+    /// shorter or empty.
     pub(super) fn even_blocks(self, seat: Seat) -> (u32, Parts) {
         let each = self.count().div_ceil(u64::from(seat.size)).max(1);
         (self.count().div_ceil(each) as u32, self.nested(1, seat.size, each))
     }
 
-    /// How often a segmented ring goes around: for segments of about `segment` bytes of each block.
+    /// Number of turns of a segmented ring, with segments of about `segment` bytes of each block.
     pub fn turns(self, ranks: u32, segment: u32) -> u32 {
         let around = u64::from(ranks).saturating_mul(self.in_segment(segment)).max(1);
         let rest = self.count() % around;
@@ -89,11 +90,11 @@ mod tests {
     fn segments_are_whole_elements() {
         assert_eq!(extent(4096, 8).segments(1024).0, 4);
         assert_eq!(extent(4104, 8).segments(1024).0, 5);
-        // No segments asked for, less than an element, more than there is.
+        // No segment size, less than an element, more than the buffer.
         assert_eq!(extent(4096, 8).segments(0), (1, Parts::Split(1)));
         assert_eq!(extent(4096, 8).segments(7), (1, Parts::Split(1)));
         assert_eq!(extent(4096, 8).segments(4096), (1, Parts::Split(1)));
-        // 100 bytes hold 8 elements of 12 bytes, and 4 bytes are left; 107 are nearer to 9.
+        // 100 bytes hold 8 elements of 12 bytes with 4 bytes left; 107 bytes are nearer to 9 elements.
         assert_eq!(extent(1200, 12).in_segment(100), 8);
         assert_eq!(extent(1200, 12).in_segment(107), 9);
         assert_eq!(extent(0, 8).segments(1024), (1, Parts::Split(1)));
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_segmented_ring_goes_around_once_more_for_more_than_half_a_round() {
-        // 4 ranks, segments of 10 elements: 40 a round.
+        // 4 ranks, segments of 10 elements: 40 per turn.
         assert_eq!(extent(800, 8).turns(4, 80), 2);
         assert_eq!(extent(8 * 120, 8).turns(4, 80), 3);
         assert_eq!(extent(8 * 141, 8).turns(4, 80), 4);

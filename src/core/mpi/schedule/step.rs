@@ -1,140 +1,140 @@
-//! What one step of a schedule does, and to which data. Sizes are the layout's business.
+//! Steps of a schedule and the data that they concern. Sizes are defined by the layout.
 
-/// Where data is. Each space has a cell for every block of the schedule's layout, of which a collective may use only
-/// some: of a gather's input and of a scatter's output, a rank has only the block of its own number.
+/// Location of data. Each space has a cell for every block of the schedule's layout. A collective may use only some:
+/// in a gather's input and a scatter's output, a rank has only its own block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// What the program gave; never written.
+    /// Input of the program; never written.
     Input,
-    /// What the program gets; of a bcast, the only buffer, filled at the root from the start.
+    /// Output of the program. For a bcast, the only buffer, filled at the root from the start.
     Output,
-    /// A buffer of the schedule.
+    /// Buffer of the schedule.
     Temp,
-    /// A second one, for what is packed or only just received.
+    /// Second buffer of the schedule, for packed or just received data.
     Scratch,
-    /// What the members of a node have together, where that is not the output; no schedule names it.
+    /// Combined data of a node's members, if that is not the output. Not used by schedules.
     Node,
 }
 
-/// Blocks of a layout, in the order in which they are sent, received or copied.
+/// Blocks of a layout, in the order of sending, receiving or copying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// Block 0 to the last.
+    /// From block 0 to the last.
     All,
-    /// `count` blocks upwards from `first`, past the last going on with block 0.
+    /// `count` blocks upwards from `first`, continuing with block 0 after the last.
     Up {
-        /// The first block.
+        /// First block.
         first: u32,
-        /// How many.
+        /// Number of blocks.
         count: u32,
     },
-    /// All blocks downwards from this one, past block 0 going on with the last.
+    /// All blocks downwards from this one, continuing with the last after block 0.
     Down(u32),
-    /// The blocks in whose number this bit (0 is the least) is set, upwards.
+    /// The blocks whose number has this bit set (0 is the least), upwards.
     Bit(u32),
 }
 
 /// Blocks of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where.
+    /// The space.
     pub space: Space,
-    /// Which.
+    /// The blocks.
     pub blocks: Blocks,
 }
 
-/// On which side of an operator the other operand is.
+/// Side of an operator on which the other operand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// mine = other ∘ mine.
+    /// own = other ∘ own.
     Left,
-    /// mine = mine ∘ other.
+    /// own = own ∘ other.
     Right,
 }
 
-/// What becomes of received data.
+/// Use of received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It is stored in the piece.
+    /// Stored in the piece.
     Store,
-    /// It is combined with what the piece holds, being on this side.
+    /// Combined with the contents of the piece; the received data are the operand on this side.
     Combine(Side),
 }
 
-/// A step. Peers are ranks of the communicator, never the rank itself.
+/// A step. Peers are ranks of the communicator other than the rank itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Sends; goes on when the piece may be changed.
+    /// Sends; continues when the piece may be changed.
     Send {
         /// The receiver.
         to: u32,
-        /// What.
+        /// Data to send.
         piece: Piece,
     },
     /// Receives.
     Recv {
         /// The sender.
         from: u32,
-        /// Where to.
+        /// Destination of the data.
         piece: Piece,
-        /// What becomes of it.
+        /// Use of the data.
         then: Then,
     },
-    /// Sends and receives at once. What is sent is what `send` holds before anything of `recv` changes.
+    /// Sends and receives at the same time. The sent data are those of `send` before `recv` changes.
     Exchange {
         /// The receiver.
         to: u32,
-        /// What is sent.
+        /// Data to send.
         send: Piece,
         /// The sender.
         from: u32,
-        /// Where to receive.
+        /// Destination of the data.
         recv: Piece,
-        /// What becomes of it.
+        /// Use of the data.
         then: Then,
     },
-    /// Starts a send; the piece stays as it is until [`Step::WaitAll`].
+    /// Starts a send; the piece does not change until [`Step::WaitAll`].
     StartSend {
         /// The receiver.
         to: u32,
-        /// What.
+        /// Data to send.
         piece: Piece,
     },
     /// Posts a receive.
     StartRecv {
         /// The sender.
         from: u32,
-        /// Where to.
+        /// Destination of the data.
         piece: Piece,
-        /// What becomes of it, when it is waited for.
+        /// Use of the data when the receive is waited for.
         then: Then,
     },
-    /// Waits for all that was started.
+    /// Waits for all started operations.
     WaitAll,
-    /// Waits for the receive that was posted `back` before the last of those that are open.
+    /// Waits for the receive that was posted `back` receives before the last open one.
     WaitRecv {
-        /// 0 for the last.
+        /// 0 for the last open receive.
         back: u32,
     },
-    /// Waits for the sends that were started.
+    /// Waits for the started sends.
     WaitSends,
-    /// Copies, block after block; the pieces have as many blocks and do not overlap.
+    /// Copies block by block. The pieces have equally many blocks and do not overlap.
     Copy {
-        /// What.
+        /// Source.
         from: Piece,
-        /// Where to.
+        /// Destination.
         to: Piece,
     },
-    /// Combines, block after block.
+    /// Combines block by block.
     Combine {
-        /// The other operand.
+        /// Other operand.
         from: Piece,
-        /// Mine, and the result.
+        /// Own operand, and the result.
         to: Piece,
-        /// The side of `from`.
+        /// Side of `from`.
         side: Side,
     },
-    /// The collective is done here.
+    /// This member's part is complete.
     Done,
 }
 
@@ -144,13 +144,13 @@ impl Blocks {
         Blocks::Up { first: block, count: 1 }
     }
 
-    /// How many they are in a layout of `parts` blocks.
+    /// Number of blocks in a layout of `parts` blocks.
     pub fn count(self, parts: u32) -> u32 {
         match self {
             Blocks::All | Blocks::Down(_) => parts,
             Blocks::Up { count, .. } => count,
             Blocks::Bit(bit) => {
-                // Of 2^(bit+1) numbers in a row from 0 the upper half has the bit.
+                // Of 2^(bit+1) consecutive numbers from 0, the upper half has the bit.
                 let half = 1u64 << bit;
                 let (full, rest) = (u64::from(parts) / (2 * half), u64::from(parts) % (2 * half));
                 (full * half + rest.saturating_sub(half)) as u32
@@ -158,7 +158,7 @@ impl Blocks {
         }
     }
 
-    /// Their numbers in order, in a layout of `parts` blocks.
+    /// Numbers of the blocks in order, in a layout of `parts` blocks.
     pub fn indices(self, parts: u32) -> impl Iterator<Item = u32> {
         let wide = u64::from(parts);
         let steps = if let Blocks::Bit(_) = self { parts } else { self.count(parts) };
@@ -172,7 +172,7 @@ impl Blocks {
 }
 
 impl Piece {
-    /// The same where these are in place of input and output.
+    /// Replaces input and output by these spaces.
     pub(in crate::mpi) fn placed(self, input: Space, output: Space) -> Piece {
         let space = match self.space {
             Space::Input => input,
@@ -184,29 +184,29 @@ impl Piece {
 }
 
 impl Space {
-    /// All blocks here.
+    /// All blocks of this space.
     pub const fn all(self) -> Piece {
         Piece { space: self, blocks: Blocks::All }
     }
 
-    /// One block here.
+    /// One block of this space.
     pub const fn one(self, block: u32) -> Piece {
         Piece { space: self, blocks: Blocks::one(block) }
     }
 
-    /// No block: what a message without data is about.
+    /// No block: the piece of a message without data.
     pub(super) const fn nothing(self) -> Piece {
         self.up(0, 0)
     }
 
-    /// `count` blocks here upwards from `first`, cyclically.
+    /// `count` blocks of this space upwards from `first`, cyclically.
     pub const fn up(self, first: u32, count: u32) -> Piece {
         Piece { space: self, blocks: Blocks::Up { first, count } }
     }
 }
 
 impl Side {
-    /// The side of `peer`'s data where the operands are in rank order and `me` has those next to it.
+    /// Side of `peer`'s data with operands in rank order, if `me` holds the adjacent ones.
     pub(super) const fn of(peer: u32, me: u32) -> Self {
         if peer < me { Side::Left } else { Side::Right }
     }

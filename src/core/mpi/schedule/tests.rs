@@ -1,4 +1,4 @@
-//! Runs the schedules of all ranks on symbolic data and checks who ends with what.
+//! Runs the schedules of all ranks on symbolic data and checks the outputs.
 
 mod formulas;
 mod outputs;

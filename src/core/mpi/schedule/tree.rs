@@ -1,13 +1,13 @@
-//! Binomial trees: relative rank v > 0 hangs below v without its lowest set bit, and has the subtree [v, v + lowest
-//! bit).
+//! Binomial trees. The parent of relative rank v > 0 is v without its lowest set bit; the subtree of v is [v, v +
+//! lowest bit).
 
 use super::phase::{Next, Numbering};
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// How many children relative rank `v` has; child k is v + 2^k.
+/// Number of children of relative rank `v`; child k is v + 2^k.
 pub(super) fn children(seat: Seat, v: u32) -> u32 {
-    // 2^k below the lowest set bit, and v + 2^k below the size.
+    // 2^k is below the lowest set bit, and v + 2^k below the size.
     v.trailing_zeros().min(u32::BITS - (seat.size - 1 - v).leading_zeros())
 }
 
@@ -20,7 +20,7 @@ fn parent(seat: Seat, v: u32) -> u32 {
     seat.member(v & (v - 1))
 }
 
-/// The blocks of the subtree at relative rank `v`, which is a child by 2^`k` or the root itself.
+/// Blocks of the subtree at relative rank `v`, which is a child by 2^`k` or the root itself.
 fn subtree(seat: Seat, v: u32, k: u32, space: Space, numbering: Numbering) -> Piece {
     let count = (1u32 << k).min(seat.size - v);
     let first = match numbering {
@@ -53,7 +53,7 @@ pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> Next {
     })
 }
 
-/// Receives the children's subtrees, nearest first; then sends its own to the parent.
+/// Receives the subtrees of the children, nearest first; then sends its own subtree to the parent.
 pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> Next {
     let v = seat.relative();
     let children = children(seat, v);
@@ -69,7 +69,7 @@ pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> Next {
     }
 }
 
-/// Receives its subtree from the parent, then sends the children theirs, farthest first.
+/// Receives its subtree from the parent, then sends the subtrees of the children, farthest first.
 pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering) -> Next {
     let v = seat.relative();
     down(seat, v, round, |child| match child {
@@ -84,7 +84,7 @@ pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering)
     })
 }
 
-/// As [`scatter`] of blocks by relative rank from the output, of which only the first `filled` have data: empty
+/// Like [`scatter`] of blocks by relative rank from the output, but only the first `filled` blocks have data. Empty
 /// messages are not sent.
 pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> Next {
     let v = seat.relative();
@@ -109,7 +109,7 @@ pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> Next {
     Next::Do(Step::Send { to: seat.member(child), piece })
 }
 
-/// The order of steps down a tree: `step` is given `None` for the parent, then the children's k.
+/// Order of the steps down a tree: calls `step` with `None` for the parent, then with the k of each child.
 fn down(seat: Seat, v: u32, round: u32, step: impl FnOnce(Option<u32>) -> Step) -> Next {
     let children = children(seat, v);
     if v == 0 {

@@ -1,13 +1,13 @@
-//! Collectives by nodes in which each rank has a block: gather, scatter and allgather, as Open MPI's component `han` does
-//! them in 5.0 under every library. All nodes have as many members.
+//! Node-aware collectives with one block per rank: gather, scatter and allgather. Every library uses the form of Open
+//! MPI's component `han` in 5.0. All nodes have equally many members.
 //!
-//! Blocks lie in [`Space::Node`] by nodes, and by places within: the members of a node have theirs beside each other.
-//! Where that is not the order of ranks, whoever holds all of them copies all of them, as Open MPI does.
+//! Blocks in [`Space::Node`] are ordered by node, then by place: the members of a node have adjacent blocks. If that
+//! is not the order of ranks, a rank that holds all blocks copies all of them, as in Open MPI.
 //!
 //! | collective | stages |
 //! |---|---|
-//! | gather | within, to those at the root's place; among them, to the root |
-//! | scatter | among those at the root's place, within |
+//! | gather | within, to the member at the root's place; among these, to the root |
+//! | scatter | among the members at the root's place, within |
 //! | allgather | gather to leaders, allgather among them, bcast within |
 
 use super::{Among, FlatStage, Staged};
@@ -19,14 +19,14 @@ use crate::mpi::{CallForm, Sizes};
 use crate::platform::Collective;
 use crate::units::Bytes;
 
-/// Blocks that go to another place of this rank's memory: which, in which layout.
+/// Copy of blocks within this rank's memory, with the layouts of both sides.
 #[derive(Debug)]
 pub(in crate::mpi) struct BlockMove {
     pub(in crate::mpi) from: (BlockLayout, Piece),
     pub(in crate::mpi) to: (BlockLayout, Piece),
 }
 
-/// Bytes of so many blocks.
+/// Number of bytes of `count` blocks.
 fn times(block: Bytes, count: u32) -> Bytes {
     Bytes::new(block.get().saturating_mul(u64::from(count)))
 }
@@ -37,7 +37,7 @@ impl Staged {
         matches!(self.call.collective, Collective::Gather | Collective::Scatter | Collective::Allgather)
     }
 
-    /// The buffer, or all blocks together.
+    /// Size of the buffer, or of all blocks together.
     pub(in crate::mpi) fn buffer(&self) -> Bytes {
         if self.is_by_block() { times(self.whole.size, self.call.comm.size()) } else { self.whole.size }
     }
@@ -46,12 +46,12 @@ impl Staged {
         self.call.comm.rank() == self.call.root
     }
 
-    /// Bytes that are `size` if this rank does it.
+    /// Returns `size` if `does`, else 0 bytes.
     fn if_so(does: bool, size: Bytes) -> Bytes {
         if does { size } else { Bytes::ZERO }
     }
 
-    /// Stage `n`: `Some(None)` if this rank is not in it, `None` after the last.
+    /// Stage `n`: `Some(None)` if this rank takes no part in it, `None` after the last.
     pub(super) fn of_blocks(&self, n: u32) -> Option<Option<FlatStage>> {
         use Collective::{Allgather, Bcast, Gather, Scatter};
         let (root_node, root_place) = self.root;
@@ -60,7 +60,7 @@ impl Staged {
         let crooked = Self::if_so(!self.nodes.is_in_order(), all);
         let at_place = |place: u32| self.here.1 == place;
         Some(match (self.call.collective, n) {
-            // The root of a part copies its own.
+            // The root of a part copies its own block.
             (Gather, 0) => self.block_stage(Among::Node, Gather, root_place, Self::if_so(at_place(root_place), block)),
             (Gather, 1) => {
                 let copied = Self::if_so(self.is_root(), node_s);
@@ -80,7 +80,8 @@ impl Staged {
         })
     }
 
-    /// This rank's stage of `collective` with this root `among` these, if it is one, which copies so much before.
+    /// This rank's stage of `collective` `among` these members; `None` if it takes no part. It first copies `copied`
+    /// bytes.
     fn block_stage(&self, among: Among, collective: Collective, root: u32, copied: Bytes) -> Option<FlatStage> {
         let (each, block) = (self.mine.size(), self.whole.size);
         let (unit, first) = match among {
@@ -113,18 +114,18 @@ impl Staged {
         Some(FlatStage { schedule, layout, comm, input, output, copied, kind, started: false })
     }
 
-    /// All blocks by nodes.
+    /// All blocks ordered by node.
     fn by_nodes(&self) -> BlockLayout {
         let inner = Box::new(self.by_rank());
         BlockLayout::Window { start: 0, whole: self.buffer(), inner }
     }
 
-    /// All blocks by rank.
+    /// All blocks ordered by rank.
     fn by_rank(&self) -> BlockLayout {
         BlockLayout::Uniform { block: self.whole.size, parts: self.call.comm.size() }
     }
 
-    /// The blocks of the program's that are the collective's to begin with.
+    /// Copies from the program's buffers before the first stage.
     pub(in crate::mpi) fn moves_before(&self) -> Vec<BlockMove> {
         match self.call.collective {
             Collective::Gather | Collective::Allgather => self.moves(false, |block| block == self.call.comm.rank()),
@@ -133,7 +134,7 @@ impl Staged {
         }
     }
 
-    /// Those that are the program's at the end.
+    /// Copies to the program's buffers after the last stage.
     pub(in crate::mpi) fn moves_after(&self) -> Vec<BlockMove> {
         match self.call.collective {
             Collective::Gather => self.moves(true, |_| self.is_root()),
@@ -143,13 +144,13 @@ impl Staged {
         }
     }
 
-    /// Bytes that this rank copies at the end.
+    /// Number of bytes that this rank copies at the end.
     pub(in crate::mpi) fn copied_after(&self) -> Bytes {
         let crooked = self.call.collective == Collective::Gather && self.is_root() && !self.nodes.is_in_order();
         Self::if_so(crooked, self.buffer())
     }
 
-    /// Moves of `wanted` members' blocks from the input, or to the output.
+    /// Copies of the blocks of `wanted` members from the input, or to the output.
     fn moves(&self, out: bool, wanted: impl Fn(u32) -> bool) -> Vec<BlockMove> {
         let each = self.mine.size();
         let moved = |member: u32| {

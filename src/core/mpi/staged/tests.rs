@@ -1,4 +1,5 @@
-//! Every rank ends with what MPI-3.1, chapter 5 says, wherever the ranks are; messages and bytes are as counted by hand.
+//! Outputs of every rank are those of MPI-3.1, chapter 5, for every placement; messages and bytes equal those counted
+//! by hand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use crate::platform::{
 use crate::rank::{Call, Completion, Message, Pattern, Payload, Rank, Reply, ReplyKind, Source};
 use crate::units::{Bytes, SimTime};
 
-/// A buffer of 8-byte items, each the sum of those that were combined in it.
+/// A buffer of 8-byte items, each the sum of the items combined in it.
 type Items = Vec<u64>;
 
-/// Moves items.
+/// A mover of items.
 struct Adder {
     spaces: [Items; 5],
 }
@@ -65,17 +66,17 @@ impl Mover for Adder {
     }
 }
 
-/// What is run: by nodes, unless the library has another form for it.
+/// Parameters of a run. It is node-aware unless the library uses another form.
 struct Case<'a> {
     library: Library,
     collective: Collective,
-    /// The node of each rank.
+    /// Node of each rank.
     nodes: &'a [u32],
     root: u32,
     items: usize,
 }
 
-/// What came of it.
+/// Result of a run.
 struct Ran {
     outputs: Vec<Items>,
     /// Messages and bytes by sender and receiver.
@@ -99,12 +100,12 @@ fn item(rank: u32, place: usize) -> u64 {
     (u64::from(rank) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(place as u32 % 61).wrapping_add(place as u64)
 }
 
-/// Whether each rank has a block of so many items.
+/// Whether each rank has a block of this many items.
 fn is_by_block(collective: Collective) -> bool {
     matches!(collective, Collective::Gather | Collective::Scatter | Collective::Allgather)
 }
 
-/// What rank `rank` gives: of blocks the one that it has, or all at the root of a scatter.
+/// Input of rank `rank`: its own block, or all blocks at the root of a scatter.
 fn input(case: &Case<'_>, rank: u32) -> Items {
     let Case { collective, root, items, .. } = *case;
     let size = case.nodes.len();
@@ -119,15 +120,15 @@ fn input(case: &Case<'_>, rank: u32) -> Items {
     }
 }
 
-/// A rank of the machine without time: what it waits for, and in which order it started that.
+/// A rank of the machine without time: the requests that it waits for, in order of their start.
 struct RankAtWork {
     runner: Runner<Adder>,
-    /// What is started and not done, by request: sends and receives.
+    /// Started and incomplete sends and receives by request.
     open: BTreeMap<u32, Option<Option<Completion>>>,
     waits: Vec<u32>,
-    /// Whether one of them is enough.
+    /// Whether one completion is enough.
     any: bool,
-    /// Whether the reply does not say what became of them.
+    /// Whether the reply omits the completions.
     quiet: bool,
     next: u32,
     reply: Option<Vec<u32>>,
@@ -169,7 +170,7 @@ fn run(case: &Case<'_>) -> Ran {
     let mut seats: Vec<RankAtWork> = (0..size).map(seat).collect();
     let algorithm = seats[0].runner.method().algorithm;
     let mut sends = BTreeMap::new();
-    // Sends, and receives, that have not met, by pair.
+    // Unmatched sends and receives by pair.
     let mut out: BTreeMap<(u32, u32), VecDeque<(u32, Message)>> = BTreeMap::new();
     let mut posted: BTreeMap<(u32, u32), VecDeque<u32>> = BTreeMap::new();
     loop {
@@ -221,7 +222,7 @@ enum StartedCall {
     Receive(Pattern),
 }
 
-/// The rank's next call, if it may go on: what it starts by it.
+/// Next call of the rank, if it can proceed: the operations started by it.
 fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
     if seat.done || !seat.any && seat.waits.iter().any(|request| seat.open[request].is_none()) {
         return None;
@@ -277,7 +278,7 @@ fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
         Some(Call::Exchange(message, pattern)) => {
             let sent = start(seat, StartedCall::Send(message));
             let received = start(seat, StartedCall::Receive(pattern));
-            // What a receive gets comes first.
+            // The receive has the first completion.
             seat.waits = vec![received.0, sent.0];
             vec![sent, received]
         }
@@ -312,7 +313,7 @@ const COLLECTIVES: [Collective; 7] = [
     Collective::Scatter,
     Collective::Allgather,
 ];
-/// One of each style, and each that takes these forms by itself.
+/// One library per style, and each library that chooses these forms by default.
 const LIBRARIES: [Library; 3] = [Library::Mpich3Flat, Library::OpenMpi50, Library::Mpich4];
 
 fn check(case: &Case<'_>) -> Ran {
@@ -337,7 +338,7 @@ fn check(case: &Case<'_>) -> Ran {
     ran
 }
 
-/// By blocks, in turn, and crooked.
+/// Placements: by blocks, in turn, and irregular.
 fn spreads(size: u32) -> Vec<Vec<u32>> {
     let of = |node: &dyn Fn(u32) -> u32| (0..size).map(node).collect::<Vec<u32>>();
     let mut spreads = vec![of(&|rank| rank % 3), of(&|rank| rank * 2 / size), of(&|rank| (rank * rank + rank / 3) % 4)];
@@ -357,7 +358,7 @@ fn every_rank_ends_with_its_data_wherever_the_ranks_are() {
                         _ => &[0, size / 2, size - 1],
                     };
                     for &root in roots {
-                        // Below and above what decides in MPICH; sizes that leave parts of blocks.
+                        // Sizes below and above MPICH's thresholds, and sizes that leave incomplete blocks.
                         let all: &[usize] = if size < 10 { &[0, 1, 300, 1601] } else { &[3, 300] };
                         for &items in all {
                             if collective == Collective::Barrier && items != all[0]
@@ -397,18 +398,20 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
         (ran.total(), ran.across(&nodes))
     };
     for library in [Library::Mpich4, Library::OpenMpi50] {
-        // A message to each member but the root; three of them are for nodes.
+        // One message to each member except the root; three of them cross nodes.
         assert_eq!(ran(library, Collective::Bcast, 0), ((11, 11 * n), (3, 3 * n)), "{library:?}");
         assert_eq!(ran(library, Collective::Reduce, 0).1.1 % n, 0);
     }
-    // The root is no leader: MPICH sends one message more, Open MPI goes by those at the root's place.
+    // The root is not a leader. MPICH sends one more message; Open MPI uses the members at the root's place.
     assert_eq!(ran(Library::Mpich4, Collective::Bcast, 4), ((12, 12 * n), (3, 3 * n)));
     assert_eq!(ran(Library::OpenMpi50, Collective::Bcast, 4), ((11, 11 * n), (3, 3 * n)));
-    // Below 2 KiB MPICH reduces to the root's node first: 2 messages in three nodes, 3 between, 2 in the root's.
+    // Below 2 KiB MPICH reduces into the root's node: 2 messages in each of three nodes, 3 between nodes, 2 in the
+    // root's node.
     assert_eq!(ran(Library::Mpich4, Collective::Reduce, 4), ((11, 11 * n), (3, 3 * n)));
-    // Within 8, among four leaders 2 rounds of 4 by Rabenseifner: 2 · 2 · 4 messages and 2 · 3 · n bytes; within 8.
+    // 8 messages within nodes; among four leaders Rabenseifner's 2 rounds of 4: 2 · 2 · 4 messages and 2 · 3 · n
+    // bytes; 8 messages within nodes.
     assert_eq!(ran(Library::Mpich4, Collective::Allreduce, 0), ((32, 22 * n), (16, 6 * n)));
-    // Barriers of 3 (2 rounds of 3 messages) and of 4 leaders (2 rounds of 4); then a byte to each of 8.
+    // Barriers of 3 (2 rounds of 3 messages) and of 4 leaders (2 rounds of 4); then one byte to each of 8 ranks.
     assert_eq!(ran(Library::Mpich4, Collective::Barrier, 0), ((24 + 8 + 8, 8), (8, 0)));
 }
 
@@ -428,10 +431,11 @@ fn blocks_cross_nodes_once_and_together() {
                     assert_eq!(algorithm, Algorithm::NodeAware);
                     continue;
                 }
-                // A message to the one at the root's place from each other member; three with a node's blocks.
+                // One message from each other member to the one at the root's place; three with a node's blocks.
                 assert_eq!(ran(Collective::Gather), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
                 assert_eq!(ran(Collective::Scatter), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
-                // Recursive doubling of leaders: four with 3 n, four with 6 n. All to two members of each node.
+                // Recursive doubling among leaders: four messages of 3 n, four of 6 n. Then all blocks to two members
+                // of each node.
                 assert_eq!(across, (8, 36 * n));
                 assert_eq!(sent, (8 + 36 + 2 * 4 * 12) * n);
             }
@@ -439,7 +443,7 @@ fn blocks_cross_nodes_once_and_together() {
     }
 }
 
-/// What `pml_monitoring` of Open MPI 5.0.11 counts of one call on two nodes of two and three ranks.
+/// Counts of `pml_monitoring` in Open MPI 5.0.11 for one call on two nodes of two and three ranks.
 #[test]
 fn blocks_go_as_open_mpi_counts_them() {
     for each in [2u32, 3] {
@@ -478,11 +482,11 @@ fn a_form_that_cannot_be_had_is_the_library_s_flat_one() {
     let ran =
         |library, nodes: &[u32]| check(&Case { library, collective: Collective::Bcast, nodes, root: 0, items: 1 });
     for library in LIBRARIES {
-        // One node, and a rank a node.
+        // One node, or one rank per node.
         assert_ne!(ran(library, &[0, 0, 0]).algorithm, Algorithm::NodeAware);
         assert_ne!(ran(library, &[0, 1, 2]).algorithm, Algorithm::NodeAware);
     }
-    // Open MPI wants as many ranks on each node.
+    // Open MPI requires equally many ranks on each node.
     assert_ne!(ran(Library::OpenMpi50, &[0, 0, 1]).algorithm, Algorithm::NodeAware);
     assert_eq!(ran(Library::Mpich4, &[0, 0, 1]).algorithm, Algorithm::NodeAware);
     for collective in COLLECTIVES.into_iter().filter(|collective| is_by_block(*collective)) {

@@ -1,44 +1,44 @@
-//! Cartesian grids (MPI-3.1, section 7.5): row-major, the last coordinate the fastest.
+//! Cartesian grids (MPI-3.1, section 7.5): row-major, the last coordinate varies fastest.
 
 use std::ffi::c_int;
 
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_DIMS, MPI_ERR_RANK, MPI_PROC_NULL, MPI_UNDEFINED};
 use crate::mpi::fault::Fault;
 
-/// A grid. It may have no dimension; then it has one place.
+/// A grid. A grid without dimensions has one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cart {
     dims: Vec<u32>,
     periods: Vec<bool>,
 }
 
-/// The two partners of MPI_Cart_shift; MPI_PROC_NULL beyond an open end.
+/// Partners of MPI_Cart_shift; MPI_PROC_NULL beyond an open end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// From whom.
+    /// Rank that this one receives from.
     pub source: c_int,
-    /// To whom.
+    /// Rank that this one sends to.
     pub destination: c_int,
 }
 
-/// One of the grids that MPI_Cart_sub makes.
+/// One of the grids created by MPI_Cart_sub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubGrid {
-    /// The dimensions that remain.
+    /// Grid of the remaining dimensions.
     pub grid: Cart,
-    /// The ranks, in the whole grid, of the members in their order.
+    /// Ranks of the members in the whole grid, in order.
     pub members: Vec<u32>,
-    /// The rank in `grid` of whom it was asked for.
+    /// Rank of the caller in `grid`.
     pub rank: u32,
-    /// Which of the sub-grids it is, from 0.
+    /// Number of the sub-grid, from 0.
     pub number: u32,
 }
 
 impl Cart {
-    /// A grid for a communicator of `members`.
+    /// Creates a grid for a communicator of `members`.
     ///
     /// # Errors
-    /// An extent below 1, or more places than members.
+    /// An extent is below 1, or there are more places than members.
     pub fn new(members: u32, dims: &[c_int], periods: &[bool]) -> Result<Self, Fault> {
         let mut places: u64 = 1;
         for (dimension, &extent) in dims.iter().enumerate() {
@@ -54,22 +54,22 @@ impl Cart {
         Ok(Cart { dims: dims.iter().map(|&extent| extent as u32).collect(), periods: periods.to_vec() })
     }
 
-    /// The extents.
+    /// Extents of the dimensions.
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
 
-    /// Whether each dimension is a ring.
+    /// Whether each dimension is periodic.
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }
 
-    /// The number of places.
+    /// Number of places.
     pub fn size(&self) -> u32 {
         self.dims.iter().product()
     }
 
-    /// Where `rank` is.
+    /// Coordinates of `rank`.
     ///
     /// # Errors
     /// There is no such rank.
@@ -81,10 +81,10 @@ impl Cart {
         Ok(self.places(rank).into_iter().map(|place| place as c_int).collect())
     }
 
-    /// Who is at `coords`; a ring has every coordinate.
+    /// Rank at `coords`. In a periodic dimension every coordinate is valid.
     ///
     /// # Errors
-    /// A coordinate outside a dimension with open ends.
+    /// A coordinate is outside a non-periodic dimension.
     pub fn rank(&self, coords: &[c_int]) -> Result<u32, Fault> {
         let mut rank = 0;
         for (dimension, (&at, &extent)) in coords.iter().zip(&self.dims).enumerate() {
@@ -97,7 +97,7 @@ impl Cart {
         Ok(rank)
     }
 
-    /// The partners of `rank` when all shift by `distance` along `direction`.
+    /// Partners of `rank` for a shift by `distance` along `direction`.
     ///
     /// # Errors
     /// There is no such direction.
@@ -110,14 +110,14 @@ impl Cart {
         Ok(Shift { source: self.away(rank, direction, -distance), destination: self.away(rank, direction, distance) })
     }
 
-    /// The neighbours of `rank` for neighbourhood collectives (section 7.6): of each dimension the one before, then the
-    /// one after.
+    /// Neighbours of `rank` for neighbourhood collectives (section 7.6): for each dimension the previous one, then
+    /// the next one.
     pub fn neighbours(&self, rank: u32) -> Vec<c_int> {
         let both = |dimension| [self.away(rank, dimension, -1), self.away(rank, dimension, 1)];
         (0..self.dims.len()).flat_map(both).collect()
     }
 
-    /// The grid of those who differ from `rank` only in the dimensions that remain.
+    /// Grid of the ranks that differ from `rank` only in the remaining dimensions.
     pub fn sub(&self, rank: u32, remain: &[bool]) -> SubGrid {
         let mut grid = Cart { dims: Vec::new(), periods: Vec::new() };
         let (mut members, mut number, mut place, mut base) = (vec![0], 0, 0, 0);
@@ -139,7 +139,7 @@ impl Cart {
         SubGrid { grid, members, rank: place, number }
     }
 
-    /// What MPI_Cart_map and MPI_Cart_create give to the caller: its own rank, MPI_UNDEFINED beyond the grid.
+    /// Result of MPI_Cart_map and MPI_Cart_create for the caller: its own rank, MPI_UNDEFINED beyond the grid.
     pub fn map(&self, rank: u32) -> c_int {
         if rank < self.size() { rank as c_int } else { MPI_UNDEFINED }
     }
@@ -151,7 +151,7 @@ impl Cart {
         places
     }
 
-    /// Coordinate `at` in its dimension, if it is in it.
+    /// Coordinate `at` reduced to its dimension, if it is valid.
     fn place(&self, dimension: usize, at: i64) -> Option<u32> {
         let extent = i64::from(self.dims[dimension]);
         let at = if self.periods[dimension] { at.rem_euclid(extent) } else { at };
@@ -231,7 +231,8 @@ mod tests {
 
     #[test]
     fn sub_grids_are_those_of_the_standard() {
-        // The example of section 7.5.7: 2 × 3 × 4, remaining (true, false, true), gives three grids of 2 × 4.
+        // Example of section 7.5.7: 2 × 3 × 4 with remaining dimensions (true, false, true) gives three grids of 2 ×
+        // 4.
         let grid = cart(&[2, 3, 4], &[false, true, true]);
         let mut seen = [0; 24];
         for rank in 0..24 {

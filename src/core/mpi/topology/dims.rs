@@ -1,16 +1,16 @@
-//! MPI_Dims_create (MPI-3.1, section 7.5.2): extents as close to each other as can be.
+//! MPI_Dims_create (MPI-3.1, section 7.5.2): extents that are as equal as possible.
 
 use std::ffi::c_int;
 
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_DIMS};
 use crate::mpi::fault::Fault;
 
-/// Fills in the zeros of `dims` so that the product is `nodes`: non-increasing, the greatest and the smallest as close
-/// to each other as possible; of several such lists the one with the greatest smallest extent, then the greatest next
-/// to it.
+/// Replaces the zeros of `dims` so that the product is `nodes`. The new extents do not increase, and the greatest is
+/// as close as possible to the smallest. Of several such lists, the one with the greatest smallest extent is chosen,
+/// then the one with the greatest extent next to it.
 ///
 /// # Errors
-/// `nodes` below 1, an extent below 0, or given extents that do not divide `nodes`.
+/// `nodes` is below 1, an extent is below 0, or the given extents do not divide `nodes`.
 pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Result<(), Fault> {
     if nodes < 1 {
         return Err(Fault::new(MPI_ERR_ARG, format!("a grid for {nodes} processes, expected at least 1")));
@@ -36,7 +36,7 @@ pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `count` factors of `number`, none greater than the one before, as balanced as can be.
+/// Returns `count` factors of `number` in non-increasing order, as balanced as possible.
 fn balanced(number: u64, count: usize) -> Vec<u64> {
     let primes = primes(number);
     let mut divisors = vec![1];
@@ -46,7 +46,7 @@ fn balanced(number: u64, count: usize) -> Vec<u64> {
         divisors.sort_unstable();
         divisors.dedup();
     }
-    // Factors of 1 fill what the primes cannot: below, there is at least one prime a factor.
+    // Factors of 1 are appended if there are too few primes: below, each factor has at least one prime.
     let real = count.min(primes.len());
     let mut best = Vec::new();
     if real > 0 {
@@ -56,13 +56,13 @@ fn balanced(number: u64, count: usize) -> Vec<u64> {
     best
 }
 
-/// How far the greatest factor is from the smallest.
+/// Difference between the greatest and the smallest factor.
 fn spread(factors: &[u64]) -> u64 {
     factors.first().zip(factors.last()).map_or(u64::MAX, |(greatest, smallest)| greatest - smallest)
 }
 
-/// Tries all that can follow the factors `found`, with `count` more of product `number`, and keeps the best list in
-/// `best`.
+/// Tries all continuations of the factors `found` by `count` factors with product `number`, and keeps the best list
+/// in `best`.
 fn split(number: u64, count: usize, divisors: &[u64], found: &mut Vec<u64>, best: &mut Vec<u64>) {
     if count == 0 {
         let smaller_first = |factors: &[u64]| factors.iter().rev().copied().collect::<Vec<u64>>();

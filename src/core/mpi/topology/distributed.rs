@@ -1,4 +1,5 @@
-//! Distributed graphs (MPI-3.1, section 7.5.4): anybody may give any edge, everybody learns its own.
+//! Distributed graphs (MPI-3.1, section 7.5.4): any member may define any edge, and every member obtains its own
+//! edges.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -6,27 +7,27 @@ use std::ffi::c_int;
 use crate::mpi::abi::MPI_ERR_ARG;
 use crate::mpi::fault::Fault;
 
-/// An edge as one of its ends sees it.
+/// An edge as seen by one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The other end.
     pub rank: u32,
-    /// 1 where there are no weights.
+    /// Weight; 1 without weights.
     pub weight: c_int,
 }
 
 /// The edges of one member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// Those that lead here.
+    /// Incoming edges.
     pub sources: Vec<Edge>,
-    /// Those that lead away.
+    /// Outgoing edges.
     pub destinations: Vec<Edge>,
-    /// Whether the weights were given.
+    /// Whether weights were given.
     pub weighted: bool,
 }
 
-/// What one member gives to MPI_Dist_graph_create: edges (source, destination, weight).
+/// Arguments of one member to MPI_Dist_graph_create: edges (source, destination, weight).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contribution {
     edges: Vec<(u32, u32, c_int)>,
@@ -34,10 +35,10 @@ pub struct Contribution {
 }
 
 impl Neighbours {
-    /// The edges as MPI_Dist_graph_create_adjacent is given them, in that order; weights are `None` for MPI_UNWEIGHTED.
+    /// Edges as given to MPI_Dist_graph_create_adjacent, in that order; weights are `None` for MPI_UNWEIGHTED.
     ///
     /// # Errors
-    /// Weights for one direction only, a neighbour that the communicator of `members` does not have, a negative weight.
+    /// Only one direction has weights, a neighbour is not in the communicator of `members`, or a weight is negative.
     pub fn adjacent(
         members: u32,
         sources: (&[c_int], Option<&[c_int]>),
@@ -57,12 +58,12 @@ impl Neighbours {
         Ok(Neighbours { sources: edges(sources)?, destinations: edges(destinations)?, weighted })
     }
 
-    /// The edges of a member who was told of them ([`Contribution::by_end`]), in the order of the givers, then as
-    /// given.
+    /// Edges of a member from the messages of all contributors ([`Contribution::by_end`]), ordered by contributor,
+    /// then as given.
     ///
     /// # Errors
-    /// Some have given weights and some have not.
-    pub fn told(weighted: bool, by_giver: &BTreeMap<u32, Vec<u32>>) -> Result<Self, Fault> {
+    /// Only some contributors gave weights.
+    pub fn from_messages(weighted: bool, by_giver: &BTreeMap<u32, Vec<u32>>) -> Result<Self, Fault> {
         let mut near = Neighbours { weighted, ..Neighbours::default() };
         for (giver, edges) in by_giver {
             if (edges[0] != 0) != weighted {
@@ -79,11 +80,11 @@ impl Neighbours {
 }
 
 impl Contribution {
-    /// The arguments of MPI_Dist_graph_create: `degrees[i]` of the destinations belong to `sources[i]`.
+    /// Arguments of MPI_Dist_graph_create: `degrees[i]` of the destinations belong to `sources[i]`.
     ///
     /// # Errors
-    /// A negative degree, more of them than destinations, an end that the communicator of `members` does not have, a
-    /// negative weight.
+    /// A degree is negative, the degrees exceed the destinations, an end is not in the communicator of `members`, or
+    /// a weight is negative.
     pub fn new(
         members: u32,
         sources: &[c_int],
@@ -107,7 +108,7 @@ impl Contribution {
         Ok(Contribution { edges, weighted: weights.is_some() })
     }
 
-    /// What each end of the edges is told: whether there are weights, then for each edge whether it leads to that end,
+    /// Messages to the ends of the edges: whether there are weights, then for each edge whether it leads to that end,
     /// the other end, and the weight.
     pub fn by_end(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut told = BTreeMap::new();
@@ -142,21 +143,23 @@ fn weight(weights: Option<&[c_int]>, place: usize) -> Result<c_int, Fault> {
 mod tests {
     use super::*;
 
-    /// What every member learns.
+    /// Edges of every member.
     fn assemble(given: &[Contribution]) -> Result<Vec<Neighbours>, Fault> {
         let told: Vec<_> = given.iter().map(Contribution::by_end).collect();
         let heard = |member| {
             let from = told.iter().zip(0..).filter_map(|(told, giver)| Some((giver, told.get(&member)?.clone())));
             from.collect::<BTreeMap<_, _>>()
         };
-        (0..given.len()).map(|member| Neighbours::told(given[member].weighted(), &heard(member as u32))).collect()
+        (0..given.len())
+            .map(|member| Neighbours::from_messages(given[member].weighted(), &heard(member as u32)))
+            .collect()
     }
 
     fn pairs(edges: &[Edge]) -> Vec<(u32, c_int)> {
         edges.iter().map(|edge| (edge.rank, edge.weight)).collect()
     }
 
-    /// A graph of four, given by three of them, partly for others; the weights tell the edges apart.
+    /// A graph of four members, defined by three of them, partly for others. Weights identify the edges.
     fn example() -> [Contribution; 4] {
         let given = |sources: &[c_int], degrees: &[c_int], to: &[c_int], weights: &[c_int]| {
             Contribution::new(4, sources, degrees, to, Some(weights)).unwrap()

@@ -1,12 +1,11 @@
-//! Graphs that every member knows as a whole (MPI-3.1, section 7.5.3).
+//! Graphs known completely to every member (MPI-3.1, section 7.5.3).
 
 use std::ffi::c_int;
 
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_UNDEFINED};
 use crate::mpi::fault::Fault;
 
-/// A graph as MPI_Graph_create is given it: the neighbours of all nodes, one after another, and where those of each
-/// node end.
+/// A graph as given to MPI_Graph_create: the neighbours of all nodes in one list, and the end of each node's part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTopology {
     index: Vec<u32>,
@@ -14,10 +13,12 @@ pub struct GraphTopology {
 }
 
 impl GraphTopology {
-    /// A graph of `index.len()` nodes for a communicator of `members`. Edges may be doubled, to oneself, and one way.
+    /// Creates a graph of `index.len()` nodes for a communicator of `members`. Multiple edges, loops and one-way
+    /// edges are permitted.
     ///
     /// # Errors
-    /// More nodes than members, `index` that decreases or does not end at the number of edges, an edge to nowhere.
+    /// There are more nodes than members, `index` decreases or does not end at the number of edges, or an edge leads
+    /// to an unknown node.
     pub fn new(members: u32, index: &[c_int], edges: &[c_int]) -> Result<Self, Fault> {
         let (nodes, wrong) = (index.len(), |what| Err(Fault::new(MPI_ERR_ARG, what)));
         if nodes > members as usize {
@@ -41,22 +42,22 @@ impl GraphTopology {
         Ok(GraphTopology { index: unsigned(index), edges: unsigned(edges) })
     }
 
-    /// The number of nodes.
+    /// Number of nodes.
     pub fn size(&self) -> u32 {
         self.index.len() as u32
     }
 
-    /// Where the neighbours of each node end.
+    /// End of each node's part of the neighbours.
     pub fn index(&self) -> &[u32] {
         &self.index
     }
 
-    /// The neighbours of all nodes.
+    /// Neighbours of all nodes.
     pub fn edges(&self) -> &[u32] {
         &self.edges
     }
 
-    /// The neighbours of `rank`, as often and in the order they were given.
+    /// Neighbours of `rank`, in the given order with repetitions.
     ///
     /// # Panics
     /// If there is no such node.
@@ -66,7 +67,7 @@ impl GraphTopology {
         &self.edges[start as usize..self.index[rank] as usize]
     }
 
-    /// What MPI_Graph_map and MPI_Graph_create give to the caller: its own rank, MPI_UNDEFINED beyond the graph.
+    /// Result of MPI_Graph_map and MPI_Graph_create for the caller: its own rank, MPI_UNDEFINED beyond the graph.
     pub fn map(&self, rank: u32) -> c_int {
         if rank < self.size() { rank as c_int } else { MPI_UNDEFINED }
     }

@@ -1,5 +1,5 @@
-//! Open MPI's dynamic rules in JSON, as 6.0 reads them: the first entry of communicator sizes that holds is taken, and
-//! of that the first entry of message sizes. Where none holds the library chooses.
+//! Open MPI's dynamic rules in JSON, as read by 6.0. The first entry that contains the communicator size applies, and
+//! within it the first entry that contains the message size. Otherwise the library chooses.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::mpi::names::collective_word;
 use crate::platform::{Collective, CollectiveRule, Method};
 use crate::units::Bytes;
 
-/// What Open MPI calls algorithms by name, in the order of their numbers from 1 on.
+/// Open MPI's names of the algorithms, in the order of their numbers from 1 on.
 fn words(collective: Collective) -> &'static [&'static str] {
     match collective {
         Collective::Allgather => &["linear", "bruck-k-fanout", "recursive_doubling", "ring", "neighbor", "two_proc"],
@@ -40,7 +40,7 @@ fn words(collective: Collective) -> &'static [&'static str] {
     }
 }
 
-/// The other collectives that may be there; their entries are passed over.
+/// Other permitted collectives, whose entries are skipped.
 const OTHERS: [&str; 9] = [
     "alltoallw",
     "reduce_scatter_block",
@@ -56,7 +56,7 @@ const OTHERS: [&str; 9] = [
 /// Reads the text of a file.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// Description and place of the error.
 pub(super) fn read(text: &str) -> Result<Rules, String> {
     let root: Value =
         serde_json::from_str(text).map_err(|error| format!("expected Open MPI's rules as JSON: {error}"))?;
@@ -123,7 +123,7 @@ pub(super) fn read(text: &str) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// A number at `key`, or "inf"; what it is without is `default`.
+/// Number at `key`, or "inf"; `default` if the key is missing.
 fn number(object: &Map<String, Value>, key: &str, default: u64, place: &str) -> Result<u64, String> {
     match object.get(key) {
         None => Ok(default),
@@ -134,7 +134,7 @@ fn number(object: &Map<String, Value>, key: &str, default: u64, place: &str) -> 
     }
 }
 
-/// The method that an entry asks for; none if it leaves the choice to the library.
+/// Method of an entry; `None` if it leaves the choice to the library.
 fn method(collective: Collective, entry: &Map<String, Value>, place: &str) -> Result<Option<Method>, String> {
     let methods = numbered(collective);
     let names = words(collective);
@@ -161,7 +161,7 @@ fn method(collective: Collective, entry: &Map<String, Value>, place: &str) -> Re
     Ok(Some(parameters(collective, methods[at - 1], (fan, segment, reqs))))
 }
 
-/// The parts of `range` that none of `done` has.
+/// Parts of `range` outside all ranges of `done`.
 fn rest(range: (u64, u64), done: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut parts = vec![range];
     for &(first, last) in done {
@@ -198,12 +198,12 @@ mod tests {
         let allreduce = |ranks, size| all.method(Collective::Allreduce, ranks, Bytes::new(size));
         assert_eq!(allreduce(63, 512), None);
         assert_eq!(allreduce(64, 512), Some(Algorithm::Nonoverlapping.into()));
-        // The second entry would hold too.
+        // The second entry would match, too.
         assert_eq!(allreduce(128, 511), None);
         assert_eq!(allreduce(128, 511_999), Some(Algorithm::Nonoverlapping.into()));
         assert_eq!(allreduce(128, 512_000), Some(Algorithm::RecursiveDoubling.into()));
         assert_eq!(allreduce(129, 0), Some(Algorithm::Ring.into()));
-        // By what a rank sends in all.
+        // By all bytes that a rank sends.
         let alltoall = |size| all.method(Collective::Alltoall, 10, Bytes::new(size));
         assert_eq!(alltoall(9), None);
         assert_eq!(alltoall(10), Some(Method::from(Algorithm::LinearSync).by(4)));

@@ -169,7 +169,7 @@ impl Definitions {
                         while words.peek().is_some() {
                             list.push(number(words, "a rank")? as Rank);
                         }
-                        Members::Group(Group::of(list))
+                        Members::Group(Group::from_ranks(list))
                     }
                 };
                 self.comms.insert(of, members);

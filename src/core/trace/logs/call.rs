@@ -186,7 +186,7 @@ fn new_comm(reader: &mut TraceReader<'_>) -> Result<Option<Box<NewComm>>, TraceE
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(reader.error("expected each member of a communicator once"));
         }
-        Group::of(members)
+        Group::from_ranks(members)
     };
     Ok(Some(Box::new(NewComm { number: number - 1, key, group })))
 }

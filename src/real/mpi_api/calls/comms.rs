@@ -130,7 +130,7 @@ fn create(p: &MpiProcess, comm: Handle, group: Handle, newcomm: *mut Handle) -> 
             mine.extend(group.ranks());
             let theirs = own::leaders_tell(p, &old, sequence, &mine, 2 + old.peers().size() as usize)?;
             let end = 2 + theirs[1] as usize;
-            (theirs[0], Some(Group::of(theirs[2..end].to_vec())))
+            (theirs[0], Some(Group::from_ranks(theirs[2..end].to_vec())))
         } else {
             (agree(p, &old, sequence)?, None)
         };
@@ -153,7 +153,7 @@ fn create_group(
     let tag = message_tag(tag, &comm)?;
     let Some(rank) = group.member(p.rank) else {
         // Only members have to call; as in MPI libraries, others get nothing.
-        let alone = mcpsim_core::mpi::CommMember::new(comm.local.id(), 0, Group::of(vec![p.rank]));
+        let alone = mcpsim_core::mpi::CommMember::new(comm.local.id(), 0, Group::from_ranks(vec![p.rank]));
         return Ok(CollectivePlan::code(&Rc::new(Comm::intra(comm.handle, alone)), move |_, _| {
             // SAFETY: the program's result.
             unsafe { *newcomm = abi::MPI_COMM_NULL };
@@ -187,7 +187,7 @@ fn of_colour(table: &[u32], colour: u32, group: &Group) -> Group {
     let members = table.chunks_exact(2).zip(0u32..).filter(|(pair, _)| pair[0] == colour);
     let mut members: Vec<(c_int, u32)> = members.map(|(pair, member)| (pair[1] as c_int, member)).collect();
     members.sort_unstable();
-    Group::of(members.into_iter().map(|(_, member)| group.world(member)).collect())
+    Group::from_ranks(members.into_iter().map(|(_, member)| group.world(member)).collect())
 }
 
 fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut Handle) -> MpiResult<CollectivePlan> {

@@ -86,7 +86,7 @@ fn tell(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, given: &Contribution) ->
         heard.insert(from, own::unpacked(&data));
     }
     letters.finish(requests);
-    Neighbours::told(given.weighted(), &heard).map_err(on(comm))
+    Neighbours::from_messages(given.weighted(), &heard).map_err(on(comm))
 }
 
 unsafe fn give(to: (*mut c_int, *mut c_int), room: c_int, edges: &[Edge], weighted: bool) {

@@ -44,7 +44,7 @@ fn create(
         own::bcast(p, &old, sequence, leader, &mut head)?;
         theirs.resize(head[1] as usize, 0);
         own::bcast(p, &old, old.next_sequence(), leader, &mut theirs)?;
-        let remote = Group::of(theirs);
+        let remote = Group::from_ranks(theirs);
         if let Some(both) = remote.ranks().find(|&rank| local.member(rank).is_some()) {
             let what =
                 format!("rank {both} of MPI_COMM_WORLD is in both groups: expected groups without common members");
@@ -67,7 +67,7 @@ fn merge(p: &MpiProcess, inter: Handle, high: bool, newcomm: *mut Handle) -> Mpi
         // Where both say the same, the order is free.
         let first = if theirs[1] == mine[1] { local.world(0) < remote.world(0) } else { !high };
         let (first, second) = if first { (local, remote) } else { (remote, local) };
-        let all = Group::of(first.ranks().chain(second.ranks()).collect());
+        let all = Group::from_ranks(first.ranks().chain(second.ranks()).collect());
         let handle = p.make_comm(&old, theirs[0], all, None)?;
         // SAFETY: the program's result.
         unsafe { *newcomm = handle };

@@ -33,7 +33,7 @@ pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *m
     let members = if size == group.size() {
         group.clone()
     } else {
-        Group::of((0..size).map(|member| group.world(member)).collect())
+        Group::from_ranks((0..size).map(|member| group.world(member)).collect())
     };
     among(comm, members, topology, newcomm)
 }
@@ -102,7 +102,7 @@ mpi_functions! {
             Ok(grid.sub(comm.rank(), &remain))
         })?;
         let comm = p.comm(comm)?;
-        let members = Group::of(part.members.iter().map(|&member| comm.local.world(member)).collect());
+        let members = Group::from_ranks(part.members.iter().map(|&member| comm.local.world(member)).collect());
         among(&comm, members, Topology::Cart(part.grid), newcomm).block(p)
     }
     fn MPI_Cartdim_get(p; comm: Handle, ndims: *mut c_int) {

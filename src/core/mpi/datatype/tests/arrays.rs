@@ -1,4 +1,4 @@
-//! Distributed arrays against who owns which index; envelopes; numbers of Fortran 90.
+//! Compares distributed arrays with a naive owner function; checks envelopes and Fortran 90 numbers.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ fn named(handle: Handle) -> &'static Type {
     Datatype::named(handle).unwrap()
 }
 
-/// A dimension of a distributed array: size, processes, distribution, argument.
+/// Dimension of a distributed array: size, processes, distribution, argument.
 type Dimension = (i32, i32, i32, i32);
 
 fn dimension() -> impl Strategy<Value = Dimension> {
@@ -23,7 +23,7 @@ fn dimension() -> impl Strategy<Value = Dimension> {
     })
 }
 
-/// Who owns an index, as the distributions of HPF have it.
+/// Owner of an index, as defined by the distributions of HPF.
 fn owner(index: i32, (size, processes, distribution, argument): Dimension) -> i32 {
     let default = argument == MPI_DISTRIBUTE_DFLT_DARG;
     match distribution {
@@ -35,7 +35,7 @@ fn owner(index: i32, (size, processes, distribution, argument): Dimension) -> i3
     }
 }
 
-/// The places of a process's elements in the global array, in order.
+/// Displacements of a process's elements in the global array, in order.
 fn owned(dimensions: &[Dimension], order: Order, rank: i32) -> Vec<isize> {
     let mut grid: Vec<i32> = Vec::new();
     let mut rest = rank;

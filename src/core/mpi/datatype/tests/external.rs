@@ -69,7 +69,7 @@ fn numbers_are_big_endian() {
 
 #[test]
 fn long_doubles_become_quads() {
-    // Sign and exponent, then the significand with its leading bit; the quad has the fraction only.
+    // Sign and exponent, then the significand with its leading bit; the binary128 stores only the fraction.
     let cases: [(u16, u64, u128); 6] = [
         (0x3fff, 1 << 63, 0x3fff << 112),
         (0xbfff, 1 << 63 | 1 << 62, 0xbfff << 112 | 1 << 111),
@@ -83,7 +83,7 @@ fn long_doubles_become_quads() {
         assert_eq!(packed(MPI_LONG_DOUBLE, &[value]), quad.to_be_bytes());
         assert_eq!(unpacked::<u128>(MPI_LONG_DOUBLE, &quad.to_be_bytes()), value);
     }
-    // Half of the last place goes to even, and a carry into the exponent.
+    // A half of the last place is rounded to even, and a carry increments the exponent.
     let odd: u128 = 0x3fff << 112 | 1 << 49 | 1 << 48;
     assert_eq!(unpacked::<u128>(MPI_LONG_DOUBLE, &odd.to_be_bytes()), 0x3fff << 64 | 1 << 63 | 2);
     let even: u128 = 0x3fff << 112 | 2 << 49 | 1 << 48;
@@ -99,7 +99,7 @@ fn every_named_datatype_comes_back() {
     for ty in Datatype::all_named().filter(|ty| ty.size() > 0) {
         let memory: Vec<u8> = (0..3 * ty.extent() as usize).map(|i| if i % 8 < 2 { i as u8 } else { 0 }).collect();
         let (mut out, mut back, mut native) = (vec![], vec![0u8; memory.len()], vec![]);
-        // SAFETY: the memories hold three items.
+        // SAFETY: each buffer holds three items.
         unsafe {
             ty.pack_external(memory.as_ptr(), 3, &mut out);
             assert_eq!(out.len(), ty.external_size(3));
@@ -109,7 +109,7 @@ fn every_named_datatype_comes_back() {
         let mut found = vec![];
         // SAFETY: as above.
         unsafe { ty.pack(back.as_ptr(), 3, &mut found) };
-        // Long doubles of arbitrary bits lose those that mean nothing.
+        // Long doubles of arbitrary bits lose the bits without meaning.
         if !ty.name().contains("LONG_DOUBLE") {
             assert_eq!(found, native, "{}", ty.name());
         }

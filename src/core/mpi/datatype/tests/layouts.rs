@@ -7,7 +7,7 @@ fn named(handle: Handle) -> &'static Type {
     Datatype::named(handle).unwrap()
 }
 
-/// The basic elements of an item: names and displacements.
+/// Basic elements of an item: names and displacements.
 fn map(ty: &Type) -> Vec<(&'static str, isize)> {
     let mut map = Vec::new();
     ty.for_each_run(1, |kind, at, n| {
@@ -69,18 +69,18 @@ fn struct_of_structs() {
 
 #[test]
 fn markers_are_bounds() {
-    // MPI-3.1, section 4.1.6: {(lb_marker, -3), (int, 0), (ub_marker, 6)}, then twice.
+    // MPI-3.1, section 4.1.6: {(lb_marker, -3), (int, 0), (ub_marker, 6)}, then two copies.
     let one = Datatype::resized(-3, 9, named(MPI_INT)).unwrap();
     assert_eq!((one.lb(), one.ub(), one.extent()), (-3, 6, 9));
     let two = Datatype::contiguous(2, &one).unwrap();
     assert_eq!((two.lb(), two.ub()), (-3, 15));
     assert_eq!(map(&two), [("MPI_INT", 0), ("MPI_INT", 9)]);
-    // The same by the markers of MPI-1.
+    // The same with the markers of MPI-1.
     let lb = named(crate::mpi::datatype::MPI_LB).clone();
     let ub = named(crate::mpi::datatype::MPI_UB).clone();
     let old = Datatype::structure(&[1, 1, 1], &[-3, 0, 6], &[lb, named(MPI_INT).clone(), ub]).unwrap();
     assert_eq!((old.lb(), old.ub(), old.size()), (-3, 6, 4));
-    // A marker within stays when more is put around it.
+    // An inner marker remains effective in an enclosing datatype.
     let around = Datatype::structure(&[1, 1], &[0, 40], &[old, named(MPI_DOUBLE).clone()]).unwrap();
     assert_eq!((around.lb(), around.ub(), around.true_extent()), (-3, 6, 48));
 }
@@ -115,7 +115,7 @@ fn handles_and_names_of_named_datatypes_are_those_of_the_abi() {
     for none in [MPI_DATATYPE_NULL, 0, 0x1ff, 0x2ff, 0x300, FIRST_USER, usize::MAX] {
         assert!(Datatype::named(none).is_none(), "{none:#x}");
     }
-    // Bits 3 to 5 of a handle of fixed size are the binary logarithm of the size.
+    // Bits 3 to 5 of the handle of a fixed-size type are the binary logarithm of the size.
     for handle in (0x240..=0x25f).chain(0x2c0..=0x2ff) {
         if let Some(ty) = Datatype::named(handle) {
             assert_eq!(ty.size(), 1 << ((handle >> 3) & 7), "{}", ty.name());
@@ -145,18 +145,18 @@ fn bounds(ty: &Type) -> [i64; 5] {
 #[test]
 fn bounds_follow_the_flat_type_map() {
     let [int, float, char, double] = [MPI_INT, MPI_FLOAT, MPI_CHAR, MPI_DOUBLE].map(named);
-    // Odd places are padded to the alignment in all constructors, by the formula of section 4.1.6.
+    // Unaligned extents are padded to the alignment in all constructors, by the formula of section 4.1.6.
     assert_eq!(bounds(&Datatype::hvector(3, 1, 9, float).unwrap()), [12, 0, 24, 0, 22]);
     assert_eq!(bounds(&Datatype::hvector(3, 1, 9, char).unwrap()), [3, 0, 19, 0, 19]);
     let odd = Datatype::hvector(2, 2, -33, int).unwrap();
     let spread = Datatype::indexed_block(2, &[-2], &odd).unwrap();
     assert_eq!(bounds(&spread), [32, -121, 88, -121, 85]);
-    // The bounds of one part are those of the whole, wherever the data of others are.
+    // Explicit bounds of one part determine those of the whole, wherever the other data are.
     let short = Datatype::resized(-11, 43, named(MPI_SHORT)).unwrap();
     let types = [short, named(MPI_C_DOUBLE_COMPLEX).clone()];
     let around = Datatype::structure(&[3, 1], &[0, -60], &types).unwrap();
     assert_eq!(bounds(&around), [22, -11, 129, -60, 148]);
-    // Blocks of no length have no place.
+    // Empty blocks do not affect the bounds.
     assert_eq!(bounds(&Datatype::indexed_block(0, &[2, 9], double).unwrap()), [0; 5]);
     assert_eq!(bounds(&Datatype::contiguous(0, double).unwrap()), [0; 5]);
     let types = [double.clone(), char.clone()];

@@ -1,4 +1,4 @@
-//! Datatypes as the standard describes them: a list of basic elements and displacements, spelled out one by one.
+//! Datatypes as the standard defines them: an explicit list of basic elements and displacements.
 
 use crate::mpi::abi::Aint;
 use crate::mpi::datatype::{BasicKind, Datatype, Group, Order, Type};
@@ -59,7 +59,7 @@ impl Map {
         }
     }
 
-    /// The places in memory of the bytes of `count` items, in packed order.
+    /// Displacements of the bytes of `count` items, in packed order.
     pub fn bytes(&self, count: usize) -> Vec<i64> {
         let mut places = Vec::new();
         for item in 0..count as i64 {
@@ -80,7 +80,7 @@ impl Map {
     }
 }
 
-/// How to make a datatype, twice.
+/// Instructions to construct a datatype and its naive type map.
 #[derive(Clone, Debug)]
 pub enum Recipe {
     Named(usize),
@@ -93,13 +93,13 @@ pub enum Recipe {
     HindexedBlock(i64, Vec<isize>, Box<Recipe>),
     Struct(Vec<(i64, isize, Recipe)>),
     Resized(isize, isize, Box<Recipe>),
-    /// Size, subsize, start of each dimension.
+    /// Size, subsize and start of each dimension.
     Subarray(Vec<(i64, i64, i64)>, bool, Box<Recipe>),
     Dup(Box<Recipe>),
 }
 
 impl Recipe {
-    /// The datatype of the constructors, and the type map by the definitions.
+    /// Constructs the datatype with the constructors, and the type map by the definitions.
     pub fn make(&self) -> (Type, Map) {
         let mut map = Map::default();
         let ty = match self {
@@ -180,7 +180,7 @@ impl Recipe {
     }
 }
 
-/// The places of a subarray's items, in the order of memory.
+/// Displacements of a subarray's items, in memory order.
 fn subarray_places(dimensions: &[(i64, i64, i64)], fortran: bool) -> Vec<i64> {
     let slowest_first: Vec<_> = if fortran { dimensions.iter().rev().copied().collect() } else { dimensions.to_vec() };
     slowest_first.iter().fold(vec![0], |places, &(size, subsize, start)| {
@@ -188,7 +188,7 @@ fn subarray_places(dimensions: &[(i64, i64, i64)], fortran: bool) -> Vec<i64> {
     })
 }
 
-/// A named datatype with data.
+/// Named datatype number `i` of those with data.
 pub fn named(i: usize) -> Type {
     let all: Vec<&Type> = Datatype::all_named().filter(|ty| ty.size() > 0).collect();
     all[i % all.len()].clone()

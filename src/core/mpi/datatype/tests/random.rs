@@ -1,4 +1,4 @@
-//! Random nested datatypes: what the constructors make is what the naive type map says.
+//! Compares randomly nested datatypes with the naive type map.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     .prop_filter("type maps that can be spelled out", |recipe| entries(recipe) < 3000)
 }
 
-/// An upper bound of the length of the type map.
+/// Upper bound of the length of the type map.
 fn entries(recipe: &Recipe) -> i64 {
     match recipe {
         Recipe::Named(_) => 1,
@@ -46,7 +46,7 @@ fn entries(recipe: &Recipe) -> i64 {
     }
 }
 
-/// Memory around all places, every byte told apart from its neighbours, and where place 0 is in it.
+/// Buffer that covers all displacements, with distinct neighbouring bytes, and the index of displacement 0.
 fn memory(places: &[i64]) -> (Vec<u8>, i64) {
     let low = places.iter().copied().min().unwrap_or(0).min(0) - 32;
     let high = places.iter().copied().max().unwrap_or(0).max(0) + 32;
@@ -61,7 +61,7 @@ fn distinct(places: &[i64]) -> bool {
 
 fn pack(ty: &Type, memory: &[u8], origin: i64, count: usize, range: std::ops::Range<usize>) -> Vec<u8> {
     let mut out = vec![0xaa];
-    // SAFETY: the memory was made around all places of the items.
+    // SAFETY: the buffer covers all displacements of the items.
     unsafe { ty.pack_range(memory.as_ptr().offset(origin as isize), count, range, &mut out) };
     assert_eq!(out.remove(0), 0xaa);
     out
@@ -71,12 +71,12 @@ fn at(memory: &[u8], origin: i64, places: &[i64]) -> Vec<u8> {
     places.iter().map(|place| memory[(origin + place) as usize]).collect()
 }
 
-/// Unpacks into fresh memory and compares every byte of it.
+/// Unpacks into a fresh buffer and compares every byte.
 fn check_unpack(ty: &Type, count: usize, places: &[i64], from: usize, data: &[u8]) {
     let (mut found, origin) = memory(places);
     let mut expected = found.clone();
     places.iter().skip(from).zip(data).for_each(|(place, &byte)| expected[(origin + place) as usize] = byte);
-    // SAFETY: the memory was made around all places of the items.
+    // SAFETY: the buffer covers all displacements of the items.
     let taken = unsafe { ty.unpack_range(found.as_mut_ptr().offset(origin as isize), count, from, data) };
     assert_eq!(taken, data.len().min(places.len().saturating_sub(from)));
     assert_eq!(found, expected);
@@ -159,7 +159,7 @@ proptest! {
         let mut expected = found.clone();
         let bytes = at(&source, source_origin, &sources);
         targets.iter().zip(&bytes).for_each(|(place, &byte)| expected[(origin + place) as usize] = byte);
-        // SAFETY: the memories were made around all places of the items.
+        // SAFETY: the buffers cover all displacements of the items.
         let moved = unsafe {
             let (source, found) = (source.as_ptr().offset(source_origin as isize), found.as_mut_ptr().offset(origin as isize));
             from.copy(source, n, &to, found, m)

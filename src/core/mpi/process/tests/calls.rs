@@ -1,4 +1,4 @@
-//! What calls a process makes of a program's actions.
+//! Calls that the driver makes for the actions of a program.
 
 use super::engine::{Ran, Script, collective, platform, run, same, world};
 use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, Sizes, check_rules};
@@ -14,7 +14,7 @@ fn blocking(size: u32, call: impl Fn(u32) -> CollectiveCall) -> Ran {
     run(&platform(&[]), (0..size).map(|rank| vec![MpiCall::Collective(call(rank))]).collect())
 }
 
-/// Sizes of the messages between each pair in order.
+/// Sizes of the messages between each pair, in order.
 fn sizes(ran: &Ran) -> Vec<(u32, u32, u64)> {
     let mut sizes: Vec<_> = ran.messages.iter().map(|&(from, to, size, _)| (from, to, size)).collect();
     sizes.sort_unstable();
@@ -93,7 +93,7 @@ fn the_platform_chooses_before_the_defaults_and_the_call_before_both() {
 #[test]
 fn a_communicator_s_members_are_addressed_by_their_world_ranks() {
     let scripts = (0..5).map(|rank| {
-        let group = Group::of(vec![4, 1, 3]);
+        let group = Group::from_ranks(vec![4, 1, 3]);
         let Some(member) = group.member(rank) else { return Vec::new() };
         vec![MpiCall::Collective(CollectiveCall {
             comm: CommMember::new(7, member, group),

@@ -1,4 +1,4 @@
-//! An engine without time: matches messages in order, makes every send wait for its receive, and notes what was called.
+//! An engine without time. Matches messages in order, completes a send only with its receive, and records all calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::rank::{
 };
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
-/// A rank that does some actions and then waits for all it started, the last first.
+/// A rank that performs some actions, then waits for everything it started in reverse order.
 pub(super) struct Script {
     actions: std::vec::IntoIter<MpiCall>,
     started: Requests,
@@ -33,7 +33,7 @@ impl MpiProgram for Script {
     }
 }
 
-/// A machine of a gigabyte a second and a rank, and so many operations that these cost nothing.
+/// Machine with one gigabyte per second per rank, fast enough in arithmetic that operations take no time.
 pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
     let bandwidth = Bandwidth::new(1_000_000_000).unwrap();
     let row = Row {
@@ -86,12 +86,12 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
     })
 }
 
-/// The world of `size` ranks as `rank` sees it.
+/// The world of `size` ranks as seen by `rank`.
 pub(super) fn world(rank: u32, size: u32) -> CommMember {
     CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size })
 }
 
-/// A collective of the world with rank 0 as its root.
+/// A collective of the world with root 0.
 pub(super) fn collective(collective: Collective, rank: u32, size: u32, sizes: Sizes) -> CollectiveCall {
     CollectiveCall { collective, comm: world(rank, size), root: 0, sizes, algorithm: None }
 }
@@ -100,16 +100,16 @@ pub(super) fn same(size: u64) -> Sizes {
     Sizes::Same(Bytes::new(size))
 }
 
-/// What a run did.
+/// Record of a run.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
-    /// What each rank, not its strands, called.
+    /// Calls of each rank, without its strands.
     pub(super) calls: Vec<Vec<String>>,
     /// Sender, receiver, size and tag of each message sent, matched or not.
     pub(super) messages: Vec<(u32, u32, u64, u32)>,
-    /// What ranks that cannot go on have entered.
+    /// MPI functions of the blocked ranks.
     pub(super) stuck: BTreeMap<u32, &'static str>,
-    /// Why ranks failed.
+    /// Errors of failed ranks.
     pub(super) failed: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ struct Lane<'a> {
     request: Option<u32>,
 }
 
-/// Runs a script a rank on `platform`.
+/// Runs one script per rank on `platform`.
 pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
     let mut ran = Ran { calls: vec![Vec::new(); scripts.len()], ..Ran::default() };
     let mut lanes: Vec<Lane<'_>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Which collectives' messages match.
+//! Matching of the messages of collectives.
 
 use super::engine::{collective, platform, run, same};
 use crate::mpi::{CollectiveCall, MpiCall};
@@ -6,7 +6,7 @@ use crate::platform::Collective;
 
 #[test]
 fn outstanding_collectives_of_one_communicator_do_not_mix() {
-    // Sizes fall, so that a message of another collective would not fit.
+    // Sizes decrease, so a message of another collective would not fit.
     let scripts = (0..5).map(|rank| {
         let call = |which, size| collective(which, rank, 5, same(size));
         vec![
@@ -49,7 +49,7 @@ fn collectives_in_another_order_never_match() {
 
 #[test]
 fn each_communicator_counts_its_own_collectives() {
-    // Rank 1 alone has begun one on its own communicator before.
+    // Only rank 1 has already begun a collective on its own communicator.
     let scripts = (0..2).map(|rank| {
         let mut script = Vec::new();
         if rank == 1 {

@@ -1,4 +1,4 @@
-//! Messages, bytes and rounds are as the algorithms' documentation says.
+//! Messages, bytes and rounds equal the formulas in the algorithms' documentation.
 
 use super::super::suitable;
 use super::symbolic::{Case, Ran, run};
@@ -6,7 +6,7 @@ use crate::mpi::rules::tests::COLLECTIVES;
 use crate::mpi::schedule::Choice;
 use crate::platform::{Algorithm, Collective, Method};
 
-/// Messages and bytes that all `p` ranks send together, with `n` bytes in the buffer or block; root 0.
+/// Messages and bytes that all `p` ranks send together, with `n` bytes in the buffer or block and root 0.
 fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64, u64) {
     let log_up = u64::from(p.next_power_of_two().ilog2());
     let log = u64::from(p.ilog2());
@@ -53,7 +53,7 @@ fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64
     }
 }
 
-/// Those that the next test is about, or that other algorithms are made of.
+/// Whether the algorithm is tested below, or composed of others.
 fn has_own_test(algorithm: Algorithm) -> bool {
     use Algorithm::*;
     matches!(
@@ -80,7 +80,8 @@ fn messages_and_bytes_are_what_the_formulas_say() {
     for collective in COLLECTIVES {
         for &algorithm in suitable(collective).iter().filter(|other| !has_own_test(**other)) {
             for p in (1..=17).chain([32, 33]) {
-                // Divisible by p and the powers of two up to 32; below and above what makes an allgather a ring.
+                // Divisible by p and the powers of two up to 32; below and above the size at which an allgather
+                // becomes a ring.
                 let n = p * 64_000;
                 let Ran { messages, bytes, .. } = run(Case::flat(collective, algorithm, p as u32, n));
                 let n = if collective == Collective::Barrier { 0 } else { n };
@@ -117,7 +118,7 @@ fn messages_and_bytes_of_open_mpi_s_algorithms_are_what_the_formulas_say() {
             (Gather, plain(Linear).by(1), (p - 1, all)),
             (Alltoall, plain(LinearSync), (p * (p - 1), p * all)),
             (ReduceScatter, plain(Ring), (p * (p - 1), p * all)),
-            // 6400 bytes a block: 6.4 turns of 1000, so 6.
+            // 6400 bytes per block: 6.4 turns of 1000 bytes, rounded to 6.
             (Allreduce, plain(SegmentedRing).in_segments(1000), (p * (p - 1) * 7, 2 * all)),
         ];
         for tree in [Pipeline, Chains, Binary, Knomial] {
@@ -131,7 +132,7 @@ fn messages_and_bytes_of_open_mpi_s_algorithms_are_what_the_formulas_say() {
         }
         if p.is_power_of_two() {
             let log = u64::from(p.ilog2());
-            // Those whose number reads the same backwards have their block.
+            // Members whose number is a palindrome in binary already have their block.
             let away = p - (1 << log.div_ceil(2));
             expected.push((ReduceScatter, plain(Butterfly), (p * log + away, p * all + away * n)));
         }
@@ -185,7 +186,7 @@ fn logarithmic_algorithms_take_logarithmically_many_steps() {
 fn a_barrier_of_a_million_ranks_needs_twenty_steps_and_little_memory() {
     use super::super::{Extent, Schedule, Seat, Step};
     use crate::units::Bytes;
-    let (seat, extent) = (Seat::of(1 << 20, 12_345), Extent { size: Bytes::ZERO, element: 1 });
+    let (seat, extent) = (Seat::with_root_0(1 << 20, 12_345), Extent { size: Bytes::ZERO, element: 1 });
     let dissemination = Method::from(Algorithm::Dissemination).into();
     let (mut schedule, _) = Schedule::plan(Collective::Barrier, dissemination, seat, extent).unwrap();
     let steps = std::iter::from_fn(|| Some(schedule.next_step())).take_while(|step| *step != Step::Done).count();

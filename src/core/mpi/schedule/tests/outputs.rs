@@ -1,4 +1,4 @@
-//! Every rank ends with what MPI-3.1, chapter 5 says, whatever the algorithm, number of ranks and root.
+//! Outputs of every rank are those of MPI-3.1, chapter 5, for every algorithm, number of ranks and root.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::mpi::nodes::NodeSpread;
 use crate::mpi::rules::tests::COLLECTIVES;
 use crate::platform::{Algorithm, Collective, Library, Method};
 
-/// What rank `rank`'s output must hold in block `block`; `None` where it does not matter.
+/// Expected contents of block `block` in rank `rank`'s output; `None` if unspecified.
 fn expected(collective: Collective, size: u32, root: u32, rank: u32, block: u32) -> Option<Vec<Term>> {
     let is_root = rank == root;
     let over = |ranks: std::ops::Range<u32>| ranks.map(|from| (from, block)).collect();
@@ -29,7 +29,7 @@ fn expected(collective: Collective, size: u32, root: u32, rank: u32, block: u32)
     }
 }
 
-/// Whether cells are of blocks by rank.
+/// Whether the cells belong to blocks by rank.
 fn by_rank(collective: Collective) -> bool {
     use Collective::*;
     matches!(
@@ -45,12 +45,12 @@ fn check(case: Case) {
         Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm),
         algorithm => keeps_rank_order(collective, algorithm),
     };
-    // A binomial tree begins with the root unless it must not.
+    // A binomial tree starts at the root unless the order of ranks forbids it.
     let by_root = (collective, choice.method.algorithm) == (Collective::Reduce, Algorithm::Binomial) && root > 0;
     let ordered = keeps && (case.ordered || !by_root);
     for (rank, cells) in (0..).zip(&ran.outputs) {
         for (place, cell) in (0..).zip(cells) {
-            // The block, and within it the cell, which is that of its source.
+            // The block, and within it the cell, which has the number of its source.
             let block = if by_rank(collective) { place / ran.cells } else { place };
             let Some(expected) = expected(collective, size, root, rank, block) else { continue };
             let at = |(from, block): Term| {
@@ -66,7 +66,7 @@ fn check(case: Case) {
     }
 }
 
-/// As a user may ask for it: with the library's stand-ins, and its parts where it has parts.
+/// The case as selected by a user: with the library's replacements and the methods of its parts.
 fn asked(library: Library, collective: Collective, method: Method, case: Case) -> Case {
     let Case { size, bytes, element, .. } = case;
     let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
@@ -85,7 +85,7 @@ fn asked(library: Library, collective: Collective, method: Method, case: Case) -
     Case { choice, style, collective, ..case }
 }
 
-/// Every algorithm with the parameters that it takes.
+/// Every algorithm with its parameters.
 fn methods(collective: Collective) -> Vec<Method> {
     let mut methods = Vec::new();
     for &algorithm in suitable(collective) {
@@ -112,7 +112,7 @@ fn has_root(collective: Collective) -> bool {
     )
 }
 
-/// Whether it does any case without another in its place.
+/// Whether it handles every case without a replacement.
 fn by_itself(algorithm: Algorithm) -> bool {
     use Algorithm::{NeighborExchange, Nonoverlapping, SegmentedRing, TwoProcs};
     !matches!(algorithm, NeighborExchange | Nonoverlapping | SegmentedRing | TwoProcs)
@@ -120,7 +120,7 @@ fn by_itself(algorithm: Algorithm) -> bool {
 
 #[test]
 fn every_method_of_every_library_ends_right() {
-    // One of each style.
+    // One library per style.
     for library in [Library::Mpich3Flat, Library::OpenMpi41, Library::Mpich4] {
         for collective in COLLECTIVES {
             for method in methods(collective) {
@@ -145,7 +145,7 @@ fn every_method_of_every_library_ends_right() {
     }
 }
 
-/// Whether combining is in order of ranks, and whether calls block.
+/// Whether combining is in order of ranks, and whether the call blocks.
 const FORMS: [(bool, CallForm); 4] = [
     (false, CallForm::Blocking),
     (true, CallForm::Blocking),

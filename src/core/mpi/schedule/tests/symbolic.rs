@@ -1,5 +1,5 @@
-//! A machine without time: every cell of every space holds the contributions combined in it, in order; every send waits
-//! for its receive; the messages of a pair are matched in order.
+//! A machine without time. Every cell of every space holds the list of combined contributions, in order. Every send
+//! waits for its receive. The messages of a pair are matched in order.
 //!
 //! A cell is a range of bytes that no layout of the collective divides further.
 
@@ -12,35 +12,35 @@ use super::super::{
 use crate::platform::{Collective, Method};
 use crate::units::Bytes;
 
-/// A contribution: the cell of a rank's input.
+/// A contribution: rank and cell of its input.
 pub(super) type Term = (u32, u32);
 
-/// What a cell holds: contributions in the order in which they were combined; `None` if nothing was written.
+/// Contents of a cell: contributions in the order of combination; `None` before the first write.
 pub(super) type Cell = Option<Vec<Term>>;
 
-/// What all ranks together did.
+/// Result of a run.
 pub(super) struct Ran {
     /// The output cells of each rank.
     pub(super) outputs: Vec<Vec<Cell>>,
-    /// The cells of each rank's block, or of the whole buffer.
+    /// Number of cells of each rank's block, or of the whole buffer.
     pub(super) cells: u32,
     /// Messages sent.
     pub(super) messages: u64,
     /// Bytes sent.
     pub(super) bytes: u64,
-    /// The greatest number of steps of a rank.
+    /// Greatest number of steps per rank.
     pub(super) steps: u64,
 }
 
 struct Machine {
     spaces: Vec<[Vec<Cell>; 4]>,
-    /// Where cells start, and the end; of blocks of ranks, within each.
+    /// Starts of the cells, and the end; with blocks by rank, within each block.
     bounds: Vec<u64>,
 }
 
-/// What is sent or came: cell after cell.
+/// Contents of a message, cell by cell.
 type Data = Vec<Vec<Term>>;
-/// What came for a receive that is still to be waited for.
+/// Data that arrived for a receive that has not been waited for.
 type Arrived = (Piece, Then, Data);
 
 struct Posted {
@@ -51,22 +51,22 @@ struct Posted {
     starts: bool,
 }
 
-/// What a rank waits for.
+/// Operations that a rank waits for.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     Not,
     All,
     Sends,
-    /// So many that were started last.
+    /// The last started ones, this many.
     Last(u64),
     /// All from this number on.
     From(u64),
-    /// This one.
+    /// The operation with this number.
     Number(u64),
 }
 
 impl Wait {
-    /// Whether some of these, sends and receives, keep a rank that waits so.
+    /// Whether open operations (number, whether it is a receive) block a rank with this wait.
     fn holds(self, open: &[(u64, bool)]) -> bool {
         open.iter().any(|&(number, is_receive)| match self {
             Wait::Not | Wait::Last(_) => false,
@@ -79,7 +79,7 @@ impl Wait {
 }
 
 impl Machine {
-    /// The cells of `piece`, in the order in which they are sent.
+    /// Cells of `piece`, in the order of sending.
     fn cells(&self, layout: &BlockLayout, piece: Piece) -> Vec<usize> {
         let inner = self.bounds.len() - 1;
         let mut cells = Vec::new();
@@ -128,7 +128,7 @@ impl Machine {
     }
 }
 
-/// The layout of `schedule`'s data: of `size` bytes in all, or of blocks that differ from rank to rank.
+/// Layout of `schedule`'s data: `size` bytes in all, or blocks that differ between ranks.
 pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -> BlockLayout {
     let total = Bytes::new(size);
     match schedule.parts() {
@@ -140,7 +140,7 @@ pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -
     }
 }
 
-/// What is run.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) collective: Collective,
@@ -148,7 +148,7 @@ pub(super) struct Case {
     pub(super) style: ScheduleStyle,
     pub(super) size: u32,
     pub(super) root: u32,
-    /// In the buffer or block.
+    /// Number of bytes in the buffer or block.
     pub(super) bytes: u64,
     pub(super) element: u32,
     /// Whether contributions must be combined in order of ranks.
@@ -157,7 +157,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// By the default library, from rank 0, bytes that may be divided.
+    /// Case of the default library with root 0 and data that may be divided at any byte.
     pub(super) fn flat(collective: Collective, method: impl Into<Method>, size: u32, bytes: u64) -> Self {
         let choice = Choice::from(method.into());
         Case {
@@ -174,7 +174,7 @@ impl Case {
     }
 }
 
-/// Where cells start: at every bound of any layout.
+/// Starts of the cells: every boundary of any layout.
 fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
     let mut bounds = vec![0, bytes];
     for layout in layouts {
@@ -187,20 +187,20 @@ fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
     bounds.sort_unstable();
     bounds.dedup();
     if bounds.len() == 1 && layouts.iter().any(|layout| matches!(layout, BlockLayout::Uniform { .. })) {
-        // Even nothing is a cell where blocks are whole.
+        // An empty buffer is one cell if blocks are whole.
         bounds.push(0);
     }
     bounds
 }
 
-/// Runs `case` at all its ranks.
+/// Executes `case` on all ranks.
 pub(super) fn run(case: Case) -> Ran {
     let Case { collective, choice, style, size, root, bytes, element, ordered, numbering } = case;
     let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
     let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
     let extent = Extent { size: Bytes::new(bytes), element };
     let plan = |rank| {
-        let seat = Seat { root, style, fold, ordered, numbering, ..Seat::of(size, rank) };
+        let seat = Seat { root, style, fold, ordered, numbering, ..Seat::with_root_0(size, rank) };
         Schedule::plan(collective, choice, seat, extent).expect("suits")
     };
     let mut schedules: Vec<(Schedule, Option<Schedule>)> = (0..size).map(plan).collect();
@@ -224,15 +224,14 @@ pub(super) fn run(case: Case) -> Ran {
     });
     let mut machine = Machine { spaces: spaces.collect(), bounds };
     let (mut messages, mut sent) = (0, 0);
-    // Sends and receives not yet matched, by pair; and how many of its own a rank waits for.
+    // Unmatched sends and receives by pair, with the number by which the rank waits for them.
     let mut sends: BTreeMap<(u32, u32), VecDeque<(Data, u64)>> = BTreeMap::new();
     let mut receives: BTreeMap<(u32, u32), VecDeque<Posted>> = BTreeMap::new();
-    // What is open of each rank by the numbers in which it was started, and the number up to which it waits, if it
-    // waits.
+    // Open operations of each rank, by number; and the number up to which it waits, if it waits.
     let mut open: Vec<Vec<(u64, bool)>> = vec![Vec::new(); size as usize];
     let mut started = 0u64;
     let mut waits: Vec<Wait> = vec![Wait::Not; size as usize];
-    // Receives that were posted and not waited for, by number, and what came for them.
+    // Posted receives that have not been waited for, by number, and their data.
     let mut posted_by: Vec<Vec<u64>> = vec![Vec::new(); size as usize];
     let mut arrived: Vec<BTreeMap<u64, Arrived>> = vec![BTreeMap::new(); size as usize];
     let mut stages = vec![0usize; size as usize];
@@ -333,7 +332,7 @@ pub(super) fn run(case: Case) -> Ran {
                 }
             }
             waits[me] = match wait {
-                // Those that this step started.
+                // The operations that this step started.
                 Wait::Last(count) => Wait::From(started - count),
                 wait => wait,
             };

@@ -1,7 +1,7 @@
-//! Stages of a collective by nodes that are under way together, as Open MPI's `han` has those between nodes go on while it
-//! does those within: each goes on when something that it waits for is done, and the rank waits for any of these.
+//! Concurrent stages of a node-aware collective. Open MPI's `han` overlaps the stages between nodes with those within
+//! nodes. A stage proceeds when an operation that it waits for completes; the rank waits for any of them.
 //!
-//! All are steps of one rank, one after another: what one of them costs, the others wait for.
+//! All stages are executed by one rank in turn: local work of one stage delays the others.
 
 use std::collections::VecDeque;
 
@@ -14,18 +14,18 @@ use crate::mpi::staged::FlatStage;
 use crate::rank::{Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, SendMode, Source, TagPattern};
 use crate::units::Bytes;
 
-/// What a receive is for; nothing of a send.
+/// Purpose of a receive; `None` for a send.
 type Purpose = Option<(Piece, Then)>;
 
-/// A stage under way.
+/// A stage in progress.
 #[derive(Debug)]
 struct OngoingStage {
     stage: FlatStage,
-    /// What was started and is not done.
+    /// Started and incomplete operations.
     open: SmallVec<[(RequestId, Purpose); 4]>,
-    /// Those of them that the next step waits for.
+    /// Operations that the next step waits for.
     waits: SmallVec<[RequestId; 4]>,
-    /// The receive of an exchange, whose send was started first.
+    /// Receive of an exchange whose send was started first.
     receive: Option<(u32, Piece, Then)>,
     done: bool,
 }
@@ -39,64 +39,63 @@ impl OngoingStage {
         !self.done && (self.receive.is_some() || self.waits.is_empty())
     }
 
-    /// Waits for those that are open and that `wanted` is true of.
+    /// Waits for the open operations that satisfy `wanted`.
     fn wait_for(&mut self, wanted: impl Fn(Purpose) -> bool) {
         let open = self.open.iter().filter(|(_, purpose)| wanted(*purpose));
         self.waits = open.map(|(request, _)| *request).collect();
     }
 }
 
-/// Stages under way together.
+/// Concurrent stages.
 #[derive(Debug)]
-pub(super) struct Together {
-    /// The stages; the last does those of `queue` afterwards.
+pub(super) struct ConcurrentStages {
+    /// Stages in progress. The last lane executes those of `queue` afterwards.
     lanes: Vec<OngoingStage>,
     queue: VecDeque<FlatStage>,
-    /// The stage that asked last, for what it started something, and whether it waits for that.
+    /// Stage of the last call, the purpose of a started operation, and whether the stage waits for it.
     asking: (usize, Purpose, bool),
 }
 
-impl Together {
-    /// These stages: each that is started by itself, the others one after another.
+impl ConcurrentStages {
+    /// Creates lanes for these stages: one for each stage that starts by itself, and one for all others in sequence.
     pub(super) fn new(stages: Vec<FlatStage>) -> Self {
         let (mut started, queue): (Vec<FlatStage>, Vec<FlatStage>) =
             stages.into_iter().partition(|stage| stage.started);
-        // The part that comes last of a segment is that of the first segment.
+        // The last part of a segment's pipeline works on the first segment.
         started.reverse();
         let mut queue = VecDeque::from(queue);
         let lanes = started.into_iter().chain(queue.pop_front()).map(OngoingStage::new).collect();
-        Together { lanes, queue, asking: (0, None, false) }
+        ConcurrentStages { lanes, queue, asking: (0, None, false) }
     }
 }
 
 impl<M: Mover> Runner<M> {
-    /// Takes the reply to the last call of the stages that are under way together and gives the next; none when all are
-    /// done.
+    /// Takes the reply to the last call of the concurrent stages and returns the next call; `None` when all are done.
     #[cold]
-    pub(super) fn next_together(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
-        let mut together = self.together.take().expect("stages are under way");
-        self.take_reply_of(&mut together, reply);
-        let call = self.go_on_together(&mut together);
+    pub(super) fn next_concurrent(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
+        let mut concurrent = self.concurrent.take().expect("stages are under way");
+        self.take_reply_of(&mut concurrent, reply);
+        let call = self.advance_concurrent(&mut concurrent);
         if call.is_some() {
-            self.together = Some(together);
+            self.concurrent = Some(concurrent);
         }
         call
     }
 
-    fn take_reply_of(&mut self, together: &mut Together, reply: &mut Reply<'_>) {
+    fn take_reply_of(&mut self, concurrent: &mut ConcurrentStages, reply: &mut Reply<'_>) {
         match &mut reply.kind {
             ReplyKind::Started(request) => {
-                // A send that is complete at once is waited for, too: who runs ahead does not know that it is.
-                let (lane, purpose, waits) = together.asking;
-                let lane = &mut together.lanes[lane];
+                // Also waits for a send that completes at once: a rank that runs ahead cannot know that.
+                let (lane, purpose, waits) = concurrent.asking;
+                let lane = &mut concurrent.lanes[lane];
                 lane.open.push((*request, purpose));
                 lane.waits.extend(waits.then_some(*request));
             }
             ReplyKind::Completed(completions) => {
                 let completion = &mut completions[0];
-                // What was asked is what the stages wait for, one after the other.
+                // The wait listed the operations that the stages wait for, stage by stage.
                 let mut index = completion.index as usize;
-                let mut stages = together.lanes.iter_mut();
+                let mut stages = concurrent.lanes.iter_mut();
                 let lane = loop {
                     let lane = stages.next().expect("a stage waits for it");
                     match lane.waits.len() {
@@ -114,7 +113,7 @@ impl<M: Mover> Runner<M> {
                     }
                     self.busy = match then {
                         Then::Combine(_) => Busy::combine(self.cost, layout.bytes(piece.blocks)),
-                        Then::Store => Busy::of(self.apart.unpacked(layout, piece.blocks)),
+                        Then::Store => Busy::new(self.apart.unpacked(layout, piece.blocks)),
                     };
                 }
             }
@@ -122,28 +121,28 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    fn go_on_together(&mut self, together: &mut Together) -> Option<Call> {
+    fn advance_concurrent(&mut self, concurrent: &mut ConcurrentStages) -> Option<Call> {
         loop {
             if let Some(call) = std::mem::take(&mut self.busy).call(&self.comm) {
                 return Some(call);
             }
-            for index in 0..together.lanes.len() {
-                let lane = &mut together.lanes[index];
+            for index in 0..concurrent.lanes.len() {
+                let lane = &mut concurrent.lanes[index];
                 while lane.can_go_on() {
                     if let Some((call, purpose, waits)) = self.step_of(lane) {
-                        together.asking = (index, purpose, waits);
+                        concurrent.asking = (index, purpose, waits);
                         return Some(call);
                     }
                 }
             }
-            let last = together.lanes.last_mut().expect("there are stages");
+            let last = concurrent.lanes.last_mut().expect("there are stages");
             if last.done
-                && let Some(stage) = together.queue.pop_front()
+                && let Some(stage) = concurrent.queue.pop_front()
             {
                 *last = OngoingStage::new(stage);
                 continue;
             }
-            let requests: Requests = together.lanes.iter().flat_map(|lane| lane.waits.iter().copied()).collect();
+            let requests: Requests = concurrent.lanes.iter().flat_map(|lane| lane.waits.iter().copied()).collect();
             if requests.is_empty() {
                 return None;
             }
@@ -151,7 +150,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// The next step of a stage, if it asks for something: what, what a receive is for, and whether the stage waits.
+    /// Next step of a stage, if it makes a call: the call, the purpose of a receive, and whether the stage waits.
     fn step_of(&mut self, lane: &mut OngoingStage) -> Option<(Call, Purpose, bool)> {
         if let Some((from, piece, then)) = lane.receive.take() {
             return Some((Call::Irecv(self.pattern_of(&lane.stage, from, piece.blocks)), Some((piece, then)), true));
