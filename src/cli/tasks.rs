@@ -123,7 +123,7 @@ fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
 }
 
 fn of_logs(logs: &[(String, String)]) -> Result<TaskAnalysis, Failure> {
-    read_task_logs(logs).map(|logs| TaskAnalysis::of(&logs)).map_err(Failure::bad_input)
+    read_task_logs(logs).map(|logs| TaskAnalysis::from_logs(&logs)).map_err(Failure::bad_input)
 }
 
 /// The logs in a directory, in the order of their names.

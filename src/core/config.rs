@@ -1,7 +1,7 @@
-//! Reading and layering TOML: a file, then `--set key=value`; errors that name file, key, value and what was expected.
-//! Plain lists of one entry a line are read here too.
+//! Reading TOML in layers: a file, then `--set key=value`. Errors name file, key, value and the expected value. Also
+//! reads plain lists with one entry per line.
 //!
-//! Knows nothing of what the keys mean.
+//! Independent of the meaning of the keys.
 
 mod document;
 mod error;

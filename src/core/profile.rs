@@ -1,4 +1,5 @@
-//! What is recorded of messages and of ranks' time. Values add up: the profile of a run is the sum of its workers'.
+//! Records of messages and of ranks' time. Records can be added: the profile of a run is the sum of its workers'
+//! profiles.
 
 mod blocks;
 mod collectives;
@@ -43,10 +44,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{SimSpan, picoseconds};
 
-/// Where a rank's time went. The parts are disjoint; they sum to the rank's clock.
+/// Division of a rank's time. The parts are disjoint and sum to the rank's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeParts {
-    /// Executing local blocks.
+    /// Local blocks.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
     /// Send overheads, outside collectives.
@@ -55,16 +56,16 @@ pub struct TimeParts {
     /// Receive overheads, outside collectives.
     #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
-    /// Blocked in point-to-point calls, for a message or for a partner.
+    /// Blocked in point-to-point calls, waiting for a message or a partner.
     #[serde(rename = "wait_ps", deserialize_with = "picoseconds")]
     pub wait: SimSpan,
-    /// In collectives, overheads and waiting included.
+    /// In collectives, including overheads and waiting.
     #[serde(rename = "collective_ps", deserialize_with = "picoseconds")]
     pub collective: SimSpan,
 }
 
 impl TimeParts {
-    /// The sum of the parts.
+    /// Sum of the parts.
     pub fn total(&self) -> SimSpan {
         self.compute + self.send + self.recv + self.wait + self.collective
     }

@@ -1,7 +1,7 @@
-//! The gate between target code and the simulator: what a rank may ask ([`Call`]), what it gets ([`Reply`]), who asks
+//! Interface between target code and the simulator: calls of a rank ([`Call`]), replies ([`Reply`]), programs
 //! ([`Program`]).
 //!
-//! Ranks, tags and contexts are world-wide numbers here; communicators are `mpi`'s business.
+//! Ranks, tags and contexts are world-wide numbers here; module `mpi` defines communicators.
 
 mod ahead;
 mod ask;

@@ -64,7 +64,7 @@ mod tests {
         let mut outcome = busy();
         assert_eq!(table(&outcome) + &tolerance(&outcome), "");
         let parts = outcome.per_rank.iter().map(|rank| &rank.parts);
-        outcome.efficiencies = Efficiencies::of(outcome.predicted, outcome.predicted, parts);
+        outcome.efficiencies = Efficiencies::from_run(outcome.predicted, outcome.predicted, parts);
         let text = table(&outcome);
         let transfer = text.lines().find(|line| line.contains("transfer  ")).unwrap();
         assert!(transfer.contains("100.0 %"), "{text}");

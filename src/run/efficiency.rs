@@ -42,7 +42,7 @@ impl Resolved {
         let Some(ideal) = again.run_in(Conduct { recorded: false, ..conduct })? else { return Ok(None) };
         let outcome = &mut first.prediction.outcome;
         let parts = outcome.per_rank.iter().map(|rank| &rank.parts);
-        outcome.efficiencies = Efficiencies::of(outcome.predicted, ideal.outcome.predicted, parts);
+        outcome.efficiencies = Efficiencies::from_run(outcome.predicted, ideal.outcome.predicted, parts);
         Ok(Some(first.prediction))
     }
 }

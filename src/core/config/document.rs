@@ -1,4 +1,4 @@
-//! A TOML file with the overrides laid over it.
+//! A TOML file with overrides.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,22 +9,22 @@ use serde::de::DeserializeOwned;
 
 use super::{ConfigError, Override, SourceLines, did_you_mean};
 
-/// A TOML document, where it came from, and which of its values the command line replaced.
+/// A TOML document, its origin, and the values overridden on the command line.
 #[derive(Clone, Debug)]
 pub struct Document {
     name: String,
     text: Arc<str>,
     table: toml::Table,
     overrides: Vec<Override>,
-    lines: ToldLines,
-    /// Where its keys stand in the text: nothing, or the key of a table and a dot.
+    lines: ErrorLines,
+    /// Position of its keys in the text: empty, or the key of a table and a dot.
     below: &'static str,
 }
 
-/// Of which values errors tell the line of the file.
+/// Values whose line is stated in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ToldLines {
-    /// Those that [`Document::place_in_lists`] is asked for.
+enum ErrorLines {
+    /// Values passed to [`Document::place_in_lists`].
     OfLists,
     All,
 }
@@ -33,17 +33,17 @@ impl Document {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// If it is missing, a directory, not text, or not TOML; the last with line and column.
+    /// The file is missing, a directory, not text, or not TOML; the last with line and column.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let text = read_text(path, "TOML in UTF-8")?;
         Self::parse(&name, &text)
     }
 
-    /// Reads `text`; `name` stands for the file in messages.
+    /// Reads `text`; `name` is the file's name in messages.
     ///
     /// # Errors
-    /// If it is not TOML.
+    /// The text is not TOML.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let table = text.parse::<toml::Table>().map_err(|error| {
             let (line, column) = error.span().map_or((1, 1), |span| line_and_column(text, span.start));
@@ -54,56 +54,57 @@ impl Document {
             text: text.into(),
             table,
             overrides: Vec::new(),
-            lines: ToldLines::OfLists,
+            lines: ErrorLines::OfLists,
             below: "",
         })
     }
 
-    /// The document whose errors tell the line of any value, `inter_node.latency of a.toml:7`: for long files whose
-    /// tables have the same keys.
-    pub fn telling_lines(self) -> Self {
-        Document { lines: ToldLines::All, ..self }
+    /// Returns the document with errors that state the line of any value, `inter_node.latency of a.toml:7`. For long
+    /// files whose tables have the same keys.
+    pub fn with_error_lines(self) -> Self {
+        Document { lines: ErrorLines::All, ..self }
     }
 
-    /// The document whose messages tell places in another file, of which this is a copy: its name and its text.
+    /// Returns the document with messages that refer to another file, of which it is a copy, by name and text.
     pub fn copied_from(self, (name, text): (String, Arc<str>)) -> Self {
         Document { name, text, ..self }
     }
 
-    /// The document that was one of the tables of a file with this text, below `below` such as `app.`.
+    /// Returns the document as a table of a file with this text, below the key `below` such as `app.`.
     pub fn part_of(self, text: Arc<str>, below: &'static str) -> Self {
         Document { text, below, ..self }
     }
 
-    /// The file's name in messages.
+    /// Name of the file in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file's text, which knows nothing of overrides.
+    /// Text of the file, without overrides.
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
 
-    /// The merged content.
+    /// Content with overrides.
     pub fn table(&self) -> &toml::Table {
         &self.table
     }
 
-    /// The merged content, for a reader that knows what its keys mean and rearranges them.
+    /// Mutable content with overrides, for a reader that rearranges keys.
     pub fn table_mut(&mut self) -> &mut toml::Table {
         &mut self.table
     }
 
-    /// Removes and returns a top-level key, for a reader of its own; errors about it still name this file.
+    /// Removes and returns a top-level key. Errors about it still name this file.
     pub fn take(&mut self, key: &str) -> Option<toml::Value> {
         self.table.remove(key)
     }
 
-    /// Puts the value of `over` at `key` (the part of its key that lies in this document), making tables on the way.
+    /// Sets `key` (the part of the override's key within this document) to the value of `over`, creating tables as
+    /// needed.
     ///
     /// # Errors
-    /// If a part of the way is a value that is no table.
+    /// A prefix of the key is a value other than a table.
     pub fn set(&mut self, key: &[String], over: &Override) -> Result<(), ConfigError> {
         let (last, way) = key.split_last().expect("an override has a key");
         let mut table = &mut self.table;
@@ -119,8 +120,8 @@ impl Document {
         Ok(())
     }
 
-    /// Where the value at the dotted `path` comes from: `inter_node.latency of a.toml`, or `--set platform.…=…`. Where
-    /// lines are told, that of the last value on the way to it that the file has.
+    /// Origin of the value at the dotted `path`: `inter_node.latency of a.toml`, or `--set platform.…=…`. If lines
+    /// are stated, the line is that of the longest prefix of the path found in the file.
     pub fn place(&self, path: &str) -> String {
         let by_user = self.overrides.iter().rev().find(|over| {
             let key = over.key.join(".");
@@ -130,8 +131,8 @@ impl Document {
             Some(over) => format!("--set {}", over.text),
             None if path.is_empty() => self.name.clone(),
             None => match self.lines {
-                ToldLines::OfLists => format!("{path} of {}", self.name),
-                ToldLines::All => self.place_in_file(path),
+                ErrorLines::OfLists => format!("{path} of {}", self.name),
+                ErrorLines::All => self.place_in_file(path),
             },
         }
     }
@@ -143,20 +144,20 @@ impl Document {
         }
     }
 
-    /// As [`Document::place`], in a list with the line of the file, `main[2].send of a.toml:7`: who reads `main[17]`
-    /// would have to count.
+    /// Like [`Document::place`], with the line of the file for values in lists, `main[2].send of a.toml:7`, so that
+    /// the reader need not count entries.
     pub fn place_in_lists(&self, path: &str) -> String {
         let place = self.place(path);
         let of_file = path.contains('[') && !place.starts_with("--set");
         if of_file { self.place_in_file(path) } else { place }
     }
 
-    /// The error for a value at `path`: `expected EXPECTED in PATH of FILE; found FOUND`.
+    /// Error for a value at `path`: `expected EXPECTED in PATH of FILE; found FOUND`.
     pub fn expected(&self, path: &str, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> ConfigError {
         ConfigError::new(format!("expected {expected} in {}; found {found}", self.place(path)))
     }
 
-    /// The error for a key that is not at `path`: `expected "KEY" in PATH of FILE, EXPECTED; found none`.
+    /// Error for a key missing at `path`: `expected "KEY" in PATH of FILE, EXPECTED; found none`.
     pub fn missing(&self, path: &str, key: &str, expected: impl std::fmt::Display) -> ConfigError {
         ConfigError::new(format!("expected \"{key}\" in {}, {expected}; found none", self.place(path)))
     }
@@ -169,7 +170,7 @@ impl Document {
         self.deserialize_value("", toml::Value::Table(self.table.clone()))
     }
 
-    /// Reads `value`, which stands at the dotted `path` of this document, as a `T`.
+    /// Reads `value`, from the dotted `path` of this document, as a `T`.
     ///
     /// # Errors
     /// As [`Document::deserialize`].
@@ -187,7 +188,7 @@ impl Document {
         })
     }
 
-    /// Turns serde's wording into ours.
+    /// Rewords an error of serde.
     fn explain(&self, path: &str, message: &str) -> ConfigError {
         let message = message.trim().replace('`', "\"");
         let found = message.strip_prefix("invalid value: ").or_else(|| message.strip_prefix("invalid type: "));
@@ -200,7 +201,7 @@ impl Document {
             return self.expected(path, expected, variant);
         }
         if message.starts_with("unknown field ") {
-            // It may have come from an override of something below it.
+            // It may come from an override of a key below it.
             let below = format!("{path}.");
             let by_user = self.overrides.iter().rev().find(|over| over.key.join(".").starts_with(&below));
             let place = by_user.map_or_else(|| self.place(path), |over| format!("--set {}", over.text));
@@ -210,8 +211,8 @@ impl Document {
     }
 }
 
-/// "unknown field "levl", expected …" with its place, and with the key that was perhaps meant in place of all that
-/// there are.
+/// Message for "unknown field "levl", expected …" with its place. If a similar key exists, it replaces the list of
+/// all keys.
 fn unknown_field(message: &str, place: &str) -> String {
     let mut words = message.split('"').skip(1).step_by(2);
     let name = words.next().unwrap_or_default();
@@ -221,13 +222,14 @@ fn unknown_field(message: &str, place: &str) -> String {
     }
 }
 
-/// The longest file that is read: more than the places of all ranks take, and few enough to be told at once.
+/// Greatest size of a file in bytes: above the size of a list of all ranks' places, and small enough to be rejected
+/// at once.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The text of the file at `path`, of which a reader expects `expected`.
+/// Reads the text of the file at `path`; `expected` describes the expected content in errors.
 ///
 /// # Errors
-/// If it is missing, a directory, too long, or not text.
+/// The file is missing, a directory, too long, or not text.
 pub fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
     let name = path.display();
     let mut bytes = Vec::new();
@@ -246,7 +248,7 @@ pub fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|_| ConfigError::new(format!("{name}: not a text file, expected {expected}")))
 }
 
-/// What serde expects, in the words of this file's readers.
+/// Rewords serde's description of an expected value.
 fn expected_value(expected: &str) -> &str {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
@@ -371,7 +373,7 @@ mod tests {
         std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
         assert_eq!(text(&path), format!("{}: not a text file, expected TOML in UTF-8", path.display()));
         assert!(text(directory.path()).ends_with("is a directory, expected a file"));
-        // A device that never ends is not read until memory does.
+        // Reading a device without end stops at the limit.
         assert_eq!(text(Path::new("/dev/zero")), "/dev/zero: longer than 256 MiB, expected TOML in UTF-8");
     }
 }

@@ -1,15 +1,15 @@
-//! What is wrong with a file or an option.
+//! Errors in files and options.
 
 use std::fmt;
 
-/// One line that says what is wrong, where, and what was expected.
+/// One line that states the error, its place, and the expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     text: String,
 }
 
 impl ConfigError {
-    /// An error of any form; prefer [`crate::config::Document::expected`] for values of files.
+    /// Creates an error with any text. For values of files, prefer [`crate::config::Document::expected`].
     pub fn new(text: impl Into<String>) -> Self {
         ConfigError { text: text.into() }
     }

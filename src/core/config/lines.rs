@@ -1,11 +1,11 @@
-//! Plain text files of one entry a line, such as a list of places.
+//! Plain text files with one entry per line, such as a list of places.
 
 use std::fmt::Display;
 use std::path::Path;
 
 use super::{ConfigError, document};
 
-/// The lines of a text file that say something, and where they stand.
+/// Non-empty lines of a text file with their numbers.
 #[derive(Clone, Debug)]
 pub struct Lines {
     name: String,
@@ -16,14 +16,14 @@ impl Lines {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// If it is missing, a directory, or not text.
+    /// The file is missing, a directory, or not text.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let text = document::read_text(path, "plain text")?;
         Ok(Self::parse(&name, &text))
     }
 
-    /// Splits `text`; `name` stands for the file in messages.
+    /// Splits `text`; `name` is the file's name in messages.
     pub fn parse(name: &str, text: &str) -> Self {
         let lines = (1..)
             .zip(text.lines())
@@ -33,17 +33,17 @@ impl Lines {
         Lines { name: name.to_owned(), lines }
     }
 
-    /// Line numbers from 1 and what stands there, without comments (`#` to the end of the line) and blank lines.
+    /// Line numbers from 1 and lines, without comments (`#` to the end of the line) and blank lines.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
         self.lines.iter().map(|(number, line)| (*number, line.as_str()))
     }
 
-    /// The error for line `number`: `FILE:NUMBER: expected EXPECTED; found "FOUND"`.
+    /// Error for line `number`: `FILE:NUMBER: expected EXPECTED; found "FOUND"`.
     pub fn expected(&self, number: usize, expected: impl Display, found: &str) -> ConfigError {
         ConfigError::new(format!("{}:{number}: expected {expected}; found \"{found}\"", self.name))
     }
 
-    /// The error for the file as a whole: `FILE: expected EXPECTED; found FOUND`.
+    /// Error for the whole file: `FILE: expected EXPECTED; found FOUND`.
     pub fn expected_in_all(&self, expected: impl Display, found: impl Display) -> ConfigError {
         ConfigError::new(format!("{}: expected {expected}; found {found}", self.name))
     }

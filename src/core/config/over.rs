@@ -1,23 +1,23 @@
-//! One `--set key=value`.
+//! An option `--set key=value`.
 
 use super::ConfigError;
 
-/// A dotted key and the value it gets.
+/// A dotted key and its new value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
-    /// The key's parts, the first of which says what it belongs to: `platform`, `app` or `run`.
+    /// Parts of the key. The first is `platform`, `app` or `run`.
     pub key: Vec<String>,
-    /// The value, read as TOML where it is TOML, else as text: `2us` needs no quotes.
+    /// Value, parsed as TOML if possible, else as text: `2us` needs no quotes.
     pub value: toml::Value,
-    /// As the user wrote it.
+    /// Text of the option as the user wrote it.
     pub text: String,
 }
 
 impl Override {
-    /// Reads `platform.inter_node.latency=2us`.
+    /// Parses `platform.inter_node.latency=2us`.
     ///
     /// # Errors
-    /// If there is no `=`, a part of the key is empty, or the key does not begin with `platform`, `app` or `run`.
+    /// The text has no `=`, a part of the key is empty, or the key does not begin with `platform`, `app` or `run`.
     pub fn parse(text: &str) -> Result<Override, ConfigError> {
         let wrong = |what: &str| {
             ConfigError::new(format!(

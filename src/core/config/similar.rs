@@ -1,6 +1,6 @@
-//! What a word was perhaps meant to be: letters added, dropped, changed or swapped.
+//! Suggestions for misspelled words: letters added, dropped, changed or swapped.
 
-/// `, did you mean "x"?` for the nearest of `known`, if one is near.
+/// Returns `, did you mean "x"?` for the most similar of `known`, if it is similar enough; otherwise an empty text.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let limit = ((name.chars().count() + 1) / 3).max(1);
     let nearest = known.into_iter().map(|other| (strsim::osa_distance(name, other), other)).min();

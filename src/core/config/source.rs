@@ -1,9 +1,9 @@
-//! Where the values of a TOML file stand in its text.
+//! Line numbers of the values in the text of a TOML file.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The text of a TOML file with the places of its values.
+/// Text of a TOML file with the positions of its values.
 #[derive(Debug)]
 pub struct SourceLines<'t> {
     text: &'t str,
@@ -11,13 +11,13 @@ pub struct SourceLines<'t> {
 }
 
 impl<'t> SourceLines<'t> {
-    /// Of this text; one that is not TOML has no lines.
+    /// Parses this text. A text that is not TOML has no lines.
     pub fn new(text: &'t str) -> Self {
         SourceLines { text, root: DeTable::parse(text).ok().map(Spanned::into_inner) }
     }
 
-    /// The line, from 1 on, of the value at the dotted `path` (`main[2].do[0]`), or of the last value on the way to it;
-    /// none if its first key is not in the file.
+    /// Line, from 1, of the value at the dotted `path` (`main[2].do[0]`), or of the longest prefix of the path found.
+    /// `None` if its first key is not in the file.
     pub fn line(&self, path: &str) -> Option<u32> {
         let mut parts = path.split(['.', '[']);
         let mut value = self.root.as_ref()?.get(parts.next()?)?;

@@ -113,7 +113,7 @@ impl PlatformSource {
     /// If a key is unknown or missing, or a value is not of the kind or in the range it must be: with its place and
     /// what was expected there.
     pub fn load(document: Document, overrides: &[Override]) -> Result<Self, ConfigError> {
-        let mut document = document.telling_lines();
+        let mut document = document.with_error_lines();
         for over in overrides {
             if let [first, key @ ..] = over.key.as_slice()
                 && first == "platform"

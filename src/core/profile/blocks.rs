@@ -1,4 +1,4 @@
-//! What blocks that compute found, where memory is shared over time.
+//! Computing blocks under shared memory bandwidth.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,19 @@ use crate::units::{Bytes, SimSpan, picoseconds};
 /// Blocks that moved bytes from and to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockUse {
-    /// How many blocks.
+    /// Number of blocks.
     pub count: u64,
-    /// What they moved from and to memories.
+    /// Bytes moved from and to memory.
     pub bytes: u64,
-    /// How many took longer than alone.
+    /// Number of blocks that took longer than without sharing.
     pub slowed_count: u64,
-    /// How much longer, all together.
+    /// Sum of their additional times.
     #[serde(rename = "slowed_ps", deserialize_with = "picoseconds")]
     pub slowed: SimSpan,
 }
 
 impl BlockUse {
-    /// A block that has moved so much, and took so much longer than alone.
+    /// Adds a block that moved `bytes` and took `slowed` longer than without sharing.
     #[inline]
     pub fn add(&mut self, bytes: Bytes, slowed: SimSpan) {
         self.count += 1;
@@ -28,7 +28,7 @@ impl BlockUse {
         self.slowed += slowed;
     }
 
-    /// Adds those of other nodes.
+    /// Adds the blocks of other nodes.
     pub fn merge(&mut self, other: BlockUse) {
         self.count += other.count;
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -1,11 +1,11 @@
-//! What collectives took: by call and algorithm, how often, of what sizes, for how long.
+//! Statistics of collectives by call and algorithm: number, sizes, time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::platform::{Algorithm, Collective, Method};
 use crate::units::{Bytes, SimSpan, SimTime, picoseconds};
 
-/// The collectives of one kind that a worker's ranks made. A rank's part in a collective counts once.
+/// Collectives of one kind by a worker's ranks. Each rank's part in a collective counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CollectiveRow {
     name: &'static str,
@@ -13,66 +13,66 @@ struct CollectiveRow {
     use_: Use,
 }
 
-/// How often, of what sizes, for how long.
+/// Number, sizes and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Use {
     calls: u64,
     least: u64,
     most: u64,
-    /// Picoseconds of all ranks together.
+    /// Picoseconds, sum over all ranks.
     time: u128,
 }
 
-/// Counts the collectives of a worker's ranks; a few kinds of them.
+/// Counts the collectives of a worker's ranks. There are only a few kinds.
 #[derive(Clone, Debug, Default)]
 pub struct CollectiveCounter {
     rows: Vec<CollectiveRow>,
-    /// The row found last: most often it is the next one too.
+    /// Row found last, which is usually the next one, too.
     last: usize,
 }
 
-/// What all workers counted, ordered by name and method.
+/// Sum of the counts of all workers, ordered by name and method.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveProfile(Vec<(String, Option<Method>, Use)>);
 
 /// Collectives of one call by one algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveUse {
-    /// The MPI function.
+    /// MPI function.
     pub call: String,
-    /// How it was done; none for what has a way of its own, as making communicators.
+    /// Algorithm; `None` for operations with a fixed one, such as creating communicators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// The greatest segment asked for, bytes; 0 for none.
+    /// Requested greatest segment size in bytes; 0 for none.
     pub segment: u32,
-    /// The chains, children or messages at a time asked for; 0 for what the algorithm has by itself.
+    /// Requested number of chains, children or messages at a time; 0 for the algorithm's default.
     pub fan: u32,
-    /// How often, of all ranks together.
+    /// Number of calls, sum over all ranks.
     pub calls: u64,
-    /// The size by which the algorithm was chosen, bytes: the least.
+    /// Least size in bytes by which the algorithm was chosen.
     pub least_bytes: u64,
-    /// The greatest.
+    /// Greatest size in bytes by which the algorithm was chosen.
     pub most_bytes: u64,
-    /// How long a rank was in such calls, the mean over all ranks.
+    /// Time of a rank in these calls, mean over all ranks.
     #[serde(rename = "mean_time_ps", deserialize_with = "picoseconds")]
     pub mean_time: SimSpan,
 }
 
-/// What the run would take if all calls of a collective had another algorithm.
+/// Prediction with another algorithm for all calls of a collective.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherAlgorithm {
     /// The collective.
     pub collective: Collective,
-    /// How it would be done.
+    /// The other method.
     #[serde(flatten)]
     pub method: Method,
-    /// The greatest clock of any rank.
+    /// Greatest clock of all ranks.
     #[serde(rename = "predicted_ps")]
     pub predicted: SimTime,
 }
 
 impl CollectiveCounter {
-    /// A task enters a collective: the number of its kind, to be told when it leaves.
+    /// Counts the entry of a task into a collective. Returns the number of its kind for [`CollectiveCounter::leave`].
     #[inline]
     pub fn enter(&mut self, name: &'static str, method: Option<Method>, bytes: Bytes) -> u32 {
         let is = |row: &CollectiveRow| std::ptr::eq(row.name, name) && row.method == method;
@@ -90,13 +90,13 @@ impl CollectiveCounter {
         self.last as u32
     }
 
-    /// A task leaves a collective of kind `kind` after `span`.
+    /// Counts the exit of a task from a collective of kind `kind` after `span`.
     #[inline]
     pub fn leave(&mut self, kind: u32, span: SimSpan) {
         self.rows[kind as usize].use_.time += u128::from(span.as_ps());
     }
 
-    /// What was counted.
+    /// Returns the counts.
     pub fn profile(&self) -> CollectiveProfile {
         let mut profile = CollectiveProfile::default();
         for CollectiveRow { name, method, use_ } in &self.rows {
@@ -120,12 +120,12 @@ impl CollectiveProfile {
         }
     }
 
-    /// Takes in what another worker counted.
+    /// Adds the counts of another worker.
     pub fn merge(&mut self, other: CollectiveProfile) {
         other.0.into_iter().for_each(|(name, method, use_)| self.add(name, method, use_));
     }
 
-    /// The rows of a run of `ranks` ranks.
+    /// Returns the rows for a run of `ranks` ranks.
     pub fn rows(&self, ranks: u64) -> Vec<CollectiveUse> {
         let row = |(name, method, use_): &(String, Option<Method>, Use)| CollectiveUse {
             call: name.clone(),

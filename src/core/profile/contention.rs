@@ -1,4 +1,4 @@
-//! What the contention on the critical path was for, where messages share over time what they occupy.
+//! Causes of the contention on the critical path, with resources shared over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,24 @@ use crate::units::{SimSpan, picoseconds};
 
 use super::PathParts;
 
-/// What a message may wait for.
+/// Resource that a message may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// A core that copies.
+    /// Core that copies.
     Core,
-    /// An adapter, outwards.
+    /// Adapter, outgoing.
     AdapterOut,
-    /// An adapter, inwards.
+    /// Adapter, incoming.
     AdapterIn,
-    /// Both directions together, of an adapter or of two nodes.
+    /// Both directions together, of an adapter or of a pair of nodes.
     Duplex,
-    /// The gap between messages of an adapter.
+    /// Gap between messages of an adapter.
     Gap,
-    /// Caches that do not hold the message's buffers: what its copy takes longer for it, alone.
+    /// Caches that do not hold the message's buffers: additional time of its copy, without other copies.
     Cache,
-    /// Memory that others use as well.
+    /// Memory shared with others.
     Memory,
-    /// What is between the CMPs of a node, and others use as well.
+    /// Interconnect between the CMPs of a node, shared with others.
     Interconnect,
 }
 
@@ -42,39 +42,39 @@ impl Resource {
     ];
 }
 
-/// The contention of a level by what messages waited for; the sum is the level's contention.
+/// Contention of a level by resource. The sum is the level's contention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentionParts {
-    /// Cores that copied other messages, or copy slower than the ping-pong's bandwidth.
+    /// Cores busy with other copies, or slower than the ping-pong's bandwidth.
     #[serde(rename = "core_ps", deserialize_with = "picoseconds")]
     pub core: SimSpan,
-    /// Adapters, outwards.
+    /// Adapters, outgoing.
     #[serde(rename = "adapter_out_ps", deserialize_with = "picoseconds")]
     pub adapter_out: SimSpan,
-    /// Adapters, inwards.
+    /// Adapters, incoming.
     #[serde(rename = "adapter_in_ps", deserialize_with = "picoseconds")]
     pub adapter_in: SimSpan,
     /// Both directions together.
     #[serde(rename = "duplex_ps", deserialize_with = "picoseconds")]
     pub duplex: SimSpan,
-    /// Adapters, for the gap between messages.
+    /// Gap between messages of adapters.
     #[serde(rename = "gap_ps", deserialize_with = "picoseconds")]
     pub gap: SimSpan,
-    /// Copies that found their buffers in no cache, as far as they would have been slower alone.
+    /// Copies whose buffers were in no cache: additional time without other copies.
     #[serde(rename = "cache_ps", deserialize_with = "picoseconds")]
     pub cache: SimSpan,
-    /// Memory that others used as well.
+    /// Memory shared with others.
     #[serde(rename = "memory_ps", deserialize_with = "picoseconds")]
     pub memory: SimSpan,
-    /// What is between the CMPs of a node, that others used as well.
+    /// Interconnect between the CMPs of a node, shared with others.
     #[serde(default, rename = "interconnect_ps", deserialize_with = "picoseconds")]
     pub interconnect: SimSpan,
-    /// What is charged to none of them: order among messages of a pair, connections, noise, progress in calls.
+    /// All other causes: message order of a pair, connections, noise, progress only in calls.
     #[serde(rename = "other_ps", deserialize_with = "picoseconds")]
     pub other: SimSpan,
 }
 
-/// The contention on the path, by level.
+/// Contention on the path, by level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct ContentionLevels {
@@ -84,7 +84,7 @@ pub struct ContentionLevels {
 }
 
 impl ContentionParts {
-    /// What is charged to `resource`.
+    /// Part caused by `resource`.
     pub fn of(&self, resource: Resource) -> SimSpan {
         match resource {
             Resource::Core => self.core,
@@ -100,7 +100,7 @@ impl ContentionParts {
 }
 
 impl ContentionLevels {
-    /// The contention of `path` by what `charged` says of each level; what that leaves is other.
+    /// Divides the contention of `path` by `charged`, the part of a level and resource. The remainder is `other`.
     pub fn new(path: &PathParts, charged: impl Fn(Level, Resource) -> SimSpan) -> Self {
         let of_level = |level: Level| {
             let part = |resource| charged(level, resource);
@@ -124,7 +124,7 @@ impl ContentionLevels {
         }
     }
 
-    /// The parts of messages of `level`.
+    /// Parts of the messages of `level`.
     pub fn level(&self, level: Level) -> &ContentionParts {
         match level {
             Level::IntraCmp => &self.intra_cmp,

@@ -1,52 +1,52 @@
-//! What copies within nodes found, where the platform states caches.
+//! Statistics of copies within nodes, for platforms that state caches.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, SimSpan, picoseconds};
 
-/// Copies within nodes: how many went through memory, what they moved there, and how long they took for it.
+/// Copies within nodes: number, bytes moved through memory, and time.
 ///
-/// Those too small for caches to feel are left out.
+/// Copies too small to be affected by caches are not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyUse {
-    /// How many copies.
+    /// Number of copies.
     pub count: u64,
-    /// Their sizes' sum.
+    /// Sum of their sizes in bytes.
     pub bytes: u64,
-    /// How many had a buffer that the caches did not hold.
+    /// Number of copies with a buffer outside the caches.
     pub memory_count: u64,
-    /// The sum of the sizes of these.
+    /// Sum of the sizes of copies with a buffer outside the caches.
     pub memory_bytes: u64,
-    /// What they moved from and to memories.
+    /// Bytes that these copies moved from and to memory.
     pub moved_bytes: u64,
-    /// The same at the CMP where it was most.
+    /// Bytes moved at the CMP with the most.
     pub busiest_bytes: u64,
-    /// Bytes a second that copies may move at a CMP's memory; 0 if there is no limit.
+    /// Bandwidth of a CMP's memory for copies in bytes per second; 0 for no limit.
     pub cmp_bytes_per_s: u64,
-    /// For so long copies waited for their core to have done earlier ones, all waits together.
+    /// Time that copies waited for earlier copies of their core, sum of all waits.
     #[serde(rename = "waited_ps", deserialize_with = "picoseconds")]
     pub waited: SimSpan,
-    /// So much longer than a core takes did those through memory, all together.
+    /// Additional time of the copies through memory over the core's own time, sum of all copies.
     #[serde(rename = "slowed_ps", deserialize_with = "picoseconds")]
     pub slowed: SimSpan,
 }
 
 impl CopyUse {
-    /// A copy that has waited for its core.
+    /// Adds a copy that waited `waited` for its core.
     pub fn begin(&mut self, size: Bytes, waited: SimSpan) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(size.get());
         self.waited += waited;
     }
 
-    /// It goes through memory, and moves so many bytes there.
+    /// Marks the copy as going through memory, where it moves `moved` bytes.
     pub fn begin_through_memory(&mut self, size: Bytes, moved: u64) {
         self.memory_count += 1;
         self.memory_bytes = self.memory_bytes.saturating_add(size.get());
         self.moved_bytes = self.moved_bytes.saturating_add(moved);
     }
 
-    /// Adds those of other nodes.
+    /// Adds the copies of other nodes.
     pub fn merge(&mut self, other: CopyUse) {
         self.count += other.count;
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -1,49 +1,49 @@
-//! Where the path that determined the predicted time went: whose, and in which calls.
+//! Critical path: the ranks and calls of the path that determined the predicted time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{SimSpan, picoseconds};
 
-/// The path walked back from the end.
+/// The critical path, traced backwards from the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPath {
-    /// How much of the predicted time, from its end on, could be walked back: all of it, unless more was done than is
-    /// kept.
+    /// Length of the traced part, up to the end of the predicted time. Less than the predicted time only if there
+    /// were more activities than are stored.
     #[serde(rename = "known_ps", deserialize_with = "picoseconds")]
     pub known: SimSpan,
-    /// How often it went from one rank to another.
+    /// Number of changes from one rank to another.
     pub hops: u64,
-    /// By ranks, those with most first.
+    /// By rank, greatest share first.
     pub ranks: Vec<RankShare>,
-    /// By the calls' places, those with most first.
+    /// By source position, greatest share first.
     pub sites: Vec<SiteShare>,
 }
 
-/// A rank's share of the path.
+/// Share of the path of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShare {
-    /// The rank.
+    /// Rank.
     pub rank: u32,
-    /// What it did and what came to it.
+    /// Share of its activities and of the messages to it.
     #[serde(flatten)]
     pub share: PathShare,
 }
 
-/// A place's share of the path.
+/// Share of the path of a source position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteShare {
-    /// The step of a described program, or the function of a real one.
+    /// Step of a described program, or function of a real one.
     pub site: String,
-    /// What is done there and where that stands.
+    /// Operation and source line.
     #[serde(flatten)]
     pub source: StepSource,
-    /// What ranks did there and what came to them.
+    /// Share of the activities of ranks at this position, and of the messages to them.
     #[serde(flatten)]
     pub share: PathShare,
 }
 
 impl SiteShare {
-    /// What a reader finds it by: "waitall at jacobi3d.toml:54", "MPI_Recv in pass at pass.c:5", "main\\[0\\]".
+    /// Label for readers: "waitall at jacobi3d.toml:54", "MPI_Recv in pass at pass.c:5", "main\\[0\\]".
     pub fn label(&self) -> String {
         match (&self.source.operation, &self.source.line) {
             (Some(operation), Some(line)) if !self.site.starts_with(operation.as_str()) => {
@@ -57,19 +57,19 @@ impl SiteShare {
     }
 }
 
-/// What a step of a program does, and where it stands in its source; either may not be known.
+/// Operation of a step of a program and its source line; either may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSource {
-    /// The operation or function: "waitall", "MPI_Recv".
+    /// Operation or function: "waitall", "MPI_Recv".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// The file's name and the line: "jacobi3d.toml:54".
+    /// File name and line: "jacobi3d.toml:54".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
 }
 
 impl StepSource {
-    /// Where the step that is called `name` stands, as errors tell it: "main\[0\].do\[1\] of app.toml:12".
+    /// Position of the step with path `name` as printed in errors: "main\[0\].do\[1\] of app.toml:12".
     pub fn place(&self, name: &str) -> String {
         self.line.as_ref().map_or_else(|| name.to_owned(), |line| format!("{name} of {line}"))
     }
@@ -78,16 +78,16 @@ impl StepSource {
 /// A share of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathShare {
-    /// Own doing: computing, overheads, polling.
+    /// Own activities: computing, overheads, polling.
     #[serde(rename = "own_ps", deserialize_with = "picoseconds")]
     pub own: SimSpan,
-    /// Messages under way that were waited for.
+    /// Transfer times of awaited messages.
     #[serde(rename = "messages_ps", deserialize_with = "picoseconds")]
     pub messages: SimSpan,
 }
 
 impl PathShare {
-    /// All of it.
+    /// Sum of the parts.
     pub fn total(&self) -> SimSpan {
         self.own + self.messages
     }

@@ -1,4 +1,4 @@
-//! How efficient a run is, by the metrics of the POP centre of excellence, and how much latency it bears.
+//! Efficiency of a run by the metrics of the POP centre of excellence, and its latency tolerance.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,31 @@ use super::{PathParts, TimeParts};
 use crate::platform::Level;
 use crate::units::{SimSpan, SimTime, picoseconds};
 
-/// The POP efficiencies of a run, from 0 to 1. *Useful* is the time of ranks' own code, outside of collectives.
+/// POP efficiencies of a run, from 0 to 1. *Useful* time is the time of ranks' own code outside collectives.
 ///
 /// parallel = load balance × communication; communication = serialization × transfer
 /// (POP Standard Metrics for Parallel Performance Analysis; Rosas, Giménez, Labarta 2014).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Efficiencies {
-    /// The mean useful time over the predicted time.
+    /// Mean useful time divided by the predicted time.
     pub parallel: f64,
-    /// The mean useful time over the greatest.
+    /// Mean useful time divided by the greatest useful time.
     pub load_balance: f64,
-    /// The greatest useful time over the predicted time.
+    /// Greatest useful time divided by the predicted time.
     pub communication: f64,
-    /// The greatest useful time over the time on a machine with an ideal network: what is lost where ranks wait for
-    /// each other.
+    /// Greatest useful time divided by the time with an ideal network: loss by ranks that wait for each other.
     pub serialization: f64,
-    /// The time with an ideal network over the predicted time: what is lost to the network.
+    /// Time with an ideal network divided by the predicted time: loss by the network.
     pub transfer: f64,
-    /// The time with an ideal network.
+    /// Time with an ideal network.
     #[serde(rename = "ideal_ps", deserialize_with = "picoseconds")]
     pub ideal: SimSpan,
 }
 
 impl Efficiencies {
-    /// Of a run that takes `predicted`, and `ideal` with an ideal network, whose ranks' times are made of `ranks`; none
-    /// where no time passes or nothing is computed.
-    pub fn of<'a>(
+    /// Computes the efficiencies of a run that takes `predicted`, and `ideal` with an ideal network. `ranks` are the
+    /// time parts of its ranks. `None` if no time passes or nothing is computed.
+    pub fn from_run<'a>(
         predicted: SimTime,
         ideal: SimTime,
         ranks: impl IntoIterator<Item = &'a TimeParts>,
@@ -54,30 +53,30 @@ impl Efficiencies {
     }
 }
 
-/// How much more latency at a level makes a run so much longer, to first order: as long as the critical path stays what
-/// it is. A path only gets longer by another taking its place, so the run bears no more than this.
+/// Increase of the latencies of a level that prolongs a run by a given part, to first order: the critical path is
+/// assumed not to change. Another path can only be longer, so this is an upper bound.
 ///
-/// The latency tolerance of LLAMP (Shen et al. 2024), from the derivative of the predicted time along the path, with
-/// all latencies of the level, those of control messages included, growing by the same part.
+/// The latency tolerance of LLAMP (Shen et al. 2024), from the derivative of the predicted time along the path. All
+/// latencies of the level, including those of control messages, grow by the same factor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTolerance {
-    /// Where.
+    /// Level.
     pub level: Level,
-    /// How much longer the run gets, in percent.
+    /// Increase of the predicted time in percent.
     pub longer_percent: u32,
-    /// The part by which latencies grow: 0.5 is half as much again.
+    /// Relative increase of the latencies: 0.5 is an increase by half.
     pub more: f64,
-    /// What that is for the level's smallest messages.
+    /// The same increase as an absolute time, for the level's smallest messages.
     #[serde(rename = "added_ps", deserialize_with = "picoseconds")]
     pub added: SimSpan,
 }
 
 impl LatencyTolerance {
-    /// By how many percent a run gets longer.
+    /// Increases of the predicted time in percent.
     pub const PERCENT: [u32; 3] = [1, 2, 5];
 
-    /// The tolerances at all levels of which there is latency on the path, near to far. `latency` is that of a level's
-    /// smallest messages.
+    /// Computes the tolerances for all levels with latency on the path, from near to far. `latency` is the latency of
+    /// a level's smallest messages.
     pub fn all(path: &PathParts, predicted: SimTime, latency: impl Fn(Level) -> SimSpan) -> Vec<LatencyTolerance> {
         let of_level = |level: Level| {
             let parts = path.level(level);
@@ -85,7 +84,7 @@ impl LatencyTolerance {
             let latency = latency(level).as_ps() as f64;
             Self::PERCENT.into_iter().filter(move |_| on_path > 0.0).map(move |longer_percent| {
                 let more = f64::from(longer_percent) / 100.0 * predicted.as_ps() as f64 / on_path;
-                // A float that is too large becomes the greatest whole number.
+                // The conversion to an integer saturates.
                 let added = SimSpan::from_ps((more * latency).round() as u64);
                 LatencyTolerance { level, longer_percent, more, added }
             })
@@ -102,7 +101,7 @@ mod tests {
     #[test]
     fn efficiencies_are_products_of_what_they_consist_of() {
         let rank = |ps| TimeParts { compute: SimSpan::from_ps(ps), ..TimeParts::default() };
-        let of = |ranks: &[TimeParts]| Efficiencies::of(SimTime::from_ps(1000), SimTime::from_ps(900), ranks);
+        let of = |ranks: &[TimeParts]| Efficiencies::from_run(SimTime::from_ps(1000), SimTime::from_ps(900), ranks);
         let found = of(&[rank(400), rank(800)]).unwrap();
         assert_eq!((found.parallel, found.load_balance, found.communication), (0.6, 0.75, 0.8));
         assert_eq!((found.serialization, found.transfer), (800.0 / 900.0, 0.9));

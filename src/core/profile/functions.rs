@@ -1,4 +1,4 @@
-//! What ranks' calls took, by function.
+//! Time of ranks' calls, by function.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 use super::kinds::MessageSort;
 use crate::units::{SimSpan, picoseconds};
 
-/// The calls of a function: of a rank, or of all.
+/// Calls of a function by one rank or by all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCalls {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// What they sent, the messages of collectives included.
+    /// Bytes sent, including messages of collectives.
     pub bytes: u64,
-    /// The rank's time in them, waiting included.
+    /// Time of the rank in the calls, including waiting.
     #[serde(rename = "time_ps", deserialize_with = "picoseconds")]
     pub time: SimSpan,
-    /// The shortest.
+    /// Time of the shortest call.
     #[serde(rename = "least_ps", deserialize_with = "picoseconds")]
     pub least: SimSpan,
-    /// The longest.
+    /// Time of the longest call.
     #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
 }
 
 impl FunctionCalls {
-    /// Adds a call that took `time`; what it sent is added apart.
+    /// Adds a call that took `time`. Its bytes are added separately.
     pub fn record(&mut self, time: SimSpan) {
         *self += FunctionCalls { calls: 1, bytes: 0, time, least: time, most: time };
     }
 
-    /// The mean of a call's time.
+    /// Mean time per call.
     pub fn mean(&self) -> SimSpan {
         SimSpan::from_ps(self.time.as_ps().checked_div(self.calls).unwrap_or(0))
     }
@@ -51,65 +51,65 @@ impl std::ops::AddAssign for FunctionCalls {
     }
 }
 
-/// The calls of a rank.
+/// Calls of a rank, by function.
 pub type RankCalls = BTreeMap<String, FunctionCalls>;
 
-/// What is counted of a rank.
+/// Counts of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankProfile {
-    /// Its calls.
+    /// Calls by function.
     pub calls: RankCalls,
-    /// Its calls by function and place in the program, if that is asked for; the place is empty where it is not known.
+    /// Calls by function and source position, if requested. The position is empty if unknown.
     pub sites: BTreeMap<(String, String), FunctionCalls>,
-    /// How many messages of each sort it sent.
+    /// Number of sent messages of each sort.
     pub sent: BTreeMap<MessageSort, u64>,
 }
 
-/// A function of a run.
+/// Calls of one function in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionProfile {
-    /// Its name.
+    /// Name of the function.
     pub function: String,
-    /// Of all ranks.
+    /// Sum over all ranks.
     #[serde(flatten)]
     pub total: FunctionCalls,
-    /// Of each rank that called it.
+    /// One entry per calling rank.
     pub per_rank: Vec<RankFunction>,
 }
 
-/// The calls of a function from one place of the program.
+/// Calls of a function from one source position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteProfile {
-    /// The function, or the statement of a described application.
+    /// Function, or statement of a described application.
     pub function: String,
-    /// Where it is called: "main at ring.c:42", "main\[0\].do\[1\] at app.toml:12"; absent where that is not known.
+    /// Source position: "main at ring.c:42", "main\[0\].do\[1\] at app.toml:12"; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Of all ranks.
+    /// Sum over all ranks.
     #[serde(flatten)]
     pub total: FunctionCalls,
-    /// Of each rank that called it there.
+    /// One entry per rank that called it there.
     pub per_rank: Vec<RankFunction>,
 }
 
-/// The calls that a rank made of a function.
+/// Calls of a function by one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankFunction {
-    /// The rank.
+    /// Rank.
     pub rank: u32,
     /// Its calls.
     #[serde(flatten)]
     pub calls: FunctionCalls,
 }
 
-/// The functions of a run, the one with the most time first, from the calls of its ranks.
+/// Sums the calls of all ranks by function, greatest time first.
 pub fn function_profiles(ranks: &[(u32, RankProfile)]) -> Vec<FunctionProfile> {
     let of_rank = |(rank, profile): &'_ (u32, RankProfile)| (*rank, profile.calls.clone());
     let all = summed(ranks.iter().map(of_rank));
     all.into_iter().map(|(function, total, per_rank)| FunctionProfile { function, total, per_rank }).collect()
 }
 
-/// The places of calls of a run, the one with the most time first.
+/// Sums the calls of all ranks by function and source position, greatest time first.
 pub fn site_profiles(ranks: &[(u32, RankProfile)]) -> Vec<SiteProfile> {
     let of_rank = |(rank, profile): &'_ (u32, RankProfile)| (*rank, profile.sites.clone());
     let site = |((function, site), total, per_rank): ((String, String), _, _)| SiteProfile {
@@ -121,7 +121,7 @@ pub fn site_profiles(ranks: &[(u32, RankProfile)]) -> Vec<SiteProfile> {
     summed(ranks.iter().map(of_rank)).into_iter().map(site).collect()
 }
 
-/// What ranks did, summed by what it is: the one with the most time first, of each also what every rank did.
+/// Sums the calls of all ranks by key, greatest time first. Includes the calls of each rank.
 fn summed<K: Ord>(
     ranks: impl Iterator<Item = (u32, BTreeMap<K, FunctionCalls>)>,
 ) -> Vec<(K, FunctionCalls, Vec<RankFunction>)> {
@@ -135,7 +135,7 @@ fn summed<K: Ord>(
     }
     let mut all: Vec<_> = found.into_iter().map(|(key, (total, per_rank))| (key, total, per_rank)).collect();
     all.iter_mut().for_each(|(.., per_rank)| per_rank.sort_by_key(|of| of.rank));
-    // A stable sort: equal ones stay in the order of their names.
+    // A stable sort keeps equal entries in the order of their names.
     all.sort_by_key(|(_, total, _)| std::cmp::Reverse(total.time));
     all
 }

@@ -1,4 +1,4 @@
-//! Messages by what sent them: point-to-point calls, or which collective.
+//! Messages by origin: point-to-point calls, or the collective.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 use super::RankProfile;
 use crate::platform::Level;
 
-/// The kind of messages that no collective sent.
+/// Kind of messages sent by point-to-point calls.
 pub const POINT_TO_POINT: &str = "point-to-point";
 
-/// What messages of a histogram have in common.
+/// Common properties of messages in a histogram.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MessageSort {
     /// [`POINT_TO_POINT`], or the collective that sent them.
     pub kind: String,
-    /// How far they went.
+    /// Level between sender and receiver.
     pub level: Level,
-    /// Their size, bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// The messages of a kind at a level.
+/// Messages of a kind at a level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindMessages {
     /// [`POINT_TO_POINT`], or the collective that sent them.
     pub kind: String,
-    /// How far they went.
+    /// Level between sender and receiver.
     pub level: Level,
-    /// How many.
+    /// Number of messages.
     pub count: u64,
-    /// Their sizes' sum.
+    /// Sum of their sizes in bytes.
     pub bytes: u64,
 }
 
-/// How many messages of each sort the ranks of a run sent.
+/// Number of messages of each sort in a run.
 pub fn message_sorts(ranks: &[(u32, RankProfile)]) -> BTreeMap<MessageSort, u64> {
     let mut all: BTreeMap<MessageSort, u64> = BTreeMap::new();
     for (sort, count) in ranks.iter().flat_map(|(_, rank)| &rank.sent) {
@@ -46,7 +46,7 @@ pub fn message_sorts(ranks: &[(u32, RankProfile)]) -> BTreeMap<MessageSort, u64>
     all
 }
 
-/// How many messages of each size there are.
+/// Number of messages of each size.
 pub fn message_sizes(sorts: &BTreeMap<MessageSort, u64>) -> BTreeMap<u64, u64> {
     let mut all = BTreeMap::new();
     sorts.iter().for_each(|(sort, count)| *all.entry(sort.bytes).or_default() += count);

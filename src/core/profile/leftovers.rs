@@ -1,5 +1,5 @@
-//! What a run leaves over: messages that no receive took, requests that nobody waited for. It goes from process to
-//! process as bytes that do not name fields: none may be left out.
+//! Leftovers of a run: unreceived messages and requests without a wait. They are sent between processes in a format
+//! without field names, so no field may be skipped.
 
 use std::collections::BTreeMap;
 
@@ -7,37 +7,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, SimTime};
 
-/// How many of the messages are told one by one.
-const TOLD: usize = 5;
+/// Number of messages reported individually.
+const LISTED: usize = 5;
 
-/// Messages that no receive took: how many, and the first of them.
+/// Unreceived messages: their number and the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreceived {
-    /// All of them.
+    /// Number of messages.
     pub count: u64,
     first: Vec<UnreceivedMessage>,
 }
 
-/// A message that no receive took.
+/// An unreceived message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnreceivedMessage {
-    /// When it left.
+    /// Time of sending.
     #[serde(rename = "left_ps")]
     pub left: SimTime,
-    /// The rank that sent it.
+    /// Sending rank.
     pub from: u32,
-    /// The rank that did not receive it.
+    /// Receiving rank.
     pub to: u32,
-    /// Its tag.
+    /// Tag.
     pub tag: u32,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What sent it, where only one statement can have: "isend at ring.toml:7".
+    /// Statement that sent it, if unique: "isend at ring.toml:7".
     pub site: Option<String>,
 }
 
 impl Unreceived {
-    /// Adds one. `site` is asked for if it may be among the first.
+    /// Adds a message. `site` is only called if the message may be among the first.
     pub fn add(
         &mut self,
         from: u32,
@@ -47,14 +47,14 @@ impl Unreceived {
         site: impl Fn() -> Option<String>,
     ) {
         self.count += 1;
-        if self.first.len() == TOLD && self.first.last().is_some_and(|last| last.left < left) {
+        if self.first.len() == LISTED && self.first.last().is_some_and(|last| last.left < left) {
             return;
         }
         self.first.push(UnreceivedMessage { left, from, to, tag, bytes: size.get(), site: site() });
         self.keep_first();
     }
 
-    /// Adds those of `other`. The order in which messages are added changes nothing.
+    /// Adds the messages of `other`. The result does not depend on the order of additions.
     pub fn merge(&mut self, other: Unreceived) {
         self.count += other.count;
         self.first.extend(other.first);
@@ -63,34 +63,34 @@ impl Unreceived {
 
     fn keep_first(&mut self) {
         self.first.sort_unstable();
-        self.first.truncate(TOLD);
+        self.first.truncate(LISTED);
     }
 
-    /// Those that left first.
+    /// Returns the messages that were sent first.
     pub fn into_first(self) -> Vec<UnreceivedMessage> {
         self.first
     }
 }
 
-/// Requests that nobody waited for, by the steps of the program that started them.
+/// Requests without a wait, by the step of the program that started them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unwaited(BTreeMap<u32, UnwaitedRequests>);
 
-/// The requests of a statement that nobody waited for.
+/// Requests of one statement without a wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnwaitedRequests {
-    /// What started them: "irecv at ring.toml:7".
+    /// Statement that started them: "irecv at ring.toml:7".
     pub site: String,
-    /// Their name, if the statement gives one.
+    /// Name of the requests in the statement, if any.
     pub name: Option<String>,
-    /// How many.
+    /// Number of requests.
     pub count: u64,
-    /// The ranks that ended with some.
+    /// Number of ranks that ended with at least one of them.
     pub ranks: u64,
 }
 
 impl Unwaited {
-    /// Adds what a rank that has ended left of its steps.
+    /// Adds the requests of a rank at its end. `steps` counts them per step.
     pub fn add(&mut self, steps: &BTreeMap<u32, u64>, describe: impl Fn(u32) -> (String, Option<String>)) {
         for (&step, &count) in steps {
             let requests = self.0.entry(step).or_insert_with(|| {
@@ -102,7 +102,7 @@ impl Unwaited {
         }
     }
 
-    /// Adds those of other ranks.
+    /// Adds the requests of other ranks.
     pub fn merge(&mut self, other: Unwaited) {
         for (step, theirs) in other.0 {
             match self.0.get_mut(&step) {
@@ -115,7 +115,7 @@ impl Unwaited {
         }
     }
 
-    /// In the order of the program's steps.
+    /// Returns the rows in the order of the program's steps.
     pub fn into_rows(self) -> Vec<UnwaitedRequests> {
         self.0.into_values().collect()
     }

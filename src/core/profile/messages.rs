@@ -1,4 +1,4 @@
-//! Counts, bytes and time of messages over levels and size intervals, and between pairs of ranks.
+//! Numbers, bytes and times of messages by level and size interval, and by pair of ranks.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::platform::Level;
 use crate::units::{Bytes, SimSpan};
 
-/// The size intervals of a profile: `[0, b0]`, `(b0, b1]`, …, `(bn, ∞)`.
+/// Size intervals of a profile: `[0, b0]`, `(b0, b1]`, …, `(bn, ∞)`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Bytes>", into = "Vec<Bytes>")]
 pub struct Intervals {
     bounds: Vec<Bytes>,
-    /// The first interval a size of each bit length can fall in.
+    /// First possible interval for sizes of each bit length.
     first: [u16; 65],
 }
 
-/// Why bounds are not intervals.
+/// Error for bounds that do not define intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntervalsError;
 
@@ -30,10 +30,10 @@ impl fmt::Display for IntervalsError {
 impl std::error::Error for IntervalsError {}
 
 impl Intervals {
-    /// The intervals that `bounds`, in increasing order, separate.
+    /// Creates the intervals between `bounds`.
     ///
     /// # Errors
-    /// If the bounds are not increasing, or are more than 1000.
+    /// The bounds do not increase, or there are more than 1000.
     pub fn new(bounds: Vec<Bytes>) -> Result<Self, IntervalsError> {
         if bounds.len() > 1000 || bounds.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(IntervalsError);
@@ -46,23 +46,23 @@ impl Intervals {
         Ok(Intervals { bounds, first })
     }
 
-    /// The number of intervals.
+    /// Number of intervals.
     pub fn count(&self) -> usize {
         self.bounds.len() + 1
     }
 
-    /// The bounds between the intervals.
+    /// Bounds between the intervals.
     pub fn bounds(&self) -> &[Bytes] {
         &self.bounds
     }
 
-    /// The limits `(above, up_to)` of interval `index`; the last has no upper one.
+    /// Limits `(above, up_to)` of interval `index`. The last interval has no upper limit.
     pub fn limits(&self, index: usize) -> (Bytes, Option<Bytes>) {
         let above = index.checked_sub(1).map_or(Bytes::ZERO, |before| self.bounds[before]);
         (above, self.bounds.get(index).copied())
     }
 
-    /// The interval `size` falls in.
+    /// Interval of `size`.
     #[inline]
     pub fn index(&self, size: Bytes) -> usize {
         let bits = (64 - size.get().leading_zeros()) as usize;
@@ -89,7 +89,7 @@ impl From<Intervals> for Vec<Bytes> {
 }
 
 impl Default for Intervals {
-    /// 64 B to 4 MiB in steps of four.
+    /// 64 B to 4 MiB in factors of four.
     fn default() -> Self {
         let bounds = (0..9).map(|step| Bytes::new(64 << (2 * step))).collect();
         Intervals::new(bounds).expect("the default bounds increase")
@@ -99,11 +99,11 @@ impl Default for Intervals {
 /// Messages of one level and interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageCell {
-    /// How many.
+    /// Number of messages.
     pub count: u64,
-    /// Their sizes' sum.
+    /// Sum of their sizes.
     pub bytes: u64,
-    /// The sum of their transfer times (the paper's Δt).
+    /// Sum of their transfer times (Δt in the paper).
     pub time: SimSpan,
 }
 
@@ -115,7 +115,7 @@ impl std::ops::AddAssign for MessageCell {
     }
 }
 
-/// Messages over (interval × level).
+/// Messages by interval and level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageProfile {
     intervals: Intervals,
@@ -124,7 +124,7 @@ pub struct MessageProfile {
 }
 
 impl MessageProfile {
-    /// No messages yet.
+    /// Creates an empty profile.
     pub fn new(intervals: Intervals) -> Self {
         let cells = vec![[MessageCell::default(); 3]; intervals.count()];
         MessageProfile { intervals, cells }
@@ -148,24 +148,24 @@ impl MessageProfile {
         }
     }
 
-    /// The intervals.
+    /// Size intervals.
     pub fn intervals(&self) -> &Intervals {
         &self.intervals
     }
 
-    /// The cell of an interval and level.
+    /// Cell of an interval and level.
     pub fn cell(&self, interval: usize, level: Level) -> MessageCell {
         self.cells[interval][level as usize]
     }
 
-    /// All messages of `level`.
+    /// Sum of all messages of `level`.
     pub fn level(&self, level: Level) -> MessageCell {
         let mut sum = MessageCell::default();
         self.cells.iter().for_each(|row| sum += row[level as usize]);
         sum
     }
 
-    /// All messages.
+    /// Sum of all messages.
     pub fn total(&self) -> MessageCell {
         let mut sum = MessageCell::default();
         Level::ALL.into_iter().for_each(|level| sum += self.level(level));
@@ -173,7 +173,7 @@ impl MessageProfile {
     }
 }
 
-/// Messages between pairs of ranks: only pairs that exchanged any take room.
+/// Messages by pair of ranks. Only pairs with messages use memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs {
     cells: HashMap<(u32, u32), (u64, u64)>,

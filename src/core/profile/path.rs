@@ -1,20 +1,20 @@
-//! What the predicted time is made of: the parts of the path of work and messages that determined it.
+//! Parts of the predicted time: the parts of the critical path of work and messages.
 
 use serde::{Deserialize, Serialize};
 
 use crate::platform::Level;
 use crate::units::{SimSpan, picoseconds};
 
-/// The parts of a path: disjoint, and their sum is its length. ARCHITECTURE.md defines each.
+/// Parts of a path. They are disjoint and sum to its length. ARCHITECTURE.md defines each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathParts {
-    /// Local blocks outside collectives, as much as a rank has in the mean.
+    /// Local blocks outside collectives, up to the mean of all ranks.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
-    /// Local blocks beyond that mean.
+    /// Local blocks above that mean.
     #[serde(rename = "imbalance_ps", deserialize_with = "picoseconds")]
     pub imbalance: SimSpan,
-    /// Combining and copying data in collectives.
+    /// Combining and copying of data in collectives.
     #[serde(rename = "combine_ps", deserialize_with = "picoseconds")]
     pub combine: SimSpan,
     /// Send overheads.
@@ -23,14 +23,14 @@ pub struct PathParts {
     /// Receive overheads.
     #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
-    /// Polls that found nothing, and what passed between a change and the poll that saw it.
+    /// Polls without a result, and delays between a change and the poll that noticed it.
     #[serde(rename = "poll_ps", deserialize_with = "picoseconds")]
     pub poll: SimSpan,
-    /// Messages under way.
+    /// Messages in transfer.
     pub levels: LevelParts,
 }
 
-/// The parts that messages have, by level.
+/// Parts of the transfer times, by level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct LevelParts {
@@ -39,31 +39,31 @@ pub struct LevelParts {
     pub inter_node: TransferParts,
 }
 
-/// The parts of the time that messages were under way.
+/// Parts of the transfer times of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferParts {
-    /// Latency, as of a transfer alone on its path.
+    /// Latency without other transfers.
     #[serde(rename = "latency_ps", deserialize_with = "picoseconds")]
     pub latency: SimSpan,
-    /// Bytes over bandwidth, as of a transfer alone on its path.
+    /// Bytes divided by bandwidth, without other transfers.
     #[serde(rename = "bytes_ps", deserialize_with = "picoseconds")]
     pub bytes: SimSpan,
-    /// What transfers took longer than alone.
+    /// Additional time over a transfer alone.
     #[serde(rename = "contention_ps", deserialize_with = "picoseconds")]
     pub contention: SimSpan,
-    /// Control messages of rendezvous.
+    /// Control messages of the rendezvous protocol.
     #[serde(rename = "protocol_ps", deserialize_with = "picoseconds")]
     pub protocol: SimSpan,
 }
 
 impl PathParts {
-    /// The length of the path.
+    /// Length of the path.
     pub fn total(&self) -> SimSpan {
         let own = self.compute + self.imbalance + self.combine + self.send + self.recv + self.poll;
         Level::ALL.iter().fold(own, |sum, &level| sum + self.level(level).total())
     }
 
-    /// The parts of messages of `level`.
+    /// Parts of the messages of `level`.
     pub fn level(&self, level: Level) -> TransferParts {
         match level {
             Level::IntraCmp => self.levels.intra_cmp,
@@ -74,12 +74,12 @@ impl PathParts {
 }
 
 impl TransferParts {
-    /// Their sum.
+    /// Sum of the parts.
     pub fn total(&self) -> SimSpan {
         self.latency + self.bytes + self.contention + self.protocol
     }
 
-    /// `total` as a transfer that takes so long alone: what is left is contention.
+    /// Divides `total` of a transfer into its latency, its bytes, and the remainder, which is contention.
     #[inline]
     pub fn of_transfer(total: SimSpan, latency: SimSpan, bytes: SimSpan) -> Self {
         let latency = latency.min(total);
@@ -87,7 +87,7 @@ impl TransferParts {
         TransferParts { latency, bytes, contention: total - latency - bytes, protocol: SimSpan::ZERO }
     }
 
-    /// `total` as a control message that takes so long alone: what is left is contention.
+    /// Divides `total` of a control message into its handshake and the remainder, which is contention.
     #[inline]
     pub fn of_control(total: SimSpan, handshake: SimSpan) -> Self {
         let protocol = handshake.min(total);

@@ -1,5 +1,4 @@
-//! Fragments and the stages they go through: what a process records of them, and what is worked out from the records of
-//! all.
+//! Fragments and their stages: records of one process, and the analysis of all records.
 //!
 //! ```text
 //! distribution ──▶ waiting for data ──▶ ready queue ──▶ execution

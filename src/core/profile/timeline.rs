@@ -1,10 +1,10 @@
-//! What a rank did over virtual time, in a bounded number of intervals.
+//! Activities of a rank over virtual time, in a bounded number of intervals.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{SimSpan, SimTime};
 
-/// What a rank is in.
+/// Activity of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Activity {
@@ -16,11 +16,11 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// All of them.
+    /// All activities.
     pub const ALL: [Activity; 5] =
         [Activity::Compute, Activity::Send, Activity::Recv, Activity::Wait, Activity::Collective];
 
-    /// The name used in files.
+    /// Name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Activity::Compute => "compute",
@@ -32,47 +32,47 @@ impl Activity {
     }
 }
 
-/// The number of the place of an interval that has none.
+/// Place number of an interval without a place.
 pub const NO_PLACE: u32 = u32::MAX;
 
-/// From the end of the interval before, or the start of the run, until `until`.
+/// Interval from the end of the previous one, or from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Its end.
+    /// End.
     pub until: SimTime,
-    /// What the rank was in; of several states, in which for longest.
+    /// Activity; of several, the one with the longest time.
     pub state: Activity,
-    /// In which call or statement, by number; of several, the longest of that state. [`NO_PLACE`] if there is none.
+    /// Number of the call or statement; of several, the longest of that activity. [`NO_PLACE`] for none.
     pub place: u32,
-    /// How many states were merged into it.
+    /// Number of merged intervals.
     pub merged: u32,
 }
 
-/// A message that has come, for arrows.
+/// An arrived message, drawn as an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrow {
-    /// The sender.
+    /// Sender.
     pub from: u32,
-    /// When it left there: its head, or where a rendezvous was granted its transfer's.
+    /// Departure of its head from the sender; for a rendezvous, the start of the granted transfer.
     pub left: SimTime,
-    /// When all of it had come.
+    /// Arrival of its end.
     pub came: SimTime,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// What a strand of a rank did beside its program: a non-blocking collective, a thread.
+/// Activity of a strand concurrent with the rank's program: a non-blocking collective, a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrandSpan {
-    /// When it was started.
+    /// Start.
     pub start: SimTime,
-    /// When it ended.
+    /// End.
     pub end: SimTime,
-    /// The call that started it, by number.
+    /// Number of the call that started it.
     pub place: u32,
 }
 
-/// A list of things in the order in which they were; of too many, every second, fourth, … is kept.
+/// A list in chronological order. If it becomes too long, only every second, fourth, … element is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thinned<T> {
     items: Vec<T>,
@@ -86,7 +86,7 @@ impl<T> Thinned<T> {
         Thinned { items: Vec::new(), most: most.max(2), seen: 0, every: 1 }
     }
 
-    /// Adds one.
+    /// Adds an element.
     pub fn add(&mut self, item: T) {
         if self.seen.is_multiple_of(self.every) {
             self.items.push(item);
@@ -102,37 +102,37 @@ impl<T> Thinned<T> {
         }
     }
 
-    /// Those that are kept.
+    /// Stored elements.
     pub fn items(&self) -> &[T] {
         &self.items
     }
 }
 
-/// The intervals of a rank, without gaps from the start of the run to the rank's end.
+/// Intervals of a rank, without gaps from the start of the run to the rank's end.
 ///
-/// Neighbours of the same state are one interval. When there would be more than a given number, those shorter than a
-/// grain that begin in the same grain of time become one, in the state that takes most of it; the grain doubles until
-/// half of the number is enough. So what is long stays exact.
+/// Neighbouring intervals of the same activity are merged. If their number exceeds a limit, intervals shorter than a
+/// grain that begin in the same grain of time are merged. The result has the activity with the longest time. The
+/// grain doubles until at most half of the limit remain. Long intervals thus stay exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     intervals: Vec<Interval>,
     most: usize,
     grain: SimSpan,
-    /// Messages that have come to the rank.
+    /// Messages that arrived at the rank.
     pub arrows: Thinned<Arrow>,
-    /// What went on beside its program.
+    /// Activities concurrent with its program.
     pub strands: Thinned<StrandSpan>,
 }
 
 impl Timeline {
-    /// An empty one that will have at most `most` intervals, and at least four.
+    /// Creates an empty timeline of at most `most` intervals (at least four).
     pub fn new(most: usize) -> Self {
         let most = most.max(4);
         let (arrows, strands) = (Thinned::new(most), Thinned::new(most));
         Timeline { intervals: Vec::new(), most, grain: SimSpan::ZERO, arrows, strands }
     }
 
-    /// The rank was in `state` until `until`, in the call or statement of number `place`.
+    /// Adds the activity `state` until `until`, in the call or statement number `place`.
     #[inline]
     pub fn add(&mut self, state: Activity, place: u32, until: SimTime) {
         match self.intervals.last_mut() {
@@ -146,13 +146,13 @@ impl Timeline {
         }
     }
 
-    /// The same with other numbers of places.
+    /// Replaces the numbers of places.
     pub fn renumber(&mut self, place: impl Fn(u32, Option<Activity>) -> u32) {
         self.intervals.iter_mut().for_each(|interval| interval.place = place(interval.place, Some(interval.state)));
         self.strands.items.iter_mut().for_each(|strand| strand.place = place(strand.place, None));
     }
 
-    /// The intervals, each with its start.
+    /// Intervals, each with its start.
     pub fn intervals(&self) -> impl Iterator<Item = (SimTime, Interval)> + '_ {
         let starts = [SimTime::ZERO].into_iter().chain(self.intervals.iter().map(|interval| interval.until));
         starts.zip(self.intervals.iter().copied())
@@ -214,7 +214,7 @@ struct ThinCell {
     until: SimTime,
     merged: u32,
     spans: [SimSpan; 5],
-    /// Of each state the longest interval, and its place.
+    /// Longest interval of each activity, and its place.
     longest: [(SimSpan, u32); 5],
 }
 
@@ -263,7 +263,7 @@ mod tests {
         let expected =
             [(at(0), compute(1000)), (at(1000), interval(1060, Activity::Wait, 3)), (at(1060), compute(2000))];
         assert_eq!(timeline.intervals().collect::<Vec<_>>(), expected);
-        // In grains of 1000 the last is short too.
+        // With a grain of 1000 the last interval is short, too.
         timeline.grain = SimSpan::from_ps(1000);
         timeline.merge();
         assert_eq!(timeline.intervals().collect::<Vec<_>>(), [(at(0), interval(2000, Activity::Compute, 5))]);

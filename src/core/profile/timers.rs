@@ -1,10 +1,10 @@
-//! What timers of a described application held, over all ranks, and what the application makes of it.
+//! Timers of a described application over all ranks, and the results computed from them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::SimSpan;
 
-/// The elements of all timers, each over the ranks that were added.
+/// Elements of all timers, each over the added ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerSums {
     elements: Vec<TimerElement>,
@@ -20,13 +20,13 @@ struct TimerElement {
 }
 
 impl TimerSums {
-    /// Adds a rank with these times, as many as every other rank has.
+    /// Adds a rank with these times. All ranks have equally many.
     pub fn add(&mut self, times: impl Iterator<Item = SimSpan>) {
         let element = |time: SimSpan| TimerElement { longest: time, shortest: time, sum_ps: time.as_ps().into() };
         self.merge(TimerSums { elements: times.map(element).collect(), ranks: 1 });
     }
 
-    /// Adds the ranks of `other`. The order in which ranks are added changes nothing.
+    /// Adds the ranks of `other`. The result does not depend on the order of additions.
     pub fn merge(&mut self, other: TimerSums) {
         if self.ranks == 0 {
             *self = other;
@@ -40,46 +40,46 @@ impl TimerSums {
         }
     }
 
-    /// The time of the rank with the most, in seconds, element by element.
+    /// Greatest time of a rank in seconds, per element.
     pub fn longest(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.longest.as_seconds())
     }
 
-    /// The time of the rank with the least, in seconds.
+    /// Least time of a rank in seconds, per element.
     pub fn shortest(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.shortest.as_seconds())
     }
 
-    /// The mean over ranks, in seconds.
+    /// Mean over ranks in seconds, per element.
     pub fn mean(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.sum_ps as f64 / self.ranks as f64 * 1e-12)
     }
 }
 
-/// A figure that an application works out from its timers.
+/// A result that an application computes from its timers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AppResult {
-    /// What the application calls it.
+    /// Name given by the application.
     pub name: String,
-    /// The figure, or why there is none: `value` or `error` in JSON.
+    /// The value, or the reason for its absence: `value` or `error` in JSON.
     #[serde(flatten)]
     pub found: AppFigure,
-    /// Its unit; empty for a plain number.
+    /// Unit; empty for a plain number.
     pub unit: String,
 }
 
-/// What became of a result.
+/// Value of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AppFigure {
     /// A finite number.
     Value(f64),
-    /// It could not be worked out: why, and where that stands.
+    /// Reason why it could not be computed, with the source position.
     Error(String),
 }
 
 impl AppResult {
-    /// The figure, if there is one.
+    /// The value, if it was computed.
     pub fn value(&self) -> Option<f64> {
         match self.found {
             AppFigure::Value(value) => Some(value),

@@ -1,29 +1,29 @@
-//! How much of what messages share was used over time.
+//! Utilization of shared resources over time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::platform::Level;
 use crate::units::SimTime;
 
-/// What messages occupy, and blocks that share memory with them.
+/// Resources of messages, and of blocks that share memory with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedKind {
     /// Cores of ranks, copying.
     Core,
-    /// Adapters, outwards.
+    /// Adapters, outgoing.
     AdapterOut,
-    /// Adapters, inwards.
+    /// Adapters, incoming.
     AdapterIn,
     /// Both directions of an adapter together.
     Duplex,
     /// Both directions between two nodes together.
     PairDuplex,
-    /// The memory of CMPs.
+    /// Memories of CMPs.
     CmpMemory,
-    /// The memory of nodes.
+    /// Memories of nodes.
     NodeMemory,
-    /// What CMPs have to the others of their node, in either direction.
+    /// Links from CMPs to the other CMPs of their node, each direction.
     Interconnect,
 }
 
@@ -40,51 +40,51 @@ impl SharedKind {
     ];
 }
 
-/// How much of the resources of a kind was used, as parts of one.
+/// Utilization of the resources of a kind, as fractions of one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUse {
-    /// Which kind.
+    /// Kind of resource.
     pub resource: SharedKind,
-    /// How many there are; of pairs of nodes, those between which there was something.
+    /// Number of resources; for pairs of nodes, only pairs with traffic.
     pub count: u64,
-    /// The mean over time and over all of them.
+    /// Mean over time and over all resources.
     pub mean: f64,
-    /// The mean over time of the one used most.
+    /// Mean over time of the busiest resource.
     pub busiest: f64,
-    /// The most of one at any time; absent where that is not known: cores copy or do not, small messages pass an
-    /// adapter one after another.
+    /// Greatest utilization of one resource at any time. Absent if unknown: a core either copies or does not, and
+    /// small messages pass an adapter one after another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub greatest: Option<f64>,
 }
 
-/// Transfers of a level whose share changed while they were under way, under a law that judges it once.
+/// Transfers of a level whose share changed during the transfer, under a contention model that determines it once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharesChanged {
-    /// Where.
+    /// Level.
     pub level: Level,
-    /// The part of the bytes that passed ports.
+    /// Fraction of the bytes that passed ports.
     pub part: f64,
 }
 
-/// The uses that a worker has seen; a run's are the sum of its workers'.
+/// Utilization recorded by a worker. That of a run is the sum over its workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uses {
     kinds: [KindUse; SharedKind::ALL.len()],
 }
 
-/// The use of one kind.
+/// Utilization of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct KindUse {
     count: u64,
-    /// For how many picoseconds it would have been used in full: all of them, and the busiest.
+    /// Equivalent time of full use in picoseconds: sum over all resources, and of the busiest.
     all: u128,
     busiest: u64,
-    /// In millionths.
+    /// Greatest utilization in millionths.
     most: u32,
 }
 
 impl Uses {
-    /// A resource that would have been used in full for so many picoseconds.
+    /// Adds a resource with an equivalent time of full use of `in_full` picoseconds.
     pub fn add(&mut self, kind: SharedKind, in_full: u64) {
         let kind = &mut self.kinds[kind as usize];
         kind.count += 1;
@@ -92,13 +92,13 @@ impl Uses {
         kind.busiest = kind.busiest.max(in_full);
     }
 
-    /// One of the kind was used up to so many millionths at some time.
+    /// Records a utilization of `millionths` of a resource of the kind at some time.
     pub fn at_most(&mut self, kind: SharedKind, millionths: u32) {
         let kind = &mut self.kinds[kind as usize];
         kind.most = kind.most.max(millionths);
     }
 
-    /// Adds those of another worker.
+    /// Adds the utilization of another worker.
     pub fn merge(&mut self, other: &Uses) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.count += theirs.count;
@@ -108,7 +108,7 @@ impl Uses {
         }
     }
 
-    /// Those kinds that were used at all in a run that ends at `end`.
+    /// Rows of the kinds with any use, for a run that ends at `end`.
     pub fn rows(&self, end: SimTime) -> Vec<ResourceUse> {
         let time = end.as_ps().max(1) as f64;
         let used = SharedKind::ALL.into_iter().zip(&self.kinds).filter(|(_, kind)| kind.all > 0);

@@ -1,4 +1,4 @@
-//! What a different machine would save, to first order: the same path with shorter parts.
+//! Savings of a modified machine, to first order: the same path with shorter parts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,48 +7,49 @@ use crate::units::{SimSpan, picoseconds};
 
 use super::{ContentionLevels, ContentionParts, PathParts};
 
-/// A change of the machine at one level, and what it would save if the path stayed what it is.
+/// A modification of the machine at one level, and its saving if the critical path did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhatIf {
-    /// Where.
+    /// Level.
     pub level: Level,
-    /// What.
+    /// Modification.
     pub change: Change,
-    /// What the predicted time would be shorter by.
+    /// Reduction of the predicted time.
     #[serde(rename = "saved_ps", deserialize_with = "picoseconds")]
     pub saved: SimSpan,
 }
 
-/// A change of what messages of a level cost.
+/// Modification of the costs of a level's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// All latencies, those of control messages included, are half of what they are.
+    /// All latencies, including those of control messages, are halved.
     LatencyHalved,
-    /// All bandwidths are twice what they are.
+    /// All bandwidths are doubled.
     BandwidthDoubled,
     /// Transfers do not slow each other.
     ContentionGone,
-    /// Cores copy twice as fast; the ping-pong's bandwidth stays.
+    /// Cores copy twice as fast; the ping-pong's bandwidth does not change.
     CopiesDoubled,
-    /// Adapters, and what is between CMPs, carry twice as much, each way and both ways together; a message's own pace
-    /// stays.
+    /// Adapters and interconnects between CMPs have twice the capacity, per direction and in total. The bandwidth of
+    /// a single message does not change.
     CapacityDoubled,
     /// Both directions are independent.
     DuplexGone,
-    /// Adapters take twice as many messages a second.
+    /// Adapters send twice as many messages per second.
     GapHalved,
     /// Caches hold all buffers of copies.
     CachesHold,
-    /// Memory moves twice as much for copies.
+    /// Memory bandwidth for copies is doubled.
     MemoryDoubled,
 }
 
 impl WhatIf {
-    /// Every change at every level that would save something, the most first. `law` gives the levels' laws.
+    /// Every modification at every level with a positive saving, greatest first. `law` is the contention model of a
+    /// level.
     ///
-    /// Where transfers share a bandwidth or wait for each other's bytes, what they lose by that gets less with more of
-    /// it. `charged` says what contention was for, where that is known.
+    /// Under models with shared bandwidth or with queues, a doubled bandwidth also reduces contention. `charged`
+    /// divides contention by cause, if known.
     pub fn all(path: &PathParts, charged: Option<&ContentionLevels>, law: impl Fn(Level) -> LoadLaw) -> Vec<WhatIf> {
         let half = |span: SimSpan| SimSpan::from_ps(span.as_ps() / 2);
         let of_level = |level: Level| {
@@ -76,7 +77,7 @@ impl WhatIf {
         let mut all: Vec<WhatIf> = Level::ALL.into_iter().flat_map(of_level).collect();
         all.extend(Level::ALL.into_iter().flat_map(occupied));
         all.retain(|what| what.saved > SimSpan::ZERO);
-        // A stable sort: equal ones stay in the order of levels.
+        // A stable sort keeps equal entries in the order of levels.
         all.sort_by_key(|what| std::cmp::Reverse(what.saved));
         all
     }

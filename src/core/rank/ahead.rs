@@ -1,12 +1,14 @@
-//! Runs a program ahead of virtual time: its code goes on as soon as the data that it waits for are there, whenever in
-//! virtual time they come.
+//! Runs a program ahead of virtual time: its code continues as soon as its data are available, whatever their arrival
+//! in virtual time.
 //!
-//! What a receive from a stated source gets does not depend on time: a pair's messages are matched in the order sent.
-//! So a program is given such data at once, by early messages from rank to rank ([`Mailboxes`]), and its calls are
-//! queued for the engine, which is told their sizes and decides their times. The engine's messages carry tickets in
-//! place of data; it must come to the same matches, which is checked. What does depend on time waits for the engine:
-//! receives from any source and all that are posted after them in their context, tests, probes, cancelling, waiting for
-//! one of several, and looking at the clock (a [`Call::Compute`] of no length).
+//! The data of a receive from a given source do not depend on time, because the messages of a pair are matched in the
+//! order sent. The program therefore gets such data at once, in early messages from rank to rank ([`Mailboxes`]). Its
+//! calls are queued for the engine, which knows their sizes and decides their times. The engine's messages carry
+//! tickets instead of data. The engine must find the same matches; this is checked.
+//!
+//! Operations that depend on time wait for the engine: receives from any source and all later receives in their
+//! context, tests, probes, cancelling, waiting for one of several requests, and reading the clock (a
+//! [`Call::Compute`] of length zero).
 //!
 //! ```text
 //!   program ──Call──▶ RunAhead ──queue──▶ engine          data:  Ahead ──early message──▶ Ahead of the receiver
@@ -34,38 +36,38 @@ use mailbox::{Mailbox, ReceiveId};
 pub use mailboxes::{Doorbell, EarlyMessage, Mailboxes};
 use program::Nobody;
 
-/// Messages in contexts from here on carry their data in virtual time: adapters serve them, or answer with them.
+/// Least context whose messages carry their data in virtual time: adapters serve these messages or answer with them.
 pub const CARRIED: Context = 1 << 31;
 
-/// As many calls may wait for the engine.
+/// Greatest number of calls queued for the engine.
 const MOST_QUEUED: usize = 4096;
 
 /// A program that runs ahead.
 pub struct RunAhead {
-    /// Calls for the engine; requests have this task's own names.
+    /// Calls for the engine; requests have the names of this task.
     queue: VecDeque<Queued>,
-    /// What the reply to the call at the engine is for.
+    /// Use of the reply to the call at the engine.
     asked: ReplyUse,
-    /// What the program waits for.
+    /// Operation that the program waits for.
     state: AheadState,
-    /// Its requests by their own names.
+    /// Requests of the program, by their names in this task.
     requests: Vec<Kind>,
     free: Vec<RequestId>,
-    /// The engine's names for them; it hears of requests later than the program.
+    /// The engine's names of the requests. The engine starts a request later than the program.
     names: Vec<RequestId>,
-    /// The numbers of messages that the engine has still to match as they were matched here.
+    /// Numbers of the messages matched here, in the order in which the engine still has to match them.
     matched: VecDeque<u64>,
     rank: Rank,
-    /// Its clock as far as the engine has come.
+    /// Clock of the rank in the engine.
     clock: SimTime,
     mailbox: Arc<Mutex<Mailbox>>,
     mailboxes: Arc<Mailboxes>,
     doorbell: Arc<Doorbell>,
-    /// Where the call at the engine was made.
+    /// Source position of the call at the engine.
     site: CallSite,
-    /// What is told of the collective that the call at the engine enters, where that is wanted.
+    /// Description of the collective that the call at the engine enters, if recorded.
     called: Option<Called>,
-    // Last: what strands in the queue point to.
+    // Last field: strands in the queue point into the program.
     program: Box<dyn Program>,
 }
 
@@ -73,11 +75,11 @@ pub struct RunAhead {
 #[derive(Debug)]
 struct Queued {
     call: Call,
-    /// The request it starts.
+    /// Request started by it.
     starts: Option<RequestId>,
-    /// Where the program made it.
+    /// Source position of the call.
     site: CallSite,
-    /// What [`Program::called`] tells of it.
+    /// Result of [`Program::called`].
     called: Option<Called>,
 }
 
@@ -88,51 +90,51 @@ enum Kind {
     Strand,
 }
 
-/// What the reply to the call at the engine is for.
+/// Use of the reply to the call at the engine.
 #[derive(Debug)]
 enum ReplyUse {
-    /// Nothing, unless it has completions: their tickets say what the program knows already.
+    /// Ignored, except for tickets in its completions: the program already knows the result.
     Nothing,
-    /// The engine's name of a request.
+    /// The reply names this request in the engine.
     Start(RequestId),
-    /// The program.
+    /// Passed to the program.
     Reply,
 }
 
-/// What the program waits for.
+/// Operation that the program waits for.
 #[derive(Debug)]
 enum AheadState {
-    /// Its turn to begin.
+    /// Its first turn.
     Begin,
-    /// Its turn to go on with the answer Done.
+    /// Its turn, with the reply Done.
     Done,
-    /// Its turn to go on with a request.
+    /// Its turn, with a started request.
     Started(RequestId),
-    /// The data of receives.
+    /// Data of receives.
     Data(AheadWait),
-    /// The engine's reply, which completes these.
+    /// Reply of the engine, which completes these requests.
     Engine(AheadWait),
-    /// Nothing any more.
+    /// Nothing: the program has ended.
     Ended,
 }
 
 /// A call that completes requests.
 #[derive(Debug)]
 enum AheadWait {
-    /// Completes all of them and tells the program.
+    /// Completes all of them and passes the completions to the program.
     All(Requests),
-    /// Completes all of them.
+    /// Completes all of them without completions.
     Quietly(Requests),
     /// A receive without a request.
     Receive(ReceiveId),
-    /// Completes those of them that the engine says.
+    /// Completes the requests that the engine reports.
     Some(Requests),
-    /// Nothing is completed: the reply is passed on.
+    /// Completes nothing; the reply is passed on.
     Nothing,
 }
 
 impl RunAhead {
-    /// Runs `program`, which is rank `rank`, ahead; `mailboxes` is that of all ranks.
+    /// Runs `program`, which is rank `rank`, ahead. `mailboxes` are those of all ranks.
     pub fn new(program: Box<dyn Program>, rank: Rank, mailboxes: Arc<Mailboxes>) -> Self {
         RunAhead::task(program, rank, mailboxes, Arc::default())
     }
@@ -161,14 +163,14 @@ impl RunAhead {
         self.mailbox.lock().expect("no task of a rank panics with its mailbox")
     }
 
-    /// The rank's mailbox with all early messages that have come.
+    /// Mailbox of the rank with all early messages that have arrived.
     fn collected(&self) -> MutexGuard<'_, Mailbox> {
         let mut mailbox = self.mailbox();
         self.mailboxes.collect(self.rank, |message| mailbox.arrive(message));
         mailbox
     }
 
-    /// Runs the program until it must wait, or the queue is full.
+    /// Runs the program until it must wait or the queue is full.
     fn run(&mut self) {
         while self.queue.len() < MOST_QUEUED {
             let mut completions: Vec<Completion> = Vec::new();
@@ -177,7 +179,7 @@ impl RunAhead {
                 AheadState::Done => ReplyKind::Done,
                 AheadState::Started(id) => ReplyKind::Started(id),
                 AheadState::Data(wait) => match self.complete(&wait, &mut completions) {
-                    Completed::Told => ReplyKind::Completed(&mut completions),
+                    Completed::Reported => ReplyKind::Completed(&mut completions),
                     Completed::Quietly => ReplyKind::Done,
                     Completed::NotYet => {
                         self.state = AheadState::Data(wait);
@@ -201,7 +203,7 @@ impl RunAhead {
         }
     }
 
-    /// Completes `wait` without the engine, if all data are there.
+    /// Completes `wait` without the engine, if all data are available.
     fn complete(&mut self, wait: &AheadWait, completions: &mut Vec<Completion>) -> Completed {
         let mut mailbox = self.collected();
         let (ids, told) = match wait {
@@ -210,7 +212,7 @@ impl RunAhead {
                 drop(mailbox);
                 self.matched.push_back(message.number);
                 completions.push(message.completion(0));
-                return Completed::Told;
+                return Completed::Reported;
             }
             AheadWait::All(ids) => (ids, true),
             AheadWait::Quietly(ids) => (ids, false),
@@ -233,7 +235,7 @@ impl RunAhead {
         ids.iter().for_each(|&id| self.release(id));
         if told {
             self.matched.extend(numbers);
-            Completed::Told
+            Completed::Reported
         } else {
             Completed::Quietly
         }
@@ -259,7 +261,7 @@ impl RunAhead {
         }
     }
 
-    /// Posts the data of `message`, which gets a ticket in their place.
+    /// Sends the data of `message` as an early message and replaces them by a ticket.
     fn send(&self, message: &mut Message) {
         let &mut Message { to, context, tag, size, .. } = message;
         if context < CARRIED {
@@ -269,7 +271,7 @@ impl RunAhead {
         }
     }
 
-    /// The program has made `call`: queues it, and decides what the program waits for.
+    /// Queues `call` of the program and determines what the program waits for.
     fn take(&mut self, call: Call) {
         let mut call = call;
         let mut starts = None;
@@ -313,7 +315,7 @@ impl RunAhead {
             }
             Call::Finish | Call::Fail(_) => AheadState::Ended,
         };
-        // What the engine decides it must say.
+        // The engine must report the result of requests that it decides.
         if let (AheadState::Engine(AheadWait::Quietly(_)), Call::Complete(ids)) = (&self.state, &mut call) {
             call = Call::WaitAll(std::mem::take(ids));
         }
@@ -329,7 +331,7 @@ impl RunAhead {
         if mailbox.is_deferred(receive) { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
-    /// Waits for data, or for the engine if anything among the requests is for it to decide.
+    /// Waits for data, or for the engine if it decides any of the requests.
     fn wait(&self, wait: AheadWait) -> AheadState {
         let (AheadWait::All(ids) | AheadWait::Quietly(ids)) = &wait else {
             unreachable!("other waits know for whom they wait")
@@ -345,7 +347,7 @@ impl RunAhead {
         if engine { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
-    /// The engine has replied to the call that the program waits in: gives it its data, and goes on.
+    /// Passes the engine's reply with the data to the waiting program.
     fn answer(&mut self, reply: &mut Reply<'_>) {
         let AheadState::Engine(wait) = std::mem::replace(&mut self.state, AheadState::Ended) else {
             unreachable!("the program waits for the engine")
@@ -380,7 +382,7 @@ impl RunAhead {
         self.take(call);
     }
 
-    /// The engine completed what the program knows to be complete: it must have found the same messages.
+    /// Checks that the engine completed the requests with the same messages.
     fn check(&mut self, completions: &mut [Completion]) {
         for completion in completions {
             if let Some(ticket) = completion.payload.take() {
@@ -391,12 +393,12 @@ impl RunAhead {
         }
     }
 
-    /// Whether the program is in the call that is at the engine.
+    /// Whether the program is inside the call at the engine.
     fn is_in_step(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// The next call for the engine, by its names.
+    /// Returns the next call for the engine, with the engine's names.
     fn give(&mut self) -> Call {
         let Queued { mut call, starts, site, called } = self.queue.pop_front().expect("the program has made a call");
         (self.site, self.called) = (site, called);
@@ -418,9 +420,9 @@ impl RunAhead {
     }
 }
 
-/// What became of a wait.
+/// Result of a wait.
 enum Completed {
-    Told,
+    Reported,
     Quietly,
     NotYet,
 }

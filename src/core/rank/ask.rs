@@ -1,20 +1,20 @@
-//! Calls that are answered on the spot: the program keeps its turn, and nothing is switched or copied.
+//! Calls that are answered immediately: the program keeps its turn, without a switch or a copy.
 
 use super::call::{Call, Reply};
 
-/// The engine, while it is a program's turn.
+/// The engine during a program's turn.
 pub trait Simulator {
-    /// Makes the program's next call. What is taken out of it leaves nothing there to be dropped.
+    /// Makes the program's next call. Parts taken out of it are replaced by values that need no drop.
     fn ask(&mut self, call: &mut Call) -> Immediate<'_>;
 }
 
-/// What becomes of a call on the spot.
+/// Result of an immediate call.
 #[derive(Debug)]
 pub enum Immediate<'a> {
-    /// The answer.
+    /// The reply.
     Replied(Reply<'a>),
-    /// The answer takes time: it comes with the program's next turn.
+    /// The reply takes time and is passed to the program's next turn.
     Waits,
-    /// Nothing: the call is as it was, and ends the program's turn.
+    /// Not executed: the call is unchanged and ends the program's turn.
     Refused,
 }

@@ -1,40 +1,40 @@
-//! What is said of memory: which of a rank's buffers a message is read from or written to, and what a block moves.
+//! Memory of calls: the buffer of a message, and the bytes that a block moves.
 
 use serde::{Deserialize, Serialize};
 
 use super::call::Context;
 use crate::units::{Bytes, SimSpan};
 
-/// The number of a buffer among its rank's, in as few bytes as [`super::Message`] has to spare; or that none is stated.
+/// Number of a buffer among those of its rank, or none. It uses the few bytes that [`super::Message`] has to spare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Buffer([u8; 3]);
 
 impl Buffer {
-    /// Nothing is said: messages of a context and tag to or from a rank have a buffer then.
+    /// No buffer stated: all messages of the same context, tag and partner rank then share one buffer.
     pub const NONE: Buffer = Buffer([0; 3]);
-    /// Messages of fewer bytes state none: caches of 64 MiB hold such buffers anyway, as far as is asked.
+    /// Messages with fewer bytes state no buffer. Caches of up to 64 MiB hold such buffers anyway.
     pub const LEAST_MESSAGE: u64 = 1024;
-    /// So many buffers of a rank have numbers of their own.
+    /// Greatest number of distinct buffers per rank.
     pub const MOST: u32 = (1 << 24) - 1;
 
-    /// The buffer `number`, from 0; beyond [`Buffer::MOST`] numbers begin anew.
+    /// Buffer `number`, from 0. Numbers repeat beyond [`Buffer::MOST`].
     pub fn numbered(number: u32) -> Self {
         Buffer::from_word(number % Self::MOST + 1)
     }
 
-    /// As [`Buffer::word`] gives it.
+    /// Inverse of [`Buffer::word`].
     pub fn from_word(word: u32) -> Self {
         let [a, b, c, _] = word.to_le_bytes();
         Buffer([a, b, c])
     }
 
-    /// The number, from 1; 0 if none is stated.
+    /// The number, from 1; 0 for no buffer.
     pub fn word(self) -> u32 {
         let [a, b, c] = self.0;
         u32::from_le_bytes([a, b, c, 0])
     }
 
-    /// Whether it is stated.
+    /// Whether a buffer is stated.
     #[inline]
     pub fn is_stated(self) -> bool {
         self != Buffer::NONE
@@ -44,22 +44,22 @@ impl Buffer {
 /// A local block that moves bytes from and to memory while it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MemoryBlock {
-    /// How long it takes if memory does not bound it.
+    /// Duration if memory does not limit it.
     pub core: SimSpan,
-    /// What it moves.
+    /// Number of bytes moved.
     pub bytes: Bytes,
 }
 
-/// Data that a rank copies or combines in a collective, in memory of its own.
+/// Data that a rank copies or combines in a collective, in its own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataBlock {
-    /// How long it takes where caches hold the data, or are of no account.
+    /// Duration if caches hold the data, or if caches are not modelled.
     pub span: SimSpan,
-    /// How much is copied, or combined with as much.
+    /// Size of the data to copy, or of each operand to combine.
     pub size: Bytes,
-    /// The collective's context: in all collectives of one the buffers are the same.
+    /// Context of the collective. All collectives of a context use the same buffers.
     pub context: Context,
-    /// Whether it is combined; otherwise it is copied.
+    /// Whether the data are combined; otherwise they are copied.
     pub combines: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Fibers: straight-line code as a generator of calls, on a stack of its own.
 //!
-//! A fiber may have frames of C on its stack. It is therefore never unwound: when it is dropped before its end, its
-//! stack is given back and whatever its frames own is lost. Its floating-point environment is its own: kept while it is
-//! suspended, and put aside while it asks somebody.
+//! A fiber may have C frames on its stack and is therefore never unwound. Dropping it before its end releases the
+//! stack and leaks everything that its frames own. Each fiber has its own floating-point environment, which is saved
+//! while the fiber is suspended and while it makes immediate calls.
 #![allow(unsafe_code)]
 
 mod float;
@@ -23,8 +23,8 @@ use super::call::{Call, Reply};
 pub use float::FloatEnvironment;
 use float::FloatWords;
 
-/// What a fiber is resumed with: a reply that lives until the fiber's next call, and whom it may ask until it is
-/// suspended.
+/// Argument of a resumption: the reply, valid until the fiber's next call, and the simulator for immediate calls,
+/// valid until the fiber is suspended.
 struct FiberTurn<'a> {
     reply: *mut Reply<'a>,
     simulator: Option<*mut dyn Simulator>,
@@ -32,8 +32,8 @@ struct FiberTurn<'a> {
 
 type Resumed = *mut FiberTurn<'static>;
 
-/// A call on the fiber's stack, there until the fiber is resumed: calls are large, and copying one takes longer than a
-/// switch. Null if the fiber has asked for it already.
+/// A call on the fiber's stack, valid until the fiber is resumed: calls are large, and copying one takes longer than
+/// a switch. Null if the fiber has already made the call through the simulator.
 type Suspended = *mut ManuallyDrop<Call>;
 
 /// Code on a stack of its own, suspended at its last call.
@@ -43,29 +43,29 @@ pub struct Fiber {
     seal: *const usize,
 }
 
-/// The way out of a fiber, for the code that runs in it.
+/// Handle for the code in a fiber, through which it makes calls.
 pub struct FiberHandle<'a> {
     yielder: &'a Yielder<Resumed, Suspended>,
-    /// Its turn.
+    /// Its present turn.
     turn: Cell<Resumed>,
     begun: Cell<bool>,
-    /// Whether the whole floating-point environment is kept: the code has changed it, or looks at it.
+    /// Whether the whole floating-point environment is saved: the code has changed or read it.
     keeps_floats: Cell<bool>,
 }
 
-/// How a handler of signals ends a fiber that cannot go on.
+/// Lets a signal handler end a fiber that cannot continue.
 pub type Trap = CoroutineTrapHandler<Call>;
 
-// SAFETY: a fiber is resumed by one thread at a time, and the code in it knows that it may move to another thread
-// between two calls.
+// SAFETY: a fiber is resumed by one thread at a time. The code in it must permit a move to another thread between two
+// calls.
 unsafe impl Send for Fiber {}
 
 impl Fiber {
-    /// A fiber that runs `body` on a stack of `size` bytes, below which is a page that traps. The call that `body`
-    /// returns is its last: [`Call::Finish`] or [`Call::Fail`].
+    /// Creates a fiber that runs `body` on a stack of `size` bytes above a guard page. The call returned by `body` is
+    /// its last: [`Call::Finish`] or [`Call::Fail`].
     ///
     /// # Errors
-    /// If there is no room for the stack.
+    /// There is no room for the stack.
     pub fn new(size: usize, body: impl FnOnce(&FiberHandle<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
         let range = stack.bottom.get() + GUARD..stack.bottom.get() + stack.size;
@@ -80,48 +80,52 @@ impl Fiber {
         Ok(Fiber { coroutine, stack: range, seal })
     }
 
-    /// Goes on with the reply to the last call, up to the next.
+    /// Resumes with the reply to the last call and runs until the next call.
     ///
     /// # Panics
-    /// If the fiber has given its last call, or if its code panics.
+    /// If the fiber has returned its last call, or if its code panics.
     #[inline]
     pub fn next(&mut self, mut reply: Reply<'_>) -> Call {
         self.resume(FiberTurn { reply: &raw mut reply, simulator: None }).expect("the fiber has nobody to ask")
     }
 
-    /// As [`Fiber::next`], but the fiber asks `simulator` as long as that answers. None if it waits for the answer.
+    /// Like [`Fiber::next`], but the fiber calls `simulator` as long as it replies immediately. `None` if it waits
+    /// for the reply.
     ///
     /// # Panics
     /// As [`Fiber::next`].
     #[inline]
     pub fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
-        // SAFETY: the fiber asks only before it suspends again, and so within the simulator's life.
+        // SAFETY: only the lifetime changes. The fiber uses the simulator only before it suspends again, which is
+        // within this call and thus within the borrow.
         let simulator = unsafe { std::mem::transmute::<*mut dyn Simulator, *mut dyn Simulator>(simulator) };
         self.resume(FiberTurn { reply, simulator: Some(simulator) })
     }
 
     #[inline(always)]
     fn resume(&mut self, mut turn: FiberTurn<'_>) -> Option<Call> {
-        // The fiber uses the reply only before it suspends again, and so within the reply's life.
+        // The fiber uses the reply only before it suspends again, so within the reply's lifetime.
         match self.coroutine.resume((&raw mut turn).cast()) {
             CoroutineResult::Yield(call) if call.is_null() => None,
-            // SAFETY: the fiber gives each call once, and is suspended while this reads it.
+            // SAFETY: the pointer is valid because the fiber stays suspended while the call is read. The fiber yields
+            // each call once, so it is taken once.
             CoroutineResult::Yield(call) => Some(unsafe { ManuallyDrop::take(&mut *call) }),
             CoroutineResult::Return(call) => Some(call),
         }
     }
 
-    /// The addresses of its stack, without the guard below.
+    /// Addresses of its stack, without the guard below.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.stack.clone()
     }
 
-    /// The topmost word of its stack, written before the fiber runs and not again. Just below it is the way out.
+    /// Topmost word of its stack, written once before the fiber runs. The return address out of the fiber is just
+    /// below it.
     pub fn seal(&self) -> *const usize {
         self.seal
     }
 
-    /// For a handler of signals.
+    /// Handle for a signal handler.
     pub fn trap(&self) -> Trap {
         self.coroutine.trap_handler()
     }
@@ -130,57 +134,57 @@ impl Fiber {
 impl Drop for Fiber {
     fn drop(&mut self) {
         if self.coroutine.started() && !self.coroutine.done() {
-            // SAFETY: nothing runs on the stack any more; what its frames own is leaked.
+            // SAFETY: the fiber is suspended and never resumed again, so no code uses its stack. Values of its frames
+            // are leaked, not used.
             unsafe { self.coroutine.force_reset() };
         }
     }
 }
 
 impl FiberHandle<'_> {
-    /// Takes the very first reply, before any call.
+    /// Takes the first reply, before any call.
     ///
     /// # Panics
     /// If it was taken before.
     pub fn begin<R>(&self, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         assert!(!self.begun.replace(true), "the first reply is taken once");
-        // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
+        // SAFETY: the turn lives until the fiber suspends, and `take` has no means to suspend it.
         take(unsafe { &mut *(*self.turn.get()).reply })
     }
 
     #[inline(always)]
     fn simulator(&self) -> Option<*mut dyn Simulator> {
-        // SAFETY: this is the fiber's turn.
+        // SAFETY: `turn` points to the present turn, which lives until the fiber suspends.
         unsafe { (*self.turn.get()).simulator }
     }
 
-    /// Whether calls are answered on the spot, as far as they can be.
+    /// Whether calls are answered immediately if possible.
     #[inline(always)]
     pub fn asks(&self) -> bool {
         self.simulator().is_some()
     }
 
-    /// The code looks at its floating-point environment or changes it: from now on, the whole of it is kept at every
-    /// call.
+    /// Saves the whole floating-point environment at every call from now on, because the code reads or changes it.
     pub fn keep_floats(&self) {
         self.keeps_floats.set(true);
     }
 
-    /// Whether [`FiberHandle::keep_floats`] holds.
+    /// Whether the whole environment is saved, see [`FiberHandle::keep_floats`].
     pub fn keeps_floats(&self) -> bool {
         self.keeps_floats.get()
     }
 
-    /// Makes `call`, and lets `take` see the reply to it: on the spot, or after the fiber has been suspended.
+    /// Makes `call` and passes the reply to `take`, immediately or after the fiber was suspended.
     ///
-    /// Inlined, as all on the way to a switch: the processor foresees returns by the calls before them, and each
-    /// function that is left on one side of a switch and was called on the other costs a wrong guess.
+    /// Inlined, like everything on the way to a switch: the processor predicts returns from preceding calls. Each
+    /// function entered on one side of a switch and left on the other costs a misprediction.
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.call_there(&mut ManuallyDrop::new(call), take)
     }
 
-    /// As [`FiberHandle::call`], from where the call was made: copying what was just written in pieces stalls the
-    /// processor. Nothing is left there to be dropped.
+    /// Like [`FiberHandle::call`], for a call at its place of construction: copying recently written pieces stalls
+    /// the processor. The value is moved out and needs no drop.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         if self.keeps_floats.get() {
@@ -189,7 +193,7 @@ impl FiberHandle<'_> {
         self.make(call, take)
     }
 
-    /// As [`FiberHandle::call_there`], by code that has a floating-point environment of its own.
+    /// Like [`FiberHandle::call_there`], for code with a floating-point environment of its own.
     #[cold]
     fn call_apart<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let own = FloatEnvironment::leave();
@@ -203,7 +207,7 @@ impl FiberHandle<'_> {
     fn make<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let mut suspended = &raw mut *call;
         if let Some(simulator) = self.simulator() {
-            // SAFETY: it is there during the fiber's turn.
+            // SAFETY: the simulator pointer of the present turn is valid until the fiber suspends.
             let mut asked = unsafe { (*simulator).ask(call) };
             match &mut asked {
                 Immediate::Replied(reply) => return take(reply),
@@ -217,59 +221,59 @@ impl FiberHandle<'_> {
         }
         let turn = self.suspend(suspended);
         words.set_again();
-        // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
+        // SAFETY: the turn lives until the fiber suspends, and `take` has no means to suspend it.
         take(unsafe { &mut *(*turn).reply })
     }
 
-    /// The code has changed its floating-point environment without saying so.
+    /// Suspends code that has changed its floating-point environment without notice.
     #[cold]
     fn suspend_apart<R>(&self, suspended: Suspended, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.keep_floats();
         let own = FloatEnvironment::leave();
         let turn = self.suspend(suspended);
         own.enter();
-        // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
+        // SAFETY: the turn lives until the fiber suspends, and `take` has no means to suspend it.
         take(unsafe { &mut *(*turn).reply })
     }
 
-    /// Suspends the fiber; what it is resumed with.
+    /// Suspends the fiber; returns the argument of its resumption.
     #[inline(always)]
     fn suspend(&self, suspended: Suspended) -> Resumed {
-        // SAFETY: the location is the thread's own.
+        // SAFETY: `__errno_location` returns a valid pointer to a variable of this thread.
         let errno = unsafe { *libc::__errno_location() };
         let turn = self.yielder.suspend(suspended);
-        // SAFETY: as above; the fiber may run on another thread now.
+        // SAFETY: as above; the pointer is read again because the fiber may have moved to another thread.
         unsafe { *libc::__errno_location() = errno };
         self.turn.set(turn);
         turn
     }
 }
 
-/// A mapping whose lowest [`GUARD`] bytes trap.
+/// A mapping whose lowest [`GUARD`] bytes trap on access.
 struct FiberStack {
     bottom: NonZeroUsize,
     size: usize,
-    /// What is left free at the top: equal places of all stacks would compete for the same few lines of the host's
-    /// caches.
+    /// Number of unused bytes at the top. Equal offsets in all stacks would compete for the same few cache lines of
+    /// the host.
     free: usize,
 }
 
-/// How far the tops of stacks made one after the other are apart, of the [`PAGE`] bytes over which they are spread.
+/// Distance between the tops of successive stacks within a range of [`PAGE`] bytes.
 const STAGGER: usize = 5 * 64;
 
 static STACKS: AtomicUsize = AtomicUsize::new(0);
 
 const PAGE: usize = 4096;
 
-/// What traps below a stack. A function whose frame is larger than this may step over it and write to the stack of
-/// another rank: so it is as much as Linux keeps free below the stack of a process. It takes addresses only, no memory.
+/// Size of the guard below a stack. A function with a larger frame could skip it and write to the stack of another
+/// rank, so it is as large as Linux's gap below a process stack. It uses addresses but no memory.
 pub const GUARD: usize = 1 << 20;
 
 impl FiberStack {
     fn new(size: usize) -> io::Result<Self> {
         let size = size.max(4 * PAGE).next_multiple_of(PAGE) + GUARD;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
-        // SAFETY: a new mapping at an address of the system's choice.
+        // SAFETY: creates a new mapping at an address chosen by the system.
         let bottom = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
         if bottom == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -277,7 +281,8 @@ impl FiberStack {
         let free = STACKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAGGER) % PAGE / 64 * 64;
         let stack =
             FiberStack { free, bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
-        // SAFETY: the ranges are within the mapping. Huge pages would give every rank megabytes it does not need.
+        // SAFETY: both ranges are within the mapping. Huge pages are disabled because each rank would get megabytes
+        // that it does not need.
         unsafe {
             let top = bottom.cast::<u8>().add(GUARD).cast();
             if libc::mprotect(top, size - GUARD, libc::PROT_READ | libc::PROT_WRITE) != 0 {
@@ -291,12 +296,12 @@ impl FiberStack {
 
 impl Drop for FiberStack {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the stack's own, and the fiber has ended.
+        // SAFETY: the mapping belongs to this stack, and the fiber no longer runs.
         unsafe { libc::munmap(self.bottom.get() as *mut _, self.size) };
     }
 }
 
-// SAFETY: the mapping is page-aligned, has a guard at its bottom and at least four pages above it.
+// SAFETY: the mapping is page-aligned, with a guard at its bottom and at least four pages above it.
 unsafe impl Stack for FiberStack {
     fn base(&self) -> StackPointer {
         self.bottom.checked_add(self.size - self.free).expect("a mapping does not wrap")
@@ -336,7 +341,7 @@ mod tests {
         assert!(matches!(fiber.next(reply(11, ReplyKind::Done)), Call::Finish));
     }
 
-    /// Answers a cancelling after some time, a yielding not at all, and anything else at once.
+    /// Answers a cancel after some time, refuses a yield, and answers all other calls at once.
     struct Answers(Vec<Call>);
 
     impl Simulator for Answers {

@@ -1,4 +1,4 @@
-//! What wrappers around a program hand on to it: in which call it is and where, its timers, what it left, for reports.
+//! Forwarding of report functions by wrappers around a program.
 
 use std::sync::Arc;
 
@@ -7,8 +7,7 @@ use super::ask::Simulator;
 use super::call::{Call, Called, Message, Program, Reply, Served};
 use crate::profile::TaskLog;
 
-/// Functions of [`crate::rank::Program`] that ask the program within in which call it is, and where, for its timers
-/// and for what it left.
+/// Forwards the functions of [`crate::rank::Program`] that serve reports: call name, position, timers, leftovers.
 macro_rules! forward_reports {
     ($this:ident, $program:expr) => {
         fn call_name(&$this) -> Option<&'static str> {
@@ -98,8 +97,8 @@ impl Program for Box<dyn Program> {
         (**self).task_log()
     }
 
-    fn tell_collectives(&mut self) {
-        (**self).tell_collectives();
+    fn record_collectives(&mut self) {
+        (**self).record_collectives();
     }
 
     fn called(&mut self) -> Option<Called> {

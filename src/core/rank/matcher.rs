@@ -1,8 +1,8 @@
 //! Matching of messages and posted receives of one rank (MPI-3.1, section 3.5).
 //!
-//! A message goes to the first receive posted that takes it; a receive gets the first message that has come of those it
-//! takes. Short lists are scanned; a long one is indexed by (context, source, tag) once something is looked for by
-//! these, wildcards kept apart in order.
+//! A message matches the first posted receive that accepts it; a receive matches the first arrived message that it
+//! accepts. Short lists are scanned. Long lists are indexed by (context, source, tag) at the first look-up by these,
+//! with wildcards in a separate ordered list.
 
 mod index;
 mod list;
@@ -10,21 +10,21 @@ mod list;
 use super::call::{Context, Pattern, Rank, Source, Tag, TagPattern};
 use list::{Key, List};
 
-/// What matching looks at in a message.
+/// Properties of a message used for matching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
-    /// The context it was sent in.
+    /// Context.
     pub context: Context,
-    /// Its sender.
+    /// Sender.
     pub source: Rank,
-    /// Its tag.
+    /// Tag.
     pub tag: Tag,
 }
 
-/// Stands for any source or any tag; no rank and no tag has this number.
+/// Any source or any tag; no rank and no tag has this number.
 const ANY: u32 = u32::MAX;
 
-/// What a receive takes, as small as an envelope.
+/// Pattern of a receive, as small as an envelope.
 #[derive(Clone, Copy, Debug)]
 struct Want(Envelope);
 
@@ -54,14 +54,14 @@ impl Want {
 }
 
 impl Pattern {
-    /// Whether a message with `envelope` is taken.
+    /// Whether a message with `envelope` is accepted.
     #[inline]
     pub fn takes(&self, envelope: &Envelope) -> bool {
         Want::from(self).takes(envelope)
     }
 }
 
-/// The posted receives and unexpected messages of a rank; `R` and `M` are what the owner keeps with each.
+/// Posted receives and unexpected messages of a rank. `R` and `M` are the owner's values for each.
 #[derive(Debug)]
 pub struct Matcher<R, M> {
     posted: List<Want, R>,
@@ -75,7 +75,7 @@ impl<R, M> Default for Matcher<R, M> {
 }
 
 impl<R, M> Matcher<R, M> {
-    /// Takes the first message that has come of those `pattern` takes.
+    /// Takes the first arrived message that `pattern` accepts.
     #[inline]
     pub fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, M)> {
         if self.unexpected.len() == 0 {
@@ -88,7 +88,7 @@ impl<R, M> Matcher<R, M> {
         }
     }
 
-    /// Posts a receive: gives back the message it takes at once with `receive`, or keeps it.
+    /// Posts a receive: returns the matching message with `receive`, or keeps the receive.
     pub fn post(&mut self, pattern: Pattern, receive: R) -> Option<(Envelope, M, R)> {
         match self.take(&pattern) {
             Some((envelope, message)) => Some((envelope, message, receive)),
@@ -99,7 +99,7 @@ impl<R, M> Matcher<R, M> {
         }
     }
 
-    /// A message has come: gives back the receive that takes it with `message`, or keeps it.
+    /// Handles an arriving message: returns the matching receive with `message`, or keeps the message.
     pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
         match self.posted_for(&envelope) {
             Some(receive) => Some((receive, message)),
@@ -110,7 +110,7 @@ impl<R, M> Matcher<R, M> {
         }
     }
 
-    /// Takes the first receive posted that takes a message with `envelope`.
+    /// Takes the first posted receive that accepts a message with `envelope`.
     #[inline]
     pub fn posted_for(&mut self, envelope: &Envelope) -> Option<R> {
         if self.posted.len() == 0 {
@@ -119,25 +119,25 @@ impl<R, M> Matcher<R, M> {
         self.posted.take_taking(envelope).map(|(_, receive)| receive)
     }
 
-    /// What [`Matcher::posted_for`] looks at first, if many receives are posted.
+    /// Index slot that [`Matcher::posted_for`] reads first, if many receives are posted. For prefetching.
     #[inline]
     pub fn slot_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
         self.posted.slot(envelope)
     }
 
-    /// Where it finds the receive then, most likely.
+    /// Entry that [`Matcher::posted_for`] probably reads next. For prefetching.
     #[inline]
     pub fn entry_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
         self.posted.guess(envelope)
     }
 
-    /// The receive that [`Matcher::posted_for`] gives, most likely, if many are posted.
+    /// Receive that [`Matcher::posted_for`] probably returns, if many are posted.
     #[inline]
     pub fn likely_for(&self, envelope: &Envelope) -> Option<&R> {
         self.posted.guess(envelope)?.value()
     }
 
-    /// Takes back the posted receive kept as `receive`; false if it is not posted.
+    /// Removes the posted receive `receive`; false if it is not posted.
     pub fn withdraw(&mut self, receive: &R) -> bool
     where
         R: PartialEq,
@@ -145,23 +145,23 @@ impl<R, M> Matcher<R, M> {
         self.posted.remove(receive)
     }
 
-    /// Keeps a message that no receive takes yet.
+    /// Keeps an unexpected message.
     pub fn keep(&mut self, envelope: Envelope, message: M) {
         self.unexpected.push(|| (envelope, message));
     }
 
-    /// The first message that has come of those `pattern` takes, left where it is.
+    /// First arrived message that `pattern` accepts, without removing it.
     pub fn probe(&self, pattern: &Pattern) -> Option<(Envelope, &M)> {
         let want = Want::from(pattern);
         self.unexpected.first(|envelope| want.takes(envelope))
     }
 
-    /// Calls `take` for each message that no receive has taken, in the order of their coming.
+    /// Calls `take` for each unexpected message, in the order of arrival.
     pub fn each_unexpected(&self, take: impl FnMut(&Envelope, &M)) {
         self.unexpected.each(take);
     }
 
-    /// The number of messages that no receive has taken.
+    /// Number of unexpected messages.
     pub fn unexpected(&self) -> usize {
         self.unexpected.len()
     }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(matcher.unexpected(), 1);
     }
 
-    /// The definition, as lists scanned from the front.
+    /// The definition: lists scanned from the front.
     #[derive(Default)]
     struct Naive {
         posted: Vec<(Pattern, usize)>,
@@ -242,7 +242,7 @@ mod tests {
     enum Action {
         Post(Option<Rank>, Option<Tag>),
         Arrive(Rank, Tag),
-        /// The receive that was posted so many actions ago, if that was one.
+        /// The receive posted this many actions ago, if that action was a receive.
         Withdraw(usize),
     }
 
@@ -251,7 +251,7 @@ mod tests {
             .prop_map(|(from, tag)| Action::Post(from, tag));
         let arrive = (0..6u32, 0..3u32).prop_map(|(source, tag)| Action::Arrive(source, tag));
         let withdraw = (1..120usize).prop_map(Action::Withdraw);
-        // Long one-sided stretches make the lists long, so that the index is exercised.
+        // Long one-sided sequences make the lists long, so that the index is tested.
         prop::collection::vec((0..8u8, post, arrive, withdraw), 0..600).prop_map(|steps| {
             let mut mostly_posts = false;
             steps

@@ -1,4 +1,4 @@
-//! Profiles by function: a wrapper around each rank's program that sees its calls, and changes nothing of the run.
+//! Profiles by function: a wrapper around each rank's program that observes its calls without changing the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,20 +10,20 @@ use crate::platform::{Level, Site};
 use crate::profile::{FunctionCalls, MessageSort, POINT_TO_POINT, RankProfile};
 use crate::units::{SimSpan, SimTime};
 
-/// The calls of the ranks of a run.
+/// Calls of the ranks of a run.
 #[derive(Debug)]
 pub struct Tallies {
     ranks: Vec<Mutex<Option<RankProfile>>>,
-    /// Where the ranks are.
+    /// Places of the ranks.
     cores: Vec<Site>,
-    /// Calls are told apart by their places in the program as well.
+    /// Whether calls are also separated by their source positions.
     by_place: bool,
 }
 
-/// Where a call is made, and what it is to the engine.
+/// Source position of a call, and the name of the engine's call.
 type Key = (CallSite, &'static str);
 
-/// What is counted of a rank while it runs: its strands count too.
+/// Counts of a running rank, shared with its strands.
 type Shared = Arc<Mutex<Counted>>;
 
 /// Calls, and messages by size.
@@ -35,7 +35,8 @@ struct Counted {
 }
 
 impl Counted {
-    /// A call at `key` sends what `call` of the engine does, as a message of `kind` from rank `from`.
+    /// Counts the message of the engine's call `call`, made by a call at `key`, as a message of `kind` from rank
+    /// `from`.
     fn sends(&mut self, key: Key, call: &Call, kind: &'static str, (from, cores): (Rank, &[Site])) {
         if let Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) = call {
             let size = message.size.get();
@@ -51,12 +52,13 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Tallies {
-    /// Of a run of a rank on each of `cores`; `by_place` tells calls apart by their places in the program as well.
+    /// Creates tallies for a run with one rank on each of `cores`. `by_place` also separates calls by their source
+    /// positions.
     pub fn new(cores: &[Site], by_place: bool) -> Self {
         Tallies { ranks: cores.iter().map(|_| Mutex::default()).collect(), cores: cores.to_owned(), by_place }
     }
 
-    /// `program` of `rank`, counted.
+    /// Wraps `program` of `rank` in a counter.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Tallied<P> {
         program.count_calls(self.by_place);
         Tallied {
@@ -70,7 +72,7 @@ impl Tallies {
         }
     }
 
-    /// What the ranks did whose programs ran here and have been dropped.
+    /// Profiles of the ranks whose programs ran in this process and have been dropped.
     pub fn take(&self) -> Vec<(Rank, RankProfile)> {
         (0..).zip(&self.ranks).filter_map(|(rank, calls)| Some((rank, locked(calls).take()?))).collect()
     }
@@ -81,7 +83,7 @@ impl Tallies {
 struct Open {
     key: Key,
     since: SimTime,
-    /// Which of the program's calls it is, if it counts them.
+    /// Number of the program's call, if the program counts its calls.
     entry: Option<u64>,
     counted: bool,
 }
@@ -91,15 +93,15 @@ pub struct Tallied<P> {
     program: P,
     rank: Rank,
     open: Option<Open>,
-    /// The collective that it is in.
+    /// Collective in progress.
     within: Option<&'static str>,
     calls: Shared,
-    /// The same by name, once the program has ended.
+    /// The counts by name, after the program's end.
     named: RankProfile,
     tallies: Arc<Tallies>,
 }
 
-/// The name of a call of the engine, where the program has none for it; none of what is no call of a program's.
+/// Default name of the engine's call, if the program has none. `None` for calls that are not calls of a program.
 fn own_name(call: &Call) -> Option<&'static str> {
     Some(match call {
         Call::Send(_) => "send",
@@ -121,7 +123,7 @@ fn own_name(call: &Call) -> Option<&'static str> {
 }
 
 impl<P: Program> Tallied<P> {
-    /// The call that was open has ended.
+    /// Ends the open call.
     fn close(&mut self, at: SimTime) {
         let Some(open) = self.open.take() else { return };
         if open.counted {
@@ -129,7 +131,7 @@ impl<P: Program> Tallied<P> {
         }
     }
 
-    /// The program has ended: its calls get names.
+    /// Resolves the names of all calls at the program's end.
     fn end(&mut self) {
         let mut counted = locked(&self.calls);
         let sort = |((kind, level, bytes), count): ((&str, Level, u64), u64)| {
@@ -152,7 +154,7 @@ impl<P: Program> Tallied<P> {
             }
             *self.named.calls.entry(name).or_default() += calls;
         }
-        // Calls that need nothing of the simulator take no time, and are known to the program alone.
+        // Calls that need no simulator take no time and are known only to the program.
         for (name, made) in self.program.calls_made() {
             let calls = self.named.calls.entry(name.to_owned()).or_default();
             if made > calls.calls {
@@ -161,7 +163,7 @@ impl<P: Program> Tallied<P> {
         }
     }
 
-    /// What the program does with `call`, and where; none of what is no call of its own.
+    /// Function and source position of `call`; `None` for calls that are not calls of the program.
     fn key(&self, call: &Call) -> Option<Key> {
         let own = own_name(call)?;
         Some(match (call, self.program.site()) {
@@ -235,8 +237,8 @@ impl<P: Program> Program for Tallied<P> {
         self.program.task_log()
     }
 
-    fn tell_collectives(&mut self) {
-        self.program.tell_collectives();
+    fn record_collectives(&mut self) {
+        self.program.record_collectives();
     }
 
     fn called(&mut self) -> Option<Called> {
@@ -251,7 +253,7 @@ impl<P> Drop for Tallied<P> {
     }
 }
 
-/// A strand whose messages are counted with the function that started it.
+/// A strand whose messages are counted for the function that started it.
 struct TalliedStrand {
     program: Box<dyn Program>,
     key: Key,

@@ -81,7 +81,7 @@ impl Recording {
 
     /// `program` of `rank`, recorded.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Recorder<P> {
-        program.tell_collectives();
+        program.record_collectives();
         let mut task = TaskRecorder::new(rank, self.ranks, self.longest, false);
         task.is_code = self.is_code;
         let task = Some(task);

@@ -12,18 +12,18 @@ use super::time::{PS_PER_SECOND, SimSpan};
 #[serde(transparent)]
 pub struct Bytes(u64);
 
-/// Bytes a second, at least one.
+/// Bytes per second, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bandwidth(u64);
 
-/// Operations a second (floating-point operations, instructions), finite and above zero.
+/// Operations per second (floating-point operations, instructions), finite and above zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Bytes {
     /// No bytes.
     pub const ZERO: Bytes = Bytes(0);
-    /// More than any message has; the open end of the last interval of a table.
+    /// Greatest size, above that of any message; the end of the last interval of a table.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
     /// `count` bytes.
@@ -38,7 +38,7 @@ impl Bytes {
 }
 
 impl Bandwidth {
-    /// So much that it limits nothing.
+    /// Greatest bandwidth, which limits nothing.
     pub const MAX: Bandwidth = Bandwidth(u64::MAX);
 
     /// `bytes_per_second`, or `None` for zero.
@@ -46,13 +46,13 @@ impl Bandwidth {
         if bytes_per_second == 0 { None } else { Some(Bandwidth(bytes_per_second)) }
     }
 
-    /// Bytes a second.
+    /// Bytes per second.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The time `size` takes when `sharers` transfers have an equal part of this bandwidth each:
-    /// size × sharers / bandwidth, rounded to the nearest picosecond (a half upwards), saturating.
+    /// Time for `size` if `sharers` transfers share this bandwidth equally: size × sharers / bandwidth, rounded to
+    /// the nearest picosecond (a half upwards), saturating.
     pub fn span(self, size: Bytes, sharers: u32) -> SimSpan {
         let scaled = size.0.checked_mul(u64::from(sharers)).and_then(|n| n.checked_mul(PS_PER_SECOND));
         match scaled.and_then(|n| n.checked_add(self.0 / 2)) {
@@ -72,12 +72,12 @@ impl Rate {
         (per_second.is_finite() && per_second > 0.0).then_some(Rate(per_second))
     }
 
-    /// Operations a second.
+    /// Operations per second.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// The time `operations` take, in seconds.
+    /// Time for `operations` in seconds.
     pub fn seconds(self, operations: f64) -> f64 {
         operations / self.0
     }
@@ -85,7 +85,7 @@ impl Rate {
 
 impl std::str::FromStr for Bytes {
     type Err = UnitError;
-    /// Reads "8", "64 KiB", "1.5 MB"; fractions must come out whole.
+    /// Reads "8", "64 KiB", "1.5 MB". The result must be a whole number of bytes.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         text::parse_bytes(text).map(Bytes)
     }
@@ -93,7 +93,7 @@ impl std::str::FromStr for Bytes {
 
 impl std::str::FromStr for Bandwidth {
     type Err = UnitError;
-    /// Reads "12.5 GB/s", "1 GiB/s", "100 Gbit/s", also as "100 Gb/s" and "100 Gbps": a small b is a bit.
+    /// Reads "12.5 GB/s", "1 GiB/s", "100 Gbit/s", also as "100 Gb/s" and "100 Gbps": a lower-case b is a bit.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         text::parse_bandwidth(text).map(Bandwidth)
     }
@@ -108,7 +108,7 @@ impl std::str::FromStr for Rate {
 }
 
 impl fmt::Display for Bytes {
-    /// With a binary unit where that is exact, else with the decimals that fit: "64 KiB", "1.500 MiB", "100 B".
+    /// With a binary unit if that is exact, else with a suitable number of decimals: "64 KiB", "1.500 MiB", "100 B".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_bytes(f, self.0)
     }
@@ -127,21 +127,21 @@ impl fmt::Display for Rate {
 }
 
 impl Serialize for Bandwidth {
-    /// As bytes a second.
+    /// Writes bytes per second.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
 }
 
 impl Serialize for Rate {
-    /// As operations a second.
+    /// Writes operations per second.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.0)
     }
 }
 
 impl<'de> Deserialize<'de> for Bytes {
-    /// From text with a unit, or from a whole number of bytes.
+    /// Reads text with a unit, or a whole number of bytes.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
             return u64::deserialize(deserializer).map(Bytes);
@@ -174,7 +174,7 @@ mod tests {
         // 10^12 / 3 = 333333333333.33; twice that rounds to …667.
         let three = Bandwidth::new(3).unwrap();
         assert_eq!(three.span(Bytes::new(2), 1).as_ps(), 666_666_666_667);
-        // Past 64 bits on the way, not in the result.
+        // The intermediate product exceeds 64 bits, the result does not.
         assert_eq!(gbs.span(Bytes::new(1 << 40), 1).as_ps(), (1u64 << 40) * 1000);
     }
 

@@ -1,4 +1,4 @@
-//! Reading and writing numbers with units; the one place that knows the unit names.
+//! Text forms of numbers with units. Only this module knows the unit names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Unexpected, Visitor};
 
 use super::time::PS_PER_SECOND;
 
-/// Why a text is not a quantity.
+/// Error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
     expected: &'static str,
@@ -37,10 +37,10 @@ const SIZE_UNITS: &[(&str, f64)] = &[
     ("TiB", 1_099_511_627_776.0),
 ];
 
-/// Splits "1.2 us" into the number and the unit; `None` if it does not begin with a number.
+/// Splits "1.2 us" into the number and the unit. `None` if it does not begin with a number.
 pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    // The longest prefix that is a number: this keeps the exponent of "1e-3 ns" and leaves the unit of "1e".
+    // The longest prefix that is a number: keeps the exponent of "1e-3 ns" and leaves the unit of "1e".
     let end = (1..=text.len()).rev().find(|&end| {
         text.is_char_boundary(end)
             && text.as_bytes()[end - 1].is_ascii_digit() | (text.as_bytes()[end - 1] == b'.')
@@ -49,7 +49,8 @@ pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     Some((text[..end].parse().ok()?, text[end..].trim_start()))
 }
 
-/// A change with its sign and so many decimals; what rounds to zero has none: "+1.5", "-0.1", "0.0".
+/// Formats a change with its sign and `decimals` decimals. A value rounded to zero has no sign: "+1.5", "-0.1",
+/// "0.0".
 pub fn signed(change: f64, decimals: usize) -> String {
     let text = format!("{change:+.decimals$}");
     match text.strip_prefix(['+', '-']) {
@@ -62,14 +63,15 @@ fn lookup(units: &[(&str, f64)], unit: &str) -> Option<f64> {
     units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
 }
 
-/// Reads a number followed by a unit of time or size: `("2.5", "us")` gives seconds, `("4", "KiB")` gives bytes.
+/// Converts a number with a unit of time to seconds, or with a unit of size to bytes: `("2.5", "us")`, `("4",
+/// "KiB")`.
 ///
-/// Returns `None` for a unit that is neither. Expressions use this for literals such as `2.5 us`.
+/// Returns `None` for other units. Expressions use this for literals such as `2.5 us`.
 pub fn parse_number_with_unit(number: f64, unit: &str) -> Option<f64> {
     lookup(TIME_UNITS, unit).or_else(|| lookup(SIZE_UNITS, unit)).map(|factor| number * factor)
 }
 
-/// Seconds, from 0 to 213 days.
+/// Reads a time in seconds, from 0 to 213 days.
 pub(super) fn parse_seconds(text: &str) -> Result<f64, UnitError> {
     split_quantity(text)
         .and_then(|(number, unit)| Some(number * lookup(TIME_UNITS, unit)?))
@@ -90,7 +92,7 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 pub(super) fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
     split_quantity(text)
         .and_then(|(number, unit)| {
-            // Networks are sold in "Gb/s" and "Gbps": by IEEE 1541 b is a bit, B a byte.
+            // Network speeds are stated in "Gb/s" and "Gbps": by IEEE 1541 b is a bit, B a byte.
             let unit = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps").filter(|unit| unit.len() > 1))?;
             let bits = unit.strip_suffix("bit").or_else(|| unit.strip_suffix('b').filter(|_| unit.len() > 1));
             let bits = bits.and_then(decimal_prefix).map(|factor| factor / 8.0);
@@ -116,7 +118,7 @@ fn decimal_prefix(prefix: &str) -> Option<f64> {
     lookup(&[("", 1.0), ("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)], prefix)
 }
 
-/// `value` with `digits` significant digits, at least those before the point.
+/// Writes `value` with `digits` significant digits, or with more if the integer part has more.
 fn write_significant(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
     let digits = f.precision().unwrap_or(4).max(1);
     let before = if value >= 1.0 { value.log10().floor() as usize + 1 } else { 1 };
@@ -124,7 +126,7 @@ fn write_significant(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt:
     f.pad_integral(true, "", &text)
 }
 
-/// Picks the unit after rounding, so that 999.96 us prints as "1.000 ms" and not "1000 us".
+/// Chooses the unit after rounding, so that 999.96 us prints as "1.000 ms" and not "1000 us".
 fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, units: &[(&str, f64)]) -> fmt::Result {
     let digits = f.precision().unwrap_or(4).max(1) as i32;
     let rounding = 1.0 + 0.5 * 10f64.powi(-digits);
@@ -174,7 +176,7 @@ pub(super) fn write_decimal(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) 
     write_significant(f, value, unit)
 }
 
-/// Deserializes from text by [`FromStr`]; what else is found there is reported against `expected`.
+/// Deserializes from text by [`FromStr`]. Errors for other values name `expected`.
 pub(super) fn deserialize_text<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -183,7 +185,7 @@ where
     deserializer.deserialize_any(TextVisitor { expected, from_integer: None })
 }
 
-/// As [`deserialize_text`], taking a whole number too.
+/// Like [`deserialize_text`], also for whole numbers.
 pub(super) fn deserialize_text_or_integer<'de, D, T>(
     deserializer: D,
     expected: &'static str,

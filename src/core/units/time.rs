@@ -12,8 +12,8 @@ pub(super) const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// An instant of virtual time: picoseconds since the start of the simulated program.
 ///
-/// The greatest instant, [`SimTime::NEVER`], stands for "not yet known" and "after everything"; arithmetic saturates
-/// there, which is 213 days, and the engine reports a clock that reaches it.
+/// The greatest instant, [`SimTime::NEVER`], means "not yet known" or "after everything". Arithmetic saturates there
+/// (at 213 days), and the engine reports a clock that reaches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimTime(u64);
 
@@ -24,7 +24,7 @@ pub struct SimSpan(u64);
 impl SimTime {
     /// The start of the simulated program.
     pub const ZERO: SimTime = SimTime(0);
-    /// After every instant that can be reached.
+    /// Later than every instant that can be reached.
     pub const NEVER: SimTime = SimTime(u64::MAX);
 
     /// The instant `ps` picoseconds after the start.
@@ -86,7 +86,7 @@ impl SimSpan {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
-    /// The part of `self` that goes beyond `other`, or zero.
+    /// Difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: SimSpan) -> SimSpan {
         SimSpan(self.0.saturating_sub(other.0))
     }
@@ -151,15 +151,15 @@ impl std::str::FromStr for SimSpan {
 }
 
 impl fmt::Display for SimSpan {
-    /// Four significant digits and the largest unit that leaves at least one before the point: "1.250 us".
-    /// The precision, if given, is the number of significant digits.
+    /// Four significant digits and the largest unit that leaves at least one digit before the point: "1.250 us". The
+    /// precision, if given, is the number of significant digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_time(f, self.0)
     }
 }
 
 impl fmt::Display for SimTime {
-    /// As a [`SimSpan`] since the start.
+    /// Printed as a [`SimSpan`] since the start.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_time(f, self.0)
     }
@@ -172,22 +172,22 @@ impl Serialize for SimTime {
 }
 
 impl Serialize for SimSpan {
-    /// As an integer of picoseconds.
+    /// Writes a whole number of picoseconds.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
 }
 
 impl<'de> Deserialize<'de> for SimTime {
-    /// As it is serialized: nobody writes instants in files.
+    /// Reads the serialized form. Files of users contain no instants.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         u64::deserialize(deserializer).map(SimTime)
     }
 }
 
 impl<'de> Deserialize<'de> for SimSpan {
-    /// In files, from text with a unit only: a bare number would leave the unit to guesswork. Between processes, as it
-    /// is serialized.
+    /// In files, requires text with a unit: a bare number would have no definite unit. Between processes, reads the
+    /// serialized form.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
             return u64::deserialize(deserializer).map(SimSpan);
@@ -196,10 +196,10 @@ impl<'de> Deserialize<'de> for SimSpan {
     }
 }
 
-/// A span as results have it: an integer of picoseconds, whatever the format.
+/// Reads a span of a result, a whole number of picoseconds in every format.
 ///
 /// # Errors
-/// Anything else.
+/// Any other value.
 pub fn picoseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SimSpan, D::Error> {
     u64::deserialize(deserializer).map(SimSpan)
 }

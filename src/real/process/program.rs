@@ -194,7 +194,7 @@ impl<I: Interface> Program for RealProgram<I> {
         !self.process.counts.is_off.get()
     }
 
-    fn tell_collectives(&mut self) {
+    fn record_collectives(&mut self) {
         self.process.tells_collectives.set(true);
     }
 

@@ -45,7 +45,7 @@ impl PairsKey {
     /// Reads the file, which stands beside the platform's unless it says otherwise.
     pub fn classes(&self, document: &Document, shape: Shape, links: &[Link; 3]) -> Result<PairClasses, ConfigError> {
         let path = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(&self.file);
-        let document = Document::read(&path)?.telling_lines();
+        let document = Document::read(&path)?.with_error_lines();
         let file: PairsFile = document.deserialize()?;
         let cores = file.class.len();
         let sides = PairClasses::sides(shape);

@@ -1,5 +1,4 @@
-//! What the records of all processes say: how often fragments migrated, how many had to wait, where their time and that
-//! of the threads went.
+//! Analysis of the records of all processes: migrations, waits, and the times of fragments and threads.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,110 +9,110 @@ use super::log::{Left, Stage, TaskLog};
 use super::series::{Series, most};
 use super::spread::WaitingTimes;
 
-/// What became of fragments.
+/// Statistics of fragments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskAnalysis {
-    /// Fragments that were executed.
+    /// Number of executed fragments.
     pub total: u64,
-    /// How many migrated from process to process 0 times, once, twice, …
+    /// Number of fragments that migrated 0 times, once, twice, …
     pub distribs: Vec<u64>,
-    /// How many had to wait for data.
+    /// Number of fragments that waited for data.
     pub waited: u64,
-    /// When the last process ended.
+    /// End of the last process.
     #[serde(rename = "end_ps", deserialize_with = "picoseconds")]
     pub end: SimTime,
-    /// Time in each stage, in order.
+    /// Times per stage, in order.
     pub stages: Vec<StageTimes>,
-    /// What the threads of all processes could and did.
+    /// Lower bounds of the execution time.
     pub bounds: Bounds,
-    /// By process.
+    /// Statistics per process.
     pub processes: Vec<ProcessTasks>,
-    /// Fragments over time.
+    /// Numbers of fragments over time.
     pub series: Series,
-    /// Stays against arrivals, of the stages waiting and ready.
+    /// Stays by arrival, for the stages waiting and ready.
     pub waiting: Vec<WaitingTimes>,
 }
 
-/// Time in a stage, over all visits of fragments that came to it.
+/// Times in a stage, over all visits that reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageTimes {
-    /// The stage.
+    /// Stage.
     pub stage: Stage,
-    /// How many came to it.
+    /// Number of visits.
     pub visits: u64,
-    /// The sum of their stays, in seconds.
+    /// Sum of the stays in seconds.
     pub sum_s: f64,
-    /// The mean stay.
+    /// Mean stay.
     #[serde(rename = "mean_ps", deserialize_with = "picoseconds")]
     pub mean: SimSpan,
-    /// Half of the stays are no longer.
+    /// Median of the stays.
     #[serde(rename = "median_ps", deserialize_with = "picoseconds")]
     pub median: SimSpan,
-    /// 90 of 100 stays are no longer.
+    /// 90th percentile of the stays.
     #[serde(rename = "p90_ps", deserialize_with = "picoseconds")]
     pub p90: SimSpan,
-    /// The longest stay.
+    /// Longest stay.
     #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
-    /// When 90 of 100 had come.
+    /// Time at which 90 % of the fragments had arrived.
     #[serde(rename = "came_p90_ps", deserialize_with = "picoseconds")]
     pub came_p90: SimTime,
-    /// When the last came.
+    /// Time of the last arrival.
     #[serde(rename = "came_last_ps", deserialize_with = "picoseconds")]
     pub came_last: SimTime,
 }
 
-/// What threads could and did.
+/// Lower bounds of the execution time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Threads that execute fragments.
+    /// Number of threads that execute fragments.
     pub threads: u64,
-    /// The sum of all fragments' times, in seconds: what one thread would take at least.
+    /// Sum of all fragments' execution times in seconds: the least time of a single thread.
     pub work_s: f64,
-    /// That over the number of threads: no manager can be faster.
+    /// `work_s` divided by the number of threads: the least time of any manager.
     pub least_s: f64,
 }
 
-/// What a process did.
+/// Statistics of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessTasks {
-    /// The process.
+    /// Process.
     pub process: u32,
-    /// Its threads that execute fragments.
+    /// Number of its threads that execute fragments.
     pub threads: u32,
-    /// Fragments it executed.
+    /// Number of executed fragments.
     pub executed: u64,
-    /// Fragments it sent to others.
+    /// Number of fragments sent to other processes.
     pub sent: u64,
-    /// The most fragments it had at a time.
+    /// Greatest number of fragments at a time.
     pub most_held: u64,
-    /// Time that its threads executed fragments.
+    /// Time of its threads in the execution of fragments.
     #[serde(rename = "useful_ps", deserialize_with = "picoseconds")]
     pub useful: SimSpan,
-    /// Time that they unfolded fragments and took them from the queue, and that of a manager without a thread of its
-    /// own.
+    /// Time of its threads in unfolding fragments and taking them from the queue, and time of a manager without a
+    /// thread of its own.
     #[serde(rename = "overhead_ps", deserialize_with = "picoseconds")]
     pub overhead: SimSpan,
-    /// The rest of their time up to the end of all processes.
+    /// Remaining time of its threads up to the end of all processes.
     #[serde(rename = "idle_ps", deserialize_with = "picoseconds")]
     pub idle: SimSpan,
-    /// Time that a manager with a thread of its own worked.
+    /// Working time of a manager with a thread of its own.
     #[serde(rename = "manager_ps", deserialize_with = "picoseconds")]
     pub manager: SimSpan,
 }
 
 impl TaskAnalysis {
-    /// What `logs` of a run say; none where there are no logs.
+    /// Analyses the `logs` of a run; `None` without logs.
     pub fn of_run(logs: &[TaskLog]) -> Option<Box<TaskAnalysis>> {
-        (!logs.is_empty()).then(|| Box::new(TaskAnalysis::of(logs)))
+        (!logs.is_empty()).then(|| Box::new(TaskAnalysis::from_logs(logs)))
     }
 
-    /// What `logs`, one a process, say of fragments numbered from 0.
-    pub fn of(logs: &[TaskLog]) -> TaskAnalysis {
+    /// Analyses `logs`, one per process, with fragments numbered from 0.
+    pub fn from_logs(logs: &[TaskLog]) -> TaskAnalysis {
         let end = logs.iter().map(|log| log.ended).max().unwrap_or(SimTime::ZERO);
         let visits = || logs.iter().flat_map(|log| &log.visits);
         let count = visits().map(|visit| visit.fragment as usize + 1).max().unwrap_or(0);
-        // By fragment: how often it was sent, and whether it waited.
+        // By fragment: number of migrations, whether it waited, whether it was executed.
         let mut seen = vec![(0u32, false, false); count];
         for visit in visits() {
             let (sent, waited, executed) = &mut seen[visit.fragment as usize];
@@ -132,17 +131,17 @@ impl TaskAnalysis {
             distribs,
             waited: executed().filter(|(_, waited, _)| *waited).count() as u64,
             end,
-            stages: Stage::ALL.map(|stage| StageTimes::of(logs, stage)).into(),
+            stages: Stage::ALL.map(|stage| StageTimes::from_logs(logs, stage)).into(),
             bounds: Bounds { threads, work_s, least_s: work_s / threads.max(1) as f64 },
-            processes: logs.iter().map(|log| ProcessTasks::of(log, end)).collect(),
-            series: Series::of(logs, end),
-            waiting: [Stage::Waiting, Stage::Ready].map(|stage| WaitingTimes::of(logs, stage, end)).into(),
+            processes: logs.iter().map(|log| ProcessTasks::from_log(log, end)).collect(),
+            series: Series::from_logs(logs, end),
+            waiting: [Stage::Waiting, Stage::Ready].map(|stage| WaitingTimes::from_logs(logs, stage, end)).into(),
         }
     }
 }
 
 impl StageTimes {
-    fn of(logs: &[TaskLog], stage: Stage) -> StageTimes {
+    fn from_logs(logs: &[TaskLog], stage: Stage) -> StageTimes {
         let stays = logs.iter().flat_map(|log| &log.visits).filter_map(|visit| visit.stay(stage));
         let (mut came, mut lengths): (Vec<u64>, Vec<u64>) =
             stays.map(|(from, to)| (from.as_ps(), to.since(from).as_ps())).unzip();
@@ -168,7 +167,7 @@ impl StageTimes {
 }
 
 impl ProcessTasks {
-    fn of(log: &TaskLog, end: SimTime) -> ProcessTasks {
+    fn from_log(log: &TaskLog, end: SimTime) -> ProcessTasks {
         let manager = if log.own_thread { SimSpan::ZERO } else { log.manager };
         let overhead = log.overhead + manager;
         let whole = end.since(SimTime::ZERO) * u64::from(log.threads);

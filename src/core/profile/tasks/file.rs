@@ -1,4 +1,4 @@
-//! Logs of processes as JSON: the form that mcpsim writes and that a runtime system can write too.
+//! Logs of processes as JSON, written by mcpsim and possibly by runtime systems.
 //!
 //! ```json
 //! {"format": "mcpsim-tasks 1", "run": "a", "process": 0, "processes": 2, "threads": 1, "ticks_per_second": 1000000,
@@ -15,10 +15,10 @@ use crate::units::{SimSpan, SimTime};
 
 use super::log::{Left, Stage, TaskLog, Visit};
 
-/// The first words of a log.
+/// Format word of a log.
 pub const LOG_FORMAT: &str = "mcpsim-tasks 1";
 
-/// Lines of the table of fragments that were not executed.
+/// Greatest number of unexecuted fragments listed in an error.
 const MOST_LINES: usize = 10;
 
 #[derive(Deserialize)]
@@ -48,7 +48,7 @@ fn yes() -> bool {
     true
 }
 
-/// Time, fragment, what happened; of one that begins to wait possibly for what.
+/// Time, fragment, event; for the event "wait" optionally the awaited data.
 #[derive(Deserialize)]
 struct EventRow(Number, Name, String, #[serde(default)] Vec<Name>);
 
@@ -69,7 +69,7 @@ impl std::fmt::Display for Name {
 }
 
 impl TaskLog {
-    /// The log as a file's text, of a run of this name with so many processes.
+    /// Writes the log of a process in the run `run` with `processes` processes.
     pub fn to_json(&self, run: &str, processes: usize) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut text = format!(
@@ -101,7 +101,7 @@ impl TaskLog {
             happened(visit.started, "start");
             happened(visit.ended, if visit.left == Left::Sent { "send" } else { "end" });
         }
-        // Stable: events of a fragment at one time stay in order.
+        // A stable sort keeps events of a fragment at the same time in order.
         events.sort_by_key(|&(at, ..)| at);
         for (number, (at, index, what)) in events.into_iter().enumerate() {
             let name = match self.names.get(index) {
@@ -116,7 +116,7 @@ impl TaskLog {
     }
 }
 
-/// Numbers for names, the same over all logs.
+/// Numbers of names, common to all logs.
 #[derive(Default)]
 struct LogNames {
     numbers: FxHashMap<String, u32>,
@@ -136,18 +136,18 @@ impl LogNames {
     }
 }
 
-/// A fragment that is on a process when its log ends.
+/// A fragment still on a process at the end of its log.
 struct Remaining {
     process: u32,
     visit: Visit,
     awaited: String,
 }
 
-/// Reads the logs of a run, a name and a text each, into the order of their processes.
+/// Reads the logs of a run, given as (name, text), and sorts them by process.
 ///
 /// # Errors
-/// What is no log, was cut, belongs to another run or contradicts itself, with its file and fragment; processes without
-/// a log; and fragments that were not executed, with what they waited for.
+/// With file and fragment: a text is not a log, is truncated, belongs to another run or is inconsistent. Also
+/// processes without a log, and unexecuted fragments with the data that they waited for.
 pub fn read_task_logs(files: &[(String, String)]) -> Result<Vec<TaskLog>, String> {
     let mut logs: Vec<(usize, TaskLog)> = Vec::new();
     let mut names = LogNames::default();
@@ -289,7 +289,7 @@ fn read(file: &str, log: &LogFile, names: &mut LogNames, remaining: &mut Vec<Rem
     })
 }
 
-/// Checks what the logs say together: every fragment is executed once.
+/// Checks the consistency of all logs: every fragment is executed once.
 fn check(logs: &[TaskLog], names: &LogNames, remaining: &[Remaining]) -> Result<(), String> {
     let mut executed: Vec<Option<u32>> = vec![None; names.names.len()];
     let mut away: Vec<i64> = vec![0; names.names.len()];

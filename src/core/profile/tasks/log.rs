@@ -1,28 +1,28 @@
-//! What a process records: every visit of a fragment, from its arrival to its end or its leaving.
+//! Record of a process: every visit of a fragment, from its arrival to its end or departure.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::{SimSpan, SimTime};
 
-/// The stages, in the order in which fragments go through them.
+/// Stages, in the order in which fragments pass them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// On a process that may pass it on.
+    /// On a process that may send it to another.
     Distribution,
-    /// On the process that executes it, without all of its data.
+    /// On the process that executes it, with data missing.
     Waiting,
-    /// With all of its data, without a thread.
+    /// With all data, waiting for a thread.
     Ready,
-    /// On a thread, which executes or unfolds it.
+    /// On a thread that executes or unfolds it.
     Execution,
 }
 
 impl Stage {
-    /// All, in order.
+    /// All stages, in order.
     pub const ALL: [Stage; 4] = [Stage::Distribution, Stage::Waiting, Stage::Ready, Stage::Execution];
 
-    /// As reports call it.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Distribution => "distribution",
@@ -33,38 +33,38 @@ impl Stage {
     }
 }
 
-/// How a visit ended.
+/// End of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Left {
-    /// It has been executed.
+    /// Execution.
     Executed,
-    /// It was sent to another process.
+    /// Migration to another process.
     Sent,
 }
 
-/// A fragment on a process. What it did not reach is [`SimTime::NEVER`].
+/// Visit of a fragment at a process. Times that it did not reach are [`SimTime::NEVER`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visit {
-    /// Its number, the same on all processes.
+    /// Number of the fragment, the same on all processes.
     pub fragment: u32,
-    /// It had to wait for data.
+    /// Whether it waited for data.
     pub waited: bool,
-    /// How the visit ended.
+    /// End of the visit.
     pub left: Left,
-    /// When it entered the distribution stage.
+    /// Arrival in the distribution stage.
     pub entered: SimTime,
-    /// When it left that stage for the next: it stays here.
+    /// Departure from that stage to the next: it stays on this process.
     pub settled: SimTime,
-    /// When all of its data was there.
+    /// Availability of all its data.
     pub ready: SimTime,
-    /// When it got a thread first.
+    /// First start on a thread.
     pub started: SimTime,
-    /// When it was executed or sent.
+    /// Execution or migration.
     pub ended: SimTime,
 }
 
 impl Visit {
-    /// The times at which it was in `stage`: from, to.
+    /// Start and end of its stay in `stage`.
     pub fn stay(&self, stage: Stage) -> Option<(SimTime, SimTime)> {
         let (from, to) = match stage {
             Stage::Distribution => (self.entered, self.settled),
@@ -76,31 +76,31 @@ impl Visit {
     }
 }
 
-/// What a process records.
+/// Record of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLog {
-    /// The process.
+    /// Process.
     pub process: u32,
-    /// Its threads that execute fragments.
+    /// Number of its threads that execute fragments.
     pub threads: u32,
-    /// The manager has a thread of its own.
+    /// Whether the manager has a thread of its own.
     pub own_thread: bool,
-    /// When the process ended.
+    /// End of the process.
     pub ended: SimTime,
-    /// Time that threads executed fragments.
+    /// Time of threads in the execution of fragments.
     pub useful: SimSpan,
-    /// Time that threads unfolded fragments and took them from the queue.
+    /// Time of threads in unfolding fragments and taking them from the queue.
     pub overhead: SimSpan,
-    /// Time that the manager worked, its messages included.
+    /// Working time of the manager, including its messages.
     pub manager: SimSpan,
-    /// The visits, in the order in which they ended.
+    /// Visits, in the order of their ends.
     pub visits: Vec<Visit>,
-    /// The fragments' names, by visit; empty unless asked for.
+    /// Names of the fragments by visit; empty unless requested.
     pub names: Vec<String>,
 }
 
 impl TaskLog {
-    /// The mean time that threads beside their managers worked.
+    /// Mean working time of managers with a thread of their own.
     pub fn mean_of_threads(logs: &[TaskLog]) -> SimSpan {
         let apart = || logs.iter().filter(|log| log.own_thread);
         let work: u128 = apart().map(|log| u128::from((log.useful + log.overhead).as_ps())).sum();
@@ -109,12 +109,12 @@ impl TaskLog {
     }
 }
 
-/// Times in JSON are whole picoseconds.
+/// Reads a time in JSON, a whole number of picoseconds.
 pub(super) fn picoseconds<'de, T: From<Picoseconds>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     u64::deserialize(deserializer).map(|ps| T::from(Picoseconds(ps)))
 }
 
-/// A whole number of them.
+/// A whole number of picoseconds.
 pub(super) struct Picoseconds(u64);
 
 impl From<Picoseconds> for SimSpan {

@@ -1,4 +1,4 @@
-//! How many fragments are in a stage over time.
+//! Number of fragments in a stage over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,45 +7,45 @@ use crate::units::{SimSpan, SimTime};
 use super::log::picoseconds;
 use super::log::{Stage, TaskLog};
 
-/// Steps of the time axis.
+/// Number of steps of the time axis.
 pub(super) const STEPS: usize = 200;
 
-/// More processes than these are not told apart over time.
+/// Greatest number of processes with a series of their own.
 pub(super) const MOST_APART: usize = 64;
 
-/// Numbers of fragments over equal steps of time.
+/// Numbers of fragments over equal time steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// A step's length.
+    /// Length of a step.
     #[serde(rename = "step_ps", deserialize_with = "picoseconds")]
     pub step: SimSpan,
     /// By stage, in order, over all processes.
     pub stages: Vec<StageSeries>,
-    /// In any stage.
+    /// Over all stages.
     pub held: StageSeries,
-    /// By process, those in the stages waiting and ready; empty above 64 processes.
+    /// By process: fragments in the stages waiting and ready. Empty above 64 processes.
     pub processes: Vec<[Vec<f64>; 2]>,
 }
 
-/// The number of fragments over time.
+/// Number of fragments over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageSeries {
-    /// The mean over each step.
+    /// Mean of each step.
     pub mean: Vec<f64>,
-    /// The most at a time.
+    /// Greatest number at a time.
     pub most: u64,
-    /// When that was reached first.
+    /// First time of the greatest number.
     #[serde(rename = "most_at_ps", deserialize_with = "picoseconds")]
     pub most_at: SimTime,
 }
 
-/// Intervals of time in which something is there: how much of it over steps of time, exactly.
+/// Integrates the number of simultaneous intervals over time steps, exactly.
 #[derive(Clone, Debug)]
 pub(super) struct Counter {
     step: u64,
-    /// By step: how many more are there after it than before it.
+    /// By step: change of the number within it.
     change: Vec<i64>,
-    /// By step: picoseconds of those that come, less those of ones that go, within it.
+    /// By step: picoseconds of the intervals that begin within it, minus those of the intervals that end.
     partial: Vec<i128>,
 }
 
@@ -55,7 +55,7 @@ impl Counter {
         Counter { step, change: vec![0; steps], partial: vec![0; steps] }
     }
 
-    /// Something is there from `from` to `to`, which are not after the end.
+    /// Adds an interval from `from` to `to`, both not after the end.
     pub fn add(&mut self, from: SimTime, to: SimTime) {
         self.edge(from, 1);
         self.edge(to, -1);
@@ -79,13 +79,13 @@ impl Counter {
     }
 
     fn means(&self) -> Vec<f64> {
-        // To six digits: what is beyond says nothing and fills files.
+        // Six decimals are sufficient; more would only enlarge the files.
         let short = |x: f64| (x * 1e6).round() / 1e6;
         self.integrals().map(|integral| short(integral as f64 / self.step as f64)).collect()
     }
 }
 
-/// The most intervals at a time, and when that was reached first. At one time the ends come before the beginnings.
+/// Greatest number of simultaneous intervals and the first time of it. At equal times, ends precede beginnings.
 pub(super) fn most(from: &mut [u64], to: &mut [u64]) -> (u64, SimTime) {
     from.sort_unstable();
     to.sort_unstable();
@@ -102,8 +102,8 @@ pub(super) fn most(from: &mut [u64], to: &mut [u64]) -> (u64, SimTime) {
 }
 
 impl Series {
-    /// The numbers of all `logs` up to `end`.
-    pub(super) fn of(logs: &[TaskLog], end: SimTime) -> Series {
+    /// Numbers of fragments in all `logs` up to `end`.
+    pub(super) fn from_logs(logs: &[TaskLog], end: SimTime) -> Series {
         let one = |of: &dyn Fn(&super::log::Visit) -> Option<(SimTime, SimTime)>| {
             let mut counter = Counter::new(end, STEPS);
             let (mut from, mut to) = (Vec::new(), Vec::new());
@@ -145,7 +145,7 @@ mod tests {
         intervals.iter().for_each(|&(from, to)| counter.add(at(from), at(to)));
         let lengths: u64 = intervals.iter().map(|(from, to)| to - from).sum();
         assert_eq!(counter.integrals().sum::<i128>(), i128::from(lengths));
-        // The third step is from 288 to 432: two are there all the time but for one, which is there up to 400.
+        // The third step is from 288 to 432: two intervals, one of which ends at 400.
         assert_eq!(counter.integrals().nth(2), Some(144 + 400 - 288));
     }
 

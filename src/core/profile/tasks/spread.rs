@@ -1,4 +1,4 @@
-//! How long fragments stay in a stage by when they came to it.
+//! Stays of fragments in a stage by time of arrival.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,32 +7,32 @@ use crate::units::{SimSpan, SimTime};
 use super::log::picoseconds;
 use super::log::{Stage, TaskLog};
 
-/// Steps of the times of arrival.
+/// Number of steps of the arrival times.
 const BINS: usize = 50;
 
-/// Fragments that a figure shows of a stage.
+/// Number of samples per stage for figures.
 const SAMPLES: usize = 1500;
 
-/// Stays in a stage against arrivals.
+/// Stays in a stage by arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitingTimes {
-    /// The stage.
+    /// Stage.
     pub stage: Stage,
-    /// Stays by arrival, over equal steps of time.
+    /// Stays over equal steps of the arrival time.
     pub bins: Vec<ArrivalBin>,
-    /// Some of the stays, taken at equal distances in the order in which they ended on each process.
+    /// Sample of the stays, at equal distances in the order of their ends on each process.
     pub samples: Vec<Sample>,
 }
 
-/// Stays of those that came within a step of time.
+/// Stays of the fragments that arrived within one time step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArrivalBin {
-    /// How many.
+    /// Number of fragments.
     pub count: u64,
-    /// The mean of their stays.
+    /// Mean stay.
     #[serde(rename = "mean_ps", deserialize_with = "picoseconds")]
     pub mean: SimSpan,
-    /// The longest.
+    /// Longest stay.
     #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
 }
@@ -40,17 +40,17 @@ pub struct ArrivalBin {
 /// A stay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When the fragment came to the stage.
+    /// Arrival of the fragment in the stage.
     #[serde(rename = "arrival_ps", deserialize_with = "picoseconds")]
     pub arrival: SimTime,
-    /// How long it stayed.
+    /// Length of the stay.
     #[serde(rename = "stay_ps", deserialize_with = "picoseconds")]
     pub stay: SimSpan,
 }
 
 impl WaitingTimes {
-    /// The stays in `stage`; of those that found their data there, none in the stage of waiting.
-    pub(super) fn of(logs: &[TaskLog], stage: Stage, end: SimTime) -> WaitingTimes {
+    /// Stays in `stage`. For the waiting stage, only fragments that found data missing.
+    pub(super) fn from_logs(logs: &[TaskLog], stage: Stage, end: SimTime) -> WaitingTimes {
         let stays = || {
             let visits = logs.iter().flat_map(|log| &log.visits);
             visits.filter(|visit| stage != Stage::Waiting || visit.waited).filter_map(|visit| visit.stay(stage))

@@ -1,4 +1,4 @@
-//! A rank's early messages and the receives they are for.
+//! Early messages of a rank and the receives for them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,39 +6,39 @@ use super::super::call::{Completion, Context, Data, Pattern, Payload, Rank, Sour
 use super::CARRIED;
 use super::mailboxes::EarlyMessage;
 
-/// A receive's number among those of its rank.
+/// Number of a receive of a rank.
 pub(super) type ReceiveId = u32;
 
-/// Lanes without early messages and receives are kept up to this number.
+/// Empty lanes are kept up to this number.
 const IDLE_LANES: usize = 64;
 
-/// What has come for a rank, and what it has posted.
+/// Arrived early messages and posted receives of a rank.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
-    /// Letters sent so far.
+    /// Number of early messages sent so far.
     sent: u64,
-    /// Tickets to be used again.
+    /// Tickets for reuse.
     spare: Vec<Data>,
     lanes: HashMap<(Context, Rank), Lane>,
     receives: Vec<Option<Receive>>,
     free: Vec<ReceiveId>,
-    /// Of each context in which there are any: how many receives are for the engine to decide.
+    /// Number of receives that the engine decides, per context with at least one.
     deferred: HashMap<Context, u32>,
 }
 
-/// What one rank sends in one context.
+/// Messages of one sender in one context.
 #[derive(Debug, Default)]
 struct Lane {
-    /// Letters that no receive takes yet, in the order sent.
+    /// Messages without a receive, in the order sent.
     messages: VecDeque<EarlyMessage>,
-    /// Receives that wait for theirs, in the order posted.
+    /// Receives without a message, in the order posted.
     posted: VecDeque<(ReceiveId, TagPattern)>,
 }
 
 #[derive(Debug)]
 struct Receive {
     pattern: Pattern,
-    /// The engine decides what it gets.
+    /// Whether the engine decides the match.
     deferred: bool,
     message: Option<EarlyMessage>,
 }
@@ -48,7 +48,7 @@ fn takes(pattern: TagPattern, message: &EarlyMessage) -> bool {
 }
 
 impl Mailbox {
-    /// The next early message's number, and the ticket that the engine carries for it.
+    /// Returns the number of the next early message and the ticket that the engine carries for it.
     pub fn ticket(&mut self) -> (u64, Data) {
         self.sent += 1;
         let mut ticket = self.spare.pop().unwrap_or_else(|| Box::new(Vec::with_capacity(8)));
@@ -56,7 +56,7 @@ impl Mailbox {
         (self.sent, ticket)
     }
 
-    /// The number that a ticket stands for.
+    /// Returns the number of a ticket.
     pub fn redeem(&mut self, ticket: Data) -> u64 {
         let mut ticket = ticket;
         let number = u64::from_le_bytes(ticket[..].try_into().expect("a ticket of eight bytes"));
@@ -65,7 +65,7 @@ impl Mailbox {
         number
     }
 
-    /// An early message has come.
+    /// Adds an early message.
     pub fn arrive(&mut self, message: EarlyMessage) {
         let lane = self.lanes.entry((message.context, message.source)).or_default();
         match lane.posted.iter().position(|&(_, pattern)| takes(pattern, &message)) {
@@ -105,12 +105,12 @@ impl Mailbox {
         self.receives[id as usize].as_ref().expect("a receive that is not complete")
     }
 
-    /// Whether the engine decides what a receive gets.
+    /// Whether the engine decides the match of a receive.
     pub fn is_deferred(&self, id: ReceiveId) -> bool {
         self.get(id).deferred
     }
 
-    /// Whether the early message for a receive has come.
+    /// Whether the early message for a receive has arrived.
     pub fn has(&self, id: ReceiveId) -> bool {
         self.get(id).message.is_some()
     }
@@ -120,7 +120,7 @@ impl Mailbox {
         self.receives[id as usize].take().expect("a receive that is not complete")
     }
 
-    /// Completes a receive that has its early message.
+    /// Completes a receive whose early message has arrived.
     pub fn take(&mut self, id: ReceiveId) -> EarlyMessage {
         let message = self.remove(id).message.expect("the message has come");
         if self.lanes.len() > IDLE_LANES {
@@ -132,8 +132,8 @@ impl Mailbox {
         message
     }
 
-    /// From now on the engine decides what a receive gets, and so for all of its context that are not complete: whether
-    /// it is cancelled depends on time.
+    /// Leaves the match of a receive to the engine, because its cancellation depends on time. The same applies to all
+    /// incomplete receives of its context.
     pub fn defer(&mut self, id: ReceiveId) {
         let context = self.get(id).pattern.context;
         if context >= CARRIED {
@@ -162,7 +162,7 @@ impl Mailbox {
         }
     }
 
-    /// The engine has completed a receive: puts its data in place of the ticket.
+    /// Replaces the ticket of a receive completed by the engine by its data.
     pub fn finish(&mut self, id: ReceiveId, completion: &mut Completion) {
         let Receive { pattern, deferred, message } = self.remove(id);
         if pattern.context >= CARRIED {
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// What the engine says of a receive that got message `number` of rank 1.
+    /// Completion by the engine of a receive that got message `number` of rank 1.
     fn completion(number: u64, cancelled: bool) -> Completion {
         let payload = (!cancelled).then(|| Box::new(number.to_le_bytes().to_vec()));
         Completion { index: 0, source: 1, tag: 0, size: Bytes::new(8), payload, cancelled }

@@ -1,4 +1,4 @@
-//! Letters between ranks: the data of messages, apart from their times.
+//! Early messages between ranks: the data of messages, separate from their times.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -6,48 +6,48 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::super::call::{Completion, Context, Payload, Rank, Tag};
 use crate::units::Bytes;
 
-/// A message's data and what it is matched by.
+/// Data of a message and its envelope.
 #[derive(Debug)]
 pub struct EarlyMessage {
-    /// Its sender.
+    /// Sender.
     pub source: Rank,
     /// The message's context.
     pub context: Context,
-    /// Its tag.
+    /// Tag.
     pub tag: Tag,
-    /// Its size.
+    /// Size.
     pub size: Bytes,
-    /// Its number among those its sender has sent.
+    /// Number among the messages of its sender.
     pub number: u64,
-    /// Its data.
+    /// Data.
     pub data: Payload,
 }
 
 impl EarlyMessage {
-    /// The completion, at place `index`, of the receive that it is for.
+    /// Completion, at index `index`, of the receive for this message.
     pub(super) fn completion(self, index: u32) -> Completion {
         let EarlyMessage { source, tag, size, data, .. } = self;
         Completion { index, source, tag, size, payload: data, cancelled: false }
     }
 }
 
-/// Brings early messages from rank to rank. Those of a pair of ranks come in the order sent.
+/// Transports early messages between ranks. The messages of a pair of ranks arrive in the order sent.
 #[derive(Debug)]
 pub struct Mailboxes {
     boxes: Box<[Mutex<Inbox>]>,
     abroad: OnceLock<Abroad>,
 }
 
-/// Letters for ranks of other processes.
+/// Early messages to ranks of other processes.
 #[derive(Debug)]
 struct Abroad {
     me: u32,
-    /// The process of each rank.
+    /// Process of each rank.
     process: Box<[u32]>,
     messages: Mutex<Vec<(u32, Rank, EarlyMessage)>>,
 }
 
-/// Letters that have come for a rank.
+/// Early messages that have arrived for a rank.
 #[derive(Debug, Default)]
 struct Inbox {
     messages: Vec<EarlyMessage>,
@@ -55,7 +55,7 @@ struct Inbox {
 }
 
 impl Mailboxes {
-    /// For so many ranks.
+    /// Creates mailboxes for `ranks` ranks.
     pub fn new(ranks: u32) -> Self {
         Mailboxes { boxes: (0..ranks).map(|_| Mutex::default()).collect(), abroad: OnceLock::new() }
     }
@@ -64,7 +64,7 @@ impl Mailboxes {
         what(&mut self.boxes[rank as usize].lock().expect("nobody panics with an inbox"))
     }
 
-    /// This is process `me`, and only some of the ranks are here: each is in the process of its place in the list.
+    /// States that this is process `me`, and the process of each rank.
     pub fn spread(&self, me: u32, process: Vec<u32>) {
         let abroad = Abroad { me, process: process.into(), messages: Mutex::default() };
         self.abroad.set(abroad).expect("ranks are spread once");
@@ -81,13 +81,13 @@ impl Mailboxes {
         }
     }
 
-    /// Takes the early messages for ranks of other processes, with these processes.
+    /// Takes the early messages to ranks of other processes, with the process of each.
     pub fn outgoing(&self) -> Vec<(u32, Rank, EarlyMessage)> {
         let take = |abroad: &Abroad| std::mem::take(&mut *abroad.messages.lock().expect("nobody panics with messages"));
         self.abroad.get().map(take).unwrap_or_default()
     }
 
-    /// Gives an early message to rank `to`, which is here; its doorbell rings if it is the first that lies there.
+    /// Delivers an early message to rank `to` of this process. Rings its doorbell if the inbox was empty.
     pub fn deliver(&self, to: Rank, message: EarlyMessage) {
         let doorbell = self.with(to, |inbox| {
             inbox.messages.push(message);
@@ -98,19 +98,19 @@ impl Mailboxes {
         }
     }
 
-    /// Gives `take` all early messages that have come for `rank`.
+    /// Passes all early messages that have arrived for `rank` to `take`.
     pub(super) fn collect(&self, rank: Rank, take: impl FnMut(EarlyMessage)) {
         let messages = self.with(rank, |inbox| std::mem::take(&mut inbox.messages));
         messages.into_iter().for_each(take);
     }
 
-    /// `doorbell` rings for `rank` from now on.
+    /// Sets the doorbell of `rank`.
     pub(super) fn attach(&self, rank: Rank, doorbell: &Arc<Doorbell>) {
         self.with(rank, |inbox| inbox.doorbell = Some(doorbell.clone()));
     }
 }
 
-/// Tells a worker which of its ranks may be able to run ahead.
+/// Signals to a worker which of its ranks may be able to run ahead.
 #[derive(Debug, Default)]
 pub struct Doorbell {
     rung: AtomicBool,
@@ -124,7 +124,7 @@ impl Doorbell {
         self.rung.store(true, Ordering::Release);
     }
 
-    /// A rank for which it has rung.
+    /// Returns a rank for which it has rung.
     pub fn answer(&self) -> Option<Rank> {
         if !self.rung.load(Ordering::Acquire) {
             return None;

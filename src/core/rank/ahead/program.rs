@@ -1,8 +1,8 @@
-//! A program that runs ahead, as the engine sees it.
+//! [`Program`] implementation of [`RunAhead`] for the engine.
 
 use super::*;
 
-/// Stands where a strand's program was.
+/// Placeholder for a strand's program.
 pub(super) struct Nobody;
 
 impl Program for Nobody {
@@ -23,7 +23,7 @@ impl Program for RunAhead {
             }
             ReplyUse::Nothing => {
                 if let ReplyKind::Completed(completions) = reply.kind {
-                    // The engine may be as far as the program.
+                    // The engine may have caught up with the program.
                     if self.queue.is_empty() {
                         self.run();
                     }
@@ -54,7 +54,7 @@ impl Program for RunAhead {
         self.program.serve(message, answers);
     }
 
-    // Reports speak of the call at the engine. The program itself is there only if no call waits behind it.
+    // Reports refer to the call at the engine. The program is inside that call only if no later call is queued.
 
     fn call_name(&self) -> Option<&'static str> {
         match self.site {
@@ -87,8 +87,8 @@ impl Program for RunAhead {
         self.program.step_source(step)
     }
 
-    fn tell_collectives(&mut self) {
-        self.program.tell_collectives();
+    fn record_collectives(&mut self) {
+        self.program.record_collectives();
     }
 
     fn called(&mut self) -> Option<Called> {

@@ -1,4 +1,4 @@
-//! What the engine sees of a program that runs ahead, the engine's part being played by the tests.
+//! Calls of a program that runs ahead, as received by the engine. The tests play the engine's part.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 use crate::rank::call::{Data, SendMode, Source, TagPattern};
 
-/// Sends so many messages to itself, receives them, and says how far it is.
+/// Sends `messages` messages to itself, receives them, and counts its progress.
 struct Talker {
     messages: u32,
     calls: Arc<AtomicU32>,
@@ -45,7 +45,7 @@ fn ahead(messages: u32) -> (RunAhead, Arc<AtomicU32>) {
     (RunAhead::new(program, 0, Arc::new(Mailboxes::new(1))), calls)
 }
 
-/// Answers `call` as the engine does, which matches messages in the order sent.
+/// Answers `call` like the engine, which matches messages in the order sent.
 fn answered(ahead: &mut RunAhead, call: Call, tickets: &mut VecDeque<Data>) -> Call {
     let clock = SimTime::ZERO;
     match call {

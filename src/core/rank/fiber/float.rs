@@ -1,21 +1,19 @@
-//! The floating-point environment: rounding, flushing to zero, exceptions that trap and the flags of those that have
-//! occurred.
+//! Floating-point environment: rounding, flushing to zero, trapping exceptions and exception flags.
 //!
-//! It belongs to the code in a fiber. The simulator's own code runs in the default environment, whatever that code has
-//! set.
+//! It belongs to the code in a fiber. The simulator runs in the default environment, whatever that code has set.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
 
-/// MXCSR at the start of a process: rounding to nearest, nothing traps, no flag is set.
+/// MXCSR at process start: rounding to nearest, no traps, no flags.
 static MXCSR: u32 = 0x1f80;
-/// The bits of MXCSR that are flags.
+/// Flag bits of MXCSR.
 const FLAGS: u32 = 0x3f;
-/// The control word of the x87 unit at the start of a process.
+/// x87 control word at process start.
 static CONTROL: u16 = 0x37f;
 
-/// What a switch keeps in any case. The flags of the x87 unit are not part of it: reading them takes as long as all the
-/// rest.
+/// Registers saved at every switch. The x87 flags are not included: reading them takes as long as everything else
+/// together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FloatWords {
     mxcsr: u32,
@@ -23,11 +21,11 @@ pub(super) struct FloatWords {
 }
 
 impl FloatWords {
-    /// As they are now.
+    /// Reads the present values.
     #[inline(always)]
     pub fn now() -> FloatWords {
         let mut words = FloatWords { mxcsr: 0, control: 0 };
-        // SAFETY: both instructions write to these places only.
+        // SAFETY: both instructions write only to these fields.
         unsafe {
             asm!("stmxcsr [{}]", in(reg) &raw mut words.mxcsr, options(nostack, preserves_flags));
             asm!("fnstcw [{}]", in(reg) &raw mut words.control, options(nostack, preserves_flags));
@@ -41,12 +39,12 @@ impl FloatWords {
         self.mxcsr & !FLAGS == MXCSR && self.control == CONTROL
     }
 
-    /// Makes them what they were, after usual ones: the control word of the x87 unit is the same then. Mostly the flags
-    /// are so too, and setting them takes longer than looking.
+    /// Restores these values after default ones, in which the x87 control word is the same. The flags are usually the
+    /// same, too; writing them takes longer than comparing.
     #[inline(always)]
     pub fn set_again(self) {
         let mut mxcsr = 0u32;
-        // SAFETY: the instructions write to this place and to the register, whose value was in it before.
+        // SAFETY: the instructions write only to this variable and to MXCSR, whose new value was read from it before.
         unsafe {
             asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags));
             if mxcsr != self.mxcsr {
@@ -60,17 +58,17 @@ impl FloatWords {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FloatEnvironment {
-    /// As `fnstenv` writes it.
+    /// Format of `fnstenv`.
     x87: [u32; 7],
     mxcsr: u32,
 }
 
 impl FloatEnvironment {
-    /// That of the code that runs now, after which the default is set.
+    /// Saves the environment of the running code, then sets the default.
     #[inline(never)]
     pub fn leave() -> FloatEnvironment {
         let mut environment = FloatEnvironment { x87: [0; 7], mxcsr: 0 };
-        // SAFETY: the instructions write to these places only.
+        // SAFETY: the instructions write only to these fields.
         unsafe {
             asm!("fnstenv [{}]", in(reg) &raw mut environment.x87, options(nostack, preserves_flags));
             asm!("stmxcsr [{}]", in(reg) &raw mut environment.mxcsr, options(nostack, preserves_flags));
@@ -79,17 +77,17 @@ impl FloatEnvironment {
         environment
     }
 
-    /// As [`FloatEnvironment::leave`], but what runs now goes on in it.
+    /// Like [`FloatEnvironment::leave`], without changing the environment.
     pub fn now() -> FloatEnvironment {
         let environment = FloatEnvironment::leave();
         environment.enter();
         environment
     }
 
-    /// Makes it that of the code that runs from now on.
+    /// Restores this environment.
     #[inline(never)]
     pub fn enter(&self) {
-        // SAFETY: the values come from the registers.
+        // SAFETY: the values were read from the same registers.
         unsafe {
             asm!("fldenv [{}]", in(reg) &raw const self.x87, options(nostack, preserves_flags));
             asm!("ldmxcsr [{}]", in(reg) &raw const self.mxcsr, options(nostack, preserves_flags));
@@ -99,7 +97,7 @@ impl FloatEnvironment {
 
 /// Sets the default environment, without flags.
 pub(super) fn reset() {
-    // SAFETY: the values are valid, and the caller keeps nothing in the registers of the x87 unit.
+    // SAFETY: the values are valid, and the caller keeps nothing in the x87 registers.
     unsafe {
         asm!("fnclex", options(nostack, preserves_flags));
         asm!("fldcw [{}]", in(reg) &raw const CONTROL, options(nostack, preserves_flags));
@@ -111,14 +109,14 @@ pub(super) fn reset() {
 mod tests {
     use super::*;
 
-    /// Rounding upwards, flushing to zero, a flag.
+    /// Rounding upwards, flushing to zero, one flag.
     static STRANGE: u32 = 0x1f80 | 0x4000 | 0x8000 | 0x20;
 
     #[test]
     fn an_environment_is_left_and_entered_again() {
         reset();
         assert!(FloatWords::now().are_usual());
-        // SAFETY: a valid value.
+        // SAFETY: the value has no reserved bits.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const STRANGE) };
         assert!(!FloatWords::now().are_usual());
         let kept = FloatEnvironment::leave();

@@ -1,20 +1,20 @@
-//! Where the first entry of each key is: a table with open addressing, small enough to stay in the caches. What it
-//! refers to knows the keys.
+//! Index of the first entry per key: an open-addressing hash table, small enough for the caches. Keys are stored in
+//! the referenced entries.
 
 use super::Envelope;
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The first entries of keys, by the keys' hashes.
+/// First entries of keys, by the hashes of the keys.
 #[derive(Debug, Default)]
 pub(super) struct KeyIndex {
-    /// A power of two of them, at most half of them used.
+    /// Slots: a power of two, at most half of them used.
     slots: Vec<IndexSlot>,
     used: usize,
 }
 
-/// What is known of a key here; free, if there is no first entry.
+/// Slot of a key; free if `first` is [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IndexSlot {
     hash: u32,
@@ -23,7 +23,7 @@ pub(super) struct IndexSlot {
 
 const FREE: IndexSlot = IndexSlot { hash: 0, first: NONE };
 
-/// A number that depends on all bits of `envelope`.
+/// Hash that depends on all bits of `envelope`.
 #[inline]
 fn hash(envelope: &Envelope) -> u32 {
     let x = u64::from(envelope.source) << 32 | u64::from(envelope.tag ^ envelope.context.rotate_left(16));
@@ -32,7 +32,7 @@ fn hash(envelope: &Envelope) -> u32 {
 }
 
 impl KeyIndex {
-    /// Makes room for `keys` in all.
+    /// Reserves room for `keys` keys in all.
     pub fn reserve(&mut self, keys: usize) {
         let room = (2 * keys).next_power_of_two().max(16);
         if room <= self.slots.len() {
@@ -54,7 +54,7 @@ impl KeyIndex {
         self.slots[at] = slot;
     }
 
-    /// Where the key stands whose first entry `has` this envelope.
+    /// Finds the slot of the key whose first entry `has` this envelope.
     #[inline]
     pub fn find(&self, envelope: &Envelope, has: impl Fn(u32) -> bool) -> Option<usize> {
         let (hash, mask) = (hash(envelope), self.slots.len().checked_sub(1)?);
@@ -71,37 +71,37 @@ impl KeyIndex {
         }
     }
 
-    /// What is looked at first for this envelope.
+    /// Slot read first for this envelope.
     #[inline]
     pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
         self.slots.get(hash(envelope) as usize & self.slots.len().checked_sub(1)?)
     }
 
-    /// An entry that may be the first of the key with this envelope.
+    /// Entry that may be the first of the key with this envelope.
     #[inline]
     pub fn guess(&self, envelope: &Envelope) -> Option<u32> {
         self.slot(envelope).map(|slot| slot.first).filter(|first| *first != NONE)
     }
 
-    /// The first entry of the key that stands there.
+    /// First entry of the key in this slot.
     #[inline]
     pub fn first(&self, at: usize) -> u32 {
         self.slots[at].first
     }
 
-    /// Another entry of that key is the first.
+    /// Sets the first entry of the key in this slot.
     pub fn set_first(&mut self, at: usize, first: u32) {
         self.slots[at].first = first;
     }
 
-    /// A key that is not there yet.
+    /// Inserts a new key.
     pub fn insert(&mut self, envelope: &Envelope, first: u32) {
         self.used += 1;
         self.reserve(self.used);
         self.put(IndexSlot { hash: hash(envelope), first });
     }
 
-    /// Removes the key that stands there. Those behind it move up, so that none is missed.
+    /// Removes the key in this slot. Later keys are moved up so that they remain reachable.
     pub fn remove(&mut self, at: usize) {
         self.used -= 1;
         let mask = self.slots.len() - 1;

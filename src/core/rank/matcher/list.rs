@@ -1,31 +1,32 @@
-//! The lists of a matcher: short ones are scanned, long ones indexed once something is looked for by its key.
+//! Lists of a matcher. Short lists are scanned; long lists are indexed at the first look-up by key.
 
 use std::collections::VecDeque;
 
 use super::index::{IndexSlot, KeyIndex, NONE};
 use super::{ANY, Envelope, Want};
 
-/// More entries than these make a long list.
+/// Greatest length of a short list.
 const LONG: usize = 48;
-/// Room in a new long list: what is moved each time it grows does not stay in the caches.
+/// Capacity of a new long list. Growing more often would move entries out of the caches.
 const FIRST_ROOM: usize = 4 * LONG;
-/// Of so many, taking one from the front by moving the others costs more than a long list, which is not indexed for
-/// that.
+/// From this length on, removing the front of a short list by moving the others costs more than using a long list. A
+/// list made long for this reason is not indexed.
 const MOVED: usize = 8;
 
-/// Entries in order of their coming.
+/// Entries in the order of arrival.
 #[derive(Debug)]
 pub(super) enum List<K, T> {
     Short(Vec<(K, T)>),
     Long(Box<LongList<K, T>>),
 }
 
-/// Entries by number (which wraps); the index gives the first of each exact key, `wild` those of patterns with
-/// wildcards. Both are empty until something is looked for by its key: who takes whatever comes needs neither.
+/// Entries by number (which wraps). The index contains the first entry of each exact key; `wild` contains patterns
+/// with wildcards. Both are empty until the first look-up by key, so an owner that takes entries in order pays for
+/// neither.
 #[derive(Debug)]
 pub(super) struct LongList<K, T> {
     entries: VecDeque<ListEntry<K, T>>,
-    /// The number of `entries[0]`.
+    /// Number of `entries[0]`.
     first: u32,
     live: usize,
     indexed: bool,
@@ -33,7 +34,7 @@ pub(super) struct LongList<K, T> {
     wild: VecDeque<u32>,
 }
 
-/// An entry, and the next of the same key; the first of a key knows the last one.
+/// An entry and the next entry of the same key. The first entry of a key knows the last one.
 #[derive(Debug)]
 pub(super) struct ListEntry<K, T> {
     kept: Option<(K, T)>,
@@ -42,16 +43,16 @@ pub(super) struct ListEntry<K, T> {
 }
 
 impl<K, T> ListEntry<K, T> {
-    /// What the owner keeps, if it is live.
+    /// Value of a live entry.
     #[inline]
     pub fn value(&self) -> Option<&T> {
         self.kept.as_ref().map(|(_, value)| value)
     }
 }
 
-/// What both kinds of key can tell.
+/// Common interface of both kinds of key.
 pub(super) trait Key: Copy {
-    /// The envelope this key is equal to, if it has no wildcards.
+    /// Envelope equal to this key, if it has no wildcards.
     fn exact(&self) -> Option<Envelope>;
 }
 
@@ -76,7 +77,7 @@ impl<K: Key, T> List<K, T> {
         }
     }
 
-    /// Adds an entry, which is made where it stays.
+    /// Adds an entry, constructed in place.
     #[inline(always)]
     pub fn push(&mut self, entry: impl FnOnce() -> (K, T)) {
         match self {
@@ -88,12 +89,12 @@ impl<K: Key, T> List<K, T> {
         }
     }
 
-    /// As [`List::push`], where the list is long or has to grow.
+    /// Like [`List::push`], for a list that is long or must grow.
     #[inline(never)]
     fn push_beyond(&mut self, key: K, value: T) {
         match self {
             List::Short(entries) if entries.len() < LONG => {
-                // Most ranks of a large machine hold one or two: do not take room for four.
+                // Most ranks of a large machine hold one or two entries, so room for four would be wasted.
                 if entries.capacity() == entries.len() && entries.len() < 4 {
                     entries.reserve_exact(1 + entries.len());
                 }
@@ -150,7 +151,7 @@ impl<K: Key, T> List<K, T> {
         Some(taken)
     }
 
-    /// Removes the entry of this value.
+    /// Removes the entry with this value.
     pub fn remove(&mut self, value: &T) -> bool
     where
         T: PartialEq,
@@ -193,7 +194,7 @@ impl<K: Key, T> List<K, T> {
         }
     }
 
-    /// What is looked at first for this envelope, if there is an index.
+    /// Slot read first for this envelope, if there is an index.
     pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
         match self {
             List::Short(_) => None,
@@ -201,7 +202,7 @@ impl<K: Key, T> List<K, T> {
         }
     }
 
-    /// The entry that is looked at first for this envelope, if there is an index; it may be another key's.
+    /// Entry read first for this envelope, if there is an index; it may belong to another key.
     #[inline]
     pub fn guess(&self, envelope: &Envelope) -> Option<&ListEntry<K, T>> {
         match self {
@@ -210,7 +211,7 @@ impl<K: Key, T> List<K, T> {
         }
     }
 
-    /// A long list that has emptied gives its room back.
+    /// Releases the room of an empty long list.
     fn shorten(&mut self) {
         if self.len() == 0 {
             *self = List::Short(Vec::new());
@@ -219,7 +220,7 @@ impl<K: Key, T> List<K, T> {
 }
 
 impl<T> List<Want, T> {
-    /// Takes the first receive that takes `envelope`.
+    /// Takes the first receive that accepts `envelope`.
     #[inline(always)]
     pub fn take_taking(&mut self, envelope: &Envelope) -> Option<(Want, T)> {
         match self {
@@ -262,13 +263,13 @@ impl<K: Key, T> LongList<K, T> {
         }
     }
 
-    /// Where the entry `number` is.
+    /// Position of entry `number`.
     #[inline]
     fn at(&self, number: u32) -> usize {
         number.wrapping_sub(self.first) as usize
     }
 
-    /// The number of the entry there.
+    /// Number of the entry at this position.
     fn number(&self, at: usize) -> u32 {
         self.first.wrapping_add(at as u32)
     }
@@ -284,7 +285,7 @@ impl<K: Key, T> LongList<K, T> {
 
     fn push(&mut self, key: K, value: T) {
         let number = self.number(self.entries.len());
-        // The number that stands for none is nobody's.
+        // The number `NONE` is never used.
         if number == NONE {
             self.compact();
             return self.push(key, value);
@@ -296,7 +297,7 @@ impl<K: Key, T> LongList<K, T> {
         self.live += 1;
     }
 
-    /// Puts the key of entry `number` into the index.
+    /// Adds the key of entry `number` to the index.
     fn list(&mut self, number: u32, key: K) {
         let Some(envelope) = key.exact() else { return self.wild.push_back(number) };
         match self.find(&envelope) {
@@ -310,13 +311,13 @@ impl<K: Key, T> LongList<K, T> {
         }
     }
 
-    /// Where the index has this key.
+    /// Slot of this key in the index.
     #[inline]
     fn find(&self, envelope: &Envelope) -> Option<usize> {
         self.index.find(envelope, |number| self.key(number).exact().as_ref() == Some(envelope))
     }
 
-    /// Where the index has exactly this key; from now on there is an index.
+    /// Slot of exactly this key. Creates the index at the first call.
     fn slot_of(&mut self, envelope: &Envelope) -> Option<usize> {
         if !self.indexed {
             self.indexed = true;
@@ -330,7 +331,7 @@ impl<K: Key, T> LongList<K, T> {
         self.find(envelope)
     }
 
-    /// Takes the first entry of the key that the index has there.
+    /// Takes the first entry of the key in this slot.
     fn take_at(&mut self, slot: usize) -> (K, T) {
         let number = self.index.first(slot);
         self.unlist_first(slot);
@@ -342,7 +343,7 @@ impl<K: Key, T> LongList<K, T> {
             _ if !self.indexed => {}
             Some(envelope) => self.unlist(number, &envelope),
             None => {
-                // Most often at the front, from where removing is cheap.
+                // Usually at the front, where removal is cheap.
                 let at = self.wild.iter().position(|&other| other == number).expect("a wild entry is listed");
                 self.wild.remove(at);
             }
@@ -350,12 +351,12 @@ impl<K: Key, T> LongList<K, T> {
         self.take_out(number)
     }
 
-    /// Takes an entry that is not found any more.
+    /// Takes an entry that is no longer indexed.
     fn take_out(&mut self, number: u32) -> (K, T) {
         let at = self.at(number);
         let taken = self.entries[at].kept.take().expect("the entry is live");
         self.live -= 1;
-        // The front was live before: only if it is what was taken are there dead ones in front.
+        // The front was live before, so dead entries can be in front only if it was taken.
         if at == 0 {
             while let Some(ListEntry { kept: None, .. }) = self.entries.front() {
                 self.entries.pop_front();
@@ -368,7 +369,7 @@ impl<K: Key, T> LongList<K, T> {
         taken
     }
 
-    /// The first entry of the key that the index has there is no longer found.
+    /// Removes the first entry of the key in this slot from the index.
     fn unlist_first(&mut self, slot: usize) {
         let ListEntry { next, last, .. } = self.entries[self.at(self.index.first(slot))];
         if next == NONE {
@@ -380,12 +381,12 @@ impl<K: Key, T> LongList<K, T> {
         }
     }
 
-    /// The entry `number` of this key is no longer found.
+    /// Removes entry `number` of this key from the index.
     fn unlist(&mut self, number: u32, envelope: &Envelope) {
         let slot = self.find(envelope).expect("an exact entry is indexed");
         let first = self.index.first(slot);
         if first == number {
-            // Mostly: among equal keys the first is taken, unless one is withdrawn.
+            // The common case: of equal keys the first is taken, unless one is withdrawn.
             return self.unlist_first(slot);
         }
         let next = self.entries[self.at(number)].next;
@@ -400,7 +401,8 @@ impl<K: Key, T> LongList<K, T> {
         }
     }
 
-    /// Renumbers the live entries without holes: an old entry at the front must not keep the room of all after it.
+    /// Renumbers the live entries without gaps. Otherwise an old entry at the front would keep the room of all later
+    /// ones.
     fn compact(&mut self) {
         let entries = std::mem::take(&mut self.entries);
         *self = LongList { indexed: self.indexed, ..LongList::new() };

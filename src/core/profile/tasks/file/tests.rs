@@ -1,4 +1,4 @@
-//! Logs as files: what is written is read, and what is wrong with a log is said with its file and fragment.
+//! Log files: written logs are read back; errors name file and fragment.
 
 use super::super::analysis::TaskAnalysis;
 use super::*;
@@ -20,21 +20,21 @@ fn a_log_of_a_real_runtime_is_analysed() {
         [4, "a", "end"]"#;
     let second = format!(r#"{WHOLE}, [8.5, "c", "distrib"], [9, "c", "ready"], [9, "c", "start"], [19, "c", "end"]"#);
     let logs = read_task_logs(&[log(1, &second), log(0, first)]).unwrap();
-    let analysis = TaskAnalysis::of(&logs);
+    let analysis = TaskAnalysis::from_logs(&logs);
     assert_eq!((analysis.total, &analysis.distribs[..], analysis.waited), (3, &[2, 1][..], 1));
-    // b waited from 1 to 5; threads were busy 2, 2 and 10 of 2 × 100 microseconds.
+    // b waited from 1 to 5; threads were busy for 2, 2 and 10 of 2 × 100 microseconds.
     assert_eq!(analysis.stages[1].sum_s, 4e-6);
     let useful = analysis.processes.iter().map(|process| process.useful.as_ps()).collect::<Vec<_>>();
     assert_eq!(useful, [2_000_000, 12_000_000]);
     assert_eq!(analysis.processes[0].idle.as_ps(), 98_000_000);
-    // What is written of it is read as the same.
+    // Logs written from it are read back unchanged.
     let files: Vec<_> = logs.iter().map(|log| (format!("{}", log.process), log.to_json("b", 2))).collect();
-    assert_eq!(TaskAnalysis::of(&read_task_logs(&files).unwrap()), analysis);
+    assert_eq!(TaskAnalysis::from_logs(&read_task_logs(&files).unwrap()), analysis);
 }
 
 #[test]
 fn the_numbers_of_the_published_log_come_out() {
-    // The published log of a runtime system: its analyser printed Total cf, Distribs and Wait df as below.
+    // A published log of a runtime system, whose analyser printed these values of Total cf, Distribs and Wait df.
     let (total, migrated, waited) = (60_334u32, 27_903u32, 55_801u32);
     let mut events = [String::new(), String::new()];
     for fragment in 0..total {
@@ -46,7 +46,7 @@ fn the_numbers_of_the_published_log_come_out() {
     for fragment in 0..total {
         let own = &mut events[usize::from(fragment < migrated)];
         own.push_str(&format!("[2, {fragment}, \"distrib\"],"));
-        // Those that wait are spread over both.
+        // Waiting fragments are distributed over both processes.
         if fragment % total < waited {
             own.push_str(&format!("[2, {fragment}, \"wait\"],"));
         }
@@ -54,7 +54,7 @@ fn the_numbers_of_the_published_log_come_out() {
     }
     let files: Vec<_> =
         (0..).zip(&events).map(|(process, events)| log(process, events.trim_end_matches(','))).collect();
-    let analysis = TaskAnalysis::of(&read_task_logs(&files).unwrap());
+    let analysis = TaskAnalysis::from_logs(&read_task_logs(&files).unwrap());
     assert_eq!((analysis.total, &analysis.distribs[..], analysis.waited), (60_334, &[32_431, 27_903][..], 55_801));
     assert_eq!(analysis.distribs.iter().sum::<u64>(), analysis.total);
 }
@@ -67,7 +67,7 @@ fn times_that_sum_to_more_than_a_clock_shows_are_the_most_it_shows() {
         .collect();
     let (name, text) = log(0, &events.join(","));
     let text = text.replace("1e6", "5.6e-6").replace("\"processes\": 2", "\"processes\": 1");
-    let analysis = TaskAnalysis::of(&read_task_logs(&[(name, text)]).unwrap());
+    let analysis = TaskAnalysis::from_logs(&read_task_logs(&[(name, text)]).unwrap());
     assert_eq!((analysis.total, analysis.processes[0].useful.as_ps()), (20, u64::MAX));
 }
 
