@@ -285,7 +285,7 @@ fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
     let why = if outcome.host.workers + outcome.host.processes > nodes {
         format!("a worker has whole nodes, and there are {nodes}")
     } else {
-        "messages between nodes take no time, so nothing can be simulated apart".to_owned()
+        "a latency or the handshake of inter_node is 0, so nodes cannot be simulated apart".to_owned()
     };
     Some(format!("{had} instead of {asked} workers: {why}"))
 }

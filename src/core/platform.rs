@@ -173,9 +173,10 @@ impl Platform {
         let least = self.least_latency(Level::InterNode);
         match between.law() {
             LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => least,
-            // Of a transfer all workers hear before the slot in which it starts.
+            // All workers know of a transfer before the slot in which it starts.
             LoadLaw::Fair if self.slot() * 2 <= least => least - self.slot(),
-            LoadLaw::Fair => SimSpan::ZERO,
+            // Less than two slots: a transfer may count from a slot after its start.
+            LoadLaw::Fair => least,
         }
     }
 

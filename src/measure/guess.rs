@@ -215,6 +215,7 @@ impl Guess {
             &mut text,
             "latency, bandwidth: medians of all pairs of a level. Overheads, thresholds and loads are in them: pairs tell none.",
         );
+        comment(&mut text, "handshake: ASSUMED, the latency of the smallest messages: pairs have no control messages.");
         self.notes.iter().for_each(|note| comment(&mut text, note));
         let name = toml::Value::String(name.to_owned());
         let Shape { nodes, cmps, cores } = self.shape;
@@ -309,7 +310,7 @@ fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
     LinkFit {
         level,
         eager: None,
-        handshake: 0.0,
+        handshake: found[0].start,
         loads: vec![1],
         rows: found.iter().map(row).collect(),
         errors: times.iter().filter_map(off).collect(),

@@ -186,6 +186,32 @@ impl LinkFit {
         LinkFit { handshake, loads, rows, occupancy: Some(occupancy), ..self }
     }
 
+    /// The least latency of a message: a part of the time of the smallest ones.
+    pub(super) fn least_latency(&self) -> f64 {
+        self.rows.first().map_or(0.0, |row| NETWORK * (row.send_overhead + row.columns[0].0 + row.recv_overhead))
+    }
+
+    /// The same fit with a handshake of at least [`LinkFit::least_latency`], and whether it had less. Messages above the
+    /// eager threshold have less latency for it, so that their time alone stays.
+    pub(super) fn with_least_handshake(mut self) -> (LinkFit, bool) {
+        let least = self.least_latency();
+        let more = least - self.handshake;
+        if more <= 0.0 {
+            return (self, false);
+        }
+        self.handshake = least;
+        let mut above = 0;
+        for row in &mut self.rows {
+            if self.eager.is_some_and(|eager| above >= eager) {
+                row.columns
+                    .iter_mut()
+                    .for_each(|(latency, _)| *latency = (*latency - 2.0 * more).max(least.min(*latency)));
+            }
+            above = row.up_to.unwrap_or(u64::MAX);
+        }
+        (self, true)
+    }
+
     /// The mean and the greatest of the fit's relative errors, and the size of the latter.
     pub fn error(&self) -> (f64, f64, u64) {
         let mean = self.errors.iter().map(|(_, error)| error.abs()).sum::<f64>() / self.errors.len().max(1) as f64;

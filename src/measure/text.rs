@@ -177,6 +177,8 @@ impl MeasuredMachine {
 
 /// The table of a level, with a comment on how near it is to what was measured.
 pub(super) fn link(text: &mut String, fit: &LinkFit) {
+    let least = fit.least_latency();
+    let (fit, is_raised) = fit.clone().with_least_handshake();
     if !fit.errors.is_empty() {
         let (mean, most, size) = fit.error();
         comment(
@@ -187,6 +189,12 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
                 mean * 100.0,
                 signed(most * 100.0, 1)
             ),
+        );
+    }
+    if is_raised {
+        comment(
+            text,
+            "handshake: ASSUMED, a twentieth of the time of the smallest messages: what was measured shows less.",
         );
     }
     let law = match (fit.loads.len(), fit.level) {
@@ -212,7 +220,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
         }
     }
-    if let Some(rate) = between_cmps(fit) {
+    if let Some(rate) = between_cmps(&fit) {
         let _ = writeln!(text, "capacity = \"{}\"", bandwidth(1.0 / rate));
     }
     if let Some(gap) = fit.occupancy.and_then(|of| of.duplex_gap).filter(|_| fit.level == Level::InterNode) {
@@ -230,9 +238,9 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     for row in &fit.rows {
         let mut row = row.clone();
         if let Some(capacity) = fit.occupancy.and_then(|of| of.capacity).filter(|_| fit.level == Level::InterNode) {
-            keep_below(&mut row, above, 1.0 / capacity);
+            keep_below(&mut row, above, 1.0 / capacity, least);
         }
-        let copy = copied(fit, &row);
+        let copy = copied(&fit, &row);
         let copied = copy.map_or(String::new(), |byte| format!(", copy_bandwidth = \"{}\"", bandwidth(byte)));
         let _ = writeln!(text, "    {{ {}{copied} }},{}", interval(&row, law == "measured"), told_flat(row.flat));
         above = row.up_to.unwrap_or(u64::MAX);
@@ -258,13 +266,14 @@ fn between_cmps(fit: &LinkFit) -> Option<f64> {
 }
 
 /// No message goes faster than its adapter: where half round trips hardly grow over the sizes above `above`, a byte
-/// takes `least` seconds all the same. The greatest of these sizes takes what it took.
-fn keep_below(row: &mut RowFit, above: u64, least: f64) {
+/// takes `least` seconds all the same. The greatest of these sizes takes what it took, with a latency of at least
+/// `least_latency`.
+fn keep_below(row: &mut RowFit, above: u64, least: f64, least_latency: f64) {
     let greatest = row.up_to.unwrap_or(above) as f64;
     row.flat &= row.columns.iter().all(|(_, byte)| *byte >= least);
     for (latency, byte) in &mut row.columns {
         if *byte < least {
-            *latency = (*latency + greatest * (*byte - least)).max(0.0);
+            *latency = (*latency + greatest * (*byte - least)).max(least_latency);
             *byte = least;
         }
     }
@@ -459,6 +468,24 @@ mod tests {
         // The adapter carries less, so that between nodes the bandwidth is known.
         assert_eq!(told(&between), 2);
         assert_eq!(told(&fit(Level::InterNode, &[1])), 0);
+    }
+
+    #[test]
+    fn a_handshake_that_was_not_visible_is_assumed_and_said() {
+        let mut between = fit(Level::InterNode, &[1]);
+        // Messages of 8 B take 1.3 us, a twentieth of which is 65 ns.
+        between.rows = vec![row(Some(4096), &[(1e-6, 1e-9)]), row(None, &[(2e-6, 1e-9)])];
+        between.handshake = 0.0;
+        let text = measured(vec![between]).text();
+        assert!(text.contains("# handshake: ASSUMED, a twentieth of the time of the smallest messages"), "{text}");
+        let platform = read(&text);
+        let link = platform.link(Level::InterNode);
+        assert_eq!(link.handshake(), SimSpan::from_ns(65));
+        // Two control messages and the latency of larger messages take what the latency alone took.
+        let latencies = [8, 4097].map(|size| link.row(Bytes::new(size)).latency);
+        assert_eq!(latencies, [SimSpan::from_ns(1000), SimSpan::from_ns(1870)]);
+        assert!(platform.lookahead() > SimSpan::ZERO);
+        assert!(!measured(vec![fit(Level::InterNode, &[1])]).text().contains("handshake: ASSUMED"));
     }
 
     #[test]

@@ -246,6 +246,47 @@ fn pairs_are_in_their_class_with_noise_on_each_of_a_hundred_repeats() {
 }
 
 #[test]
+fn an_inferred_machine_shares_adapters_with_classes_of_pairs_and_without_and_runs_on_two_workers() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let true_machine = format!("{}/configs/clovertown-gige.toml", env!("CARGO_MANIFEST_DIR"));
+    let lengths = "--begin 1000 --end 10000 --step 500 --repeats 3";
+    let ran = measure(here, &format!("--quiet --pairs --simulate {true_machine} --nct 2,2,4 {lengths} -o p"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for line in ["cluster p_median.nc --platform levels.toml", "cluster p_median.nc --platform classes.toml --pairs"] {
+        let ran = run(here, line);
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+    }
+    // 16 MB from one node to the other: 136 ms of gigabit Ethernet, whatever single messages take.
+    let many = "name = \"many\"\nmain = [{ if = \"rank < 8\",
+        then = [{ repeat = 20, do = [{ isend = { to = \"rank + 8\", bytes = 100000 } }] }, \"waitall\"],
+        else = [{ repeat = 20, do = [{ irecv = { from = \"rank - 8\" } }] }, \"waitall\"] }]\n";
+    fs::write(here.join("many.toml"), many).unwrap();
+    let outcome = |line: &str| {
+        let ran = run(here, &format!("--quiet --json - --nct 2,2,4 {line}"));
+        let mut value: serde_json::Value =
+            serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{line}: {}", ran.stderr));
+        let host = value.as_object_mut().unwrap().remove("host").unwrap();
+        (value, host["workers"].as_u64().unwrap())
+    };
+    let seconds = |line: &str| outcome(line).0["predicted_s"].as_f64().unwrap();
+    let workload = |name: &str| format!("{}/workloads/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    for app in ["many.toml".to_owned(), workload("alltoall"), workload("halo3d")] {
+        let [levels, classes] =
+            ["levels", "classes"].map(|machine| seconds(&format!("--platform {machine}.toml {app}")));
+        assert!((classes / levels - 1.0).abs() < 0.01, "{app}: {classes} s with classes, {levels} s without");
+    }
+    let levels = seconds("--platform levels.toml many.toml");
+    assert!((levels / 0.1363 - 1.0).abs() < 0.01, "{levels} s");
+    // Also with a handshake far below the latency.
+    for machine in ["levels.toml", "classes.toml", "levels.toml --set platform.inter_node.handshake=1ns"] {
+        let [one, two] = [1, 2].map(|workers| outcome(&format!("--platform {machine} --workers {workers} many.toml")));
+        assert_eq!((one.1, two.1), (1, 2), "{machine}");
+        assert_eq!(one.0, two.0, "{machine}");
+    }
+}
+
+#[test]
 fn a_machine_comes_back_from_the_times_of_its_pairs() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();

@@ -78,7 +78,7 @@ pub enum RunError {
         /// How many can have one.
         most: u32,
     },
-    /// Messages between nodes take no time, so that several processes cannot simulate apart.
+    /// A latency or the handshake between nodes is zero, so several processes cannot simulate apart.
     NoLookahead {
         /// The processes.
         processes: u32,
@@ -199,8 +199,8 @@ impl fmt::Display for RunError {
             ),
             RunError::NoLookahead { processes } => write!(
                 f,
-                "{processes} host processes, but messages between nodes take no time, so nothing can be simulated apart: \
-                 start one"
+                "{processes} host processes, but a latency or the handshake of inter_node is 0, so nodes cannot be \
+                 simulated apart: start one process, or state times above 0"
             ),
             RunError::Interrupted { clock } => write!(f, "interrupted at virtual time {clock}"),
         }

@@ -21,6 +21,8 @@ pub struct PairClasses {
     class: Vec<u16>,
     /// For each class its link at each level.
     links: Vec<[Link; 3]>,
+    /// For each class and level, whether the class has a pair of cores at that level.
+    levels: Vec<[bool; 3]>,
 }
 
 impl PairClasses {
@@ -33,7 +35,13 @@ impl PairClasses {
         assert!(Self::sides(shape).contains(&side), "cores of the machine, of a node, or of a CMP");
         assert_eq!(class.len() as u64, side * side, "a class for each pair");
         assert!(class.iter().all(|class| *class == NO_CLASS || usize::from(*class) < links.len()), "a link a class");
-        PairClasses { shape, side: side as u32, class, links }
+        let sites: Vec<Site> = (0..side).map(|core| shape.site(core)).collect();
+        let pairs = sites.iter().flat_map(|from| sites.iter().map(move |to| (*from, *to)));
+        let mut levels = vec![[false; 3]; links.len()];
+        for ((from, to), class) in pairs.zip(&class).filter(|(_, class)| **class != NO_CLASS) {
+            levels[usize::from(*class)][Level::between(from, to) as usize] = true;
+        }
+        PairClasses { shape, side: side as u32, class, links, levels }
     }
 
     /// The cores of the machine, of a node, of a CMP.
@@ -75,14 +83,19 @@ impl PairClasses {
         }
     }
 
-    /// The bandwidth of the fastest class at `level`.
+    /// The bandwidth of the fastest class that has pairs at `level`.
     pub fn greatest_bandwidth(&self, level: Level) -> Option<Bandwidth> {
-        let rows = self.links.iter().flat_map(|links| links[level as usize].rows());
-        rows.map(|row| row.bandwidth).max()
+        self.links_at(level).flat_map(Link::rows).map(|row| row.bandwidth).max()
     }
 
-    /// The least latency of any class' messages at `level`, if there are classes.
+    /// The least latency of the classes that have pairs at `level`.
     pub fn least_latency(&self, level: Level) -> Option<SimSpan> {
-        self.links.iter().map(|links| links[level as usize].least_latency()).min()
+        self.links_at(level).map(Link::least_latency).min()
+    }
+
+    /// The links at `level` of the classes that have pairs there.
+    fn links_at(&self, level: Level) -> impl Iterator<Item = &Link> {
+        let of_classes = self.links.iter().zip(&self.levels);
+        of_classes.filter(move |(_, has)| has[level as usize]).map(move |(links, _)| &links[level as usize])
     }
 }

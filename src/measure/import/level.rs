@@ -155,9 +155,12 @@ pub fn level(
     }
     let from = if stated { "as stated" } else { "ASSUMED, no such file tells it: that of the machine \"default\"" };
     told.push(format!("eager_threshold: {from}."));
-    told.push(
-        "handshake: half of what greater messages start later with, at most the latency of small ones.".to_owned(),
-    );
+    let handshake_from = if later > 0.0 {
+        "handshake: half of what greater messages start later with, at most the latency of small ones."
+    } else {
+        "handshake: not visible, as messages above eager_threshold start no later than smaller ones."
+    };
+    told.push(handshake_from.to_owned());
     let fitted = |size: u64| found.iter().find(|piece| piece.up_to.is_none_or(|end| size <= end));
     let errors = ping_pong.rows.iter().filter_map(|(size, time)| Some((*size, fitted(*size)?.at(*size) / time - 1.0)));
     let errors = errors.collect();

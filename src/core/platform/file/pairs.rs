@@ -183,6 +183,28 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
     }
 
     #[test]
+    fn a_class_bounds_only_levels_at_which_it_has_pairs() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("ring.toml").display().to_string();
+        let text = PLATFORM
+            .replace("nct = [4, 1, 1]", "nct = [2, 1, 2]")
+            .replace("eager_threshold = 4000\nhandshake = \"400 ns\"\n", "");
+        // Class 1 within nodes, class 2 between them.
+        let rows = "class = [[1, 1, 2, 2], [1, 1, 2, 2], [2, 2, 1, 1], [2, 2, 1, 1]]";
+        let costs = &PAIRS[PAIRS.find("[[cost]]").unwrap()..];
+        std::fs::write(directory.path().join("pairs.toml"), format!("{rows}\n{costs}")).unwrap();
+        let fair = text.replace("[inter_node]", "[inter_node]\nlaw = \"fair\"");
+        let platform = Platform::load(Document::parse(&name, &fair).unwrap(), &[]).unwrap();
+        // Class 1 has 2 GB/s and 2 us, class 2 at most 1 GB/s and at least 8 us. A handshake takes the level's latency.
+        let capacity = platform.link(Level::InterNode).occupancy().capacity;
+        assert_eq!(capacity.map(|rate| rate.get()), Some(1_000_000_000));
+        let classes = platform.pairs.as_ref().unwrap();
+        let latency = |level| classes.least_latency(level).map(|latency| latency.as_ps() / 1000);
+        assert_eq!((latency(Level::InterCmp), latency(Level::InterNode)), (None, Some(5000)));
+        assert_eq!(latency(Level::IntraCmp), Some(1000));
+    }
+
+    #[test]
     fn classes_of_a_node_hold_in_each_and_on_more_nodes() {
         let directory = tempfile::tempdir().unwrap();
         let machine = |pairs: &str| {

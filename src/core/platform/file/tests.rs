@@ -270,6 +270,12 @@ fn a_handshake_bounds_the_lookahead_even_where_only_synchronous_sends_need_it() 
 }
 
 #[test]
+fn a_handshake_shorter_than_two_slots_is_the_lookahead() {
+    let text = "law = \"fair\"\nlatency = \"30 us\"\nbandwidth = \"1 GB/s\"\nhandshake = \"1 ns\"";
+    assert_eq!(network(text).unwrap().lookahead(), SimSpan::from_ns(1));
+}
+
+#[test]
 fn errors_name_the_line_of_the_key() {
     let machine = MACHINE.trim_start();
     for (network, place) in [
