@@ -53,6 +53,7 @@ use watch::Watch;
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
     bug::install_hook();
+    process::survive_size_limit();
     let code = match args::parse(std::env::args_os().collect()) {
         Ok(Parsed::Compile(language, arguments)) => compile(language, &arguments).unwrap_or_else(failed),
         parsed => match launch::join(&parsed, |name| std::env::var(name).ok()) {
@@ -206,7 +207,7 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     if args.other_algorithms {
         alone("--other-algorithms")?;
     }
-    outputs.check_apart(&args)?;
+    outputs.check_apart()?;
     let recorded = args.record.is_some();
     let brief = several.then(|| RunMessage::of(&run, recorded, args.tag_output)).transpose()?;
     let asked = RequestedRun {

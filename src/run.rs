@@ -49,7 +49,7 @@ pub use trace_file::TraceFile;
 pub use values::{Model, PlacementChoice};
 
 pub(crate) use application::is_elf;
-pub(crate) use files::directory_of;
+pub(crate) use files::{check_no_input, directory_of};
 pub(crate) use otf2::{compile_with_otf2, run_to_end};
 pub(crate) use place::placed;
 

@@ -6,6 +6,8 @@ use clap::Parser;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
+use crate::run::write_whole;
+
 use super::commands::command;
 use super::exit::Failure;
 use super::output::{cannot_write, print};
@@ -61,6 +63,13 @@ impl ManualArgs {
         };
         let failed = |error| cannot_write(&directory.display().to_string(), &error);
         std::fs::create_dir_all(directory).map_err(failed)?;
-        clap_mangen::generate_to(command(), directory).map_err(failed)
+        let made = tempfile::tempdir().map_err(failed)?;
+        clap_mangen::generate_to(command(), made.path()).map_err(failed)?;
+        for page in std::fs::read_dir(made.path()).map_err(failed)? {
+            let page = page.map_err(failed)?;
+            let text = std::fs::read(page.path()).map_err(failed)?;
+            write_whole(&directory.join(page.file_name()), text).map_err(failed)?;
+        }
+        Ok(())
     }
 }

@@ -7,7 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::config::note_input;
 use crate::measure::matrices::{Compressed, Matrices, MatrixError, SeekRead, SeekWrite};
+use crate::run::check_no_input;
 
 use super::exit::Failure;
 use super::output::cannot_write;
@@ -15,6 +17,7 @@ use super::output::cannot_write;
 /// Opens a file for reading.
 fn input(path: &Path) -> Result<Box<dyn SeekRead>, Failure> {
     let wrong = |what: String| Failure::bad_input(format!("{}: {what}", path.display()));
+    note_input(path);
     let file = File::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => wrong("no such file".to_owned()),
         _ => wrong(error.to_string()),
@@ -64,6 +67,7 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
     let prefix =
         ["_average.nc", "_median.nc", "_deviation.nc", "_min.nc"].iter().find_map(|end| name.strip_suffix(end));
     let Some(path) = prefix.map(|prefix| format!("{prefix}_hosts.txt")) else { return Ok(Vec::new()) };
+    note_input(Path::new(&path));
     match fs::read_to_string(&path) {
         Ok(text) if text.is_empty() => Err(Failure::bad_input(format!("{path}: empty: expected a host's name a rank"))),
         Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
@@ -111,6 +115,7 @@ pub(super) fn put<const N: usize, T>(
     let mut writers = Vec::new();
     for path in paths {
         let failed = |error: std::io::Error| cannot_write(&path.display().to_string(), &error);
+        check_no_input(path).map_err(failed)?;
         let directory = directory_of(path)?;
         let mode = fs::metadata(path).map_or(Permissions::from_mode(0o666), |old| old.permissions());
         let mut builder = tempfile::Builder::new();

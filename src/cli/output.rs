@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::{Outcome, RunError};
 use crate::report;
-use crate::run::{directory_of, write_whole};
+use crate::run::{check_no_input, directory_of, write_whole};
 
-use super::args::RunArgs;
 use super::exit::{Exit, Failure};
 use super::otf2::Otf2Writer;
 
@@ -117,8 +116,8 @@ impl Outputs {
         Ok(Outputs { task_logs: Some(directory.to_owned()), ..self })
     }
 
-    /// Checks that no two results go to one file, and none to one that the run reads.
-    pub fn check_apart(&self, args: &RunArgs) -> Result<(), Failure> {
+    /// Checks that no two results go to one file.
+    pub fn check_apart(&self) -> Result<(), Failure> {
         let file = |target: &Option<OutputTarget>| match target {
             Some(OutputTarget::File(path)) => Some(path.clone()),
             _ => None,
@@ -131,13 +130,7 @@ impl Outputs {
             ("--record", self.trace.clone()),
             ("--histogram", file(&self.histogram)),
         ];
-        let read = [
-            ("the application", Some(&args.app)),
-            ("the platform", args.settings.given.platform.as_ref()),
-            ("the placement", args.settings.given.placement.as_ref()),
-        ];
-        let whole = |(what, path): (&'static str, Option<&PathBuf>)| Some((what, path?.canonicalize().ok()?));
-        let mut known: Vec<(&str, PathBuf)> = read.into_iter().filter_map(whole).collect();
+        let mut known: Vec<(&str, PathBuf)> = Vec::new();
         for (option, path) in written {
             let Some(path) = path.filter(|path| path.is_file() || !path.exists()) else { continue };
             let whole = whole_path(&path);
@@ -145,11 +138,9 @@ impl Outputs {
             match known.iter().find(|(_, other)| *other == whole) {
                 None => known.push((option, whole)),
                 Some((other, _)) => {
-                    let what = match other.starts_with("--") {
-                        true => format!("{other} and {option} both go to {shown}: give one another file"),
-                        false => format!("{option} {shown}: is {other} that is read, expected another file"),
-                    };
-                    return Err(Failure::bad_input(what));
+                    return Err(Failure::bad_input(format!(
+                        "{other} and {option} both go to {shown}: give one another file"
+                    )));
                 }
             }
         }
@@ -268,6 +259,7 @@ impl OutputTarget {
         if path.is_dir() {
             return Err(wrong("is a directory, expected a file to write".to_owned()));
         }
+        check_no_input(&path).map_err(|error| wrong(error.to_string()))?;
         if path.exists() && !path.is_file() {
             // A device or a pipe: nothing can be tried without using it.
             return Ok(OutputTarget::File(path));

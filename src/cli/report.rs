@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 
+use crate::config::note_input;
 use crate::engine::Outcome;
 use crate::report::{Figure, Groups, calls_csv, figures, wrapped};
 
@@ -158,6 +159,7 @@ fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
 fn read(source: &Path) -> Result<(String, String), Failure> {
     let path = if source.is_dir() { source.join("study.json") } else { source.to_owned() };
     let name = path.display().to_string();
+    note_input(&path);
     let text = fs::read_to_string(&path).map_err(|error| {
         let missing = source.is_dir() && error.kind() == std::io::ErrorKind::NotFound;
         let hint = if missing { ": the sweep has not ended, the same command goes on with it" } else { "" };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
+use crate::config::note_input;
 use crate::profile::{LOG_FORMAT, TaskAnalysis, read_task_logs};
 use crate::report::{Exported, task_comparison, task_figures, task_summary};
 use crate::study::Results;
@@ -146,6 +147,7 @@ fn in_directory(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
 }
 
 fn text(path: &Path) -> Result<String, Failure> {
+    note_input(path);
     fs::read_to_string(path).map_err(|error| {
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),

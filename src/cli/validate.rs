@@ -20,7 +20,7 @@ use crate::profile::AppFigure;
 use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
 };
-use crate::run::{Given, Model, PredictError, Resolved, RunRequest, Sources};
+use crate::run::{Given, Model, PredictError, Resolved, RunRequest, Sources, write_whole};
 use crate::study::validate::{Ask, Case, CasePoints, MeasuredTable, Role, Validation, Wanted, assess};
 use crate::study::{self, Limits, MemoryBudget, Programs, RankKind, Running, measures, simulate};
 
@@ -29,7 +29,7 @@ pub(super) use args::ValidateArgs;
 use super::exit::{Exit, Failure};
 use super::interrupt::{self, Listening};
 use super::output;
-use super::output::OutputTarget;
+use super::output::{OutputTarget, cannot_write};
 use super::sweep::limits;
 
 /// The file that makes a folder a case.
@@ -327,7 +327,10 @@ fn template(folder: &Path, quiet: bool) -> Result<u8, Failure> {
     };
     std::fs::create_dir(folder).map_err(failed)?;
     for (name, text) in TEMPLATE {
-        std::fs::write(folder.join(name), text).map_err(failed)?;
+        write_whole(&folder.join(name), text).map_err(|error| {
+            let _ = std::fs::remove_dir_all(folder);
+            cannot_write(&folder.join(name).display().to_string(), &error)
+        })?;
     }
     if !quiet {
         let names = TEMPLATE.map(|(name, _)| name).join(", ");

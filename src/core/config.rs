@@ -5,6 +5,7 @@
 
 mod document;
 mod error;
+mod inputs;
 mod lines;
 mod over;
 mod similar;
@@ -12,6 +13,7 @@ mod source;
 
 pub use document::{Document, read_text};
 pub use error::ConfigError;
+pub use inputs::{is_input, note_input};
 pub use lines::Lines;
 pub use over::Override;
 pub use similar::did_you_mean;

@@ -18,7 +18,7 @@ mod sample;
 mod timer;
 pub(crate) mod unwind;
 
-pub use clib::{ProcessNumbers, set_default_threads, set_variables};
+pub use clib::{ProcessNumbers, set_default_threads, set_variables, survive_size_limit};
 pub use crash::running as running_ranks;
 pub use function::{Function, NamedFunction};
 pub use job::{ComputeMode, Endings, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};

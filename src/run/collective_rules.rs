@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::config::note_input;
 use crate::mpi::{read_mpich_selection, read_open_mpi_rules};
 use crate::platform::{Library, Platform};
 
@@ -25,6 +26,7 @@ pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<Platform, 
         let found = library.name();
         return Err(wrong(format!("expected collectives.library openmpi-4.0, -4.1, -5.0 or mpich-4; found {found}")));
     }
+    note_input(&path);
     let text = fs::read_to_string(&path).map_err(|error| {
         wrong(match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),

@@ -5,11 +5,25 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::config::is_input;
+
+/// Checks that a result may be written to `path`.
+///
+/// # Errors
+/// If this process reads the file that is there.
+pub(crate) fn check_no_input(path: &Path) -> io::Result<()> {
+    match is_input(path) {
+        true => Err(io::Error::other("this command reads this file, expected another file")),
+        false => Ok(()),
+    }
+}
+
 /// Writes beside `path`, makes sure of the disk, then renames: a reader sees the old file or all of the new one.
 ///
 /// # Errors
-/// The system's.
+/// The system's, and if this process reads the file that is there.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    check_no_input(path)?;
     // Renaming over a link would replace the link, not the file it stands for.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(path).ok();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::cc::ProgramFile;
-use crate::config::{Document, Override};
+use crate::config::{Document, Override, note_input};
 use crate::platform::{Noise, Platform, PlatformSource};
 
 use super::application::{Application, is_elf};
@@ -138,6 +138,7 @@ impl RunRequest {
         let file = if let Some(text) = &self.text {
             Document::parse(&app.display().to_string(), text)?
         } else if is_elf(app) {
+            note_input(app);
             of_binary(app)?
         } else if TraceFile::is_at(app) {
             TraceFile::document(app)?

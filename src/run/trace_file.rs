@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{ConfigError, Document, Override};
+use crate::config::{ConfigError, Document, Override, note_input};
 use crate::trace::import::{ImportedTrace, format_of};
 use crate::trace::logs::{self, Logs};
 use crate::trace::{Trace, is_trace};
@@ -66,7 +66,11 @@ impl TraceFile {
         let table = document.table()["trace"].as_table();
         let file = table.filter(|table| table.len() == 1).and_then(|table| table.get("file")?.as_str());
         match file {
-            Some(file) => Ok(TraceFile { path: directory.join(file) }),
+            Some(file) => {
+                let path = directory.join(file);
+                note_input(&path);
+                Ok(TraceFile { path })
+            }
             None => Err(document.expected("trace", "a table with the key file", document.table()["trace"].clone())),
         }
     }
@@ -121,6 +125,7 @@ impl TraceFile {
 
     pub(super) fn content(&self) -> Result<Content, PredictError> {
         if otf2::is_anchor(&first_bytes(&self.path)) {
+            note_input(&self.path);
             return otf2::read(&self.path, &self.name()).map(Content::Import);
         }
         let bytes = read_file(&self.path)?;
@@ -168,6 +173,7 @@ fn listed(path: &Path, content: &[u8]) -> Option<Vec<PathBuf>> {
 
 fn read_file(path: &Path) -> Result<Vec<u8>, PredictError> {
     let name = path.display();
+    note_input(path);
     std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => PredictError::input(format!("{name}: no such file")),
         _ => PredictError::input(format!("cannot read {name}: {error}")),

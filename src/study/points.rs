@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::app::Equation;
 use crate::cc::ProgramFile;
-use crate::config::{Document, Override};
+use crate::config::{Document, Override, note_input};
 use crate::engine::{Outcome, Processes};
 use crate::run::{
     Application, Conduct, PlacementChoice, PredictError, Resolved, RunRequest, Setting, Shipped, Sources, TraceFile,
@@ -322,6 +322,7 @@ pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Resul
 }
 
 fn read(path: &PathBuf) -> Result<Vec<u8>, PredictError> {
+    note_input(path);
     std::fs::read(path).map_err(|error| PredictError::input(format!("{}: {error}", path.display())))
 }
 

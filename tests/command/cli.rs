@@ -98,7 +98,7 @@ fn each_error_is_one_line_with_exit_code_2() {
             "--timeline ./y.json --json y.json app.toml",
             "--json and --timeline both go to ./y.json: give one another file",
         ),
-        ("--json ./app.toml app.toml", "--json ./app.toml: is the application that is read, expected another file"),
+        ("--json ./app.toml app.toml", "--json ./app.toml: this command reads this file, expected another file"),
         (
             "app.toml -- -n 5",
             "unexpected argument \"-n\": the described application app.toml takes none, change its keys with --set app.KEY=VALUE",

@@ -191,10 +191,10 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
     };
     let many = write(
         "many.c",
-        "#include <mpi.h>\n#include <signal.h>\n#include <stdio.h>\n#include <sys/resource.h>\n\
+        "#include <mpi.h>\n#include <stdio.h>\n#include <sys/resource.h>\n\
          int main(int argc, char **argv) {\n    int x = 0, y, rank;\n    struct rlimit least = {1 << 19, 1 << 19};\n\
          MPI_Init(&argc, &argv);\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
-         signal(SIGXFSZ, SIG_IGN);\n    setrlimit(RLIMIT_FSIZE, &least);\n\
+         setrlimit(RLIMIT_FSIZE, &least);\n\
          for (int i = 0; i < 300000; i++) MPI_Sendrecv(&x, 1, MPI_INT, 0, i % 100, &y, 1, MPI_INT, 0, i % 100,\n\
          MPI_COMM_SELF, MPI_STATUS_IGNORE);\n    if (rank == 0) puts(\"done\");\n    return MPI_Finalize();\n}\n",
     );
@@ -210,6 +210,12 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
             return Err(real::told("a full disk", &ran));
         }
         let parts = format!("{}.parts", trace.display());
+        let over = real::simulate(&format!("trace merge {parts} -o {parts}/0.log"));
+        if over.code != Some(2)
+            || !over.stderr.ends_with("0.log: this command reads this file, expected another file\n")
+        {
+            return Err(real::told("trace merge over a log", &over));
+        }
         let merged = real::simulate(&format!("trace merge {parts} -o {}", trace.display()));
         if merged.code != Some(0) || !merged.stdout.contains("before MPI_Finalize: only whole runs are replayed") {
             return Err(real::told("trace merge", &merged));
@@ -319,6 +325,10 @@ fn a_check_tells_measured_and_replayed_times() {
         for name in ["measured", "total,", "code", "MPI_Send", "MPI_Recv", "rank"] {
             assert!(first.contains(&name), "{}", real::told("trace check", &ran));
         }
+        let over = real::simulate(&format!("trace check --nct 1,1,2 --timeline {0} {0}", trace.display()));
+        let refused =
+            format!("error: cannot write {}: this command reads this file, expected another file\n", trace.display());
+        assert_eq!((over.code, over.stderr), (Some(2), refused));
         // A replay ends where the program calls it: no time is predicted, so that none is off.
         let last = ran.stdout.lines().find(|line| line.starts_with("MPI_Finalize "));
         assert!(last.is_some_and(|line| line.ends_with(" not replayed")), "{}", real::told("trace check", &ran));

@@ -17,6 +17,7 @@ use std::thread;
 
 use clap::Args;
 
+use crate::config::note_input;
 use crate::measure::{
     self, Binding, CampaignPlan, HostFacts, Kernel, MeasuredCores, MeasuredLibrary, MeasuredMachine, RankPort, Samples,
     Speed, measure_levels,
@@ -116,6 +117,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let first: Box<dyn PairLayer> = match (&layer, connect) {
         (Layer::Library(path), None) => {
             let address = format!("mcpsim-{}", std::process::id());
+            note_input(path);
             // Loaded before there is a second process, which would tell the user the same of a wrong library.
             let loaded = LoadedLayer::load(path).map_err(wrong)?;
             child = Some(OtherRank::start(path, &address)?);

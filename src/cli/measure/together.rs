@@ -88,10 +88,10 @@ impl PreparedTests {
     /// With `ranks` of a real MPI, or none.
     fn new(args: &MeasureArgs, ranks: Option<u32>) -> Result<PreparedTests, Failure> {
         let option = if args.together.collectives { "--collectives" } else { "--b-eff" };
-        let target = (args.output != "-").then(|| OutputTarget::new("--output", &args.output)).transpose()?;
+        let target = || (args.output != "-").then(|| OutputTarget::new("--output", &args.output)).transpose();
         let Some(path) = &args.pairs.simulate else {
             let ranks = ranks.ok_or_else(|| Failure::bad_input(super::alone()))?;
-            return Ok(PreparedTests { target, simulated: None, ranks });
+            return Ok(PreparedTests { target: target()?, simulated: None, ranks });
         };
         let platform = platform(path, args.nct)?;
         let cores = u32::try_from(platform.shape.total_cores()).unwrap_or(u32::MAX);
@@ -101,7 +101,7 @@ impl PreparedTests {
         }
         let sites = Placement::Block.sites(platform.shape, ranks, false);
         let sites = sites.map_err(|error| Failure::bad_input(format!("{option}: {}", error.of_a_rank_a_core())))?;
-        Ok(PreparedTests { target, simulated: Some((platform, sites)), ranks })
+        Ok(PreparedTests { target: target()?, simulated: Some((platform, sites)), ranks })
     }
 }
 

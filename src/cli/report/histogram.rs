@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::exit::Failure;
 use crate::cli::output::{self, cannot_write};
+use crate::config::note_input;
 use crate::report::{Groups, Histogram, Rates, group_figures, shares, shares_csv, shares_table};
 use crate::run::write_whole;
 
@@ -21,6 +22,7 @@ pub(super) struct HistogramArgs<'a> {
 
 fn read(path: &Path) -> Result<(String, String), Failure> {
     let name = path.display().to_string();
+    note_input(path);
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::bad_input(format!("{name}: no such file")),
         _ => Failure::bad_input(format!("cannot read {name}: {error}")),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::cli::exit::Failure;
 use crate::cli::output::{self, cannot_write};
+use crate::config::note_input;
 use crate::report::page;
 use crate::run::write_whole;
 
@@ -11,6 +12,7 @@ use crate::run::write_whole;
 pub(super) fn write(name: &str, text: &str, timeline: Option<&Path>, to: &Path) -> Result<(), Failure> {
     let read = |path: &Path| {
         let name = path.display().to_string();
+        note_input(path);
         match std::fs::read_to_string(path) {
             Ok(text) => Ok((name, text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::cc;
-use crate::config::Document;
+use crate::config::{Document, note_input};
 use crate::run::Shipped;
 use crate::study::{RevisionFile, RevisionRequest};
 
@@ -154,6 +154,7 @@ impl RevisionsArgs {
             let located = Shipped::Platform.resolve(&path);
             let path = located.map_err(|error| Failure::bad_input(format!("--platform {error}")))?;
             let shown = path.display().to_string();
+            note_input(&path);
             given = std::fs::read(&path).map_err(|error| Failure::bad_input(format!("--platform {shown}: {error}")))?;
             let whole =
                 path.canonicalize().map_err(|error| Failure::bad_input(format!("--platform {shown}: {error}")))?;

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::cli::exit::Failure;
 use crate::cli::output::{cannot_write, print};
+use crate::config::note_input;
 use crate::run::write_whole;
 use crate::trace::logs::{self, Logs};
 
@@ -36,6 +37,7 @@ pub(in crate::cli) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     }
     let read = |path: &PathBuf| {
         let name = path.display().to_string();
+        note_input(path);
         let bytes = std::fs::read(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Failure::bad_input(format!("{name}: no such file")),
             _ => Failure::bad_input(format!("cannot read {name}: {error}")),

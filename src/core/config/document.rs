@@ -233,6 +233,7 @@ const MOST_BYTES: u64 = 256 << 20;
 pub fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
     let name = path.display();
     let mut bytes = Vec::new();
+    super::note_input(path);
     let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
     read.map_err(|error| {
         let what = match error.kind() {

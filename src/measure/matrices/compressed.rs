@@ -18,7 +18,7 @@ use std::io::SeekFrom;
 use netcdf3::{DataSet, DataType, FileWriter, Version};
 
 use super::matrices_file::element_of;
-use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scalars, unwritable};
+use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scalars, undefinable, unwritable};
 use super::parameters::{MatrixError, Parameters, Statistic};
 
 /// An element that the value of its cluster would miss by more than the precision.
@@ -111,8 +111,8 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
 
     fn write_info(&mut self, output: Box<dyn SeekWrite>) -> Result<(), MatrixError> {
         let mut data_set = definition(&self.parameters, self.kept.len())?;
-        data_set.add_var_i32("info", &["n", "x", "y"]).map_err(unwritable)?;
-        data_set.add_var_i32("length", &["n"]).map_err(unwritable)?;
+        data_set.add_var_i32("info", &["n", "x", "y"]).map_err(undefinable)?;
+        data_set.add_var_i32("length", &["n"]).map_err(undefinable)?;
         let mut writer = FileWriter::open_seek_write("", Box::new(output)).map_err(unwritable)?;
         writer.set_def(&data_set, Version::Offset64Bit, 0).map_err(unwritable)?;
         for (name, value) in SCALARS.iter().zip(scalars(&self.parameters, self.statistic.number())) {
@@ -146,14 +146,14 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
     fn write_data(&mut self, output: Box<dyn SeekWrite>) -> Result<usize, MatrixError> {
         let exceptions: usize = self.kept.iter().map(|of| of.exceptions).sum();
         let mut data_set = DataSet::new();
-        data_set.set_unlimited_dim("n", self.data.len()).map_err(unwritable)?;
-        data_set.add_var_f64("data", &["n"]).map_err(unwritable)?;
+        data_set.set_unlimited_dim("n", self.data.len()).map_err(undefinable)?;
+        data_set.add_var_f64("data", &["n"]).map_err(undefinable)?;
         if exceptions > 0 {
-            data_set.add_fixed_dim("e", exceptions).map_err(unwritable)?;
+            data_set.add_fixed_dim("e", exceptions).map_err(undefinable)?;
             for name in EXCEPTION_PLACES {
-                data_set.add_var_i32(name, &["e"]).map_err(unwritable)?;
+                data_set.add_var_i32(name, &["e"]).map_err(undefinable)?;
             }
-            data_set.add_var_f64("exception_value", &["e"]).map_err(unwritable)?;
+            data_set.add_var_f64("exception_value", &["e"]).map_err(undefinable)?;
         }
         let mut writer = FileWriter::open_seek_write("", Box::new(output)).map_err(unwritable)?;
         writer.set_def(&data_set, Version::Offset64Bit, 0).map_err(unwritable)?;

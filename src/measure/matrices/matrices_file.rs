@@ -12,7 +12,7 @@
 
 use netcdf3::{DataType, FileWriter, Version};
 
-use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scalars, unwritable};
+use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scalars, undefinable, unwritable};
 use super::parameters::{MatrixError, Parameters, Statistic};
 use super::text;
 
@@ -138,7 +138,7 @@ pub fn write_matrices(
     mut matrix: impl FnMut(usize) -> Result<Vec<f64>, MatrixError>,
 ) -> Result<(), MatrixError> {
     let mut data_set = definition(parameters, parameters.count())?;
-    data_set.add_var_f64("data", &["n", "x", "y"]).map_err(unwritable)?;
+    data_set.add_var_f64("data", &["n", "x", "y"]).map_err(undefinable)?;
     let mut writer = FileWriter::open_seek_write("", Box::new(output)).map_err(unwritable)?;
     writer.set_def(&data_set, Version::Offset64Bit, 0).map_err(unwritable)?;
     for (name, value) in SCALARS.iter().zip(scalars(parameters, statistic.number())) {

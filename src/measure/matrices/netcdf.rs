@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use netcdf3::{DataSet, DataType, FileReader};
+use netcdf3::{DataSet, DataType, FileReader, InvalidDataSet, ReadError, WriteError};
 
 use super::parameters::{MatrixError, PairTest, Parameters};
 use super::scan::{MOST_HEADER, scan};
@@ -43,8 +43,24 @@ impl fmt::Debug for NetcdfSource {
     }
 }
 
-fn unreadable(error: impl fmt::Debug) -> MatrixError {
-    MatrixError::new(format!("cannot be read as NetCDF: {error:?}"))
+fn unreadable(error: impl Into<ReadError>) -> MatrixError {
+    MatrixError::new(format!("cannot be read as NetCDF: {}", damage(&error.into())))
+}
+
+/// The words for an error of the NetCDF reader.
+fn damage(error: &ReadError) -> String {
+    match error {
+        ReadError::IOErrorKind(kind) => kind.to_string(),
+        ReadError::ParseHeader(error) if error.header_is_incomplete() => "the file ends within its header".to_owned(),
+        ReadError::ParseHeader(_) => "the header is damaged".to_owned(),
+        ReadError::DataSet(_) => "the header contradicts itself".to_owned(),
+        ReadError::VariableNotDefined(name) => format!("no variable \"{name}\""),
+        ReadError::VariableMismatchDataType { var_name, .. } => format!("variable \"{var_name}\" has another type"),
+        ReadError::RecordIndexExceeded { index, num_records } => {
+            format!("record {index} is missing: the file has {num_records}")
+        }
+        ReadError::ComputationNumberOfRecords | ReadError::Unexpected => "the number of records is damaged".to_owned(),
+    }
 }
 
 impl NetcdfSource {
@@ -103,8 +119,8 @@ impl NetcdfSource {
         found.first().copied().ok_or_else(|| MatrixError::new(format!("variable \"{name}\" is empty")))
     }
 
-    fn truncated(&self, name: &str, error: impl fmt::Debug) -> MatrixError {
-        MatrixError::new(format!("truncated: \"{name}\" ends before its end ({error:?})"))
+    fn truncated(&self, name: &str, error: ReadError) -> MatrixError {
+        MatrixError::new(format!("truncated: \"{name}\" ends before its end ({})", damage(&error)))
     }
 
     /// Record `record` of a variable of doubles.
@@ -199,7 +215,7 @@ impl Seek for Whole {
 pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<DataSet, MatrixError> {
     let mut data_set = DataSet::new();
     let side = parameters.ranks as usize;
-    let define = |data_set: &mut DataSet| -> Result<(), netcdf3::error::InvalidDataSet> {
+    let define = |data_set: &mut DataSet| -> Result<(), InvalidDataSet> {
         data_set.add_fixed_dim("x", side)?;
         data_set.add_fixed_dim("y", side)?;
         data_set.set_unlimited_dim("n", records)?;
@@ -209,7 +225,7 @@ pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<Data
         }
         Ok(())
     };
-    define(&mut data_set).map_err(unwritable)?;
+    define(&mut data_set).map_err(undefinable)?;
     Ok(data_set)
 }
 
@@ -231,6 +247,18 @@ pub(super) fn scalars(parameters: &Parameters, kind: i32) -> [i32; SCALARS.len()
 }
 
 /// The error of a file that cannot be written.
-pub(super) fn unwritable(error: impl fmt::Debug) -> MatrixError {
-    MatrixError::new(format!("cannot be written: {error:?}"))
+pub(super) fn unwritable(error: impl Into<WriteError>) -> MatrixError {
+    match error.into() {
+        WriteError::IOErrorKind(kind) => MatrixError::new(format!("cannot be written: {kind}")),
+        _ => misfit(),
+    }
+}
+
+/// The error of a definition that NetCDF has no room for.
+pub(super) fn undefinable(_: InvalidDataSet) -> MatrixError {
+    misfit()
+}
+
+fn misfit() -> MatrixError {
+    MatrixError::new("cannot be written: NetCDF classic has no room for so many values")
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use toml::Value;
 
-use mcpsim_core::config::{ConfigError, Document, Override};
+use mcpsim_core::config::{ConfigError, Document, Override, note_input};
 
 use super::arguments::{self, CompileStage};
 use super::{CcError, Language, WrapperRequest, request};
@@ -306,6 +306,7 @@ impl ProgramTable<'_> {
         let path = directory.join(name);
         let path = std::path::absolute(&path).unwrap_or(path);
         if is_word(name) && path.is_file() {
+            note_input(&path);
             return Ok(path);
         }
         let place = self.document.place(&format!("program.{key}"));

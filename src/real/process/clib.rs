@@ -51,6 +51,7 @@ pub use environment::{environment, set_default_threads, set_environment, set_var
 pub use files::raise_limits;
 pub use futex::Futexes;
 pub use identity::ProcessNumbers;
+pub use output::survive_size_limit;
 pub use place::count_thread;
 pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};

@@ -31,7 +31,10 @@ impl Journal {
         let mut file = match OpenOptions::new().read(true).write(true).open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(failed)?;
-                file.write_all(line.as_bytes()).map_err(failed)?;
+                file.write_all(line.as_bytes()).map_err(|error| {
+                    let _ = fs::remove_file(path);
+                    failed(error)
+                })?;
                 file
             }
             other => other.map_err(failed)?,

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +81,48 @@ static uint64_t checksum(const unsigned char *bytes, size_t count)
     return hash;
 }
 
+/* A write past the limit of file sizes (RLIMIT_FSIZE) raises SIGXFSZ, which would end the program. Between these two
+ * calls it stays pending; a signal that was not there before is taken back. */
+struct held {
+    sigset_t mask;
+    int pending;
+};
+
+static struct held hold_size_signal(void)
+{
+    struct held held;
+    sigset_t own;
+    sigpending(&own);
+    held.pending = sigismember(&own, SIGXFSZ) == 1;
+    sigemptyset(&own);
+    sigaddset(&own, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &own, &held.mask);
+    return held;
+}
+
+static void release_size_signal(struct held held)
+{
+    int error = errno;
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGXFSZ);
+    if (!held.pending)
+        sigtimedwait(&own, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &held.mask, NULL);
+    errno = error;
+}
+
+/* Prints a message on stderr, which may be a file. */
+static void tell(const char *format, ...)
+{
+    va_list arguments;
+    struct held held = hold_size_signal();
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    release_size_signal(held);
+}
+
 /* Whether this rank is the first of its host's that has something to tell. */
 static int tells(void)
 {
@@ -97,7 +141,7 @@ static void ends_here(const char *why)
 {
     cut = 1;
     if (tells())
-        fprintf(stderr, "mcpsim-trace: rank %d: %s: the trace ends here, the program goes on\n", world_rank, why);
+        tell("mcpsim-trace: rank %d: %s: the trace ends here, the program goes on\n", world_rank, why);
 }
 
 /* A disk that is full. */
@@ -112,15 +156,17 @@ static void cannot_write(int error)
 static int write_all(int to, const void *bytes, size_t count)
 {
     const char *at = bytes;
-    while (count > 0) {
+    struct held held = hold_size_signal();
+    int error = 0;
+    while (count > 0 && !error) {
         ssize_t written = write(to, at, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? errno : ENOSPC;
-        at += written, count -= (size_t)written;
+        if (written > 0)
+            at += written, count -= (size_t)written;
+        else if (written == 0 || errno != EINTR)
+            error = written < 0 ? errno : ENOSPC;
     }
-    return 0;
+    release_size_signal(held);
+    return error;
 }
 
 static void write_chunk(uint32_t kind, const unsigned char *bytes, size_t count)

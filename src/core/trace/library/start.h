@@ -47,8 +47,7 @@ static void tell_of_other_mpi(const char *found)
 {
     if (is_other_rank())
         return;
-    fprintf(stderr,
-            "mcpsim-trace: made for " BUILT_FOR ", and the program runs with %s: nothing is recorded; make the library "
+    tell("mcpsim-trace: made for " BUILT_FOR ", and the program runs with %s: nothing is recorded; make the library "
             "with the program's mpicc: mcpsim trace lib --mpicc MPICC -o FILE\n", found);
 }
 
@@ -114,7 +113,7 @@ static void meet(void)
         if (!told && wall() - start > 10000000000u) {
             told = 1;
             if (world_rank < 2 || world_rank == world_size - 1)
-                fprintf(stderr, "mcpsim-trace: rank %d waits for ranks that do not have this library: expected LD_PRELOAD "
+                tell("mcpsim-trace: rank %d waits for ranks that do not have this library: expected LD_PRELOAD "
                                 "for all of them, and a library that is there on all hosts\n", world_rank);
         }
         sched_yield();
@@ -154,7 +153,7 @@ static void claim(char *name, size_t room)
         snprintf(parts, sizeof parts, "%s.parts", name);
     }
     if (strcmp(name, asked))
-        fprintf(stderr, "mcpsim-trace: another run is being recorded to %s: this one's trace is %s\n", asked, name);
+        tell("mcpsim-trace: another run is being recorded to %s: this one's trace is %s\n", asked, name);
 }
 
 static void name_files(void)
@@ -210,7 +209,7 @@ static void open_log(void)
     PMPI_Allreduce(own, all, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     any_log = !all[1];
     if (all[0] == world_rank)
-        fprintf(stderr, "mcpsim-trace: rank %d: cannot %s %s: %s: nothing %sis recorded\n", world_rank, what, which,
+        tell("mcpsim-trace: rank %d: cannot %s %s: %s: nothing %sis recorded\n", world_rank, what, which,
                 strerror(error), any_log ? "of it " : "");
 }
 
@@ -355,7 +354,7 @@ static int merge(void)
         error = errno;
     if (error) {
         unlink(whole);
-        fprintf(stderr, "mcpsim-trace: cannot write %s: %s: what each rank did stays in %s; put it together by: mcpsim "
+        tell("mcpsim-trace: cannot write %s: %s: what each rank did stays in %s; put it together by: mcpsim "
                         "trace merge %s -o FILE.trace\n", target, strerror(error), parts, parts);
     }
     return !error;
@@ -376,7 +375,7 @@ static void finish(void)
     PMPI_Allreduce(&whole, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!all) {
         if (world_rank == 0 && any_log)
-            fprintf(stderr, "mcpsim-trace: not all ranks could be recorded whole: what there is stays in %s; put it "
+            tell("mcpsim-trace: not all ranks could be recorded whole: what there is stays in %s; put it "
                             "together by: mcpsim trace merge %s -o FILE.trace\n", parts, parts);
         return;
     }
@@ -413,7 +412,7 @@ static void begin_after_init(int result)
 int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
     if (depth == 0 && !began && !is_other_rank())
-        fprintf(stderr, "mcpsim-trace: the program begins with MPI_Session_init, which is not recorded; expected MPI_Init\n");
+        tell("mcpsim-trace: the program begins with MPI_Session_init, which is not recorded; expected MPI_Init\n");
     depth++;
     int result = PMPI_Session_init(info, handler, session);
     depth--;

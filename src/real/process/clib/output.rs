@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::input::{Side, awaited, blocks, is_ready, waits_for};
-use super::pending::broken_pipe;
+use super::pending::write_failed;
 use crate::process::{Function, NamedFunction, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -26,13 +26,33 @@ pub(super) unsafe fn write_all(descriptor: c_int, from: *const c_void, length: u
     told(unsafe { write_parts(descriptor, from, length) })
 }
 
-/// `result` of writing; a rank that has written where nobody reads gets SIGPIPE, which the process does not.
+/// `result` of writing; a rank that has written where nobody reads gets SIGPIPE, and one past the limit of file sizes
+/// SIGXFSZ: the process gets neither.
 fn told(result: isize) -> isize {
     // SAFETY: the location is the thread's own.
-    if result < 0 && unsafe { *libc::__errno_location() } == libc::EPIPE {
-        broken_pipe();
+    match unsafe { *libc::__errno_location() } {
+        _ if result >= 0 => {}
+        libc::EPIPE => write_failed(libc::SIGPIPE, libc::EPIPE),
+        libc::EFBIG => write_failed(libc::SIGXFSZ, libc::EFBIG),
+        _ => {}
     }
     result
+}
+
+/// From now on a write past the limit of file sizes (`RLIMIT_FSIZE`) is an error: its signal does not end the process.
+/// Children have what the process had before.
+pub fn survive_size_limit() {
+    extern "C" fn ignore(_: c_int) {}
+    // SAFETY: an action of zeros is one, and the handler does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGXFSZ, std::ptr::null(), &mut action);
+        if action.sa_sigaction == libc::SIG_DFL {
+            action.sa_sigaction = ignore as *const () as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(libc::SIGXFSZ, &action, std::ptr::null_mut());
+        }
+    }
 }
 
 /// As [`write_all`], without a signal.

@@ -273,11 +273,11 @@ fn wait_until(p: &Process, limit: Option<SimSpan>, children: bool, over: impl Fn
     true
 }
 
-/// The rank has written where nobody reads any more.
-pub(super) fn broken_pipe() {
+/// A write of the rank has failed with this error, for which the system has a signal.
+pub(super) fn write_failed(signal: c_int, number: c_int) {
     if let Some(p) = current() {
-        send(p, libc::SIGPIPE, libc::SI_KERNEL, 0);
-        error(libc::EPIPE);
+        send(p, signal, libc::SI_KERNEL, 0);
+        error(number);
     }
 }
 
