@@ -1,5 +1,5 @@
-//! Described applications: a TOML language for what ranks do, compiled once into code that all ranks share, and
-//! executed by a small state machine a rank.
+//! Described applications: a TOML language for the actions of ranks. It is compiled once into code shared by all
+//! ranks, and executed by a small state machine per rank.
 //!
 //! ```text
 //! Document ──App::load──▶ App ──bind(Target)──▶ BoundApp ──program(rank)──▶ AppProgram: MpiProgram
@@ -9,9 +9,9 @@
 //!
 //! An application of fragments has `[tasks]` instead of statements (`tasks`).
 //!
-//! The language is described in `workloads/README.md`. A rank has no stack: procedures cannot call themselves, so every
-//! loop, parameter and return place has one slot, known when the code is compiled. Nothing here knows of clocks,
-//! messages under way or how collectives are made; `driven` gives the ranks to those who do.
+//! The language is described in `workloads/README.md`. A rank has no stack: procedures are not recursive, so every
+//! loop, parameter and return address has a fixed slot, assigned at compile time. This module knows nothing of
+//! clocks, messages in transfer and the algorithms of collectives; `driven` connects the ranks to the engine.
 
 mod bind;
 mod code;

@@ -1,6 +1,6 @@
-//! The target machine as pure values: its shape, what its cores do a second, and what a message costs at each level.
+//! The target machine as pure values: its shape, the rates of its cores, and the costs of messages at each level.
 //!
-//! Nothing here knows of clocks, events or ranks' programs.
+//! Independent of clocks, events and the programs of ranks.
 
 mod baseline;
 mod conditions;
@@ -55,46 +55,46 @@ use std::sync::Arc;
 
 use crate::units::SimSpan;
 
-/// Where there is next to no latency between nodes, rates are still not judged more often than this.
+/// Least length of a slot, for networks with almost no latency between nodes.
 const LEAST_SLOT: SimSpan = SimSpan::from_ns(10);
 
 /// A target machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Platform {
-    /// What the file calls it.
+    /// Name in the file.
     pub name: String,
-    /// Nodes, CMPs a node, cores a CMP.
+    /// Numbers of nodes, CMPs per node and cores per CMP.
     pub shape: Shape,
-    /// What a core does a second.
+    /// Rates of a core.
     pub core: CoreRates,
     /// The link of each level, in the order of [`Level::ALL`].
     pub links: [Link; 3],
-    /// Caches and memory that copies within a node pass, if they count.
+    /// Caches and memory used by copies within a node, if modelled.
     pub memory: Option<CopyMemory>,
-    /// Which algorithm a collective uses.
+    /// Selection of the algorithms of collectives.
     pub collectives: CollectiveRules,
-    /// What its ranks meet besides: progress, noise, nodes unlike others.
+    /// Other conditions: progress, noise, unequal nodes.
     pub conditions: Conditions,
-    /// What the file states of the two-level baseline.
+    /// Parameters of the two-level baseline stated in the file.
     pub baseline: Baseline,
-    /// Costs by class of pairs of cores instead of their levels', where the machine fits no shape.
+    /// Costs by class of pairs of cores instead of by level, for machines that fit no shape.
     pub pairs: Option<Arc<PairClasses>>,
-    /// What the file states and nothing reads, as the laws are.
+    /// Keys of the file that the chosen contention models do not use.
     pub unread: Vec<UnreadKeys>,
 }
 
 impl Platform {
-    /// Tells its libraries where ranks are: a rank at each of `sites`.
+    /// Sets the node of each rank for the MPI library, from the places `sites` of the ranks.
     pub fn spread_ranks(&mut self, sites: &[Site]) {
-        self.collectives.nodes = Some(Arc::new(NodeMap::of(sites)));
+        self.collectives.nodes = Some(Arc::new(NodeMap::from_sites(sites)));
     }
 
-    /// How many ranks it has places for: one a hardware thread.
+    /// Greatest number of ranks without oversubscription: one per hardware thread.
     pub fn places(&self) -> u32 {
         (self.shape.total_cores() as u32).saturating_mul(self.core.threads.count())
     }
 
-    /// What copies within a node find of caches and memory, where a level there shares fairly.
+    /// Caches and memory used by copies within a node, if a level within a node uses [`LoadLaw::Fair`].
     pub fn heeded_memory(&self) -> Option<CopyMemory> {
         let is_fair = |level| self.link(level).law() == LoadLaw::Fair;
         let stated = self.memory?;
@@ -104,27 +104,27 @@ impl Platform {
         counts.then_some(CopyMemory { interconnect, ..stated })
     }
 
-    /// The link a message crosses at `level`.
+    /// Link of messages at `level`.
     pub fn link(&self, level: Level) -> &Link {
         &self.links[level as usize]
     }
 
-    /// The same machine with other numbers of nodes, CMPs and cores.
+    /// Returns the machine with other numbers of nodes, CMPs and cores.
     ///
-    /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is. Classes of pairs of
-    /// cores that are others then are lost.
+    /// Properties of a core, CMP and node (rates, memory bandwidth, links) do not change. Classes of pairs that do
+    /// not fit the new shape are dropped.
     pub fn with_shape(&self, shape: Shape) -> Platform {
         let pairs = self.pairs.as_ref().and_then(|pairs| pairs.on(shape)).map(Arc::new);
         Platform { shape, pairs, ..self.clone() }
     }
 
-    /// The least latency of a message at `level`, control messages included.
+    /// Least latency of a message at `level`, including control messages.
     pub fn least_latency(&self, level: Level) -> SimSpan {
         let usual = self.link(level).least_latency();
         self.pairs.as_ref().and_then(|pairs| pairs.least_latency(level)).map_or(usual, |of_pairs| of_pairs.min(usual))
     }
 
-    /// What the host time of each rank's own code is multiplied by; see [`CoreRates::code_factors`].
+    /// Factors on the host time of each rank's own code; see [`CoreRates::code_factors`].
     pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
         let nodes = &self.conditions.nodes;
         let usual = self.core.code_factors(sites);
@@ -146,7 +146,7 @@ impl Platform {
         factors
     }
 
-    /// What code on `node` takes longer where `ranks`, at least one, share a CMP.
+    /// Slowdown of code on `node` if `ranks`, at least one, share a CMP.
     pub fn slowdown_of(&self, node: u32, ranks: usize) -> f64 {
         match self.conditions.nodes.slowdown(node) {
             Some(own) => own.get(ranks - 1).or(own.last()).copied().unwrap_or(1.0),
@@ -154,7 +154,7 @@ impl Platform {
         }
     }
 
-    /// The same machine for code whose time memory bounds only in part, of 1.
+    /// Returns the machine for code whose time memory bounds only in this part, from 0 to 1.
     pub fn with_memory_bound(mut self, part: f64) -> Platform {
         self.core.slowdown = CoreRates::bound_by_memory(&self.core.slowdown, part);
         for own in &mut self.conditions.nodes.slowdown {
@@ -166,8 +166,8 @@ impl Platform {
         self
     }
 
-    /// The least time between a message's leaving a node and any effect of it at another: the least inter-node latency,
-    /// handshakes included. Workers may be that far apart in virtual time.
+    /// Least time between the departure of a message from a node and any effect of it at another node: the least
+    /// inter-node latency, including handshakes. The clocks of workers may differ by this time.
     pub fn lookahead(&self) -> SimSpan {
         let between = self.link(Level::InterNode);
         let least = self.least_latency(Level::InterNode);
@@ -180,8 +180,8 @@ impl Platform {
         }
     }
 
-    /// The time between two moments at which rates are judged anew, where the network shares fairly: as stated, or
-    /// half the least latency between nodes.
+    /// Time between two computations of transfer rates in a fair network: as stated, or half the least latency
+    /// between nodes.
     pub fn slot(&self) -> SimSpan {
         let between = self.link(Level::InterNode);
         let half = SimSpan::from_ps(self.least_latency(Level::InterNode).as_ps() / 2);
@@ -189,7 +189,7 @@ impl Platform {
     }
 }
 
-/// The machine that a text states, for tests.
+/// Loads the platform `text` for tests.
 #[cfg(test)]
 pub(crate) fn stated(text: &str, overrides: &[&str]) -> Platform {
     use crate::config::{Document, Override};

@@ -1,60 +1,60 @@
-//! Traces: what the ranks of a run did, recorded once and replayed on any machine.
+//! Traces: the actions of a run's ranks, recorded once and replayed on any machine.
 //!
-//! A [`Recording`] wraps each rank's program and writes down its calls; a [`Trace`] gives programs that make them
-//! again. [`import`] runs traces of other tools. Nothing here touches files.
+//! A [`Recording`] wraps each rank's program and records its calls. A [`Trace`] provides programs that repeat the
+//! calls. [`import`] runs traces of other tools. This module does not access files.
 //!
-//! # What is recorded
+//! # Contents
 //!
-//! A rank's program is a *task*, and so is each strand. A task's calls become *operations* that are relative to the
-//! rank, so that ranks and turns of loops that do the same share them: peers count from the rank, tags of collectives
-//! from the first of the collective, requests are the task's own small numbers (*slots*, the lowest that is free). Of
-//! data only the size is kept.
+//! A rank's program is a *task*, and so is each strand. A task's calls become *operations* relative to the rank, so
+//! that ranks and loop turns with the same actions share them. Peers are relative to the rank, and tags of
+//! collectives to the first tag of the collective. Requests are small numbers of the task (*slots*, the lowest free
+//! one). Only the sizes of data are stored.
 //!
-//! What depends on "by now" is recorded as what happened:
+//! Calls whose result depends on time are recorded by their result:
 //!
 //! | call | operation |
 //! |---|---|
-//! | receive from any | the source and tag that it got; as it was, if it got nothing |
-//! | test or iprobe that found nothing | a poll, or a look at no cost |
-//! | test that completed requests | a test of those, and a wait for them where they are not complete yet |
-//! | iprobe that found a message | an iprobe for that, and a probe where it has not come yet |
-//! | waitany | a wait for the one that was complete |
-//! | cancel | the withdrawing of a receive that nothing matches, or a test of nothing |
+//! | receive from any source | the source and tag that it received; unchanged if it received nothing |
+//! | test or iprobe without success | a poll, or a test at no cost |
+//! | test that completed requests | a test of these requests, and a wait for those that are incomplete in the replay |
+//! | iprobe that found a message | an iprobe for it, and a probe if it has not arrived in the replay |
+//! | waitany | a wait for the request that completed |
+//! | cancel | the cancellation of a receive that matches nothing, or an empty test |
 //! | idle | the same |
-//! | a collective | the call: the machine of a replay decides how it is done |
-//! | answers to what was served | the n-th answers to each sender |
+//! | a collective | the call: the machine of the replay chooses the algorithm |
+//! | answers to served messages | the n-th answers to each sender |
 //!
-//! Between the beginning and the end of a collective that is kept as a call, nothing is recorded. So are all that are
-//! done by a method (see [`crate::rank::CollectiveEntry`]); those that only exchange messages with neighbours, or make
+//! Within a collective recorded as a call, nothing else is recorded. This applies to all collectives with a method
+//! (see [`crate::rank::CollectiveEntry`]). Collectives that only exchange messages with neighbours, or create
 //! communicators, are recorded by their messages.
 //!
-//! So times are the same on the machine of the recording, and elsewhere each receive still gets the message it got: a
-//! replay waits for nothing that did not come before in the recording, but for sends that were eager then and are not
-//! now, for which it waits where the program did. Sends whose completion the program did not wait for with the engine
-//! are waited for at the end.
+//! A replay on the recorded machine therefore has the same times. On another machine each receive still gets the same
+//! message: a replay waits only for events that preceded in the recording. Sends that were eager in the recording,
+//! but are not in the replay, are waited for where the program waited. Sends without a wait in the engine are waited
+//! for at the end.
 //!
 //! # Format, version 7
 //!
-//! `MCPSIM`, 0, `T`; the version (4 bytes); the body's length and its checksum (8 bytes each), little-endian; the body.
-//! The checksum is FNV-1a of 64 bits over words of 8 bytes, and over the rest byte by byte. In the body, *numbers* have
-//! seven bits a byte, least first; a *list* is a number and so many items; a *text* is a list of bytes.
+//! `MCPSIM`, 0, `T`; the version (4 bytes); the length of the body and its checksum (8 bytes each), little-endian;
+//! the body. The checksum is 64-bit FNV-1a over words of 8 bytes, and over the remaining bytes one by one. In the
+//! body, a *number* has seven bits per byte, least significant first; a *list* is a number and this many items; a
+//! *text* is a list of bytes.
 //!
 //! | part | content |
 //! |---|---|
-//! | header | texts and numbers: mcpsim's version, ranks, application, platform, model, N, C, T, seed; five rates of the machine (f64: flops, instructions, memory of core, CMP, node); if times of code were measured, what they were multiplied by: a list of runs of ranks (so many, f64) |
+//! | header | texts and numbers: mcpsim's version, ranks, application, platform, model, N, C, T, seed; five rates of the machine (f64: flops, instructions, memory of core, CMP, node); the factors on measured times of code, if measured: a list of runs of ranks (number, f64) |
 //! | names | a list of texts |
-//! | groups | a list of the members of communicators: 0, first rank, distance, number; or a list of ranks |
-//! | operations | a list: a kind, and what belongs to it (`op`) |
-//! | sequences | a list of lists of bytes: operations by number, loops folded (`fold`) |
-//! | tasks | a list: name, sequence, and five lists of bytes: lengths of computing, peers, sizes, what became known late, withdrawn receives |
+//! | groups | a list of the members of communicators: 0, first rank, stride, number; or a list of ranks |
+//! | operations | a list: a kind and its arguments (`op`) |
+//! | sequences | a list of lists of bytes: operations by number, with folded loops (`fold`) |
+//! | tasks | a list: name, sequence, and five lists of bytes: lengths of computing, peers, sizes, late values, cancelled receives |
 //! | answers | a list of lists of messages |
-//! | ranks | for each rank its task, and a list of senders with a list of runs of equal answers: (answers, how often) |
+//! | ranks | for each rank its task, and a list of senders with a list of runs of equal answers: (answers, number) |
 //!
-//! A length of computing is twice its nanoseconds, or twice its picoseconds and one. Peers, sizes and lengths stand in
-//! a task's lists instead of in its operations where there are too many different ones. Operations may get a place in
-//! the program in a later version. Blocks that share memory over time, with what they move, came with version 5,
-//! time that passes beside code that is timed with version 6, buffers of messages, as numbers of the rank's, with
-//! version 7.
+//! A length of computing is twice its nanoseconds, or twice its picoseconds plus one. If there are too many different
+//! peers, sizes or lengths, they are stored in the task's lists instead of in its operations. Version 5 added blocks
+//! that share memory over time, version 6 time without computing in timed code, and version 7 numbers of message
+//! buffers.
 
 mod bytes;
 mod called;
@@ -85,16 +85,16 @@ pub use read::{Trace, is_trace};
 pub use record::{Portion, Recorder, Recording};
 pub use replay::{Replay, ReplayMachine, ReplayedRun};
 
-/// How a trace begins.
+/// First bytes of a trace.
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";
-/// The version of the format.
+/// Version of the format.
 const VERSION: u32 = 7;
-/// The first version that has collectives as calls; before, it was their messages.
+/// First version with collectives as calls; older versions contain their messages.
 const WITH_CALLS: u32 = 4;
-/// The oldest version that is read: it names collectives without their algorithms.
+/// Oldest readable version; it names collectives without their algorithms.
 const OLDEST: u32 = 2;
 
-/// Why there is no trace.
+/// Error of a trace or of its recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     what: String,
@@ -106,7 +106,7 @@ impl TraceError {
     }
 
     fn cannot_record(what: String) -> Self {
-        TraceError { what: format!("what was done cannot be recorded: {what}") }
+        TraceError { what: format!("the run cannot be recorded: {what}") }
     }
 }
 
@@ -118,7 +118,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// FNV-1a of 64 bits, taken eight bytes at a time.
+/// 64-bit FNV-1a, eight bytes at a time.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
     let mut hash = 0xcbf2_9ce4_8422_2325;

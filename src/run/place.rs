@@ -39,7 +39,7 @@ pub(crate) fn placed(
                 PlacementChoice::File(path) => path.display().to_string(),
                 _ => "the placement".to_owned(),
             };
-            PredictError::input(format!("{of} lists {entries} cores for {ranks} ranks: expected one a rank"))
+            PredictError::input(format!("{of} lists {entries} cores for {ranks} ranks: expected one per rank"))
         }
         error => PredictError::input(error.to_string()),
     })?;

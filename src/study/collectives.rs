@@ -170,7 +170,7 @@ fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     match library == platform.collectives.library {
         true => platform.collectives.clone(),
         false => {
-            let mut rules = CollectiveRules::of(library);
+            let mut rules = CollectiveRules::with_library(library);
             rules.block_overhead = platform.collectives.block_overhead;
             rules.datatype_overhead = platform.collectives.datatype_overhead;
             rules
@@ -188,7 +188,7 @@ pub fn taken(
     (collective, bytes, ranks): (Collective, Bytes, u32),
 ) -> Result<Method, String> {
     let mut rules = rules_of(field.platform, library);
-    rules.nodes = Some(Arc::new(NodeMap::of(field.sites)));
+    rules.nodes = Some(Arc::new(NodeMap::from_sites(field.sites)));
     let element = match collective {
         Collective::Reduce | Collective::Allreduce | Collective::Scan | Collective::Exscan => 8,
         Collective::ReduceScatter => 8,

@@ -257,7 +257,7 @@ fn limits_and_places_that_do_not_fit_are_explained() {
         ("app.toml --ranks 9", "9 ranks on 8 cores: give fewer --ranks, a larger --nct, or --oversubscribe"),
         ("app.toml --max-events 3", "more than 3 events, as --max-events allows"),
         ("app.toml --max-time 1ns", "rank "),
-        ("app.toml --placement places", "places lists 2 cores for 8 ranks: expected one a rank"),
+        ("app.toml --placement places", "places lists 2 cores for 8 ranks: expected one per rank"),
         ("app.toml --ranks 2 --placement places", "rank 1 is placed on node 0, CMP 0, core 0, which is taken"),
         ("app.toml --set app.m=1", ""),
         ("app.toml --set platform.nam=x", ""),

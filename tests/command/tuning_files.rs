@@ -126,8 +126,8 @@ fn the_table_of_collectives_obeys_the_platforms_rules() {
     fs::write(here.join("own.json"), file).unwrap();
     assert_eq!(taken(here, &format!("{line} --platform m.toml")), ["pairwise", "bruck"]);
     let found = refused(here, "--nct 2,1,2 --platform m.toml app.toml");
-    let what = "the selection file takes MPIR_Allreduce_intra_recexch, which there is no schedule for: of allreduce \
-                there are recursive_doubling, rabenseifner, ring";
+    let what = "the selection file takes MPIR_Allreduce_intra_recexch, which mcpsim does not have: expected \
+                one of recursive_doubling, rabenseifner, ring";
     assert!(found.contains(what), "{found}");
 }
 

@@ -40,12 +40,12 @@ fn a_clock_that_is_ahead_and_drifts_is_found_out() {
     let info = simulate(&format!("trace info {}", trace.display()));
     let line = info.stdout.lines().find_map(|line| line.strip_prefix("clocks")).unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
-    // `east: 1045.123456 s ahead, gained 9901.0 us a second`
+    // `east: 1045.123456 s ahead, gained 9901.0 us per second`
     let ["east:", ahead, "s", "ahead,", "gained", gained, ..] = words[..] else { panic!("{}", told("info", &info)) };
     let (ahead, gained): (f64, f64) = (ahead.parse().unwrap(), gained.parse().unwrap());
     // The clock that counts from the host's start gained from then on: how much is not known here, but not less.
     assert!(ahead >= AHEAD, "{line}");
     // A second of that clock has so much less of the other one.
     let wanted = GAIN / (1.0 + GAIN) * 1e6;
-    assert!((gained - wanted).abs() < 0.25 * wanted, "{line}: expected {wanted} us a second");
+    assert!((gained - wanted).abs() < 0.25 * wanted, "{line}: expected {wanted} us per second");
 }

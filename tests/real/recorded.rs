@@ -225,8 +225,7 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
             return Err(real::told("the replay of a cut run", &replayed));
         }
         let again = real::simulate(&format!("trace merge {0} -o {0}", trace.display()));
-        let wanted =
-            format!("error: {}: is put together already; expected the logs of single ranks\n", trace.display());
+        let wanted = format!("error: {}: is already merged; expected the logs of single ranks\n", trace.display());
         assert_eq!((again.code, again.stderr), (Some(2), wanted));
         let nowhere = Path::new("/proc/none.trace");
         let ran = mpi.run_with(&program, 2, "", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", nowhere)]);

@@ -71,8 +71,8 @@ fn a_rank_whose_log_ended_makes_communicators_with_the_others() {
 #[test]
 fn what_came_late_to_the_standard_is_refused_by_its_name() {
     let refused = [
-        ("persistent", "it started a persistent request that was made in a way that is not recorded"),
-        ("exchange", "it called MPI_Isendrecv, which replays do not have"),
+        ("persistent", "it started a persistent request that was created in a way that is not recorded"),
+        ("exchange", "it called MPI_Isendrecv, which cannot be replayed"),
     ];
     for_each_mpi(|mpi, library, directory| {
         let program = directory.join("apart");

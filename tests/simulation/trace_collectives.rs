@@ -14,7 +14,7 @@ use mcpsim::trace::{Trace, info, stats};
 const RANKS: u32 = 6;
 
 fn on(library: Library) -> Platform {
-    Platform { collectives: CollectiveRules::of(library), ..machine([3, 1, 2], LoadLaw::Share) }
+    Platform { collectives: CollectiveRules::with_library(library), ..machine([3, 1, 2], LoadLaw::Share) }
 }
 
 /// The members of a communicator whose number is `id`, and the part of `rank` in a collective of it.

@@ -135,12 +135,12 @@ fn a_file_that_ends_too_soon_or_too_late_says_so() {
         let expected = match end {
             0..8 => "not a mcpsim trace: the file does not start with \"MCPSIM\"".to_owned(),
             8..FRONT => format!("truncated: expected 28 bytes at least; found {end}"),
-            _ => format!("truncated: expected {body} bytes behind the front; found {}", end - FRONT),
+            _ => format!("truncated: expected {body} bytes after the head; found {}", end - FRONT),
         };
         assert_eq!(error(&file[..end]), expected);
     }
     let longer = [&file[..], b"x"].concat();
-    assert_eq!(error(&longer), format!("too long: expected {body} bytes behind the front; found {}", body + 1));
+    assert_eq!(error(&longer), format!("too long: expected {body} bytes after the head; found {}", body + 1));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_collective_that_cannot_have_been_called_is_refused() {
     for (ops, what) in [
         // A bcast's tag is 1 more than a barrier's, which is the first.
         (&[&[25, 1, 0, 0, 0, 0, 0, 1, 9][..]][..], "the trace is damaged: a collective's tag is another's"),
-        (&[&[25, 0, 8, 0, 0, 0, 0, 1, 0, 9]], "the trace is damaged: an algorithm that is none"),
+        (&[&[25, 0, 8, 0, 0, 0, 0, 1, 0, 9]], "the trace is damaged: an unknown algorithm"),
         (&[&[25, 0, 0, 0, 0, 0, 0, 1, 0]], "the trace is damaged: its sizes end too soon"),
         (&[&[25, 0, 2, 0, 0, 0, 0, 1]], "the trace is damaged: its sizes end too soon"),
         (&[&[25, 0, 1, 0, 0, 0, 0, 1, 1, 9]], "sizes of barrier: expected one size for all ranks; found a list of 1"),

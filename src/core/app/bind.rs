@@ -1,4 +1,4 @@
-//! An application for a given number of ranks: grids laid out, communicators divided, code folded.
+//! An application bound to a number of ranks: with grids laid out, communicators split and code folded.
 
 use std::sync::Arc;
 
@@ -20,35 +20,35 @@ use super::value::{EvalError, Evaluated};
 use super::world::{AppWorld, CommTable};
 use super::{results, tasks, timers};
 
-/// What an application is to run on.
+/// Target of an application.
 #[derive(Clone, Debug)]
 pub struct TargetMachine {
-    /// The number of ranks; at least 1.
+    /// Number of ranks; at least 1.
     pub ranks: u32,
-    /// What their cores do a second.
+    /// Rates of their cores.
     pub rates: CoreRates,
     /// The seed of all random draws.
     pub seed: u64,
-    /// How many turns loops may take a rank between two communications.
+    /// Greatest number of loop turns of a rank between two communications.
     pub max_turns: u64,
 }
 
 impl TargetMachine {
-    /// A `max_turns` that no sensible program reaches and a runaway loop reaches in a tenth of a second.
+    /// Default of `max_turns`: no sensible program reaches it, and a runaway loop reaches it in a tenth of a second.
     pub const DEFAULT_MAX_TURNS: u64 = 10_000_000;
 }
 
-/// An application ready to make the program of any rank.
+/// An application from which the program of each rank can be created.
 #[derive(Clone, Debug)]
 pub struct BoundApp {
     kind: ProgramKind,
 }
 
-/// What its ranks do.
+/// Form of the application.
 #[derive(Clone, Debug)]
 enum ProgramKind {
     Statements(Arc<SharedProgram>),
-    Fragments(Arc<tasks::Shared>),
+    Fragments(Arc<tasks::SharedTasks>),
 }
 
 impl BoundApp {
@@ -57,11 +57,11 @@ impl BoundApp {
         BoundApp { kind: ProgramKind::Statements(Arc::new(shared)) }
     }
 
-    pub(super) fn of_fragments(shared: Arc<tasks::Shared>) -> Self {
+    pub(super) fn of_fragments(shared: Arc<tasks::SharedTasks>) -> Self {
         BoundApp { kind: ProgramKind::Fragments(shared) }
     }
 
-    /// The same with logs that name the fragments, if it has some.
+    /// Adds the names of the fragments to logs, if it has fragments.
     #[must_use]
     pub fn with_names(self) -> Self {
         match self.kind {
@@ -70,8 +70,8 @@ impl BoundApp {
         }
     }
 
-    /// The program of `rank`, which has this part of memory and caches; of memory alone, if it is a number: bytes a
-    /// second (see [`CoreRates::memory_share`]).
+    /// Creates the program of `rank` with the given part of memory and caches. A plain number is the memory bandwidth
+    /// in bytes per second (see [`CoreRates::memory_share`]).
     ///
     /// # Panics
     /// If there is no such rank.
@@ -88,8 +88,7 @@ impl BoundApp {
         }
     }
 
-    /// What the application makes of the times that all its ranks have timed.
-    /// A result that has no value says why.
+    /// Computes the application's results from the times of all ranks. A result without a value contains the reason.
     pub fn results(&self, timed: &TimerSums) -> Vec<AppResult> {
         match &self.kind {
             ProgramKind::Statements(shared) => results::work_out(shared, timed),
@@ -104,7 +103,7 @@ pub(super) fn comm_names(document: &Document) -> Vec<String> {
     ["world".to_owned()].into_iter().chain(table.into_iter().flat_map(|table| table.keys().cloned())).collect()
 }
 
-/// Reads `[grids]` and `[comms]` into the scope; lays them out if the scope knows the number of ranks.
+/// Reads `[grids]` and `[comms]` into the scope. Lays them out if the scope knows the number of ranks.
 pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, AppWorld), ConfigError> {
     let mut arranged = AppWorld::default();
     if let Some((size, seed)) = scope.run() {
@@ -132,7 +131,7 @@ pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, A
     Ok((scope, arranged))
 }
 
-/// Reads a grid, and adds it to the world if there is one yet. Gives the number of dimensions.
+/// Reads a grid and adds it to the world, if the world is known. Returns the number of dimensions.
 fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize, ConfigError> {
     let fields = node.fields("a grid such as { dims = [0, 0], periodic = true }", &["dims", "periodic"])?;
     let dims_node = fields.need("dims", "the extents, 0 for one to choose")?;
@@ -176,7 +175,7 @@ fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize
     Ok(dims.len())
 }
 
-/// Reads a communicator, and adds it to the world if there is one yet.
+/// Reads a communicator and adds it to the world, if the world is known.
 fn comm(node: &Node<'_>, id: u32, scope: &Scope, arranged: &mut AppWorld) -> Result<(), ConfigError> {
     const FORM: &str = "a communicator such as { split = \"rank // 4\" } or { grid = \"g\", keep = [true, false] }";
     let fields = node.fields(FORM, &["split", "key", "grid", "keep"])?;

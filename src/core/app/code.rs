@@ -1,4 +1,4 @@
-//! Compiled statements: what all ranks share, read-only.
+//! Compiled statements: shared by all ranks, read-only.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,14 +10,14 @@ use crate::units::Bytes;
 
 use super::expr::Expr;
 use super::formula::Formula;
-use super::random::Family;
+use super::random::DistributionKind;
 use super::value::Value;
 use super::world::AppWorld;
 
-/// A place in [`Code::ops`].
+/// Index in [`Code::ops`].
 pub(super) type Pc = u32;
 
-/// A request's name, by number.
+/// Number of a request's name.
 pub(super) type RequestName = u32;
 
 /// A compiled application for a number of ranks.
@@ -25,19 +25,19 @@ pub(super) type RequestName = u32;
 pub(super) struct Code {
     pub(super) world: AppWorld,
     pub(super) ops: Box<[Op]>,
-    /// Where each op stands in the file, without the procedures' prefix: `main[2].do[0]`, `exchange[1]`.
+    /// Path of each op in the file, without the procedures' prefix: `main[2].do[0]`, `exchange[1]`.
     pub(super) places: Box<[Arc<str>]>,
-    /// The word of the statement that each op was made of; empty for what no statement says.
+    /// Keyword of the statement of each op; empty for generated ops.
     pub(super) operations: Box<[&'static str]>,
-    /// The file, if places are to be told with their lines.
+    /// The file, if places are reported with their lines.
     pub(super) source: Option<CodeSource>,
     pub(super) procedures: Vec<Procedure>,
     pub(super) request_names: Vec<String>,
     /// By number; the world is 0.
     pub(super) comm_names: Vec<String>,
-    /// Slots a rank.
+    /// Number of slots per rank.
     pub(super) slots: u32,
-    /// What is worked out once all ranks have ended.
+    /// Code of the results, executed after all ranks have ended.
     pub(super) results: Option<ResultsCode>,
 }
 
@@ -49,12 +49,12 @@ pub(super) struct ResultsCode {
     pub(super) shown: Vec<ResultCode>,
 }
 
-/// A figure to show.
+/// A value to report.
 #[derive(Debug)]
 pub(super) struct ResultCode {
     pub(super) name: String,
     pub(super) value: Formula,
-    /// It is shown where this holds.
+    /// The value is reported only if this holds.
     pub(super) condition: Option<Formula>,
     pub(super) unit: String,
 }
@@ -62,23 +62,23 @@ pub(super) struct ResultCode {
 /// The file that code was compiled from.
 #[derive(Debug)]
 pub(super) struct CodeSource {
-    /// Its name, without directories.
+    /// File name without directories.
     pub(super) name: String,
-    /// What it says.
+    /// Text of the file.
     pub(super) text: Arc<str>,
-    /// The line of each op's place, found when the first is asked for.
+    /// Line of each op's place, computed at the first request.
     lines: OnceLock<Box<[Option<u32>]>>,
 }
 
 impl CodeSource {
-    /// The file `name` with this text.
+    /// Creates the source `name` with this text.
     pub(super) fn new(name: &str, text: Arc<str>) -> Self {
         let name = name.rsplit('/').next().unwrap_or(name).to_owned();
         CodeSource { name, text, lines: OnceLock::new() }
     }
 
-    /// The line of the place of op `pc` among `places`. A procedure stands below `procedures`, a whole configuration's
-    /// application below `app`.
+    /// Line of op `pc` in `places`. Procedures are below `procedures`, the application of a complete configuration is
+    /// below `app`.
     fn line(&self, places: &[Arc<str>], pc: Pc) -> Option<u32> {
         let lines = self.lines.get_or_init(|| {
             let source = SourceLines::new(&self.text);
@@ -96,40 +96,40 @@ impl CodeSource {
 }
 
 impl Code {
-    /// Where op `pc` stands, with file and line if they are known: `main[2].do[0] at app.toml:12`.
+    /// Path of op `pc`, with file and line if known: `main[2].do[0] at app.toml:12`.
     pub(super) fn place_with_line(&self, pc: Pc) -> String {
         let place = &self.places[pc as usize];
         self.line(pc).map_or_else(|| place.to_string(), |line| format!("{place} at {line}"))
     }
 
-    /// File and line of op `pc`, if they are known: `app.toml:12`.
+    /// File and line of op `pc`, if known: `app.toml:12`.
     fn line(&self, pc: Pc) -> Option<String> {
         let source = self.source.as_ref()?;
         source.line(&self.places, pc).map(|line| format!("{}:{line}", source.name))
     }
 
-    /// Where op `pc` stands, as errors tell it: `main[2].do[0] of app.toml:12`.
+    /// Path of op `pc` as printed in errors: `main[2].do[0] of app.toml:12`.
     pub(super) fn place_in_errors(&self, pc: Pc) -> String {
         self.step_source(pc).place(&self.places[pc as usize])
     }
 
-    /// What op `pc` does, as the file has it, and where it stands.
+    /// Operation of op `pc` as written in the file, and its source line.
     pub(super) fn step_source(&self, pc: Pc) -> StepSource {
         let operation = self.operations[pc as usize];
         StepSource { operation: (!operation.is_empty()).then(|| operation.to_owned()), line: self.line(pc) }
     }
 }
 
-/// What is told of steps after the end.
+/// Descriptions of steps for reports after the end.
 impl Code {
-    /// What op `pc` does, and where it stands: `isend at ring.toml:7`.
+    /// Operation and source line of op `pc`: `isend at ring.toml:7`.
     pub(super) fn site(&self, pc: Pc) -> String {
         let operation = self.operations[pc as usize];
         let place = self.line(pc).unwrap_or_else(|| self.places[pc as usize].to_string());
         format!("{operation} at {place}")
     }
 
-    /// The statement that sent such a message, if there is only one that can have.
+    /// Statement that sent this message, if it is unique.
     pub(super) fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
         let may_be = |formula: &Formula, found: u64| match formula.expr {
             Expr::Const(Value::Int(stated)) => u64::try_from(stated) == Ok(found),
@@ -151,7 +151,7 @@ impl Code {
     }
 }
 
-/// A procedure's ops and the slot that holds where its call continues. As no procedure calls itself, one is enough.
+/// Ops of a procedure, and the slot of its return address. One slot is enough because procedures are not recursive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Procedure {
     pub(super) name: String,
@@ -166,22 +166,22 @@ pub(super) struct Procedure {
 #[derive(Debug)]
 pub(super) enum Op {
     Jump(Pc),
-    /// Goes on at `to` unless the condition holds.
+    /// Jumps to `to` unless the condition holds.
     Unless {
         condition: Formula,
         to: Pc,
     },
-    /// Back to the start of a `while`.
+    /// Jumps back to the start of a `while`.
     Again(Pc),
     For(Box<ForLoop>),
-    /// Steps the loop begun at this place.
+    /// Steps the loop that begins at this op.
     Next(Pc),
     Repeat {
         count: Formula,
         left: u32,
         exit: Pc,
     },
-    /// Counts down and goes on at `body` until nothing is left.
+    /// Counts down and jumps to `body` until the count is zero.
     Turn {
         left: u32,
         body: Pc,
@@ -190,7 +190,7 @@ pub(super) enum Op {
         slot: u32,
         value: Formula,
     },
-    /// Evaluates the arguments, then goes on in the procedure.
+    /// Evaluates the arguments, then jumps to the procedure.
     Call {
         procedure: u32,
         arguments: Box<[(u32, Formula)]>,
@@ -209,9 +209,9 @@ pub(super) enum Op {
         found: Option<u32>,
     },
     Collective(Box<CollectiveOp>),
-    /// Begins what is timed.
+    /// Begins a timed block.
     Time(Box<TimeBlock>),
-    /// Ends what is timed, by the slots of its [`TimeBlock`].
+    /// Ends a timed block; the slots are those of its [`TimeBlock`].
     Timed {
         place: u32,
         began: u32,
@@ -219,16 +219,16 @@ pub(super) enum Op {
     Finish,
 }
 
-/// `for`: the values at its start are kept in hidden slots, unless they are constants.
+/// `for`. The values at its start are stored in hidden slots, unless they are constants.
 #[derive(Debug)]
 pub(super) struct ForLoop {
     pub(super) variable: u32,
     pub(super) from: Formula,
     pub(super) to: Formula,
     pub(super) step: Formula,
-    /// Holds the value of `to`.
+    /// Slot of the value of `to`.
     pub(super) limit: u32,
-    /// Holds the value of `step`.
+    /// Slot of the value of `step`.
     pub(super) stride: u32,
     pub(super) exit: Pc,
 }
@@ -238,9 +238,9 @@ pub(super) struct ForLoop {
 pub(super) struct TimeBlock {
     pub(super) timer: u32,
     pub(super) at: Formula,
-    /// Holds where the element stands.
+    /// Slot of the position of the timer's element.
     pub(super) place: u32,
-    /// Holds the clock at the beginning.
+    /// Slot of the clock at the beginning.
     pub(super) began: u32,
 }
 
@@ -251,7 +251,7 @@ pub(super) struct Block {
     pub(super) times: Option<Formula>,
 }
 
-/// What a local block costs.
+/// Cost of a local block.
 #[derive(Debug)]
 pub(super) enum Cost {
     /// In seconds.
@@ -260,11 +260,11 @@ pub(super) enum Cost {
         flops: Formula,
         instructions: Formula,
         bytes: Formula,
-        /// What it uses; none: more than any cache holds.
+        /// Working set; without one, it exceeds every cache.
         working_set: Option<Formula>,
     },
     /// In seconds.
-    Draw { family: Family, a: Formula, b: Formula },
+    Draw { family: DistributionKind, a: Formula, b: Formula },
 }
 
 /// `send`, `isend`
@@ -288,10 +288,10 @@ pub(super) struct ReceiveOp {
     pub(super) capacity: Option<Formula>,
     pub(super) comm: u32,
     pub(super) start: Start,
-    pub(super) outputs: Outputs,
+    pub(super) outputs: CompletionSlots,
 }
 
-/// Whether a statement completes before the next one begins.
+/// Whether a statement blocks until it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Blocking,
@@ -299,9 +299,9 @@ pub(super) enum Start {
     Request(Option<RequestName>),
 }
 
-/// The slots that take what a completion says.
+/// Slots that receive the values of a completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Outputs {
+pub(super) struct CompletionSlots {
     pub(super) source: Option<u32>,
     pub(super) tag: Option<u32>,
     pub(super) bytes: Option<u32>,
@@ -311,20 +311,20 @@ pub(super) struct Outputs {
 #[derive(Debug)]
 pub(super) struct WaitOp {
     pub(super) kind: WaitForm,
-    /// `None` is all outstanding requests, in the order they were started.
+    /// `None` means all outstanding requests, in the order of their start.
     pub(super) requests: Option<Box<[RequestName]>>,
-    pub(super) outputs: Outputs,
-    /// Some name takes what a completion says, here or where a request was started.
-    pub(super) told: bool,
+    pub(super) outputs: CompletionSlots,
+    /// Whether any slot receives values of the completions, here or where a request was started.
+    pub(super) reported: bool,
 }
 
-/// What is waited for.
+/// Form of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitForm {
     All,
-    /// With the slot for the index.
+    /// With the slot of the index.
     Any(Option<u32>),
-    /// With the slot for whether all are done.
+    /// With the slot that receives whether all are done.
     Test(Option<u32>),
 }
 
@@ -335,9 +335,9 @@ pub(super) struct CollectiveOp {
     pub(super) comm: u32,
     pub(super) root: Formula,
     pub(super) bytes: Formula,
-    /// Whether `bytes` names `peer`.
+    /// Whether `bytes` refers to `peer`.
     pub(super) by_peer: bool,
-    /// The blocks of all ranks of the world, where they are the same for all that ask.
+    /// Blocks of all ranks of the world, if they are the same for every caller.
     pub(super) shared: Option<OnceLock<Arc<[Bytes]>>>,
     pub(super) algorithm: Option<Algorithm>,
     pub(super) start: Start,

@@ -1,7 +1,7 @@
-//! From the file's statements to ops: resolves names to slots, requests to numbers, loops to jumps.
+//! Compiles the file's statements to ops: resolves names to slots, requests to numbers, loops to jumps.
 //!
-//! Done once at load, the number of ranks unknown, to find what is wrong; and again for each number of ranks, with all
-//! that is known folded in.
+//! Runs once at load with an unknown number of ranks, to find errors, and again for each number of ranks, with all
+//! known values folded.
 
 mod collective;
 mod control;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::config::ConfigError;
 
-use super::code::{Code, Op, Outputs, Pc, Procedure, RequestName, Start};
+use super::code::{Code, CompletionSlots, Op, Pc, Procedure, RequestName, Start};
 use super::formula::Formula;
 use super::node::Node;
 use super::results::of_one_rank;
@@ -31,14 +31,14 @@ pub(super) struct AppParts<'a> {
     pub(super) results: Option<Node<'a>>,
 }
 
-/// What a list of statements is expected to be.
+/// Expected form of a list of statements.
 const STATEMENTS: &str = "an array of statements";
 
-/// Statements in statements: less than what the TOML reader allows, so that the message is ours.
+/// Greatest nesting depth of statements: below the limit of the TOML reader, so that this module reports the error.
 const MAX_DEPTH: u32 = 30;
 
-/// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop of a constant number of turns above
-/// `max_turns` that never communicates is an error.
+/// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop with a constant number of turns
+/// above `max_turns` that never communicates is an error.
 pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Result<Code, ConfigError> {
     let mut compiler = Compiler::new(scope, max_turns);
     compiler.scope.reach = Reach::All;
@@ -52,7 +52,7 @@ pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Res
         compiler.check_results(parts.results.as_ref(), results)?;
     }
     compiler.check_waits()?;
-    find_told(&mut compiler.ops);
+    find_reported(&mut compiler.ops);
     Ok(Code {
         world: AppWorld::default(),
         ops: compiler.ops.into(),
@@ -67,15 +67,15 @@ pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Res
     })
 }
 
-/// Finds the waits of whose completions nothing is asked: they are cheaper.
-fn find_told(ops: &mut [Op]) {
-    let nothing = Outputs::default();
+/// Finds the waits whose completions are not needed: they are cheaper.
+fn find_reported(ops: &mut [Op]) {
+    let nothing = CompletionSlots::default();
     let asks =
         |op: &Op| matches!(op, Op::Recv(receive) if receive.start != Start::Blocking && receive.outputs != nothing);
-    let told = ops.iter().any(asks);
+    let reported = ops.iter().any(asks);
     for op in ops {
         if let Op::Wait(wait) = op {
-            wait.told = told || wait.outputs != nothing;
+            wait.reported = reported || wait.outputs != nothing;
         }
     }
 }
@@ -85,26 +85,26 @@ struct Compiler<'a> {
     ops: Vec<Op>,
     places: Vec<Arc<str>>,
     operations: Vec<&'static str>,
-    /// The word of the statement that is being compiled.
+    /// Keyword of the present statement.
     word: &'static str,
     procedures: Vec<Procedure>,
-    /// By procedure, those it calls, in order.
+    /// By procedure: the called procedures, in order.
     calls: Vec<Vec<u32>>,
-    /// The procedure whose statements are being compiled.
+    /// Procedure in compilation.
     current: Option<u32>,
     requests: Vec<String>,
     started: Vec<bool>,
-    /// Where requests are waited for by name.
+    /// Waits for requests by name.
     waits: Vec<(RequestName, Node<'a>)>,
-    /// The next slot free for a loop here.
+    /// Next free slot for a loop.
     next_slot: u32,
-    /// All slots so far.
+    /// Number of slots so far.
     slots: u32,
-    /// Statements so far that communicate or call a procedure that may.
+    /// Number of statements so far that communicate or call a procedure, which may communicate.
     communicating: u64,
     max_turns: u64,
     depth: u32,
-    /// Names of `[let]` with their slots, and their values where these are the same for all ranks.
+    /// Names of `[let]` with their slots, and their values if equal for all ranks.
     lets: Vec<(String, u32, Option<Formula>)>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Compiler<'a> {
         self.here() - 1
     }
 
-    /// The place of the next op.
+    /// Index of the next op.
     fn here(&self) -> Pc {
         self.ops.len() as Pc
     }
@@ -155,7 +155,7 @@ impl<'a> Compiler<'a> {
         slot
     }
 
-    /// `[let]` first, then every name that a statement sets and nothing else declares.
+    /// Compiles `[let]`, then declares every name that a statement sets and that has no other declaration.
     fn compile_lets(&mut self, parts: &AppParts<'a>) -> Result<(), ConfigError> {
         if let Some(lets) = &parts.lets {
             for (name, node) in lets.entries("a table of names and expressions")? {
@@ -182,7 +182,7 @@ impl<'a> Compiler<'a> {
             }
         }
         for name in names {
-            // Names that cannot be set are reported by the statement that tries.
+            // Names that cannot be set are reported at the statement that sets them.
             if self.scope.is_free(name).is_ok() {
                 let slot = self.new_slot();
                 self.scope.add_global(name, slot);
@@ -191,7 +191,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// A list of statements.
+    /// Compiles a list of statements.
     fn block(&mut self, node: &Node<'a>) -> Result<(), ConfigError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -204,7 +204,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// The number of a request's name.
+    /// Number of a request's name.
     fn request(&mut self, name: &str) -> RequestName {
         let index = self.requests.iter().position(|request| request == name).unwrap_or_else(|| {
             self.requests.push(name.to_owned());
@@ -225,7 +225,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The names that statements anywhere in `value` set, but for `own`, in the order of the file.
+/// Names set by statements within `value`, except `own`, in the order of the file.
 fn assigned_names<'a>(value: &'a toml::Value, own: &[&str], names: &mut Vec<&'a str>) {
     match value {
         toml::Value::Array(items) => items.iter().for_each(|item| assigned_names(item, own, names)),

@@ -1,4 +1,4 @@
-//! The ranks of an application on a machine, as the engine runs them.
+//! Programs of an application's ranks on a machine, for the engine.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::rank::{Program, Rank};
 use super::bind::BoundApp;
 use super::program::AppProgram;
 
-/// The ranks of an application on a machine.
+/// Ranks of an application on a machine.
 pub struct DrivenApp<'a> {
     app: &'a BoundApp,
     platform: Arc<Platform>,
@@ -19,7 +19,7 @@ pub struct DrivenApp<'a> {
 }
 
 impl BoundApp {
-    /// The ranks at `sites` of `platform`.
+    /// Returns the ranks at `sites` of `platform`.
     pub fn on<'a>(&'a self, platform: Arc<Platform>, sites: &'a [Site]) -> DrivenApp<'a> {
         DrivenApp { app: self, memory: MemoryShares::new(&platform, sites), platform, sites }
     }

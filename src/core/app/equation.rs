@@ -1,4 +1,4 @@
-//! A formula of quantities that are named elsewhere, in the expressions of applications: truth values count as 0 and 1.
+//! A formula of externally defined quantities, in the expressions of applications. Truth values count as 0 and 1.
 
 use crate::config::ConfigError;
 
@@ -17,18 +17,18 @@ use super::world::AppWorld;
 #[derive(Clone, Debug)]
 pub struct Equation {
     text: String,
-    /// The names that are not defined in the text, in the order in which they appear first.
+    /// Names that are not defined in the text, in the order of their first use.
     names: Vec<String>,
-    /// The slot that each definition fills; slots of names come before.
+    /// Slots of the definitions, after those of the names.
     definitions: Vec<(String, Expr)>,
     result: Expr,
 }
 
 impl Equation {
-    /// Reads `text`.
+    /// Parses `text`.
     ///
     /// # Errors
-    /// What is wrong with it, and at which column.
+    /// Description of the error with its column.
     pub fn parse(text: &str) -> Result<Equation, ConfigError> {
         let mut statements = Vec::new();
         let mut start = 0;
@@ -93,20 +93,20 @@ impl Equation {
         Ok(Equation { text: text.trim().to_owned(), names, definitions, result })
     }
 
-    /// As it was written.
+    /// Text of the equation.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The names that it needs values for.
+    /// Names that need values.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Its value for `values` of its names, in their order.
+    /// Value for the `values` of its names, in their order.
     ///
     /// # Errors
-    /// Why there is none, such as a division by zero.
+    /// Reason for a missing value, such as a division by zero.
     pub fn value(&self, values: &[f64]) -> Result<f64, ConfigError> {
         let mut slots = Slots::new((values.len() + self.definitions.len()) as u32);
         for (slot, value) in (0..).zip(values) {
@@ -132,10 +132,10 @@ fn evaluate(expr: &Expr, slots: &Slots, world: &AppWorld) -> Result<f64, String>
 struct Statement<'a> {
     name: Option<&'a str>,
     body: &'a str,
-    /// Where it begins in the whole text, and where its body does, in bytes.
+    /// Byte offsets of the statement and of its body in the whole text.
     start: usize,
     body_start: usize,
-    /// The names in it that are no functions, with their columns in the body.
+    /// Names in it other than functions, with their columns in the body.
     words: Vec<(&'a str, usize)>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Statement<'a> {
             (Token::Word(name), Some(Token::Symbol("="))) => Some(*name),
             _ => None,
         };
-        // The text after the sign of a definition; a column counts characters, of which that sign is one byte.
+        // Text after the sign of a definition. A column counts characters; the sign is one byte.
         let body_start = match name {
             Some(_) => part.char_indices().nth(all[1].1).map_or(part.len(), |(at, _)| at),
             None => 0,
@@ -168,7 +168,7 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// The names in it that are not in `defined`, with their columns in the body.
+    /// Names in it that are not in `defined`, with their columns in the body.
     fn free(&self, defined: &[&str]) -> Result<Vec<(&'a str, usize)>, SyntaxError> {
         let free = self.words.iter().filter(|(word, _)| !defined.contains(word));
         free.map(|(word, column)| {
@@ -191,7 +191,7 @@ fn wrong(text: &str, start: usize, SyntaxError { column, what }: SyntaxError) ->
     ConfigError::new(format!("formula \"{text}\": column {column}: {what}"))
 }
 
-/// `expr` as a number: what is a truth value is 1 or 0.
+/// Converts truth values of `expr` to 1 and 0.
 fn number(expr: Expr) -> Expr {
     let expr = within(expr);
     if is_truth(&expr) {
@@ -201,7 +201,7 @@ fn number(expr: Expr) -> Expr {
     expr
 }
 
-/// `expr` with numbers where its operators want numbers.
+/// Converts operands of `expr` to numbers if its operators require numbers.
 fn within(expr: Expr) -> Expr {
     match expr {
         Expr::Negate(a) => Expr::Negate(Box::new(number(*a))),

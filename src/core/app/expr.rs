@@ -1,4 +1,4 @@
-//! Compiled expressions: names are slots, constants are folded. How they read is the parser's business.
+//! Compiled expressions: names are slots, constants are folded. The syntax belongs to the parser.
 
 use super::functions::NumericFunction;
 use super::grid::NONE;
@@ -15,29 +15,29 @@ pub(super) enum Expr {
     /// A rank's name, with its spelling for messages.
     Name(u32, Box<str>),
     Rank,
-    /// The number of ranks, where it is not known yet.
+    /// Number of ranks, if not known yet.
     Size,
-    /// The run's seed, where it is not known yet.
+    /// Seed of the run, if not known yet.
     Seed,
-    /// The rank a block of a v-collective is for or from.
+    /// Rank that a block of a v-collective is sent to or received from.
     Peer,
     Negate(Box<Expr>),
     Not(Box<Expr>),
     Binary(Binary, Box<(Expr, Expr)>),
     And(Box<(Expr, Expr)>),
     Or(Box<(Expr, Expr)>),
-    /// Condition, value if it holds, value if not.
+    /// Condition, value if it holds, value otherwise.
     If(Box<(Expr, Expr, Expr)>),
     Call(NumericFunction, Box<[Expr]>),
-    /// A function of the grid of this number.
+    /// Function of the grid with this number.
     Grid(GridFunction, u32, Box<[Expr]>),
     CommRank(u32),
     CommSize(u32),
-    /// A function of the times that ranks have in an element of the timer of this number.
+    /// Function of all ranks' times in an element of the timer with this number.
     Timer(TimerFunction, u32, Box<Expr>),
 }
 
-/// Functions whose first argument is a grid's name.
+/// Functions whose first argument is the name of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GridFunction {
     /// `coord(g, d)` of this rank, `coord(g, d, r)` of another.
@@ -50,7 +50,7 @@ pub(super) enum GridFunction {
     RankAt,
 }
 
-/// What an expression may depend on.
+/// Values that an expression may depend on.
 pub(super) struct Env<'a> {
     pub(super) world: &'a AppWorld,
     pub(super) rank: u32,
@@ -60,7 +60,7 @@ pub(super) struct Env<'a> {
 }
 
 impl Expr {
-    /// The value here and now.
+    /// Evaluates the expression.
     #[inline]
     pub(super) fn evaluate(&self, env: &mut Env<'_>) -> Evaluated {
         match self {
@@ -74,8 +74,8 @@ impl Expr {
         }
     }
 
-    /// The value if only whole numbers are met on the way and nothing goes wrong; `None` leaves it to
-    /// [`Expr::evaluate`], having drawn no random number. Most expressions of a run are such; a plain integer stays in
+    /// Evaluates an expression of whole numbers without errors. `None` leaves the evaluation to [`Expr::evaluate`];
+    /// no random number has been drawn then. Most expressions of a run succeed here, and a plain integer stays in
     /// registers.
     #[inline]
     pub(super) fn int(&self, env: &mut Env<'_>) -> Option<i64> {
@@ -100,13 +100,13 @@ impl Expr {
         }
     }
 
-    /// As [`Expr::int`], for conditions.
+    /// Like [`Expr::int`], for conditions.
     #[inline]
     pub(super) fn test(&self, env: &mut Env<'_>) -> Option<bool> {
         match self {
             Expr::Binary(op, sides) => op.compare_ints(sides.0.int(env)?, sides.1.int(env)?),
             Expr::Not(a) => a.test(env).map(|holds| !holds),
-            // The second is not reached where the first decides.
+            // The second operand is not evaluated if the first decides.
             Expr::And(sides) => {
                 if sides.0.test(env)? {
                     sides.1.test(env)
@@ -154,12 +154,12 @@ impl Expr {
         })
     }
 
-    /// Whether this is a constant, and which.
+    /// Value of a constant expression.
     pub(super) fn constant(&self) -> Option<Value> {
         if let Expr::Const(value) = self { Some(*value) } else { None }
     }
 
-    /// Whether `wanted` holds of this expression or one within.
+    /// Whether this expression or a subexpression satisfies `wanted`.
     pub(super) fn any(&self, wanted: &mut dyn FnMut(&Expr) -> bool) -> bool {
         wanted(self)
             || match self {
@@ -173,7 +173,8 @@ impl Expr {
             }
     }
 
-    /// Replaces an expression of constants by its value. One without a value stays, to fail where and if it is reached.
+    /// Replaces an expression of constants by its value. An expression without a value is kept, and fails only when
+    /// it is evaluated.
     pub(super) fn fold(self) -> Expr {
         let constant = |e: &Expr| e.constant().is_some();
         let ready = match &self {

@@ -1,4 +1,4 @@
-//! An expression with its key and its text, so that a fault can name it.
+//! An expression with its key and text, for errors.
 
 use crate::units::Bytes;
 
@@ -9,28 +9,28 @@ use super::value::{Binary, EvalError, Evaluated, Value};
 #[derive(Clone, Debug)]
 pub(super) struct Formula {
     pub(super) expr: Expr,
-    /// The keys within its statement and its text: `send.to = "rank + 1"`.
+    /// Keys within its statement, and its text: `send.to = "rank + 1"`.
     name: Box<str>,
 }
 
 impl Formula {
-    /// The expression that stands at `path` as `text`.
+    /// Creates the formula of an expression with text `text` at `path`.
     pub(super) fn new(expr: Expr, path: &str, text: String) -> Self {
         let key = path.rsplit_once("].").map_or(path, |(_, key)| key);
         Formula { expr, name: format!("{key} = {text}").into() }
     }
 
-    /// A number the file does not state.
+    /// Creates a formula for a number that is not stated in the file.
     pub(super) fn constant(n: i64) -> Self {
         Formula { expr: Expr::Const(Value::Int(n)), name: "".into() }
     }
 
-    /// An expression whose faults are explained by who evaluates it.
+    /// Creates a formula whose errors are explained by the caller.
     pub(super) fn unnamed(expr: Expr) -> Self {
         Formula { expr, name: "".into() }
     }
 
-    /// One less.
+    /// Subtracts one.
     pub(super) fn less_one(self) -> Self {
         let one = Expr::Const(Value::Int(1));
         Formula { expr: Expr::Binary(Binary::Subtract, Box::new((self.expr, one))).fold(), name: self.name }
@@ -71,7 +71,7 @@ impl Formula {
         }
     }
 
-    /// A size, rounded to the nearest byte.
+    /// Size, rounded to the nearest byte.
     #[inline]
     pub(super) fn bytes(&self, env: &mut Env<'_>) -> Evaluated<Bytes> {
         match self.expr.int(env) {
@@ -104,7 +104,7 @@ impl Formula {
         }))
     }
 
-    /// Names this expression in `fault`.
+    /// Adds the name of this expression to `fault`.
     #[cold]
     pub(super) fn explain(&self, fault: &EvalError) -> EvalError {
         if self.name.is_empty() { fault.clone() } else { EvalError::new(format!("{}: {fault}", self.name)) }

@@ -1,4 +1,4 @@
-//! The functions of expressions, by name.
+//! Functions of expressions, by name.
 
 use super::expr::{Env, Expr};
 use super::permute;
@@ -11,15 +11,15 @@ macro_rules! functions {
         pub(super) enum NumericFunction { $($variant),* }
 
         impl NumericFunction {
-            /// All, in the order of the reference.
+            /// All functions, in the order of the reference.
             pub(super) const ALL: &[NumericFunction] = &[$(NumericFunction::$variant),*];
 
-            /// How it is spelled.
+            /// Name in expressions.
             pub(super) fn name(self) -> &'static str {
                 match self { $(NumericFunction::$variant => $name),* }
             }
 
-            /// The least and the greatest number of arguments.
+            /// Least and greatest number of arguments.
             pub(super) fn arity(self) -> (usize, usize) {
                 match self { $(NumericFunction::$variant => ($least, $most)),* }
             }
@@ -57,7 +57,7 @@ impl NumericFunction {
         matches!(self, NumericFunction::Random | NumericFunction::Randint)
     }
 
-    /// The value for these arguments, as many as the arity allows.
+    /// Value for these arguments, whose number is within the arity.
     pub(super) fn apply(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
         match arguments {
             [] => Ok(Value::Float(env.random.unit(env.world.seed, env.rank))),
@@ -126,8 +126,8 @@ impl NumericFunction {
         Ok(best)
     }
 
-    /// Elements of `n` that process `i` of `p` has: dealt out evenly, the first ones having one more; or in blocks, the
-    /// first to process 0, and so on around (ScaLAPACK's NUMROC).
+    /// Number of elements of `n` that process `i` of `p` has. Either evenly distributed, with one more for the first
+    /// processes, or in blocks dealt cyclically from process 0 on (ScaLAPACK's NUMROC).
     fn share(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
         let mut whole = |index: usize| arguments[index].evaluate(env)?.whole();
         let cyclic = self == NumericFunction::CyclicShare;

@@ -1,8 +1,8 @@
-//! Cartesian grids over the world's ranks (MPI-3.1, section 7.5): row-major, the last dimension fastest.
+//! Cartesian grids over the world's ranks (MPI-3.1, section 7.5): row-major, the last dimension varies fastest.
 
 use super::value::{EvalError, Evaluated};
 
-/// MPI_PROC_NULL: the peer of a message that is not sent.
+/// MPI_PROC_NULL: a message to this peer is not sent.
 pub(super) const NONE: i64 = -1;
 
 /// A grid whose extents multiply to the number of ranks.
@@ -13,8 +13,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// A grid of `ranks` ranks; a dimension of 0 is chosen as [`dims_create`] does. One `periodic` for each dimension.
-    /// `None` if the extents cannot multiply to `ranks`.
+    /// Creates a grid of `ranks` ranks. Dimensions of 0 are chosen by [`dims_create`]. `periodic` has one entry per
+    /// dimension. `None` if the extents cannot multiply to `ranks`.
     pub(super) fn new(dims: &[u32], periodic: &[bool], ranks: u32) -> Option<Self> {
         debug_assert_eq!(dims.len(), periodic.len());
         Some(Grid { dims: dims_create(ranks, dims)?, periodic: periodic.into() })
@@ -41,7 +41,7 @@ impl Grid {
         Ok(i64::from(rank / self.stride(d) % self.dims[d]))
     }
 
-    /// The rank `distance` further along dimension `d`; [`NONE`] beyond a border.
+    /// Rank at `distance` from `rank` along dimension `d`; [`NONE`] beyond a border.
     pub(super) fn neighbor(&self, rank: u32, d: i64, distance: i64) -> Evaluated<i64> {
         let index = self.dimension(d)?;
         let here = self.coord(rank, d)?;
@@ -49,7 +49,7 @@ impl Grid {
         Ok(there.map_or(NONE, |there| i64::from(rank) + (there - here) * i64::from(self.stride(index))))
     }
 
-    /// The rank at these coordinates, one a dimension; [`NONE`] if one lies beyond a border.
+    /// Rank at these coordinates, one per dimension; [`NONE`] if one is beyond a border.
     pub(super) fn rank_at(&self, coords: &[i64]) -> Evaluated<i64> {
         debug_assert_eq!(coords.len(), self.dims.len());
         let mut rank = 0;
@@ -62,7 +62,7 @@ impl Grid {
         Ok(rank)
     }
 
-    /// What ranks have in common that differ only in the dimensions kept (MPI_Cart_sub): a colour for each such group.
+    /// Colour of `rank` in MPI_Cart_sub, equal for ranks that differ only in the kept dimensions.
     pub(super) fn color(&self, rank: u32, keep: &[bool]) -> i64 {
         let dropped = (0..self.dims.len()).filter(|&d| !keep[d]);
         dropped.fold(0, |color, d| color * i64::from(self.dims[d]) + i64::from(rank / self.stride(d) % self.dims[d]))
@@ -74,9 +74,9 @@ impl Grid {
     }
 }
 
-/// MPI_Dims_create: replaces the zeros so that the extents multiply to `ranks`, as near each other as the prime
-/// factors, dealt out from the greatest to the smallest extent so far, allow; the chosen extents do not increase.
-/// `None` if the given extents do not divide `ranks`.
+/// MPI_Dims_create: replaces the zeros so that the extents multiply to `ranks`. The prime factors, in descending
+/// order, are each assigned to the smallest extent so far. The chosen extents do not increase. `None` if the given
+/// extents do not divide `ranks`.
 pub(super) fn dims_create(ranks: u32, dims: &[u32]) -> Option<Box<[u32]>> {
     let given =
         dims.iter().filter(|&&extent| extent > 0).try_fold(1u32, |product, &extent| product.checked_mul(extent))?;
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn neighbours_end_at_borders_and_wrap_where_periodic() {
-        // Ranks 0 1 2 / 3 4 5; rows not periodic, columns periodic.
+        // Ranks 0 1 2 / 3 4 5; the first dimension is open, the second periodic.
         let grid = Grid::new(&[2, 3], &[false, true], 6).unwrap();
         let neighbor = |rank, d, distance| grid.neighbor(rank, d, distance).unwrap();
         assert_eq!((neighbor(4, 0, -1), neighbor(4, 0, 1)), (1, NONE));

@@ -4,38 +4,38 @@ use crate::units::parse_number_with_unit;
 
 use super::value::Value;
 
-/// What is wrong with an expression's text, and at which column (from 1).
+/// Syntax error of an expression and its column (from 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) column: usize,
     pub(super) what: String,
 }
 
-/// The smallest meaningful part of an expression.
+/// A token of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
-    /// A literal, its unit applied.
+    /// A literal with its unit applied.
     Number(Value),
-    /// A name or a keyword.
+    /// A name or keyword.
     Word(&'a str),
-    /// An operator or a bracket.
+    /// An operator or bracket.
     Symbol(&'static str),
     End,
 }
 
-/// Words that are operators.
+/// Operators that are words.
 pub(super) const KEYWORDS: [&str; 5] = ["and", "or", "not", "if", "else"];
 
-/// Longer ones first, as the first that fits is taken.
+/// Longer symbols first, because the first match is taken.
 const SYMBOLS: [&str; 22] = [
     "**", "//", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "<", ">", "(", ")", "[", "]", ",", "!",
     "=",
 ];
 
-/// More tokens would be no formula but an attack on the stack.
+/// Greatest number of tokens. Protects the stack.
 const MAX_TOKENS: usize = 1000;
 
-/// The tokens of `text`, the last of which is [`Token::End`].
+/// Splits `text` into tokens, the last of which is [`Token::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, SyntaxError> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -64,7 +64,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, SyntaxError>
     }
 }
 
-/// The name or unit that `text` begins with.
+/// Name or unit at the start of `text`.
 pub(super) fn word(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
     (end > 0 && !text.starts_with(|c: char| c.is_numeric())).then(|| &text[..end])
@@ -101,7 +101,7 @@ fn number(text: &str) -> Result<(Token<'_>, usize), String> {
             )
         })?;
         let length = text.len() - after.len() + unit.len();
-        // A size that comes out whole is a whole number, so that it divides as one.
+        // A whole number of bytes becomes an integer, so that integer division applies.
         let size = unit.ends_with('B') && x.fract() == 0.0 && x.abs() < 9e15;
         return Ok((Token::Number(if size { Value::Int(x as i64) } else { finite(x)? }), length));
     }

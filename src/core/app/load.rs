@@ -1,4 +1,4 @@
-//! The file as a whole: its top-level keys and its parameters.
+//! The whole file: its top-level keys and parameters.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,10 +21,10 @@ use super::world::AppWorld;
 const KEYS: [&str; 12] =
     ["name", "about", "params", "let", "grids", "comms", "timers", "procedures", "main", "results", "tasks", "run"];
 
-/// Those that go with `main` only.
+/// Keys that require `main`.
 const OF_STATEMENTS: [&str; 7] = ["let", "grids", "comms", "timers", "procedures", "main", "results"];
 
-/// A described application: read, checked, its parameters known.
+/// A described application: read and checked, with known parameters.
 #[derive(Clone, Debug)]
 pub struct App {
     document: Document,
@@ -33,12 +33,11 @@ pub struct App {
 }
 
 impl App {
-    /// Takes the application in `document`, with those of `overrides` whose key begins with `app` in place of its
-    /// parameters' defaults.
+    /// Loads the application of `document`. Entries of `overrides` whose key begins with `app` replace the defaults
+    /// of its parameters.
     ///
     /// # Errors
-    /// Anything wrong with the file that can be found without knowing the number of ranks, and overrides of parameters
-    /// that do not exist.
+    /// Any error in the file that does not depend on the number of ranks, and overrides of unknown parameters.
     pub fn load(mut document: Document, overrides: &[Override]) -> Result<App, ConfigError> {
         if let Some(key) = document.table().keys().find(|key| !KEYS.contains(&key.as_str())) {
             let hint = match did_you_mean(key, KEYS) {
@@ -84,7 +83,7 @@ impl App {
         Ok(app)
     }
 
-    /// What the file calls the application; the file's name if it does not say.
+    /// Name of the application; by default the file's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -94,22 +93,22 @@ impl App {
         self.document.table().contains_key("tasks")
     }
 
-    /// What the file says the application is.
+    /// Description of the application in the file.
     pub fn about(&self) -> Option<&str> {
         self.document.table().get("about").and_then(toml::Value::as_str)
     }
 
-    /// The file, for errors about what `run_table` holds.
+    /// The file, for errors about the contents of `run_table`.
     pub fn document(&self) -> &Document {
         &self.document
     }
 
-    /// The settings of a run that the file suggests.
+    /// Settings of a run suggested by the file.
     pub fn run_table(&self) -> Option<&toml::Table> {
         self.document.table().get("run").and_then(toml::Value::as_table)
     }
 
-    /// The whole file, with every parameter's value in place of its expression.
+    /// The whole file, with the value of every parameter instead of its expression.
     pub fn config(&self) -> toml::Table {
         let mut table = self.document.table().clone();
         if let Some(params) = table.get_mut("params").and_then(toml::Value::as_table_mut) {
@@ -125,12 +124,12 @@ impl App {
         table
     }
 
-    /// The name and the text of its file.
+    /// Name and text of its file.
     pub fn file(&self) -> (String, Arc<str>) {
         (self.document.name().to_owned(), self.document.text().clone())
     }
 
-    /// The application, made of a copy of this file, which is what messages tell places of.
+    /// Returns the application with messages that refer to `file`, of which its own file is a copy.
     pub fn copied_from(self, file: (String, Arc<str>)) -> Self {
         App { document: self.document.copied_from(file), ..self }
     }
@@ -138,8 +137,8 @@ impl App {
     /// Compiles the application for a number of ranks.
     ///
     /// # Errors
-    /// A grid that the ranks do not fill, a communicator whose expressions have no value for a rank, or a loop of a
-    /// constant number of turns above the limit that never communicates. Fragments that cannot all be executed.
+    /// The ranks do not fill a grid; an expression of a communicator has no value for a rank; a loop with a constant
+    /// number of turns above the limit never communicates; or some fragments cannot be executed.
     pub fn bind(&self, target: TargetMachine) -> Result<BoundApp, ConfigError> {
         if let Some(node) = Node::top(&self.document, "tasks") {
             let scope = self.scope(Some((target.ranks, target.seed)));
@@ -169,7 +168,7 @@ impl App {
     }
 }
 
-/// Whether the key is one of `[tasks]` that can be set.
+/// Whether the override sets a permitted key of `[tasks]`.
 fn is_of_tasks(document: &Document, over: &Override) -> bool {
     let key = |place: usize| over.key.get(place).map_or("", String::as_str);
     over.key.len() == 3
@@ -180,7 +179,7 @@ fn is_of_tasks(document: &Document, over: &Override) -> bool {
 
 fn missing_main(document: &Document) -> ConfigError {
     let file = document.name();
-    // TOML gives a key that follows [params] to params, however it is indented.
+    // In TOML a key after [params] belongs to params, regardless of indentation.
     let inside = |value: &toml::Value| value.as_table().is_some_and(|table| table.contains_key("main"));
     match document.table().iter().find(|(_, value)| inside(value)) {
         Some((key, _)) => ConfigError::new(format!(
@@ -207,7 +206,7 @@ fn check_override(document: &Document, over: &Override) -> Result<(), ConfigErro
     Err(ConfigError::new(format!("--set {}: {} has no parameter \"{key}\", {expected}", over.text, document.name())))
 }
 
-/// The values of `[params]`, each of which may use those before it.
+/// Values of `[params]`, each of which may use the previous ones.
 fn params(document: &Document) -> Result<BTreeMap<String, Value>, ConfigError> {
     let mut scope = Scope::new(BTreeMap::new(), None);
     let (world, slots) = (AppWorld::default(), Slots::new(0));

@@ -1,4 +1,4 @@
-//! A rank's loops and procedure calls: the jumps that can run away, and the count that stops them.
+//! Loops and procedure calls of a rank: jumps that may run away, and the count that stops them.
 
 use super::code::{Code, Op};
 use super::program::{ProgramState, SharedProgram};
@@ -66,7 +66,8 @@ impl ProgramState {
                 self.pc = if n > 0 { *body } else { self.pc + 1 };
             }
             Op::Call { procedure, arguments } => {
-                // A procedure's slots are its own and it is not running, so assigning one does not change the others.
+                // A procedure has slots of its own and is not running, so an assignment does not change the other
+                // arguments.
                 for (slot, argument) in arguments {
                     let value = argument.value(&mut self.env(code))?;
                     self.slots.set(*slot, value);

@@ -1,4 +1,4 @@
-//! A rank's messages and collectives: from expressions to calls, from ranks of communicators to ranks of the world.
+//! Messages and collectives of a rank: from expressions to calls, and from ranks of communicators to world ranks.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::grid::NONE;
 use super::program::ProgramState;
 use super::value::{EvalError, Evaluated};
 
-/// A message but for its mode and payload: numbers only, which stay in registers until the call is written.
+/// A message without mode and payload: only numbers, which stay in registers until the call is written.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     to: Rank,
@@ -37,11 +37,11 @@ impl Address {
     }
 }
 
-/// MPI_TAG_UB here.
+/// MPI_TAG_UB of described applications.
 const MAX_TAG: i64 = i32::MAX as i64;
 
 impl ProgramState {
-    /// The call for `recv` or `irecv`; `None` if there is nobody to receive from.
+    /// Call for `recv` or `irecv`; `None` if the source is MPI_PROC_NULL.
     #[inline(always)]
     pub(super) fn receive(&mut self, code: &Code, receive: &ReceiveOp) -> Evaluated<Option<Call>> {
         let Some(pattern) = self.pattern(code, receive)? else {
@@ -57,7 +57,7 @@ impl ProgramState {
         }))
     }
 
-    /// The call for `sendrecv`, of which either side may be missing.
+    /// Call for `sendrecv`; either side may be missing.
     pub(super) fn exchange(&mut self, code: &Code, send: &Send, receive: &ReceiveOp) -> Evaluated<Option<Call>> {
         let message = self.message(code, send)?;
         let pattern = self.pattern(code, receive)?;
@@ -76,7 +76,7 @@ impl ProgramState {
         Ok(self.address(code, send)?.map(|address| address.message(send.mode)))
     }
 
-    /// Where a send goes; `None` if there is nobody to send to.
+    /// Destination of a send; `None` for MPI_PROC_NULL.
     #[inline(always)]
     pub(super) fn address(&mut self, code: &Code, send: &Send) -> Evaluated<Option<Address>> {
         let Some(to) = self.peer(code, &send.to, send.comm)? else { return Ok(None) };
@@ -90,7 +90,7 @@ impl ProgramState {
         Ok(Some(Address { to, context, tag, size }))
     }
 
-    /// What a receive or probe takes; `None` if it is from nobody.
+    /// Pattern of a receive or probe; `None` for MPI_PROC_NULL.
     #[inline(always)]
     pub(super) fn pattern(&mut self, code: &Code, receive: &ReceiveOp) -> Evaluated<Option<Pattern>> {
         let from = match &receive.from {
@@ -113,7 +113,7 @@ impl ProgramState {
         Ok(Some(Pattern { from, context, tag, capacity, buffer: Default::default() }))
     }
 
-    /// The world rank of a peer; `None` for MPI_PROC_NULL.
+    /// World rank of a peer; `None` for MPI_PROC_NULL.
     #[inline(always)]
     fn peer(&mut self, code: &Code, formula: &Formula, comm: u32) -> Evaluated<Option<u32>> {
         let peer = formula.whole(&mut self.env(code))?;
@@ -152,7 +152,7 @@ impl ProgramState {
         }
     }
 
-    /// The action for a collective of either form.
+    /// Action for a blocking or non-blocking collective.
     pub(super) fn collective(&mut self, code: &Code, op: &CollectiveOp) -> Evaluated<MpiCall> {
         let Some(comm) = code.world.comms[op.comm as usize].comm(self.rank) else {
             self.check_member(code, op.comm)?;
@@ -196,7 +196,7 @@ impl ProgramState {
         };
         let blocks: Arc<[Bytes]> = (0..size).map(&mut block).collect::<Evaluated<_>>()?;
         if let Some(shared) = &op.shared {
-            // Whoever comes first, the blocks are the same.
+            // The blocks are the same whichever rank is first.
             let _ = shared.set(blocks.clone());
         }
         Ok(Sizes::Each(blocks))

@@ -1,4 +1,4 @@
-//! A value of the file together with its place, so that whatever is wrong with it can be said to be wrong there.
+//! A value of the file with its position, for errors.
 
 use std::fmt::Display;
 
@@ -19,7 +19,7 @@ pub(super) struct Node<'a> {
     pub(super) value: &'a toml::Value,
 }
 
-/// A table whose keys are all known.
+/// A table with only known keys.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'a> {
     pub(super) node: Node<'a>,
@@ -27,12 +27,12 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The top-level `key`, if there is one.
+    /// Top-level value of `key`, if present.
     pub(super) fn top(document: &'a Document, key: &str) -> Option<Self> {
         document.table().get(key).map(|value| Node { document, path: key.to_owned(), value })
     }
 
-    /// Where this stands: `main[0].send.to of app.toml:3`.
+    /// Position: `main[0].send.to of app.toml:3`.
     pub(super) fn place(&self) -> String {
         self.document.place_in_lists(&self.path)
     }
@@ -47,7 +47,7 @@ impl<'a> Node<'a> {
         self.expected_value(expected, found(self.value))
     }
 
-    /// As [`Node::expected`], with the value that an expression has.
+    /// Like [`Node::expected`], for the value of an expression.
     pub(super) fn expected_value(&self, expected: impl Display, found: impl Display) -> ConfigError {
         ConfigError::new(format!("expected {expected} in {}; found {found}", self.place()))
     }
@@ -63,13 +63,13 @@ impl<'a> Node<'a> {
         Ok(items.iter().enumerate().map(item).collect())
     }
 
-    /// The entries of a table with any keys, in the order written.
+    /// Entries of a table with arbitrary keys, in the order of the file.
     pub(super) fn entries(&self, expected: impl Display) -> Result<Vec<(&'a str, Node<'a>)>, ConfigError> {
         let table = self.value.as_table().ok_or_else(|| self.expected(expected))?;
         Ok(table.iter().map(|(key, value)| (key.as_str(), self.child(key, value))).collect())
     }
 
-    /// This as a table with no keys but `known`.
+    /// Reads a table with no keys other than `known`.
     pub(super) fn fields(&self, expected: impl Display, known: &[&str]) -> Result<Fields<'a>, ConfigError> {
         let table = self.value.as_table().ok_or_else(|| self.expected(expected))?;
         if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
         Ok(Fields { node: self.clone(), table })
     }
 
-    /// This as any type that serde knows.
+    /// Reads a value of any type supported by serde.
     pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, ConfigError> {
         self.document.deserialize_value(&self.path, self.value.clone())
     }
@@ -91,7 +91,7 @@ impl<'a> Node<'a> {
         Node { document: self.document, path: format!("{}.{key}", self.path), value }
     }
 
-    /// This as an expression.
+    /// Reads an expression.
     pub(super) fn formula(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         let expr = match self.value {
             toml::Value::Integer(n) => super::expr::Expr::Const(Value::Int(*n)),
@@ -103,13 +103,13 @@ impl<'a> Node<'a> {
         Ok(Formula::new(expr, &self.path, found(self.value)))
     }
 
-    /// What is wrong with the text of this expression.
+    /// Syntax error of this expression.
     pub(super) fn syntax(&self, error: &SyntaxError) -> ConfigError {
         let SyntaxError { column, what } = error;
         ConfigError::new(format!("{} in {}, character {column}: {what}", found(self.value), self.place()))
     }
 
-    /// This as an expression of a time. Within expressions units are only factors, but a size alone is a mistake.
+    /// Reads an expression of a time. Units in expressions are only factors, but a plain size is an error.
     pub(super) fn time(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         match self.value.as_str() {
             Some(text) if text.ends_with('B') && text.parse::<Bytes>().is_ok() => {
@@ -119,7 +119,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// This as an expression of a size; a time alone is a mistake.
+    /// Reads an expression of a size. A plain time is an error.
     pub(super) fn size(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         match self.value.as_str() {
             Some(text) if text.parse::<SimSpan>().is_ok() && text.parse::<Bytes>().is_err() => {
@@ -131,12 +131,12 @@ impl<'a> Node<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The expression of a time at `key`.
+    /// Expression of a time at `key`.
     pub(super) fn time(&self, key: &str, scope: &Scope) -> Result<Option<Formula>, ConfigError> {
         self.get(key).map(|node| node.time(scope)).transpose()
     }
 
-    /// The expression of a size at `key`.
+    /// Expression of a size at `key`.
     pub(super) fn size(&self, key: &str, scope: &Scope) -> Result<Option<Formula>, ConfigError> {
         self.get(key).map(|node| node.size(scope)).transpose()
     }
@@ -146,7 +146,7 @@ impl<'a> Fields<'a> {
     }
 
     /// # Errors
-    /// If `key` is not there; `what` says what it stands for.
+    /// `key` is missing; `what` describes its value.
     pub(super) fn need(&self, key: &str, what: &str) -> Result<Node<'a>, ConfigError> {
         self.get(key).ok_or_else(|| self.node.error(format!("missing \"{key}\" ({what})")))
     }
@@ -155,7 +155,7 @@ impl<'a> Fields<'a> {
         self.get(key).map(|node| node.formula(scope)).transpose()
     }
 
-    /// The expression at `key`, or the number `default`.
+    /// Expression at `key`, or the number `default`.
     pub(super) fn formula_or(&self, key: &str, default: i64, scope: &Scope) -> Result<Formula, ConfigError> {
         Ok(self.formula(key, scope)?.unwrap_or_else(|| Formula::constant(default)))
     }
@@ -170,7 +170,7 @@ pub(super) fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// A value as a message shows it.
+/// Text of a value in messages.
 pub(super) fn found(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => quoted(text),
@@ -180,7 +180,7 @@ pub(super) fn found(value: &toml::Value) -> String {
     }
 }
 
-/// On one line, cut where it gets long.
+/// Shortened to one line.
 fn quoted(text: &str) -> String {
     let short: String = text.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let dots = if text.chars().count() > 80 { "…" } else { "" };

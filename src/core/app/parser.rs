@@ -11,7 +11,7 @@ use super::scope::Scope;
 use super::timers::TimerFunction;
 use super::value::{Binary, Value};
 
-/// More would be no formula but an attack on the stack.
+/// Greatest nesting depth. Protects the stack.
 const MAX_DEPTH: u32 = 100;
 
 /// Compiles `text` with the names of `scope`.
@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str, scope: &Scope) -> Result<Expr, SyntaxError> {
     }
 }
 
-/// Compiles `name`, `name[index, from to last, …]`, either followed by `if condition` or not.
+/// Compiles `name` or `name[index, from to last, …]`, optionally followed by `if condition`.
 pub(super) fn parse_reference(text: &str, scope: &Scope) -> Result<ReferenceForm, SyntaxError> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, scope };
     let Token::Word(name) = parser.take() else {
@@ -61,11 +61,11 @@ pub(super) fn parse_range(text: &str, scope: &Scope) -> Result<(Expr, Option<Exp
     }
 }
 
-/// A reference to the members of a family.
+/// A reference to members of a family.
 #[derive(Clone, Debug)]
 pub(super) struct ReferenceForm {
     pub(super) name: String,
-    /// An index, or the first and the last of a range.
+    /// An index, or the first and last index of a range.
     pub(super) indices: Vec<(Expr, Option<Expr>)>,
     pub(super) condition: Option<Expr>,
 }
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.next].1
     }
 
-    /// Takes the next token, staying at the end.
+    /// Returns the next token; at the end, stays there.
     fn take(&mut self) -> Token<'a> {
         let token = self.peek().clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         parsed
     }
 
-    /// An expression, or the first and the last of a range.
+    /// Parses an expression, or the first and last index of a range.
     fn range(&mut self) -> Result<(Expr, Option<Expr>), SyntaxError> {
         let first = self.ternary()?;
         let last = if self.takes(&["to"]) { Some(self.ternary()?) } else { None };
@@ -295,7 +295,7 @@ impl<'a> Parser<'a> {
             }
             _ if let Some(function) = TimerFunction::ALL.into_iter().find(|function| function.name() == name) => {
                 if !self.scope.results {
-                    return Err(fail(format!("\"{name}\" is of all ranks' times, known only in [results]")));
+                    return Err(fail(format!("\"{name}\" uses the times of all ranks, available only in [results]")));
                 }
                 let timer = self.thing(name, "timer", |scope, word| scope.timer(word))?;
                 let index = if self.takes(&[","]) { self.ternary()? } else { Expr::Const(Value::Int(0)) };
@@ -328,7 +328,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The name of a grid, communicator or timer as a function's first argument.
+    /// Parses the name of a grid, communicator or timer as the first argument of a function.
     fn thing(
         &mut self,
         function: &str,

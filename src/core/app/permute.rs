@@ -1,19 +1,19 @@
-//! Pseudo-random permutations that need no memory: a Feistel network over the next power of four, walked until it falls
-//! into the range (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
+//! Pseudo-random permutations without memory: a Feistel network over the next power of four, iterated until the
+//! result is within the range (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
 
 const ROUNDS: u64 = 4;
 
-/// Element `i` of the permutation of `0..n` that `seed` names. `i < n`.
+/// Element `i` of the permutation of `0..n` with this seed. Requires `i < n`.
 pub(super) fn permuted(seed: u64, i: u64, n: u64) -> u64 {
     walk(i, n, |half, x| (0..ROUNDS).fold(x, |x, round| forward(seed, round, half, x)))
 }
 
-/// Where `i` stands in the permutation of `0..n` that `seed` names. `i < n`.
+/// Position of `i` in the permutation of `0..n` with this seed. Requires `i < n`.
 pub(super) fn unpermuted(seed: u64, i: u64, n: u64) -> u64 {
     walk(i, n, |half, x| (0..ROUNDS).rev().fold(x, |x, round| backward(seed, round, half, x)))
 }
 
-/// A good mixture of all bits (Steele, Lea and Flood 2014, SplitMix64).
+/// Mixes all bits (Steele, Lea and Flood 2014, SplitMix64).
 pub(super) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,8 +21,8 @@ pub(super) fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The range is more than a quarter of the power of four, so a walk takes less than four steps on average; it ends
-/// because the network is a bijection and `i` itself lies in the range.
+/// The range is more than a quarter of the power of four, so less than four iterations are needed on average. The
+/// iteration terminates because the network is a bijection and `i` itself is within the range.
 fn walk(i: u64, n: u64, network: impl Fn(u32, u64) -> u64) -> u64 {
     let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
     let half = bits.div_ceil(2).max(1);

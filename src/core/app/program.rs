@@ -1,4 +1,4 @@
-//! A rank of a described application: a program counter, its names, its outstanding requests.
+//! Program of a rank of a described application: a program counter, its names, its outstanding requests.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use super::timers::rank_slots;
 use super::value::{EvalError, Value};
 use super::work::Taken;
 
-/// Silent loop turns between two chances for the engine to look after its limits.
+/// Number of silent loop turns after which the engine can check its limits.
 const TURNS_PER_YIELD: u64 = 1 << 17;
 
-/// What the ranks of a run share.
+/// Data shared by the ranks of a run.
 #[derive(Debug)]
 pub(super) struct SharedProgram {
     pub(super) code: Code,
@@ -30,29 +30,29 @@ pub(super) struct SharedProgram {
     pub(super) max_turns: u64,
 }
 
-/// One rank of a described application.
+/// Program of a rank of a described application.
 #[derive(Debug)]
 pub enum AppProgram {
-    /// It executes statements.
+    /// Executes statements.
     #[doc(hidden)]
     Statements(RankProgram),
-    /// It manages and executes fragments.
+    /// Manages and executes fragments.
     #[doc(hidden)]
     Fragments(FragmentProgram),
 }
 
-/// One rank that executes statements.
+/// A rank that executes statements.
 #[derive(Debug)]
 pub struct RankProgram {
     shared: Arc<SharedProgram>,
     pub(super) state: ProgramState,
 }
 
-/// One process that executes fragments.
+/// A process that executes fragments.
 #[derive(Debug)]
 pub struct FragmentProgram(pub(super) Box<TaskProgram>);
 
-/// What differs from rank to rank.
+/// State of one rank.
 #[derive(Debug)]
 pub(super) struct ProgramState {
     pub(super) rank: Rank,
@@ -60,12 +60,12 @@ pub(super) struct ProgramState {
     pub(super) slots: Slots,
     pub(super) outstanding: Outstanding,
     random: Random,
-    /// Loop turns and procedure calls since the last communication.
+    /// Number of loop turns and procedure calls since the last communication.
     pub(super) turns: u64,
     pub(super) bandwidth: f64,
-    /// Its part of caches, bytes; short, as there may be millions of ranks.
+    /// Its part of the caches in bytes; f32, because there may be millions of ranks.
     pub(super) cache: f32,
-    /// The op at `pc` has made a call that is not answered yet.
+    /// Whether the op at `pc` has made a call without a reply so far.
     called: bool,
 }
 
@@ -158,19 +158,19 @@ impl MpiProgram for AppProgram {
 }
 
 impl ProgramState {
-    /// At `pc`, with nothing under way.
+    /// Creates a state at `pc` with nothing in progress.
     pub(super) fn new(slots: Slots, rank: Rank, pc: Pc, memory_share: MemoryPart) -> Self {
         let (outstanding, random) = (Outstanding::default(), Random::default());
         let (bandwidth, cache) = (memory_share.bandwidth, memory_share.cache as f32);
         ProgramState { rank, pc, slots, outstanding, random, turns: 0, bandwidth, cache, called: false }
     }
 
-    /// Goes on with what makes no calls but the end, a failure and chances to stop.
+    /// Executes code whose only calls are the end, a failure and yields.
     pub(super) fn work_out(&mut self, shared: &SharedProgram) -> Call {
         self.run(shared, SimTime::ZERO, &mut None)
     }
 
-    /// Takes the reply to the last call, if there was one that concerns the program.
+    /// Handles the reply to the last call, if it concerns the program.
     #[inline]
     fn answered(&mut self, code: &Code, reply: ReplyKind<'_>) {
         if !self.called {
@@ -190,8 +190,8 @@ impl ProgramState {
         self.pc += 1;
     }
 
-    /// Goes on to the next call; until then no time passes, it is `clock`. Gives the call by itself, not within a
-    /// `Result`, as copying one costs as much as making it.
+    /// Executes ops until the next call. No time passes; the clock is `clock`. Returns the call directly instead of a
+    /// `Result`, because copying a call costs as much as constructing it.
     #[inline]
     fn run(&mut self, shared: &SharedProgram, clock: SimTime, aside: &mut Aside) -> Call {
         let code = &shared.code;
@@ -206,7 +206,7 @@ impl ProgramState {
         loop {
             match &code.ops[self.pc as usize] {
                 Op::Send(send) => {
-                    // Two returns rather than one, so that the message is made where it goes.
+                    // Two returns, so that the message is constructed in place.
                     if let Some(address) = attempt!(self.address(code, send)) {
                         if send.start == Start::Blocking {
                             return self.communicate(Call::Send(address.message(send.mode)));
@@ -229,7 +229,7 @@ impl ProgramState {
                 }
                 Op::Wait(wait) => {
                     if let Some(call) = self.wait(code, wait) {
-                        // A test that finds nothing is no communication, see `completed`.
+                        // A test without a result is not communication, see `completed`.
                         self.called = true;
                         return call;
                     }
@@ -315,7 +315,7 @@ impl ProgramState {
         call
     }
 
-    /// Forgets the silent turns: something came of a test or probe.
+    /// Resets the count of silent turns after a successful test or probe.
     pub(super) fn progressed(&mut self) {
         self.turns = 0;
     }
@@ -327,7 +327,7 @@ impl ProgramState {
         }
     }
 
-    /// Where the next op stands, and from where that procedure was called, with lines where they are known.
+    /// Position of the next op and of its callers, with lines if known.
     pub(super) fn position(&self, code: &Code) -> String {
         let mut text = code.place_in_errors(self.pc);
         let mut pc = self.pc;

@@ -1,5 +1,5 @@
-//! A rank's random numbers: a generator of its own, seeded by the run's seed and the rank, so that a draw depends on
-//! nothing but these and the draws before it.
+//! Random numbers of a rank. Each rank has its own generator, seeded by the run's seed and the rank, so a draw
+//! depends only on these and on the previous draws.
 
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal, StandardNormal, Weibull};
@@ -8,16 +8,16 @@ use rand_pcg::Pcg64Mcg;
 use super::permute::mix;
 use super::value::{EvalError, Evaluated};
 
-/// A rank's generator, made at the first draw: most programs make none.
+/// Generator of a rank, created at the first draw: most programs make none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Random(Option<Box<Pcg64Mcg>>);
 
-/// A distribution with its parameters, as the keys of `compute` name them.
+/// A distribution with its parameters, named as the keys of `compute`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum DistributionKind {
     /// `mean`, `sd`.
     Normal,
-    /// `mean`, `sd` of the draw itself, not of its logarithm.
+    /// `mean` and `sd` of the draw itself, not of its logarithm.
     Lognormal,
     /// `low`, `high`.
     Uniform,
@@ -39,7 +39,7 @@ impl Random {
         (self.generator(seed, rank).next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform among the whole numbers from `low` to `high`, both included.
+    /// Uniform among the integers from `low` to `high`, inclusive.
     pub(super) fn int(&mut self, seed: u64, rank: u32, low: i64, high: i64) -> Evaluated<i64> {
         if low > high {
             return Err(EvalError::new(format!("randint needs a range that is not empty; found {low} to {high}")));
@@ -49,27 +49,27 @@ impl Random {
         Ok(low.wrapping_add(draw as u64 as i64))
     }
 
-    /// A draw from `family`; not clipped.
-    pub(super) fn draw(&mut self, seed: u64, rank: u32, family: Family, a: f64, b: f64) -> Evaluated<f64> {
+    /// Draws from `family`, unclipped.
+    pub(super) fn draw(&mut self, seed: u64, rank: u32, family: DistributionKind, a: f64, b: f64) -> Evaluated<f64> {
         let random = self.generator(seed, rank);
         let draw = match family {
-            Family::Normal if b >= 0.0 => {
+            DistributionKind::Normal if b >= 0.0 => {
                 let z: f64 = StandardNormal.sample(random);
                 Some(a + b * z)
             }
-            Family::Lognormal if a > 0.0 => {
+            DistributionKind::Lognormal if a > 0.0 => {
                 LogNormal::from_mean_cv(a, b / a).ok().filter(|_| b >= 0.0).map(|law| law.sample(random))
             }
-            Family::Uniform if a <= b => {
+            DistributionKind::Uniform if a <= b => {
                 let unit = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
                 Some(a + (b - a) * unit)
             }
-            Family::Exponential if a >= 0.0 => {
+            DistributionKind::Exponential if a >= 0.0 => {
                 let x: f64 = Exp1.sample(random);
                 Some(a * x)
             }
-            Family::Gamma => Gamma::new(a, b).ok().map(|law| law.sample(random)),
-            Family::Weibull => Weibull::new(b, a).ok().map(|law| law.sample(random)),
+            DistributionKind::Gamma => Gamma::new(a, b).ok().map(|law| law.sample(random)),
+            DistributionKind::Weibull => Weibull::new(b, a).ok().map(|law| law.sample(random)),
             _ => None,
         };
         draw.filter(|x| x.is_finite()).ok_or_else(|| {
@@ -80,28 +80,34 @@ impl Random {
     }
 }
 
-impl Family {
-    pub(super) const ALL: [Family; 6] =
-        [Family::Normal, Family::Lognormal, Family::Uniform, Family::Exponential, Family::Gamma, Family::Weibull];
+impl DistributionKind {
+    pub(super) const ALL: [DistributionKind; 6] = [
+        DistributionKind::Normal,
+        DistributionKind::Lognormal,
+        DistributionKind::Uniform,
+        DistributionKind::Exponential,
+        DistributionKind::Gamma,
+        DistributionKind::Weibull,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Family::Normal => "normal",
-            Family::Lognormal => "lognormal",
-            Family::Uniform => "uniform",
-            Family::Exponential => "exponential",
-            Family::Gamma => "gamma",
-            Family::Weibull => "weibull",
+            DistributionKind::Normal => "normal",
+            DistributionKind::Lognormal => "lognormal",
+            DistributionKind::Uniform => "uniform",
+            DistributionKind::Exponential => "exponential",
+            DistributionKind::Gamma => "gamma",
+            DistributionKind::Weibull => "weibull",
         }
     }
 
-    /// The names of its parameters.
+    /// Names of its parameters.
     pub(super) fn parameters(self) -> (&'static str, Option<&'static str>) {
         match self {
-            Family::Normal | Family::Lognormal => ("mean", Some("sd")),
-            Family::Uniform => ("low", Some("high")),
-            Family::Exponential => ("mean", None),
-            Family::Gamma | Family::Weibull => ("shape", Some("scale")),
+            DistributionKind::Normal | DistributionKind::Lognormal => ("mean", Some("sd")),
+            DistributionKind::Uniform => ("low", Some("high")),
+            DistributionKind::Exponential => ("mean", None),
+            DistributionKind::Gamma | DistributionKind::Weibull => ("shape", Some("scale")),
         }
     }
 }
@@ -114,12 +120,12 @@ mod tests {
     fn draws_have_the_mean_their_parameters_say() {
         // Means: as given; (low + high) / 2; shape × scale; scale × Γ(1 + 1/2) = 2 × 0.8862.
         for (family, a, b, mean) in [
-            (Family::Normal, 5.0, 2.0, 5.0),
-            (Family::Lognormal, 5.0, 2.0, 5.0),
-            (Family::Uniform, 1.0, 4.0, 2.5),
-            (Family::Exponential, 3.0, 0.0, 3.0),
-            (Family::Gamma, 2.0, 1.5, 3.0),
-            (Family::Weibull, 2.0, 2.0, 1.7725),
+            (DistributionKind::Normal, 5.0, 2.0, 5.0),
+            (DistributionKind::Lognormal, 5.0, 2.0, 5.0),
+            (DistributionKind::Uniform, 1.0, 4.0, 2.5),
+            (DistributionKind::Exponential, 3.0, 0.0, 3.0),
+            (DistributionKind::Gamma, 2.0, 1.5, 3.0),
+            (DistributionKind::Weibull, 2.0, 2.0, 1.7725),
         ] {
             let mut random = Random::default();
             let sum: f64 = (0..20_000).map(|_| random.draw(1, 0, family, a, b).unwrap()).sum();
@@ -141,9 +147,9 @@ mod tests {
     #[test]
     fn impossible_parameters_are_named() {
         let error = |family, a, b| Random::default().draw(1, 0, family, a, b).unwrap_err().to_string();
-        assert_eq!(error(Family::Normal, 1.0, -1.0), "no normal distribution has mean = 1, sd = -1");
-        assert_eq!(error(Family::Exponential, -1.0, 0.0), "no exponential distribution has mean = -1");
-        assert_eq!(error(Family::Uniform, 2.0, 1.0), "no uniform distribution has low = 2, high = 1");
+        assert_eq!(error(DistributionKind::Normal, 1.0, -1.0), "no normal distribution has mean = 1, sd = -1");
+        assert_eq!(error(DistributionKind::Exponential, -1.0, 0.0), "no exponential distribution has mean = -1");
+        assert_eq!(error(DistributionKind::Uniform, 2.0, 1.0), "no uniform distribution has low = 2, high = 1");
         assert_eq!(
             Random::default().int(1, 0, 3, 2).unwrap_err().to_string(),
             "randint needs a range that is not empty; found 3 to 2"

@@ -1,33 +1,34 @@
-//! A rank's outstanding requests, and what becomes of them when they complete.
+//! Outstanding requests of a rank and their completion.
 
 use std::collections::BTreeMap;
 
 use crate::profile::Unwaited;
 use crate::rank::{Call, Completion, RequestId, Requests, Which};
 
-use super::code::{Code, Op, Outputs, Pc, ReceiveOp, RequestName, Start, WaitForm, WaitOp};
+use super::code::{Code, CompletionSlots, Op, Pc, ReceiveOp, RequestName, Start, WaitForm, WaitOp};
 use super::grid::NONE;
 use super::program::ProgramState;
 use super::value::Value;
 
-/// Requests in the order they were started.
+/// Requests in the order of their start.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     entries: Vec<OutstandingEntry>,
-    /// How many at the front the last call asks about.
+    /// Number of requests at the front that the last call refers to.
     awaited: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct OutstandingEntry {
     id: RequestId,
-    /// The op that started it, which knows its name and what it receives.
+    /// Op that started it; defines its name and the received values.
     op: Pc,
 }
 
 impl Outstanding {
     pub(super) fn push(&mut self, id: RequestId, op: Pc) {
-        // A vector would double; a stencil's twelve requests of a million ranks need not have room for sixteen.
+        // A vector would double its capacity; with a million ranks, a stencil's twelve requests must not use room for
+        // sixteen.
         let room = self.entries.capacity();
         if self.entries.len() == room && room < 32 {
             self.entries.reserve_exact(4);
@@ -35,12 +36,12 @@ impl Outstanding {
         self.entries.push(OutstandingEntry { id, op });
     }
 
-    /// Whether a request of this name is outstanding.
+    /// Whether a request with this name is outstanding.
     pub(super) fn has(&self, code: &Code, name: RequestName) -> bool {
         self.entries.iter().any(|entry| name_of(code, entry.op) == Some(name))
     }
 
-    /// Adds what is outstanding at the end.
+    /// Adds the outstanding requests at the end.
     pub(super) fn sum_unwaited(&self, code: &Code, sums: &mut Unwaited) {
         if self.entries.is_empty() {
             return;
@@ -51,7 +52,7 @@ impl Outstanding {
         sums.add(&steps, |op| (code.site(op), name(op)));
     }
 
-    /// The requests a wait asks about, which move to the front.
+    /// Requests of a wait, which are moved to the front.
     fn await_these(&mut self, code: &Code, names: Option<&[RequestName]>) -> Requests {
         match names {
             None => self.awaited = self.entries.len() as u32,
@@ -70,7 +71,7 @@ impl Outstanding {
     }
 }
 
-/// The name of the request that this op starts.
+/// Name of the request that this op starts.
 fn name_of(code: &Code, op: Pc) -> Option<RequestName> {
     let start = match &code.ops[op as usize] {
         Op::Send(send) => send.start,
@@ -82,7 +83,7 @@ fn name_of(code: &Code, op: Pc) -> Option<RequestName> {
 }
 
 impl ProgramState {
-    /// The call to wait, or `None` if nothing is outstanding: then the wait is over at once (MPI-3.1, section 3.7.3).
+    /// Call to wait, or `None` if nothing is outstanding: the wait then returns at once (MPI-3.1, section 3.7.3).
     pub(super) fn wait(&mut self, code: &Code, wait: &WaitOp) -> Option<Call> {
         let requests = self.outstanding.await_these(code, wait.requests.as_deref());
         if requests.is_empty() {
@@ -95,14 +96,14 @@ impl ProgramState {
             return None;
         }
         Some(match wait.kind {
-            WaitForm::All if wait.told => Call::WaitAll(requests),
+            WaitForm::All if wait.reported => Call::WaitAll(requests),
             WaitForm::All => Call::Complete(requests),
             WaitForm::Any(_) => Call::WaitAny(requests),
             WaitForm::Test(_) => Call::Test { requests, which: Which::All, poll: true },
         })
     }
 
-    /// Takes what completed at `op`.
+    /// Handles the completions of `op`.
     pub(super) fn completed(&mut self, code: &Code, op: &Op, completions: &[Completion]) {
         match op {
             Op::Recv(receive) | Op::Probe(receive) => self.received_first(code, receive, completions),
@@ -158,7 +159,7 @@ impl ProgramState {
         }
     }
 
-    /// The requests of the last wait are done with.
+    /// Removes the requests of the last wait.
     pub(super) fn forget_awaited(&mut self) {
         let awaited = self.outstanding.awaited as usize;
         self.outstanding.entries.drain(..awaited);
@@ -170,8 +171,8 @@ impl ProgramState {
         }
     }
 
-    /// Assigns what a received message says of itself; the sender by its rank in the communicator.
-    fn received(&mut self, code: &Code, comm: u32, outputs: Outputs, completion: &Completion) {
+    /// Assigns the values of a received message; the sender by its rank in the communicator.
+    fn received(&mut self, code: &Code, comm: u32, outputs: CompletionSlots, completion: &Completion) {
         if outputs.source.is_some() {
             let source = code.world.comms[comm as usize].rank_of(completion.source);
             self.assign(outputs.source, Value::Int(source.map_or(NONE, i64::from)));
@@ -180,8 +181,8 @@ impl ProgramState {
         self.assign(outputs.bytes, Value::Int(i64::try_from(completion.size.get()).unwrap_or(i64::MAX)));
     }
 
-    /// Assigns what MPI says of a receive from MPI_PROC_NULL (MPI-3.1, section 3.11).
-    pub(super) fn received_from_none(&mut self, outputs: Outputs) {
+    /// Assigns the values of a receive from MPI_PROC_NULL (MPI-3.1, section 3.11).
+    pub(super) fn received_from_none(&mut self, outputs: CompletionSlots) {
         self.assign(outputs.source, Value::Int(NONE));
         self.assign(outputs.tag, Value::Int(NONE));
         self.assign(outputs.bytes, Value::Int(0));

@@ -1,4 +1,4 @@
-//! `[results]`: what an application works out from its timers once all ranks have ended.
+//! `[results]`: values that an application computes from its timers after all ranks have ended.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::program::{ProgramState, SharedProgram};
 use super::timers::{NO_RANK, result_slots};
 use super::value::{EvalError, Evaluated};
 
-/// What [`check`] finds wrong.
+/// Error found by [`check`].
 pub(super) struct ResultFault {
-    /// The op that it stands in.
+    /// Op that contains it.
     pub(super) pc: Pc,
     pub(super) what: String,
 }
 
-/// Whether the ops from `start` to `end`, and those of the procedures that they call, are the same for all ranks and
-/// only compute values.
+/// Checks that the ops from `start` to `end`, and those of the called procedures, are the same for all ranks and only
+/// compute values.
 pub(super) fn check(
     ops: &[Op],
     (start, end): (Pc, Pc),
@@ -49,7 +49,7 @@ pub(super) fn check(
                     }
                 }
                 _ => {
-                    let what = "results are worked out after the run, expected \"set\", \"for\", \"repeat\", \
+                    let what = "results are computed after the run, expected \"set\", \"for\", \"repeat\", \
                                 \"while\", \"if\" or \"call\"";
                     return Err(fault(what.to_owned()));
                 }
@@ -62,7 +62,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What in the expression depends on the rank that asks.
+/// Part of the expression that depends on the evaluating rank.
 pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>) -> Option<String> {
     let mut found = None;
     expr.any(&mut |expr| {
@@ -70,7 +70,9 @@ pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>)
             Expr::Rank => "\"rank\"".to_owned(),
             Expr::CommRank(_) => "\"comm_rank\"".to_owned(),
             Expr::CommSize(_) => "\"comm_size\"".to_owned(),
-            Expr::Grid(GridFunction::Coord, _, arguments) if arguments.len() == 1 => "\"coord\" of no rank".to_owned(),
+            Expr::Grid(GridFunction::Coord, _, arguments) if arguments.len() == 1 => {
+                "\"coord\" without a rank".to_owned()
+            }
             Expr::Grid(GridFunction::Neighbor, ..) => "\"neighbor\"".to_owned(),
             Expr::Call(function @ (NumericFunction::Random | NumericFunction::Randint), _) => {
                 format!("\"{}\"", function.name())
@@ -81,13 +83,14 @@ pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>)
             },
             _ => return false,
         };
-        found = Some(format!("{name} differs from rank to rank, and results are of all ranks"));
+        found = Some(format!("{name} differs between ranks, and results are common to all ranks"));
         true
     });
     found
 }
 
-/// The application's results, where all ranks timed `sums`. What has no value, or needs a loop that never ends, says so.
+/// Computes the application's results from the times `sums` of all ranks. A result without a value, or with an
+/// endless loop, contains the reason.
 pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<AppResult> {
     let code = &shared.code;
     let Some(results) = &code.results else { return Vec::new() };
@@ -97,14 +100,14 @@ pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<App
         match state.work_out(shared) {
             Call::Finish => break None,
             Call::Fail(error) => break Some(format!("{} in {}", error.what, error.place)),
-            // A chance to look after limits, of which there are none here.
+            // A yield, which is not needed here.
             _ => {}
         }
     };
     let show = |result: &ResultCode| {
         let (name, unit) = (result.name.clone(), result.unit.clone());
         let found = match &failed {
-            // What all of them are made of.
+            // All results depend on the failed code.
             Some(why) => AppFigure::Error(why.clone()),
             None => match value(result, &mut state, code) {
                 Ok(value) => AppFigure::Value(value?),
@@ -116,7 +119,7 @@ pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<App
     results.shown.iter().filter_map(show).collect()
 }
 
-/// The figure, where its condition holds.
+/// Value of a result, if its condition holds.
 fn value(result: &ResultCode, state: &mut ProgramState, code: &Code) -> Evaluated<Option<f64>> {
     let mut env = state.env(code);
     if !result.condition.as_ref().map_or(Ok(true), |condition| condition.truth(&mut env))? {

@@ -1,4 +1,4 @@
-//! Which names an expression may use, and what they stand for.
+//! Names available to an expression and their meaning.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +10,33 @@ use super::timers::TimerFunction;
 use super::value::Value;
 use crate::config::did_you_mean;
 
-/// Names with a fixed meaning, which no parameter, name or loop can take.
+/// Names with a fixed meaning, not available for parameters, names or loops.
 pub(super) const RESERVED: [&str; 10] =
     ["rank", "size", "seed", "peer", "none", "null", "true", "false", "any", "world"];
 
-/// Functions of grids and communicators, besides [`NumericFunction::ALL`].
+/// Functions of grids and communicators, in addition to [`NumericFunction::ALL`].
 const PLACE_FUNCTIONS: [&str; 6] = ["coord", "dims", "neighbor", "rank_at", "comm_rank", "comm_size"];
 
-/// What a kind of expression may depend on, each including those before.
+/// Quantities that a kind of expression may depend on. Each includes the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
     /// `[params]`: earlier parameters.
     Params,
-    /// `[grids]`: the number of ranks and the seed too.
+    /// `[grids]`: also the number of ranks and the seed.
     Run,
-    /// `[tasks]`: a fragment's indices and its own random numbers too.
+    /// `[tasks]`: also a fragment's indices and its own random numbers.
     Tasks,
-    /// `[comms]`: the rank, grids and earlier communicators too.
+    /// `[comms]`: also the rank, grids and earlier communicators.
     Rank,
-    /// Everything else: `[let]` names and random numbers too.
+    /// Everything else: also `[let]` names and random numbers.
     All,
 }
 
-/// The names in reach.
+/// Available names.
 #[derive(Debug)]
 pub(super) struct Scope {
     pub(super) reach: Reach,
-    /// Whether `peer` has a meaning.
+    /// Whether `peer` is defined.
     pub(super) peer: bool,
     params: BTreeMap<String, Value>,
     globals: BTreeMap<String, u32>,
@@ -50,17 +50,17 @@ pub(super) struct Scope {
     run: Option<(u32, u64)>,
 }
 
-/// What a local name is.
+/// Kind of a local name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Local {
-    /// Counts a loop; nothing else may assign it.
+    /// A loop variable, which statements cannot assign.
     Loop,
-    /// A procedure's parameter.
+    /// A parameter of a procedure.
     Parameter,
 }
 
 impl Scope {
-    /// Parameters only; `run` is the number of ranks and the seed, once these are known.
+    /// Creates a scope with parameters only. `run` is the number of ranks and the seed, if known.
     pub(super) fn new(params: BTreeMap<String, Value>, run: Option<(u32, u64)>) -> Self {
         Scope {
             reach: Reach::Params,
@@ -80,7 +80,7 @@ impl Scope {
         self.run.map(|(size, _)| size)
     }
 
-    /// The number of ranks and the seed, once known.
+    /// Number of ranks and the seed, if known.
     pub(super) fn run(&self) -> Option<(u32, u64)> {
         self.run
     }
@@ -109,7 +109,7 @@ impl Scope {
         self.timers.push(name.to_owned());
     }
 
-    /// The number of the timer `name`.
+    /// Number of the timer `name`.
     pub(super) fn timer(&self, name: &str) -> Result<u32, String> {
         let index = self.timers.iter().position(|timer| timer == name);
         let known = || self.timers.iter().map(String::as_str);
@@ -127,7 +127,7 @@ impl Scope {
         self.locals.pop();
     }
 
-    /// Whether `name` can be given to something new; otherwise what it is already.
+    /// Checks that `name` can be defined; otherwise returns its present meaning.
     pub(super) fn is_free(&self, name: &str) -> Result<(), String> {
         let well_formed = lexer::word(name) == Some(name) && !lexer::KEYWORDS.contains(&name);
         if !well_formed {
@@ -147,7 +147,7 @@ impl Scope {
         Err(format!("\"{name}\" {taken}, choose another name"))
     }
 
-    /// The slot to assign when a statement sets `name`.
+    /// Slot of `name` for assignment.
     pub(super) fn assignable(&self, name: &str) -> Result<u32, String> {
         match self.locals.iter().rev().find(|(local, ..)| local == name) {
             Some((_, slot, Local::Parameter)) => Ok(*slot),
@@ -159,7 +159,7 @@ impl Scope {
         }
     }
 
-    /// What `name` stands for.
+    /// Expression that `name` stands for.
     pub(super) fn name(&self, name: &str) -> Result<Expr, String> {
         let needs = |reach: Reach, expr: Expr| {
             let part = match self.reach {
@@ -213,7 +213,7 @@ impl Scope {
         format!("unknown function \"{name}\"{}", did_you_mean(name, known))
     }
 
-    /// Whether random numbers may be drawn.
+    /// Checks that random numbers may be drawn.
     pub(super) fn random(&self) -> Result<(), String> {
         if matches!(self.reach, Reach::All | Reach::Tasks) {
             return Ok(());
@@ -221,7 +221,7 @@ impl Scope {
         Err("random numbers differ from rank to rank and can be used only in [let] and statements".to_owned())
     }
 
-    /// The number of the grid `name`.
+    /// Number of the grid `name`.
     pub(super) fn grid(&self, name: &str) -> Result<u32, String> {
         if self.reach < Reach::Rank {
             return Err("grids are not known yet where parameters and grids are defined".to_owned());
@@ -238,7 +238,7 @@ impl Scope {
         self.grids[grid as usize].1
     }
 
-    /// The number of the communicator `name`; the world is 0.
+    /// Number of the communicator `name`; the world is 0.
     pub(super) fn comm(&self, name: &str) -> Result<u32, String> {
         if self.reach < Reach::Rank {
             return Err("communicators are not known yet where parameters and grids are defined".to_owned());
@@ -250,7 +250,7 @@ impl Scope {
     }
 }
 
-/// `, expected one of a, b`, or that there are none.
+/// `, expected one of a, b`, or a statement that there are none.
 pub(super) fn one_of<'a>(section: &str, names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     match names.as_slice() {

@@ -1,8 +1,8 @@
-//! A rank's names: one value each, nine bytes a name.
+//! Values of a rank's names: one value each, nine bytes per name.
 
 use super::value::Value;
 
-/// The values of a rank's names, by slot number: blocks of eight, the last one cut short.
+/// Values of a rank's names by slot number, in blocks of eight; the last block may be shorter.
 ///
 /// ```text
 /// words: [ kinds of slots 0–7, a byte each | payloads of slots 0–7 | kinds of slots 8–15 | … ]
@@ -13,12 +13,12 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// `count` slots, all unset.
+    /// Creates `count` unset slots.
     pub(super) fn new(count: u32) -> Self {
         Slots::with_words(count, 0)
     }
 
-    /// `count` slots, all unset, and so many words after them, all 0.
+    /// Creates `count` unset slots, followed by `words` words of 0.
     pub(super) fn with_words(count: u32, words: usize) -> Self {
         Slots { words: vec![0; (count + count.div_ceil(8)) as usize + words].into_boxed_slice() }
     }
@@ -28,18 +28,18 @@ impl Slots {
         &self.words[self.words.len() - count..]
     }
 
-    /// The last `count` words, to be set.
+    /// The last `count` words, mutable.
     pub(super) fn last_words_mut(&mut self, count: usize) -> &mut [u64] {
         let first = self.words.len() - count;
         &mut self.words[first..]
     }
 
-    /// The word so far from the end; the last is at 1.
+    /// Word at distance `place` from the end; the last is at 1.
     pub(super) fn word_from_end(&self, place: usize) -> u64 {
         self.words[self.words.len() - place]
     }
 
-    /// Sets the word so far from the end.
+    /// Sets the word at this distance from the end.
     pub(super) fn set_word_from_end(&mut self, place: usize, word: u64) {
         let index = self.words.len() - place;
         self.words[index] = word;
@@ -69,14 +69,14 @@ impl Slots {
         *kinds = *kinds & !(0xff << shift(slot)) | kind << shift(slot);
     }
 
-    /// The value if it is a whole number.
+    /// The value, if it is an integer.
     #[inline]
     pub(super) fn int(&self, slot: u32) -> Option<i64> {
         let is_int = (self.words[kinds(slot)] >> shift(slot)) as u8 == 1;
         is_int.then(|| self.words[payload(slot)] as i64)
     }
 
-    /// A hidden counter of the machine's own; only ever an integer.
+    /// A hidden counter; always an integer.
     #[inline]
     pub(super) fn counter(&self, slot: u32) -> i64 {
         self.words[payload(slot)] as i64

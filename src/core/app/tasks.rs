@@ -1,5 +1,5 @@
-//! Programs of fragments: `[tasks]` describes what there is to compute and what needs what; a manager on each process
-//! decides where and when.
+//! Programs of fragments. `[tasks]` describes the computations and their data dependences; a manager on each process
+//! decides place and time.
 //!
 //! ```text
 //! [tasks] ─▶ description ─▶ build, check ─▶ graph (shared) ─▶ process: MpiProgram
@@ -7,9 +7,9 @@
 //!            expressions     every reference
 //! ```
 //!
-//! A computation fragment needs data fragments, makes others, and may create further computation fragments. Once the
-//! number of processes is known, all indices and references are evaluated into arrays; the run meets no expression and
-//! no fault of one.
+//! A computation fragment needs data fragments, produces others, and may create further computation fragments. Once
+//! the number of processes is known, all indices and references are evaluated into arrays. The run evaluates no
+//! expressions, so it has no errors of expressions.
 
 mod agenda;
 mod balance;
@@ -39,21 +39,21 @@ use super::scope::Scope;
 use description::Description;
 pub(super) use options::KEYS;
 use options::Manager;
-pub(super) use process::{Shared, TaskProgram};
+pub(super) use process::{SharedTasks, TaskProgram};
 
-/// Reads the table at `node`, to find what is wrong with it.
+/// Reads the table at `node` to find its errors.
 ///
 /// # Errors
-/// Anything wrong that can be found without knowing the number of processes.
+/// Any error that does not depend on the number of processes.
 pub(super) fn load(node: &Node<'_>, mut scope: Scope) -> Result<(), ConfigError> {
     Description::read(node, &mut scope).map(|_| ())
 }
 
-/// Works out all fragments for a number of processes.
+/// Evaluates all fragments for a number of processes.
 ///
 /// # Errors
 /// See [`build::build`].
-pub(super) fn bind(node: &Node<'_>, mut scope: Scope, target: TargetMachine) -> Result<Arc<Shared>, ConfigError> {
+pub(super) fn bind(node: &Node<'_>, mut scope: Scope, target: TargetMachine) -> Result<Arc<SharedTasks>, ConfigError> {
     let description = Description::read(node, &mut scope)?;
     let processes = target.ranks;
     let graph = build::build(&description, &scope, target)?;
@@ -61,16 +61,16 @@ pub(super) fn bind(node: &Node<'_>, mut scope: Scope, target: TargetMachine) -> 
         return Err(node
             .error(format!("work stealing among {processes} processes, expected at most {}", message::MOST_THIEVES)));
     }
-    Ok(Arc::new(Shared { graph, names: false }))
+    Ok(Arc::new(SharedTasks { graph, names: false }))
 }
 
-/// The program of a process.
-pub(super) fn program(shared: &Arc<Shared>, rank: Rank, memory_share: MemoryPart) -> Box<TaskProgram> {
+/// Creates the program of a process.
+pub(super) fn program(shared: &Arc<SharedTasks>, rank: Rank, memory_share: MemoryPart) -> Box<TaskProgram> {
     Box::new(TaskProgram::new(shared.clone(), rank, memory_share))
 }
 
-/// The same with logs that name the fragments.
-pub(super) fn named(shared: Arc<Shared>) -> Arc<Shared> {
+/// Adds the names of the fragments to logs.
+pub(super) fn named(shared: Arc<SharedTasks>) -> Arc<SharedTasks> {
     let mut shared = Arc::try_unwrap(shared).expect("no process has begun");
     shared.names = true;
     Arc::new(shared)

@@ -1,4 +1,4 @@
-//! The module as its users meet it: files in, calls out, errors word by word.
+//! Tests of the module through its public interface: files, calls, exact errors.
 
 mod driver;
 mod errors;

@@ -1,7 +1,7 @@
-//! Timers: what ranks time while they run, and the functions of all ranks' times that results are made of.
+//! Timers: times measured by ranks while they run, and the functions of all ranks' times used by results.
 //!
-//! A rank's timers stand at the end of its slots, an element a word. So do all ranks' where results are worked out,
-//! three words an element: the longest times first, then the shortest, then the means.
+//! A rank's timers are at the end of its slots, one word per element. While results are computed, the slots contain
+//! the times of all ranks, three words per element: first the longest times, then the shortest, then the means.
 
 use crate::config::ConfigError;
 use crate::profile::TimerSums;
@@ -18,18 +18,18 @@ use super::slots::Slots;
 use super::value::{EvalError, Evaluated, Value};
 use super::world::AppWorld;
 
-/// The elements of the timers of all ranks, eight bytes each.
+/// Greatest number of elements in the timers of all ranks, eight bytes each.
 const MOST: u64 = 1 << 27;
 
-/// Where a timer's elements stand.
+/// Position of a timer's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TimerPlace {
-    /// From its first element to the end of all timers.
+    /// Distance from its first element to the end of all timers.
     to_end: usize,
     length: usize,
 }
 
-/// A function of the times that all ranks have in an element.
+/// Function of the times of all ranks in an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerFunction {
     Longest,
@@ -38,10 +38,10 @@ pub(super) enum TimerFunction {
 }
 
 impl TimerFunction {
-    /// All, in the order in which their words stand.
+    /// All functions, in the order of their words.
     pub(super) const ALL: [TimerFunction; 3] = [TimerFunction::Longest, TimerFunction::Shortest, TimerFunction::Mean];
 
-    /// How it is spelled.
+    /// Name in expressions.
     pub(super) fn name(self) -> &'static str {
         match self {
             TimerFunction::Longest => "longest",
@@ -51,7 +51,7 @@ impl TimerFunction {
     }
 }
 
-/// Reads `[timers]` into the scope; lays them out if the scope knows the number of ranks.
+/// Reads `[timers]` into the scope. Lays them out if the scope knows the number of ranks.
 pub(super) fn arrange(node: &Node<'_>, scope: &mut Scope, arranged: &mut AppWorld) -> Result<(), ConfigError> {
     let mut lengths = Vec::new();
     let mut room = 0_u64;
@@ -98,7 +98,7 @@ fn length(formula: &Formula, arranged: &AppWorld) -> Evaluated<i64> {
         .whole()
 }
 
-/// The distance of an element of a timer from the end of all timers.
+/// Distance of a timer's element from the end of all timers.
 fn place(world: &AppWorld, timer: u32, index: i64) -> Evaluated<usize> {
     let TimerPlace { to_end, length } = world.timers[timer as usize];
     match usize::try_from(index) {
@@ -107,7 +107,7 @@ fn place(world: &AppWorld, timer: u32, index: i64) -> Evaluated<usize> {
     }
 }
 
-/// `longest(NAME, INDEX)` and its like, in seconds.
+/// `longest(NAME, INDEX)` and similar functions, in seconds.
 pub(super) fn evaluate(function: TimerFunction, timer: u32, index: &Expr, env: &mut Env<'_>) -> Evaluated {
     let index = index.evaluate(env)?.whole()?;
     let place = place(env.world, timer, index)
@@ -116,12 +116,12 @@ pub(super) fn evaluate(function: TimerFunction, timer: u32, index: &Expr, env: &
     Ok(Value::Float(f64::from_bits(env.slots.word_from_end(after * env.world.timer_room + place))))
 }
 
-/// Slots for a rank.
+/// Slots of a rank.
 pub(super) fn rank_slots(code: &Code) -> Slots {
     Slots::with_words(code.slots, code.world.timer_room)
 }
 
-/// Slots for working out results, with what the ranks timed.
+/// Slots for the computation of results, with the times of the ranks.
 pub(super) fn result_slots(code: &Code, sums: &TimerSums) -> Slots {
     let room = code.world.timer_room;
     let mut slots = Slots::with_words(code.slots, room * TimerFunction::ALL.len());
@@ -133,7 +133,7 @@ pub(super) fn result_slots(code: &Code, sums: &TimerSums) -> Slots {
 }
 
 impl ProgramState {
-    /// Begins what a statement times, at `clock`.
+    /// Begins a timed block at `clock`.
     pub(super) fn begin_timing(&mut self, code: &Code, block: &TimeBlock, clock: SimTime) -> Evaluated<()> {
         let index = block.at.whole(&mut self.env(code))?;
         let place = place(&code.world, block.timer, index).map_err(|fault| block.at.explain(&fault))?;
@@ -142,7 +142,7 @@ impl ProgramState {
         Ok(())
     }
 
-    /// Ends it, at `clock`.
+    /// Ends a timed block at `clock`.
     pub(super) fn end_timing(&mut self, (place, began): (u32, u32), clock: SimTime) -> Evaluated<()> {
         let began = SimTime::from_ps(self.slots.counter(began) as u64);
         let place = self.slots.counter(place) as usize;
@@ -153,7 +153,7 @@ impl ProgramState {
         Ok(())
     }
 
-    /// Adds what this rank timed.
+    /// Adds the times of this rank.
     pub(super) fn sum_timers(&self, code: &Code, sums: &mut TimerSums) {
         if code.world.timer_room > 0 {
             sums.add(self.slots.last_words(code.world.timer_room).iter().map(|ps| SimSpan::from_ps(*ps)));
@@ -161,5 +161,5 @@ impl ProgramState {
     }
 }
 
-/// The rank whose expressions results are: they are of all, so that none may ask.
+/// Rank used in expressions of results. They cannot depend on it.
 pub(super) const NO_RANK: Rank = 0;

@@ -1,14 +1,14 @@
-//! What an expression gives, and the arithmetic on it. Knows nothing of names or ranks.
+//! Values of expressions and their arithmetic. Independent of names and ranks.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The value of an expression or a name.
+/// Value of an expression or a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
-    /// A name that nothing has been assigned to yet.
+    /// A name without an assignment.
     Unset,
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// A finite number.
     Float(f64),
@@ -16,14 +16,14 @@ pub(super) enum Value {
     Bool(bool),
 }
 
-/// Why an expression has no value: one lower-case line.
+/// Reason why an expression has no value: one lower-case line.
 ///
 /// Boxed, so that the result of an evaluation fits into two registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::box_collection)]
 pub(super) struct EvalError(Box<String>);
 
-/// The result of an evaluation.
+/// Result of an evaluation.
 pub(super) type Evaluated<T = Value> = Result<T, EvalError>;
 
 impl EvalError {
@@ -54,7 +54,7 @@ impl fmt::Display for Value {
         match self {
             Value::Unset => f.write_str("nothing"),
             Value::Int(n) => write!(f, "{n}"),
-            // Digits that fill a line say nothing.
+            // Avoids numbers with a full line of digits.
             Value::Float(x) if x.abs() >= 1e17 => write!(f, "{x:e}"),
             Value::Float(x) => write!(f, "{x}"),
             Value::Bool(b) => write!(f, "{b}"),
@@ -81,13 +81,13 @@ pub(super) enum Binary {
 }
 
 impl Value {
-    /// A float, if it is finite.
+    /// Accepts a finite float.
     #[inline]
     pub(super) fn finite(x: f64) -> Evaluated {
         if x.is_finite() { Ok(Value::Float(x)) } else { Err(EvalError::overflow()) }
     }
 
-    /// The whole number nearest below, from a float that is whole already.
+    /// Converts a float without fraction to an integer.
     pub(super) fn int_of(x: f64) -> Evaluated {
         // 2^63 is the first double past the range.
         if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
@@ -97,7 +97,7 @@ impl Value {
         }
     }
 
-    /// As a number of any kind.
+    /// Converts to a number of any kind.
     #[inline]
     pub(super) fn number(self) -> Evaluated<f64> {
         match self {
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// As a whole number; a float counts if it is whole.
+    /// Converts to an integer; a float must have no fraction.
     #[inline]
     pub(super) fn whole(self) -> Evaluated<i64> {
         match self {
@@ -117,7 +117,7 @@ impl Value {
         }
     }
 
-    /// As a truth value.
+    /// Converts to a truth value.
     #[inline]
     pub(super) fn truth(self) -> Evaluated<bool> {
         match self {
@@ -135,7 +135,8 @@ impl Value {
 }
 
 impl Binary {
-    /// `a op b`. Whole numbers stay whole where the result is; what leaves 64 bits or the finite numbers is a fault.
+    /// `a op b`. Integers stay integers if the result is one. A result outside 64 bits or the finite numbers is an
+    /// error.
     #[inline]
     pub(super) fn apply(self, a: Value, b: Value) -> Evaluated {
         if let (Value::Int(a), Value::Int(b)) = (a, b) {
@@ -147,10 +148,10 @@ impl Binary {
         self.apply_floats(a.number()?, b.number()?)
     }
 
-    /// The whole number that two whole numbers give, if they give one.
+    /// Integer result of two integers, if it is one.
     #[inline]
     pub(super) fn ints(self, a: i64, b: i64) -> Option<i64> {
-        // Division of 32 bits is several times as fast, and ranks are small numbers.
+        // 32-bit division is several times as fast, and ranks are small numbers.
         if let (Ok(small), Ok(divisor @ 1..)) = (u32::try_from(a), u32::try_from(b)) {
             match self {
                 Binary::Divide if small.is_multiple_of(divisor) => return Some(i64::from(small / divisor)),
@@ -181,13 +182,13 @@ impl Binary {
         }
     }
 
-    /// Whether the comparison of two whole numbers holds, if it is one.
+    /// Result of the comparison of two integers, if the operator is a comparison.
     #[inline]
     pub(super) fn compare_ints(self, a: i64, b: i64) -> Option<bool> {
         self.is_comparison().then(|| self.holds(a.cmp(&b)))
     }
 
-    /// Whether it gives a truth value.
+    /// Whether the result is a truth value.
     pub(super) fn is_comparison(self) -> bool {
         use Binary::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
@@ -219,7 +220,7 @@ impl Binary {
             Binary::Modulo => a - b * (a / b).floor(),
             Binary::Power if a == 0.0 && b < 0.0 => return Err(EvalError::division_by_zero()),
             Binary::Power => a.powf(b),
-            // Finite numbers always compare.
+            // Finite numbers can always be compared.
             _ => return Ok(Value::Bool(self.holds(a.partial_cmp(&b).unwrap_or(Ordering::Equal)))),
         };
         Value::finite(result)

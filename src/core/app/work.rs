@@ -1,4 +1,4 @@
-//! What local blocks cost.
+//! Costs of local blocks.
 
 use crate::platform::{CoreRates, MemoryLaw, MemoryPart, Work};
 use crate::rank::MemoryBlock;
@@ -10,26 +10,26 @@ use super::formula::Formula;
 use super::program::{ProgramState, SharedProgram};
 use super::value::{EvalError, Evaluated, Value};
 
-/// What a block costs, the machine apart.
+/// Cost of a block, independent of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Amount {
-    /// The same time everywhere.
+    /// A fixed time.
     Span(SimSpan),
-    /// By the roofline.
+    /// Work for the roofline model.
     Work(Work),
 }
 
-/// What a block takes on a machine.
+/// Time of a block on a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Taken {
     /// This time.
     Span(SimSpan),
-    /// A time that depends on who else uses memory then.
+    /// A time that depends on the other users of memory.
     Shared(MemoryBlock),
 }
 
 impl ProgramState {
-    /// What `block` takes: as stated, drawn, or by the roofline.
+    /// Time of `block`: stated, drawn, or by the roofline model.
     #[inline]
     pub(super) fn taken(&mut self, shared: &SharedProgram, block: &Block) -> Evaluated<Taken> {
         let memory = MemoryPart { bandwidth: self.bandwidth, cache: f64::from(self.cache) };
@@ -42,7 +42,7 @@ impl ProgramState {
 }
 
 impl Amount {
-    /// The time on a core of these rates, which has this part of memory and caches.
+    /// Time on a core with these rates and this part of memory and caches.
     #[inline]
     pub(super) fn span(self, rates: &CoreRates, memory: MemoryPart) -> Evaluated<SimSpan> {
         match self {
@@ -58,9 +58,9 @@ impl Amount {
 }
 
 impl Amount {
-    /// What it takes where memory is shared over time.
+    /// Time if memory is shared over time.
     fn taken(self, rates: &CoreRates, memory: MemoryPart) -> Evaluated<Taken> {
-        // An amount that makes no time has none however fast memory is.
+        // An amount whose time is invalid on the fastest memory is invalid on all.
         let alone = self.span(rates, MemoryPart { bandwidth: rates.memory.get() as f64, ..memory })?;
         Ok(match self {
             Amount::Work(work) if work.bytes > 0.0 && !rates.fits(work, memory) => {
@@ -73,7 +73,7 @@ impl Amount {
 }
 
 impl Block {
-    /// The amount here and now: as stated, or drawn.
+    /// Cost for the present values: stated or drawn.
     #[inline]
     pub(super) fn amount(&self, env: &mut Env<'_>) -> Evaluated<Amount> {
         let times = self.times.as_ref().map_or(Ok(1.0), |times| times.number(env))?;

@@ -1,4 +1,4 @@
-//! What all ranks share once their number is known: grids and communicators.
+//! Data common to all ranks once their number is known: grids and communicators.
 
 use crate::mpi::{CommMember, Group};
 use crate::rank::Rank;
@@ -6,20 +6,20 @@ use crate::rank::Rank;
 use super::grid::Grid;
 use super::timers::TimerPlace;
 
-/// The ranks, and how they are arranged and divided.
+/// Ranks, grids and communicators.
 #[derive(Debug, Default)]
 pub(super) struct AppWorld {
     pub(super) size: u32,
     pub(super) seed: u64,
     pub(super) grids: Vec<Grid>,
-    /// Number 0 is the world's.
+    /// Number 0 is the world.
     pub(super) comms: Vec<CommTable>,
     pub(super) timers: Vec<TimerPlace>,
-    /// The elements of all timers.
+    /// Number of elements of all timers.
     pub(super) timer_room: usize,
 }
 
-/// A communicator as all ranks see it: the world, or disjoint groups of it that share a name (MPI_Comm_split).
+/// A communicator as seen by all ranks: the world, or disjoint groups with one name (MPI_Comm_split).
 #[derive(Debug)]
 pub(super) struct CommTable {
     id: u32,
@@ -42,7 +42,7 @@ impl CommTable {
         CommTable { id: 0, division: None, size }
     }
 
-    /// Ranks of the same colour together, ordered by key, then by rank; a rank without a colour is in no group.
+    /// Groups ranks of the same colour, ordered by key, then by rank. A rank without a colour is in no group.
     pub(super) fn split(id: u32, colors_and_keys: &[Option<(i64, i64)>]) -> Self {
         let mut members: Vec<(i64, i64, Rank)> = (0..)
             .zip(colors_and_keys)
@@ -60,7 +60,7 @@ impl CommTable {
         CommTable { id, division: Some(Division { groups, places }), size: colors_and_keys.len() as u32 }
     }
 
-    /// The rank of the world's `rank` in its group, if it is in one.
+    /// Rank of world rank `rank` in its group, if it is in one.
     #[inline]
     pub(super) fn rank_of(&self, rank: Rank) -> Option<u32> {
         match &self.division {
@@ -69,7 +69,7 @@ impl CommTable {
         }
     }
 
-    /// The size of the group that the world's `rank` is in; 0 if in none.
+    /// Size of the group of world rank `rank`; 0 if it is in none.
     #[inline]
     pub(super) fn size_for(&self, rank: Rank) -> u32 {
         match &self.division {
@@ -78,19 +78,19 @@ impl CommTable {
         }
     }
 
-    /// The world rank of `member` of the group that the world's `rank` is in.
+    /// World rank of `member` in the group of world rank `rank`.
     #[inline]
     pub(super) fn world_rank(&self, rank: Rank, member: u32) -> Rank {
         self.group(rank).map_or(member, |group| group.world(member))
     }
 
-    /// The context of point-to-point messages (see [`CommMember::point_to_point`]).
+    /// Context of point-to-point messages (see [`CommMember::point_to_point`]).
     #[inline]
     pub(super) fn point_to_point(&self) -> u32 {
         2 * self.id
     }
 
-    /// The communicator as the world's `rank` sees it, if it is in it.
+    /// Communicator as seen by world rank `rank`, if it is in it.
     pub(super) fn comm(&self, rank: Rank) -> Option<CommMember> {
         match &self.division {
             None => Some(CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: self.size })),
@@ -98,7 +98,7 @@ impl CommTable {
         }
     }
 
-    /// The group of `rank`, where the world is divided and it is in one.
+    /// Group of `rank`, if the world is split and it is in one.
     #[inline]
     fn group(&self, rank: Rank) -> Option<&Group> {
         let division = self.division.as_ref()?;

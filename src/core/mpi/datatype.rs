@@ -25,7 +25,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 pub use arrays::{Distributed, Order};
-pub use kind::{BasicKind, Group, Scalar};
+pub use kind::{BasicKind, Scalar, TypeGroup};
 pub use named::{MPI_LB, MPI_UB};
 
 use crate::mpi::abi::{self, Aint, Handle};
@@ -163,11 +163,11 @@ impl Datatype {
     fn new(layout: TypeMap, envelope: TypeEnvelope, kind: Option<&'static BasicKind>) -> Datatype {
         let plan = layout.bytes();
         let (extent, run) = match plan.node {
-            plan::Node::Run(_) => (layout.extent(), Some(plan.at as isize)),
-            plan::Node::Nothing => (layout.extent(), Some(0)),
+            plan::PlanNode::Run(_) => (layout.extent(), Some(plan.at as isize)),
+            plan::PlanNode::Nothing => (layout.extent(), Some(0)),
             _ => (layout.extent(), None),
         };
-        let dense = matches!(plan.node, plan::Node::Nothing) || run.is_some() && extent == plan.bytes as i64;
+        let dense = matches!(plan.node, plan::PlanNode::Nothing) || run.is_some() && extent == plan.bytes as i64;
         Datatype { size: layout.size as usize, extent, run, dense, layout, envelope, kind, lasting: false }
     }
 

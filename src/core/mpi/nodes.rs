@@ -162,7 +162,7 @@ mod tests {
     use crate::platform::Site;
 
     fn map(nodes: &[u32]) -> NodeMap {
-        NodeMap::of(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
+        NodeMap::from_sites(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
     }
 
     /// Members of a group, and this member's place.

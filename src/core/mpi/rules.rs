@@ -154,7 +154,7 @@ fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<M
     selection.method(collective, of).map_err(|name| {
         let words: Vec<_> = asked_for(collective).map(algorithm_word).collect();
         let (word, words) = (collective_word(collective), words.join(", "));
-        format!("the selection file takes {name}, which there is no schedule for: of {word} there are {words}")
+        format!("the selection file takes {name}, which mcpsim does not have: expected one of {words} for {word}")
     })
 }
 

@@ -40,7 +40,7 @@ pub use shares::Extent;
 pub use step::{Blocks, Piece, Side, Space, Step, Then};
 
 use crate::platform::{Algorithm, Collective, Method};
-use phase::{Next, Phase};
+use phase::{Phase, PhaseStep};
 
 /// Greatest number of phases of a schedule.
 const PHASES: usize = 6;
@@ -154,9 +154,9 @@ impl Schedule {
             let round = self.round;
             self.round += 1;
             match phase.step(self.seat, round) {
-                Next::Do(step) => return step,
-                Next::Skip => {}
-                Next::End => {
+                PhaseStep::Do(step) => return step,
+                PhaseStep::Skip => {}
+                PhaseStep::End => {
                     self.phase += 1;
                     self.round = 0;
                 }

@@ -17,8 +17,8 @@ struct SelectionTree(Vec<(String, SelectionTree)>);
 
 impl<'de> Deserialize<'de> for SelectionTree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keys;
-        impl<'de> Visitor<'de> for Keys {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
             type Value = SelectionTree;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -31,7 +31,7 @@ impl<'de> Deserialize<'de> for SelectionTree {
                 Ok(SelectionTree(keys))
             }
         }
-        deserializer.deserialize_map(Keys)
+        deserializer.deserialize_map(KeyVisitor)
     }
 }
 
@@ -56,7 +56,7 @@ pub fn read_mpich_selection(text: &str) -> Result<Selection, String> {
         let Some(collective) = collective_of(word) else { continue };
         let branch = branch(collective, &below, &key)?;
         match selection.collectives.iter().any(|(known, _)| *known == collective) {
-            true => return Err(format!("\"{key}\" is there twice")),
+            true => return Err(format!("\"{key}\" is given twice")),
             false => selection.collectives.push((collective, branch)),
         }
     }
@@ -122,7 +122,7 @@ fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Br
             ));
         }
         let condition =
-            condition(&key).ok_or_else(|| format!("{here}: expected a question of MPICH's, as comm_size<8"))?;
+            condition(&key).ok_or_else(|| format!("{here}: expected a condition of MPICH such as comm_size<8"))?;
         let next = branch(collective, below, &here)?;
         // Conditions that never hold are omitted.
         if condition != Condition::Is(false) {
@@ -191,7 +191,7 @@ fn algorithm(collective: Collective, name: &str, parameters: &SelectionTree) -> 
         rest.split_once("_intra_").or_else(|| rest.split_once("_allcomm_")).or_else(|| rest.split_once("_inter_"))
     });
     let Some((of, form)) = form else {
-        return Err(format!("expected an algorithm, as MPIR_Bcast_intra_binomial; found \"{name}\""));
+        return Err(format!("expected an algorithm such as MPIR_Bcast_intra_binomial; found \"{name}\""));
     };
     if !of.eq_ignore_ascii_case(collective_word(collective)) {
         return Err(format!("expected an algorithm of {}; found {name}", collective_word(collective)));
@@ -305,7 +305,7 @@ mod tests {
         let with = |key: &str| error(&format!("{{\"collective=bcast\": {{\"comm_size<8\": {{\"{key}\": {{}}}}}}}}"));
         assert_eq!(
             with("comm_size~3"),
-            "collective=bcast / comm_size<8 / comm_size~3: expected a question of MPICH's, as comm_size<8"
+            "collective=bcast / comm_size<8 / comm_size~3: expected a condition of MPICH such as comm_size<8"
         );
         assert_eq!(
             with("algorithm=MPIR_Reduce_intra_binomial"),
@@ -314,7 +314,7 @@ mod tests {
         );
         assert!(
             with("algorithm=binomial")
-                .ends_with("expected an algorithm, as MPIR_Bcast_intra_binomial; found \"binomial\"")
+                .ends_with("expected an algorithm such as MPIR_Bcast_intra_binomial; found \"binomial\"")
         );
         assert!(with("composition=MPIDI_Bcast_intra_composition_alpha").ends_with("found a composition"));
     }

@@ -1,4 +1,4 @@
-//! The two-level baseline: the same machine as a simulator sees it that knows nodes and a network, but no CMPs.
+//! The two-level baseline: the machine as modelled by a simulator that knows nodes and a network, but no CMPs.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{CacheRates, CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
 
-/// What a platform states of its two-level baseline; what it leaves out comes from its links.
+/// Parameters of the two-level baseline; missing ones are derived from the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
@@ -16,42 +16,39 @@ pub struct Baseline {
     pub inter_node: Option<BaselineLink>,
 }
 
-/// The one latency and the one bandwidth of a level of the baseline.
+/// Latency and bandwidth of one level of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BaselineLink {
-    /// From leaving the sender to arrival.
+    /// Time from departure at the sender to arrival.
     pub latency: SimSpan,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bandwidth: Bandwidth,
 }
 
 impl Platform {
-    /// The machine of `--model bigsim`: `(N, 1, C × T)`, with one latency and one bandwidth within and one between
+    /// The machine of `--model bigsim`: `(N, 1, C × T)`, with one latency and bandwidth within nodes and one between
     /// nodes.
     ///
-    /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message its latency and its
-    /// bytes over the bandwidth and nothing else. Hence, at both levels:
+    /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message only its latency
+    /// and its bytes divided by the bandwidth. Therefore, at both levels:
     ///
-    /// - latency and bandwidth are those of [`Platform::baseline`] where it states them, whatever the links say.
-    ///   Otherwise the latency is that of the link's first interval (small messages) and the bandwidth that of its last
-    ///   (large ones), where the link within a node is the inter-CMP one, or the intra-CMP one in a machine of one CMP
-    ///   a node;
-    /// - there are no size intervals, there is no contention ([`LoadLaw::Ideal`]), and no rendezvous: every size is
-    ///   eager;
-    /// - the overheads are those of the link's first interval, for the two models differ in the network and not in the
-    ///   cores.
+    /// - Latency and bandwidth are those of [`Platform::baseline`] if stated there. Otherwise the latency is that of
+    ///   the link's first interval (small messages), and the bandwidth that of its last (large ones). The link within
+    ///   a node is the inter-CMP link, or the intra-CMP link of a machine with one CMP per node.
+    /// - There are no size intervals, no contention ([`LoadLaw::Ideal`]) and no rendezvous: every size is eager.
+    /// - The overheads are those of the link's first interval, because the two models differ in the network and not
+    ///   in the cores.
     ///
-    /// A core computes what it computes in the full model as long as the ranks of a node are spread evenly over its
-    /// CMPs: the memory bandwidth of the CMPs is added up, and `k` ranks of a node slow each other as ⌈k / C⌉ do on one
-    /// CMP.
+    /// A core computes as in the full model if the ranks of a node are spread evenly over its CMPs: the memory
+    /// bandwidths of the CMPs are added, and `k` ranks of a node slow each other like ⌈k / C⌉ ranks on one CMP.
     pub fn two_level(&self) -> Platform {
         let cmps = self.shape.cmps;
         let near = if cmps == 1 { Level::IntraCmp } else { Level::InterCmp };
         let intra_node = one_row(self.link(near), self.baseline.intra_node);
         let inter_node = one_row(self.link(Level::InterNode), self.baseline.inter_node);
         let cmp_memory = self.core.cmp_memory.get().saturating_mul(u64::from(cmps));
-        // The last factor holds beyond the table, so once is enough for it.
+        // The last factor applies beyond the table, so it is not repeated.
         let (last, before) = self.core.slowdown.split_last().unwrap_or((&1.0, &[]));
         let slowdown = before.iter().flat_map(|factor| std::iter::repeat_n(*factor, cmps as usize)).chain([*last]);
         Platform {
@@ -78,16 +75,17 @@ impl Platform {
 }
 
 impl Shape {
-    /// `(N, 1, C × T)`: the shape without its CMPs. A core keeps its number.
+    /// `(N, 1, C × T)`: the shape without CMPs. The number of a core does not change.
     pub fn two_level(self) -> Shape {
         Shape { nodes: self.nodes, cmps: 1, cores: self.cmps.saturating_mul(self.cores) }
     }
 }
 
 impl Site {
-    /// This core of a machine of `shape`, in its [`Shape::two_level`].
+    /// Returns this core of a machine of `shape` as a core of its [`Shape::two_level`].
     ///
-    /// Place the ranks on the machine as it is, then move the sites: so both models refuse the same placements.
+    /// Place the ranks on the original machine and then convert the sites, so that both models reject the same
+    /// placements.
     pub fn two_level(self, shape: Shape) -> Site {
         Site { node: self.node, cmp: 0, core: self.cmp.saturating_mul(shape.cores).saturating_add(self.core) }
     }
@@ -145,7 +143,7 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
         crate::platform::stated(MACHINE, overrides)
     }
 
-    /// Latency in ns, bandwidth in MB/s, send and receive overhead in ns of a link of one row.
+    /// Latency in ns, bandwidth in MB/s, and send and receive overhead in ns of a link with one row.
     fn costs(link: &Link) -> [u64; 4] {
         let [row] = link.rows() else { panic!("a level of the baseline has one row") };
         assert_eq!((link.law(), link.eager_threshold()), (LoadLaw::Ideal, Bytes::MAX));
@@ -160,7 +158,7 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
         assert_eq!(costs(baseline.link(Level::IntraCmp)), [700, 2000, 50, 0]);
         assert_eq!(costs(baseline.link(Level::InterNode)), [2000, 1000, 0, 80]);
         assert_eq!(baseline.lookahead(), SimSpan::from_us(2));
-        // With one CMP a node there is no inter-CMP link to take.
+        // A machine with one CMP per node has no inter-CMP link.
         let baseline = machine(&["platform.nct=4,1,3"]).two_level();
         assert_eq!(costs(baseline.link(Level::IntraCmp)), [400, 4000, 0, 0]);
     }
@@ -181,7 +179,7 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
             let share = machine.core.memory_share(on_cmp, on_node);
             assert_eq!(baseline.core.memory_share(on_node, on_node), share, "{on_cmp} ranks a CMP");
         }
-        // 1 to 6 ranks a node are 1, 1, 2, 2, 3, 3 on the fuller CMP; the last factor holds on.
+        // 1 to 6 ranks per node are 1, 1, 2, 2, 3, 3 on the fuller CMP; the last factor applies beyond.
         assert_eq!(baseline.core.slowdown, [1.0, 1.0, 1.5, 1.5, 2.0]);
     }
 

@@ -1,19 +1,18 @@
-//! What a machine's ranks meet beside its links and rates: who moves messages on, noise, and nodes that are unlike
-//! others.
+//! Conditions of a machine other than links and rates: progress of messages, noise, unequal nodes.
 //!
-//! All of it is off by default.
+//! All are off by default.
 
 use super::{NodeFactors, Noise};
 
-/// Who moves a message on while its rank computes: MPI's progress engine.
+/// MPI's progress engine: the agent that advances a message while its rank computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ProgressEngine {
-    /// The adapter: at once, at no cost.
+    /// The adapter, immediately and at no cost.
     #[default]
     Hardware,
-    /// Nobody: rendezvous, copies and non-blocking collectives advance while their rank is inside an MPI call.
+    /// No agent: rendezvous, copies and non-blocking collectives advance only during an MPI call of their rank.
     Call,
-    /// A thread of the MPI library: at once, but it takes this part of the core from what the rank computes.
+    /// A thread of the MPI library: immediately, but it takes this part of the core from the rank's computing.
     Thread {
         /// From 0 to below 1.
         share: f64,
@@ -21,11 +20,10 @@ pub enum ProgressEngine {
 }
 
 impl ProgressEngine {
-    /// The part of a core that a thread takes if a platform does not say: a thread that polls and its rank have half
-    /// each.
+    /// Default part of a core for the progress thread: a polling thread and its rank have half each.
     pub const SHARE: f64 = 0.5;
 
-    /// What the time of computing is multiplied by.
+    /// Factor on computing times.
     pub fn slowdown(self) -> f64 {
         match self {
             ProgressEngine::Hardware | ProgressEngine::Call => 1.0,
@@ -34,13 +32,13 @@ impl ProgressEngine {
     }
 }
 
-/// What holds for all ranks of a machine.
+/// Conditions of all ranks of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// Who moves messages on.
+    /// Progress of messages.
     pub progress: ProgressEngine,
-    /// What disturbs ranks and messages.
+    /// Noise of ranks and messages.
     pub noise: Noise,
-    /// How nodes differ.
+    /// Differences between nodes.
     pub nodes: NodeFactors,
 }

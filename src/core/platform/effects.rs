@@ -1,4 +1,4 @@
-//! What a machine does beside links and rates, one effect at a time: the same machine without it.
+//! Effects of a machine other than links and rates, each of which can be switched off.
 
 use crate::units::{Bandwidth, SimSpan};
 
@@ -7,51 +7,51 @@ use super::{
     Protocol, Rails,
 };
 
-/// Something that a platform may state and that changes predictions.
+/// An effect that a platform may state and that changes predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// Transfers slow each other: without it every level is [`LoadLaw::Ideal`].
+    /// Contention between transfers: without it every level is [`LoadLaw::Ideal`].
     Law,
-    /// Copies within a node, and of eager messages, take a core.
+    /// Copies within a node, and copies of eager messages, occupy a core.
     Copies,
-    /// Messages hold an adapter, or a port, for a least time each.
+    /// Each message occupies an adapter or port for a least time.
     Gap,
-    /// Both directions of an adapter are not independent.
+    /// The two directions of an adapter depend on each other.
     Duplex,
-    /// Both directions between two nodes are not independent.
+    /// The two directions between two nodes depend on each other.
     PairDuplex,
-    /// Adapters beyond the first.
+    /// Adapters after the first.
     Rails,
-    /// Caches, and the memory that copies beyond them share.
+    /// Caches, and sharing of memory by copies that exceed them.
     Cache,
-    /// What copies between CMPs of a node share.
+    /// Sharing of the interconnect by copies between CMPs of a node.
     Interconnect,
-    /// Cores of a CMP and of a node share memory as they compute.
+    /// Sharing of memory by the cores of a CMP and of a node in computing.
     Memory,
-    /// What fits caches is computed faster.
+    /// Higher rates for data in caches.
     InCache,
-    /// Hardware threads of a core slow each other.
+    /// Mutual slowdown of the hardware threads of a core.
     Threads,
-    /// They share it with those that use it at the time, not with all that are there.
+    /// Memory is shared with the present users instead of with all ranks placed there.
     MemoryLaw,
     /// Costs by class of pairs of cores.
     Pairs,
-    /// First messages set up connections.
+    /// The first message of a pair sets up a connection.
     Connect,
-    /// Messages that came before their receives are copied.
+    /// Messages that arrive before their receives are copied.
     UnexpectedCopy,
-    /// Eager buffers are finite.
+    /// Finite eager buffers.
     Credits,
-    /// Messages advance within calls, or by a thread that takes time.
+    /// Messages advance only within calls, or by a thread that takes time.
     Progress,
-    /// Noise of the operating system, the network and the nodes.
+    /// Noise of the operating system, of the network and of nodes.
     Noise,
-    /// Nodes that are unlike others.
+    /// Unequal nodes.
     Nodes,
 }
 
 impl Effect {
-    /// All, the model of contention first.
+    /// All effects, contention first.
     pub const ALL: [Effect; 19] = [
         Effect::Law,
         Effect::Copies,
@@ -74,7 +74,7 @@ impl Effect {
         Effect::Nodes,
     ];
 
-    /// The name of the key that states it.
+    /// Name of the key that states it.
     pub const fn name(self) -> &'static str {
         match self {
             Effect::Law => "law",
@@ -99,7 +99,7 @@ impl Effect {
         }
     }
 
-    /// What a machine without it is like, in a few words.
+    /// Short description of a machine without it.
     pub const fn without(self) -> &'static str {
         match self {
             Effect::Law => "no transfer slows another",
@@ -107,7 +107,7 @@ impl Effect {
             Effect::Gap => "no gap between messages",
             Effect::Duplex => "directions are independent",
             Effect::PairDuplex => "so are those of a pair",
-            Effect::Rails => "one adapter a node",
+            Effect::Rails => "one adapter per node",
             Effect::Cache => "copies use no memory",
             Effect::Interconnect => "no limit between CMPs",
             Effect::Memory => "each core has its memory",
@@ -117,7 +117,7 @@ impl Effect {
             Effect::Pairs => "levels alone",
             Effect::Connect => "no connections",
             Effect::UnexpectedCopy => "buffers cost no copy",
-            Effect::Credits => "no limit of buffers",
+            Effect::Credits => "unlimited buffers",
             Effect::Progress => "adapters make progress",
             Effect::Noise => "no noise",
             Effect::Nodes => "nodes are alike",
@@ -126,7 +126,7 @@ impl Effect {
 }
 
 impl Platform {
-    /// The same machine without `effect`; `None` where it has none of it.
+    /// Returns the machine without `effect`; `None` if it does not have the effect.
     pub fn without(&self, effect: Effect) -> Option<Platform> {
         let mut other = self.clone();
         let links = |change: &dyn Fn(Link) -> Link| self.links.clone().map(change);
@@ -178,7 +178,7 @@ impl Platform {
             Effect::Noise => other.conditions.noise = Noise::default(),
             Effect::Nodes => other.conditions.nodes = NodeFactors::default(),
         }
-        // Where no level shares fairly, what only such a level heeds changes nothing.
+        // Without a fair level, settings that only fair levels use have no effect.
         let heeded = match effect {
             Effect::Copies
             | Effect::Duplex

@@ -1,6 +1,6 @@
-//! The platform file: its serde form, and how it becomes a [`Platform`].
+//! The platform file: its serde form and the conversion to a [`Platform`].
 //!
-//! Reads no file itself: that is `config`'s.
+//! Reads no files; `config` does.
 
 mod collectives;
 mod conditions;
@@ -30,21 +30,21 @@ use memory::{CmpFile, InCacheFile, NodeFile};
 use pairs::PairsKey;
 use values::{Factor, PerLoad};
 
-/// A platform and the text it was made from.
+/// A platform and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlatformSource {
     /// The machine.
     pub platform: Platform,
-    /// The file's content with all overrides in place.
+    /// Content of the file with all overrides.
     pub table: toml::Table,
 }
 
-/// A platform file as it is written.
+/// Contents of a platform file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlatformFile {
     name: String,
-    /// For the reader of the file.
+    /// For human readers.
     #[serde(rename = "about")]
     _about: Option<String>,
     nct: Shape,
@@ -60,7 +60,7 @@ struct PlatformFile {
     progress_share: Option<f64>,
     noise: Option<NoiseFile>,
     nodes: Option<Vec<NodesFile>>,
-    /// See [`collectives`]; read there, so that errors name the key.
+    /// See [`collectives`], which reads it, so that errors name the key.
     collectives: Option<BTreeMap<String, toml::Value>>,
 }
 
@@ -81,7 +81,7 @@ struct CoreFile {
 }
 
 impl Platform {
-    /// The file of the default platform, which is part of the program.
+    /// Source of the default platform, which is part of the program.
     pub fn default_document() -> Document {
         let text = include_str!("../../../configs/default.toml");
         Document::parse("configs/default.toml", text).expect("a test reads the default platform")
@@ -92,7 +92,7 @@ impl Platform {
         Platform::load(Platform::default_document(), &[]).expect("a test loads the default platform")
     }
 
-    /// The platform that `document` describes, with those of `overrides` that begin with `platform`.
+    /// Loads the platform of `document` with those `overrides` that begin with `platform`.
     ///
     /// # Errors
     /// As [`PlatformSource::load`].
@@ -102,16 +102,16 @@ impl Platform {
 }
 
 impl PlatformSource {
-    /// Lays those of `overrides` that begin with `platform` over `document` and reads the result.
+    /// Applies those `overrides` that begin with `platform` to `document` and reads the result.
     ///
     /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap`, `copy_bandwidth` or
-    /// `loads` replaces the value of every interval, also of those that state their own. With a level's `latency` its
-    /// `handshake` is replaced too, unless an override of its own says otherwise: control messages cross the same
-    /// link.
+    /// `loads` replaces the value of every interval, including those with a value of their own. An override of a
+    /// level's `latency` also replaces its `handshake`, unless that has an override of its own, because control
+    /// messages cross the same link.
     ///
     /// # Errors
-    /// If a key is unknown or missing, or a value is not of the kind or in the range it must be: with its place and
-    /// what was expected there.
+    /// A key is unknown or missing, or a value has a wrong kind or range. The error names the place and the expected
+    /// value.
     pub fn load(document: Document, overrides: &[Override]) -> Result<Self, ConfigError> {
         let mut document = document.with_error_lines();
         for over in overrides {
@@ -127,7 +127,7 @@ impl PlatformSource {
         Ok(PlatformSource { platform: file.platform(&document)?, table: document.table().clone() })
     }
 
-    /// The same machine with other numbers of nodes, CMPs and cores; see [`Platform::with_shape`].
+    /// Returns the machine with other numbers of nodes, CMPs and cores; see [`Platform::with_shape`].
     pub fn with_shape(mut self, shape: Shape) -> Self {
         self.platform = self.platform.with_shape(shape);
         let nct = [shape.nodes, shape.cmps, shape.cores].map(|number| toml::Value::Integer(number.into()));
@@ -136,8 +136,8 @@ impl PlatformSource {
     }
 }
 
-/// After an override of a level's cost, its intervals have none of their own, and after one of its latency no
-/// handshake of the file's remains.
+/// Removes the values of intervals after an override of a level's cost, and the file's handshake after an override of
+/// the latency.
 fn forget_own_values(table: &mut toml::Table, key: &[String], overrides: &[Override]) {
     let [level, cost] = key else { return };
     if !Level::ALL.iter().any(|known| known.name() == level) || !link::COSTS.contains(&cost.as_str()) {
@@ -161,7 +161,7 @@ impl PlatformFile {
             self.inter_cmp.link(document, Level::InterCmp, self.nct.cmps)?,
             self.inter_node.link(document, Level::InterNode, self.nct.cmps)?,
         ];
-        let stated = conditions::Stated {
+        let stated = conditions::StatedConditions {
             progress: self.progress,
             share: self.progress_share,
             noise: self.noise.as_ref(),
@@ -210,7 +210,7 @@ impl PlatformFile {
         let slowdown = match &self.core.slowdown {
             None => vec![1.0],
             Some(factors) if factors.is_empty() => {
-                let expected = "a factor for 1, 2, … ranks a CMP such as [1.0, 1.1]";
+                let expected = "a factor for 1, 2, … ranks per CMP such as [1.0, 1.1]";
                 return Err(document.expected("core.slowdown", expected, "[]"));
             }
             Some(factors) => factors.iter().map(|factor| factor.0).collect(),
@@ -219,7 +219,7 @@ impl PlatformFile {
         if poll == SimSpan::ZERO {
             return Err(document.expected("core.poll", "a time above zero such as \"100 ns\"", "0"));
         }
-        // A CMP or node that states no bandwidth does not limit its cores.
+        // A CMP or node without a stated bandwidth does not limit its cores.
         Ok(CoreRates {
             flops: self.core.flops,
             instructions: self.core.instructions,

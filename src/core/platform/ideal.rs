@@ -1,19 +1,18 @@
-//! The same machine with an ideal network: no message takes time, whoever else sends.
+//! The machine with an ideal network: messages take no time, regardless of other messages.
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Baseline, Conditions, Link, LoadLaw, Noise, Platform, ProgressEngine, Row};
 
 impl Platform {
-    /// The machine without latency and with endless bandwidth: no overheads, no copies, no load, no credits, no
-    /// connections. What ranks compute, combine and copy in collectives takes what it takes here. Eager thresholds
-    /// stay, so that a send waits for its receive where it does here.
+    /// Returns the machine without latency and with infinite bandwidth: no overheads, copies, load, credits or
+    /// connections. Computing, and combining and copying in collectives, take the same time as before. Eager
+    /// thresholds do not change, so a send waits for its receive in the same cases.
     ///
-    /// Endless is the greatest bandwidth that can be stated: 9 MB take half a picosecond.
+    /// Infinite is the greatest bandwidth that can be stated: 9 MB take half a picosecond.
     pub fn with_ideal_network(&self) -> Platform {
         let Conditions { progress, noise, nodes } = self.conditions.clone();
-        // A thread of the library takes from what ranks compute; who calls MPI more or less often is the network's
-        // affair.
+        // A progress thread takes time from computing, so it stays. Progress within calls belongs to the network.
         let progress = if progress == ProgressEngine::Call { ProgressEngine::Hardware } else { progress };
         Platform {
             links: self.links.each_ref().map(ideal),

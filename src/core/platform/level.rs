@@ -1,13 +1,13 @@
-//! Where a core is and how far apart two cores are.
+//! Places of cores and distances between them.
 
 use serde::{Deserialize, Serialize};
 
-/// How far apart two cores are.
+/// Distance between two cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Level {
-    /// Both on one CMP (or the same core).
+    /// On one CMP (or the same core).
     IntraCmp = 0,
     /// On two CMPs of one node.
     InterCmp = 1,
@@ -16,10 +16,10 @@ pub enum Level {
 }
 
 impl Level {
-    /// From near to far.
+    /// All levels, from near to far.
     pub const ALL: [Level; 3] = [Level::IntraCmp, Level::InterCmp, Level::InterNode];
 
-    /// The name used in files: `intra_cmp`, `inter_cmp`, `inter_node`.
+    /// Name in files: `intra_cmp`, `inter_cmp`, `inter_node`.
     pub const fn name(self) -> &'static str {
         match self {
             Level::IntraCmp => "intra_cmp",
@@ -28,7 +28,7 @@ impl Level {
         }
     }
 
-    /// How far apart two cores are.
+    /// Distance between two cores.
     pub fn between(a: Site, b: Site) -> Level {
         match (a.node == b.node, a.cmp == b.cmp) {
             (false, _) => Level::InterNode,

@@ -1,5 +1,5 @@
-//! What a message costs at one level: size intervals, each with latency, bandwidth and overheads, and how load
-//! changes them.
+//! Costs of messages at one level: size intervals, each with latency, bandwidth and overheads, and the effect of
+//! load.
 
 use serde::Deserialize;
 
@@ -7,73 +7,74 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Occupancy, Protocol};
 
-/// How the number of transfers that share a resource changes what one costs.
+/// Contention model: effect of the number of concurrent transfers on a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadLaw {
-    /// Not at all.
+    /// No effect.
     Ideal,
     /// Each of `k` transfers gets 1/k of the bandwidth.
     Share,
-    /// One after another: a transfer holds the resource for the longer of its gap and its bytes over the bandwidth
-    /// (LogGP's g and G).
+    /// One after another: a transfer occupies the resource for its gap or for its bytes divided by the bandwidth,
+    /// whichever is longer (LogGP's g and G).
     Queue,
     /// Measured latency and bandwidth per load, see [`Row::columns`].
     Measured,
-    /// Max-min fair shares of what it occupies, for as long as it is under way, see [`Occupancy`].
+    /// Max-min fair shares of the occupied resources during the transfer, see [`Occupancy`].
     Fair,
 }
 
 impl LoadLaw {
-    /// Whether load leaves the latency as it is, so that the time of a message's head is known when it is sent.
+    /// Whether load does not affect the latency, so the arrival of a message's head is known when it is sent.
     pub fn head_is_known(self) -> bool {
         matches!(self, LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Fair)
     }
 }
 
-/// The costs of sizes in `(above, up_to]`; the first row also holds size 0.
+/// Costs of sizes in `(above, up_to]`; the first row also contains size 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The greatest size below this row.
+    /// Greatest size below this row.
     pub above: Bytes,
-    /// The greatest size of this row; [`Bytes::MAX`] in the last.
+    /// Greatest size of this row; [`Bytes::MAX`] in the last.
     pub up_to: Bytes,
-    /// From leaving the sender to the head's arrival, alone on the path.
+    /// Time from departure at the sender to arrival of the head, without other transfers.
     pub latency: SimSpan,
-    /// Bytes a second, alone on the path.
+    /// Bytes per second, without other transfers.
     pub bandwidth: Bandwidth,
-    /// Time the sender's core is busy with a message.
+    /// Time of the sender's core per message.
     pub send_overhead: SimSpan,
-    /// Time the receiver's core is busy with a message.
+    /// Time of the receiver's core per message.
     pub recv_overhead: SimSpan,
-    /// Bytes a second at which the sender's core handles what a message holds, beside its overhead (LogGOPS's 1 / O);
-    /// none: no byte takes time.
+    /// Bytes per second at which the sender's core processes the data, in addition to its overhead (LogGOPS's 1 / O).
+    /// `None`: no time per byte.
     pub send_bandwidth: Option<Bandwidth>,
-    /// The same of the receiver's core.
+    /// Bytes per second at which the receiver's core processes the data.
     pub recv_bandwidth: Option<Bandwidth>,
-    /// Least time between two messages on a resource, under [`LoadLaw::Queue`] and of an adapter under
+    /// Least time between two messages on a resource. Used by [`LoadLaw::Queue`], and for adapters by
     /// [`LoadLaw::Fair`].
     pub gap: SimSpan,
-    /// Bytes a second at which a core copies, under [`LoadLaw::Fair`]; none: `bandwidth`.
+    /// Bytes per second at which a core copies, under [`LoadLaw::Fair`]; `None`: `bandwidth`.
     pub copy_bandwidth: Option<Bandwidth>,
-    /// How often each byte is copied, at `copy_bandwidth` all together: twice through a segment that both ranks share.
+    /// Number of copies of each byte; all together proceed at `copy_bandwidth`. Two for a copy through a segment
+    /// shared by both ranks.
     pub copy_count: u32,
-    /// Measured values per load in increasing order of load, under [`LoadLaw::Measured`]; the first is for load 1.
+    /// Measured values in increasing order of load, under [`LoadLaw::Measured`]; the first is for load 1.
     pub columns: Vec<LoadColumn>,
 }
 
-/// Latency and bandwidth measured with `load` transfers at a time.
+/// Latency and bandwidth measured with `load` concurrent transfers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadColumn {
-    /// Transfers sharing the resource.
+    /// Number of transfers that share the resource.
     pub load: u32,
-    /// Latency each of them sees.
+    /// Latency of each transfer.
     pub latency: SimSpan,
-    /// Bandwidth each of them gets.
+    /// Bandwidth of each transfer.
     pub bandwidth: Bandwidth,
 }
 
-/// One level's costs.
+/// Costs of one level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     law: LoadLaw,
@@ -82,17 +83,17 @@ pub struct Link {
     rows: Vec<Row>,
     occupancy: Occupancy,
     protocol: Protocol,
-    /// For each bit length of a size, the first row that can hold one: finding a row takes a step or two.
+    /// First row that can contain a size of each bit length: a row is found in one or two steps.
     first_row: [u16; 65],
 }
 
 impl Link {
-    /// A link of `rows`, which must be contiguous from 0 to [`Bytes::MAX`].
+    /// Creates a link of `rows`, which must be contiguous from 0 to [`Bytes::MAX`].
     ///
-    /// `handshake` is what each of a rendezvous' control messages (request, grant, end) takes.
+    /// `handshake` is the time of each control message of a rendezvous (request, grant, end).
     ///
     /// # Panics
-    /// If the rows leave a gap, overlap, are none or more than 65,535.
+    /// If the rows leave a gap, overlap, are empty or more than 65,535.
     pub fn new(law: LoadLaw, eager_threshold: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Self {
         assert!(!rows.is_empty() && rows.len() <= usize::from(u16::MAX), "a link needs 1 to 65535 rows");
         assert_eq!(rows[0].above, Bytes::ZERO, "the first row starts at 0");
@@ -103,54 +104,54 @@ impl Link {
             let least = Bytes::new(1 << (bits - 1));
             *first = rows.iter().position(|row| least <= row.up_to).expect("the last row has no end") as u16;
         }
-        // An adapter carries what the fastest of its messages does.
+        // The capacity of an adapter is the bandwidth of its fastest message.
         let capacity = rows.iter().map(|row| row.bandwidth).max();
         let occupancy = Occupancy { capacity, ..Occupancy::default() };
         Link { law, eager_threshold, handshake, rows, occupancy, protocol: Protocol::default(), first_row }
     }
 
-    /// The same link, whose messages occupy this.
+    /// Returns the link with other occupied resources.
     pub fn occupying(self, occupancy: Occupancy) -> Self {
         Link { occupancy, ..self }
     }
 
-    /// The same link with these costs of its protocol.
+    /// Returns the link with other costs of its protocol.
     pub fn with_protocol(self, protocol: Protocol) -> Self {
         Link { protocol, ..self }
     }
 
-    /// The same link with another contention model.
+    /// Returns the link with another contention model.
     pub fn with_law(self, law: LoadLaw) -> Self {
         Link { law, ..self }
     }
 
-    /// The same link on which messages follow each other at no distance.
+    /// Returns the link without gaps between messages.
     pub fn without_gaps(mut self) -> Self {
         self.rows.iter_mut().for_each(|row| row.gap = SimSpan::ZERO);
         self
     }
 
-    /// What a message costs beside its transfer.
+    /// Costs of a message in addition to its transfer.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// What messages occupy, under [`LoadLaw::Fair`].
+    /// Resources that messages occupy, under [`LoadLaw::Fair`].
     pub fn occupancy(&self) -> &Occupancy {
         &self.occupancy
     }
 
-    /// How load changes costs.
+    /// Contention model.
     pub fn law(&self) -> LoadLaw {
         self.law
     }
 
-    /// The greatest size sent eagerly.
+    /// Greatest size that is sent eagerly.
     pub fn eager_threshold(&self) -> Bytes {
         self.eager_threshold
     }
 
-    /// The time a control message of a rendezvous takes.
+    /// Time of a control message of a rendezvous.
     pub fn handshake(&self) -> SimSpan {
         self.handshake
     }
@@ -160,7 +161,7 @@ impl Link {
         &self.rows
     }
 
-    /// The row that `size` falls in.
+    /// Row of `size`.
     #[inline]
     pub fn row(&self, size: Bytes) -> &Row {
         let bits = (64 - size.get().leading_zeros()) as usize;
@@ -171,7 +172,7 @@ impl Link {
         &self.rows[index]
     }
 
-    /// The least latency of any row and load, and of a control message: a synchronous send needs one at any size.
+    /// Least latency of any row and load, and of a control message: a synchronous send needs one at any size.
     pub fn least_latency(&self) -> SimSpan {
         let rows =
             self.rows.iter().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
@@ -180,27 +181,27 @@ impl Link {
 }
 
 impl Row {
-    /// The time the sender's core is busy with a message of `size`.
+    /// Time of the sender's core for a message of `size`.
     #[inline]
     pub fn sending(&self, size: Bytes) -> SimSpan {
         handled(self.send_overhead, self.send_bandwidth, size)
     }
 
-    /// The time the receiver's core is busy with a message of `size`.
+    /// Time of the receiver's core for a message of `size`.
     #[inline]
     pub fn receiving(&self, size: Bytes) -> SimSpan {
         handled(self.recv_overhead, self.recv_bandwidth, size)
     }
 
-    /// The time a core takes to copy `size`, under [`LoadLaw::Fair`].
+    /// Time of a core to copy `size`, under [`LoadLaw::Fair`].
     #[inline]
     pub fn copy(&self, size: Bytes) -> SimSpan {
         self.copy_bandwidth.unwrap_or(self.bandwidth).span(size, 1)
     }
 
-    /// The latency under `load` ≥ 1.
+    /// Latency under `load` ≥ 1.
     ///
-    /// Between measured columns it is interpolated linearly; past the last it stays.
+    /// Interpolated linearly between measured columns; constant beyond the last.
     #[inline]
     pub fn latency_under(&self, law: LoadLaw, load: u32) -> SimSpan {
         match law {
@@ -209,9 +210,10 @@ impl Row {
         }
     }
 
-    /// The time the bytes take under `load` ≥ 1, without latency: the paper's second term of eq. 3.
+    /// Time of the bytes under `load` ≥ 1, without latency: the second term of eq. 3 in the paper.
     ///
-    /// Between measured columns the time is interpolated linearly; past the last the last bandwidth is shared further.
+    /// Interpolated linearly between measured columns. Beyond the last, the last total bandwidth is divided among all
+    /// transfers.
     #[inline]
     pub fn bytes_under(&self, law: LoadLaw, load: u32, size: Bytes) -> SimSpan {
         match law {
@@ -318,7 +320,7 @@ mod tests {
             Row { columns: vec![column(1, 100, 1000), column(2, 150, 500), column(4, 300, 125)], ..row(0, u64::MAX) };
         let bytes = |load| row.bytes_under(LoadLaw::Measured, load, Bytes::new(1000)).as_ps() / 1000;
         assert_eq!([1, 2, 3, 4].map(bytes), [1000, 2000, 5000, 8000]);
-        // Six share what four had: 8 us × 6 / 4.
+        // Six share the bandwidth of four: 8 us × 6 / 4.
         assert_eq!([6, 8].map(bytes), [12_000, 16_000]);
         let latency = |load| row.latency_under(LoadLaw::Measured, load).as_ps() / 1000;
         assert_eq!([1, 2, 3, 4, 6, 100].map(latency), [100, 150, 225, 300, 300, 300]);

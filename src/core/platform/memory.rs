@@ -1,52 +1,52 @@
-//! Caches, memory, and what is between CMPs, that copies within a node pass. Heeded where levels within a node share
-//! fairly ([`LoadLaw::Fair`](super::LoadLaw::Fair)) only.
+//! Caches, memory and interconnects used by copies within a node. Only used if a level within a node is fair
+//! ([`LoadLaw::Fair`](super::LoadLaw::Fair)).
 
 use crate::units::{Bandwidth, Bytes};
 
-/// What copies within a node find: caches, and the memory that those beyond them share.
+/// Resources of copies within a node: caches, and the memory shared by copies that exceed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyMemory {
-    /// Bytes of the last-level caches of a CMP together: copies between buffers that are in there use no memory.
-    /// [`Bytes::MAX`] where no cache is stated: all buffers are in caches.
+    /// Total bytes of the last-level caches of a CMP: copies between buffers in these use no memory. [`Bytes::MAX`]
+    /// without stated caches: all buffers are in caches.
     pub cache: Bytes,
-    /// Bytes a second that copies of a CMP may move together from and to its memory; none: no limit.
+    /// Bytes per second that all copies of a CMP may move from and to its memory; `None`: no limit.
     pub cmp: Option<Bandwidth>,
-    /// The same of a node.
+    /// Bytes per second that all copies of a node may move; `None`: no limit.
     pub node: Option<Bandwidth>,
-    /// What is moved for each byte copied.
+    /// Bytes moved per copied byte.
     pub traffic: CopyTraffic,
-    /// Bytes a second between a CMP and the other CMPs of its node, each way; none: no limit.
+    /// Bytes per second between a CMP and the other CMPs of its node, per direction; `None`: no limit.
     pub interconnect: Option<Bandwidth>,
-    /// Bytes a second that pass a CMP's caches while real code computes there alone: as far as memory bounds it, what
-    /// its core moves.
+    /// Bytes per second that real code on a single core moves through the CMP's caches, for the part of its time
+    /// bounded by memory.
     pub code: u64,
 }
 
 impl CopyMemory {
-    /// Whether caches are stated, and may hold a buffer or not.
+    /// Whether caches are stated, which may or may not hold a buffer.
     pub fn has_caches(&self) -> bool {
         self.cache < Bytes::MAX
     }
 
-    /// What counts between CMPs alone.
+    /// Creates a description with only the interconnect between CMPs.
     pub fn of_interconnect(interconnect: Bandwidth) -> Self {
         let traffic = CopyTraffic::default();
         CopyMemory { cache: Bytes::MAX, cmp: None, node: None, traffic, interconnect: Some(interconnect), code: 0 }
     }
 }
 
-/// Bytes moved from and to memory for each byte that is copied.
+/// Bytes moved from and to memory per copied byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyTraffic {
-    /// Read and written: stores pass the caches by.
+    /// One read and one write: stores bypass the caches.
     #[default]
     Two,
-    /// Read, read and written: a line is fetched before it is written (write-allocate).
+    /// Two reads and one write: a cache line is fetched before it is written (write-allocate).
     Three,
 }
 
 impl CopyTraffic {
-    /// So many bytes, if it is 2 or 3.
+    /// Creates the value for 2 or 3 bytes.
     pub fn new(bytes: u32) -> Option<Self> {
         match bytes {
             2 => Some(CopyTraffic::Two),
@@ -55,7 +55,7 @@ impl CopyTraffic {
         }
     }
 
-    /// What is moved at the memory that is copied from, and at that which is copied to, for each byte.
+    /// Bytes moved at the source memory and at the destination memory, per copied byte.
     pub fn parts(self) -> [u64; 2] {
         match self {
             CopyTraffic::Two => [1, 1],

@@ -1,4 +1,4 @@
-//! Which ranks share a node: what libraries look at that do a collective within nodes and between them.
+//! Nodes of ranks, for MPI libraries with node-aware collectives.
 
 use super::level::Site;
 
@@ -9,36 +9,36 @@ pub struct NodeMap {
     regular: Option<RegularNodes>,
 }
 
-/// Equal numbers of ranks on every node, in an order that a formula gives.
+/// Equal numbers of ranks on all nodes, in an order given by a formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegularNodes {
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many ranks each has.
+    /// Number of ranks per node.
     pub per_node: u32,
-    /// Whether rank r is on node r mod `nodes`; else on node r / `per_node`.
+    /// Whether rank r is on node r mod `nodes`; otherwise it is on node r / `per_node`.
     pub cyclic: bool,
 }
 
 impl NodeMap {
-    /// Of ranks at `sites`.
-    pub fn of(sites: &[Site]) -> Self {
+    /// Creates the map of ranks at `sites`.
+    pub fn from_sites(sites: &[Site]) -> Self {
         let of: Box<[u32]> = sites.iter().map(|site| site.node).collect();
         let regular = regular(&of);
         NodeMap { of, regular }
     }
 
-    /// The node of world rank `rank`.
+    /// Node of world rank `rank`.
     pub fn node(&self, rank: u32) -> u32 {
         self.of[rank as usize]
     }
 
-    /// The number of ranks.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.of.len() as u32
     }
 
-    /// How the ranks are spread, where that is regular.
+    /// The regular distribution of the ranks, if there is one.
     pub fn regular(&self) -> Option<RegularNodes> {
         self.regular
     }
@@ -52,7 +52,7 @@ fn regular(of: &[u32]) -> Option<RegularNodes> {
     }
     let per_node = ranks / nodes;
     [false, true].map(|cyclic| RegularNodes { nodes, per_node, cyclic }).into_iter().find(|regular| {
-        // The first rank of a node names it.
+        // Nodes are numbered by their first rank.
         (0..ranks).all(|rank| {
             let node = if regular.cyclic { rank % nodes } else { rank / per_node };
             let first = if regular.cyclic { node } else { node * per_node };
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn map(nodes: &[u32]) -> NodeMap {
-        NodeMap::of(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
+        NodeMap::from_sites(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Noise: what the operating system takes from cores, what a network adds to messages, and how runs and nodes differ.
+//! Noise: interruptions of cores by the operating system, delays of messages by the network, and variation between
+//! runs and nodes.
 //!
-//! A draw depends on the seed, on what it is for and on a number, never on the order of draws. So runs are alike for
-//! any number of workers, and a replay has the noise of its recording.
+//! A draw depends on the seed, its purpose and a number, but never on the order of draws. Runs are therefore equal
+//! for any number of workers, and a replay has the noise of its recording.
 
 use std::hash::Hasher;
 
@@ -16,56 +17,56 @@ use crate::units::{SimSpan, SimTime};
 /// All kinds of noise; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
-    /// Detours of cores.
+    /// Interruptions (detours) of cores.
     pub system: Option<SystemNoise>,
     /// Delays of messages.
     pub network: Option<NetworkNoise>,
-    /// How much longer or shorter a node takes to compute in this run.
+    /// Variation of the computing time of a node in this run.
     pub nodes: Option<Spread>,
 }
 
-/// The law of a draw about its mean.
+/// Distribution of a draw around its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseLaw {
-    /// Gaussian; a draw below zero is zero.
+    /// Gaussian; a draw below zero becomes zero.
     Normal,
-    /// The logarithm is Gaussian.
+    /// Its logarithm is Gaussian.
     Lognormal,
 }
 
-/// How far draws lie from their mean.
+/// Deviation of draws from their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The law.
+    /// Distribution.
     pub law: NoiseLaw,
-    /// The standard deviation as a part of the mean.
+    /// Standard deviation divided by the mean.
     pub deviation: f64,
 }
 
-/// The operating system takes a core once in each period.
+/// Interruptions of a core by the operating system, one per period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SystemNoise {
-    /// From the beginning of a detour to that of the next; each core has its own phase.
+    /// Time between the beginnings of two detours. Each core has its own phase.
     pub period: SimSpan,
-    /// The mean length of a detour, below the period.
+    /// Mean length of a detour, below the period.
     pub length: SimSpan,
-    /// Of a detour's length.
+    /// Deviation of a detour's length.
     pub spread: Spread,
 }
 
-/// The network delays a message.
+/// Delays of messages by the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NetworkNoise {
-    /// The mean delay of every message,
+    /// Mean delay of every message.
     pub delay: SimSpan,
-    /// and as a part of the time that the message takes alone.
+    /// Additional mean delay as a fraction of the message's undisturbed time.
     pub part: f64,
-    /// Of a delay.
+    /// Deviation of a delay.
     pub spread: Spread,
 }
 
-/// What a draw is for.
+/// Purpose of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Phase,
@@ -74,7 +75,7 @@ enum Purpose {
     Node,
 }
 
-/// Blocks that meet more detours than this get the sum of them by one draw.
+/// Greatest number of detours of a block that are drawn individually; for more, their sum is one draw.
 const SINGLY: u64 = 64;
 
 fn source(seed: u64, purpose: Purpose, of: u32, number: u64) -> Pcg64Mcg {
@@ -85,7 +86,7 @@ fn source(seed: u64, purpose: Purpose, of: u32, number: u64) -> Pcg64Mcg {
 }
 
 impl Spread {
-    /// A draw of the mean `mean`, at least zero.
+    /// Draws a value with mean `mean`, at least zero.
     fn draw(self, mean: f64, random: &mut Pcg64Mcg) -> f64 {
         let draw = match self.law {
             _ if self.deviation == 0.0 || mean == 0.0 => mean,
@@ -104,14 +105,14 @@ fn span(ps: f64) -> SimSpan {
 }
 
 impl Noise {
-    /// What the time of computing on `node` is multiplied by in the run of `seed`.
+    /// Factor on computing times on `node` in the run with `seed`.
     pub fn of_node(&self, seed: u64, node: u32) -> f64 {
         self.nodes.map_or(1.0, |spread| spread.draw(1.0, &mut source(seed, Purpose::Node, node, 0)))
     }
 }
 
 impl NetworkNoise {
-    /// What is added to message `number` of `rank`, which takes `alone` if nothing disturbs it.
+    /// Delay of message `number` of `rank`, whose undisturbed time is `alone`.
     pub fn delay(&self, seed: u64, rank: u32, number: u64, alone: SimSpan) -> SimSpan {
         let mean = self.delay.as_ps() as f64 + self.part * alone.as_ps() as f64;
         span(self.spread.draw(mean, &mut source(seed, Purpose::Delay, rank, number)))
@@ -119,7 +120,7 @@ impl NetworkNoise {
 }
 
 impl SystemNoise {
-    /// When the first detour of the core of `rank` begins.
+    /// Beginning of the first detour of the core of `rank`.
     pub fn phase(&self, seed: u64, rank: u32) -> SimTime {
         use rand::Rng;
         let bits = u128::from(source(seed, Purpose::Phase, rank, 0).next_u64());
@@ -130,7 +131,7 @@ impl SystemNoise {
         span(self.spread.draw(self.length.as_ps() as f64, &mut source(seed, Purpose::Detour, rank, number)))
     }
 
-    /// How long the core of `rank`, whose first detour begins at `phase`, takes from `start` on for work of `alone`.
+    /// Time of the core of `rank` from `start` on for work of length `alone`. Its first detour begins at `phase`.
     pub fn stretched(&self, seed: u64, rank: u32, phase: SimTime, start: SimTime, alone: SimSpan) -> SimSpan {
         if alone == SimSpan::ZERO {
             return alone;
@@ -138,7 +139,7 @@ impl SystemNoise {
         let period = self.period.as_ps();
         let begins = |number: u64| phase + self.period * number;
         let mut end = start;
-        // The detour under way, if there is one.
+        // The detour in progress, if there is one.
         let mut next = 0;
         if start >= phase {
             let last = start.since(phase).as_ps() / period;
@@ -148,7 +149,7 @@ impl SystemNoise {
         end += alone;
         let met = alone.as_ps() / (period - self.length.as_ps());
         if met > SINGLY {
-            // Many detours: their sum is near normal, whatever the law of one.
+            // The sum of many detours is nearly normal, whatever their distribution.
             let mean = met as f64 * self.length.as_ps() as f64;
             let spread = Spread { law: NoiseLaw::Normal, deviation: self.spread.deviation / (met as f64).sqrt() };
             return end.since(start) + span(spread.draw(mean, &mut source(seed, Purpose::Detour, rank, next)));
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(takes(60, 180), us(190), "90 between two detours");
         assert_eq!(takes(60, 181), us(201));
         assert_eq!(takes(55, 0), us(0), "looking at the clock takes no time");
-        // 90 us of work a period: 9 s are 100,000 periods.
+        // 90 us of work per period: 9 s are 100,000 periods.
         assert_eq!(takes(60, 9_000_000), us(10_000_000));
     }
 }

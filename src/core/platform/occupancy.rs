@@ -1,22 +1,22 @@
-//! What a message occupies beside its own pace: cores that copy, and adapters. Heeded under
-//! [`LoadLaw::Fair`](super::LoadLaw::Fair) only.
+//! Resources that a message occupies in addition to its own latency and bandwidth: copying cores and adapters. Only
+//! used by [`LoadLaw::Fair`](super::LoadLaw::Fair).
 
 use serde::Deserialize;
 
 use crate::units::{Bandwidth, SimSpan};
 
-/// Whose cores copy the bytes of a message: within a node of every message, between nodes of eager ones.
+/// Cores that copy the bytes of a message: within a node of every message, between nodes of eager messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Copies {
-    /// Nobody's: the bytes occupy no core.
+    /// None: the bytes occupy no core.
     #[default]
     None,
-    /// The sender's.
+    /// The core of the sender.
     Sender,
-    /// The receiver's.
+    /// The core of the receiver.
     Receiver,
-    /// The sender's, then the receiver's.
+    /// The core of the sender, then that of the receiver.
     Both,
 }
 
@@ -32,12 +32,12 @@ impl Copies {
     }
 }
 
-/// The adapters of a node.
+/// Adapters of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rails {
-    /// How many.
+    /// Number of adapters.
     pub count: u32,
-    /// The adapter of each CMP; empty where a message takes the next one by its sender's own sequence of messages.
+    /// Adapter of each CMP; empty if the messages of a sender use the adapters in turn.
     pub of_cmp: Vec<u32>,
 }
 
@@ -47,41 +47,39 @@ impl Default for Rails {
     }
 }
 
-/// What the messages of a level occupy.
+/// Resources that the messages of a level occupy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Occupancy {
-    /// Whose cores copy.
+    /// Cores that copy.
     pub copies: Copies,
-    /// Bytes a second in each direction, of an adapter, or of what a CMP has with the others of its node; none: no
-    /// limit.
+    /// Bytes per second in each direction, of an adapter or of the interconnect of a CMP; `None`: no limit.
     pub capacity: Option<Bandwidth>,
-    /// Bytes a second of an adapter in both directions together; none: they are independent.
+    /// Bytes per second of an adapter in both directions together; `None`: the directions are independent.
     pub duplex: Option<Bandwidth>,
-    /// The least time between two messages of an adapter in both directions together; none: they share gaps as they
-    /// share bytes.
+    /// Least time between two messages of an adapter in both directions together; `None`: gaps are shared like bytes.
     pub duplex_gap: Option<SimSpan>,
-    /// Bytes a second between two nodes in both directions together; none: they are independent.
+    /// Bytes per second between two nodes in both directions together; `None`: the directions are independent.
     pub pair_duplex: Option<Bandwidth>,
-    /// The adapters.
+    /// Adapters.
     pub rails: Rails,
-    /// The time between two moments at which rates are judged anew; none: half the least latency between nodes.
+    /// Time between two computations of rates; `None`: half the least latency between nodes.
     pub slot: Option<SimSpan>,
-    /// How much a rate moves before others are judged by it.
+    /// Least change of a rate that affects the rates of others.
     pub tolerance: Tolerance,
 }
 
-/// A part of a rate.
+/// A relative tolerance of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tolerance(u32);
 
 impl Tolerance {
-    /// The part `of_one`, from a thousandth to a tenth.
+    /// Creates a tolerance from a fraction between 0.001 and 0.1.
     pub fn new(of_one: f64) -> Option<Self> {
         let per_mille = of_one * 1000.0;
         (1.0..=100.0).contains(&per_mille).then_some(Tolerance(per_mille.round() as u32))
     }
 
-    /// In thousandths.
+    /// The tolerance in thousandths.
     pub fn per_mille(self) -> u32 {
         self.0
     }

@@ -1,36 +1,38 @@
-//! Costs by class of a pair of cores, for machines that fit no shape.
+//! Costs by class of pairs of cores, for machines that fit no shape.
 //!
-//! A class replaces latency and bandwidth of a message by size; all else (overheads, thresholds, contention) stays that
-//! of the pair's level.
+//! A class replaces latency and bandwidth of a message by size. Everything else (overheads, thresholds, contention)
+//! is that of the pair's level.
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Level, Link, Row, Shape, Site};
 
-/// The class of a pair whose costs are its level's.
+/// Class of a pair with the costs of its level.
 pub const NO_CLASS: u16 = u16::MAX;
 
-/// Which pairs of cores are alike, and what their messages cost.
+/// Classes of pairs of cores and the costs of their messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairClasses {
-    /// The shape of the machine whose cores are meant.
+    /// Shape of the described machine.
     shape: Shape,
-    /// How many cores in a row have classes among them: all, those of each node, or those of each CMP.
+    /// Number of consecutive cores with classes among them: all, those of each node, or those of each CMP.
     side: u32,
-    /// The class of (from, to) among these, row after row.
+    /// Class of (from, to) among these cores, row by row.
     class: Vec<u16>,
-    /// For each class its link at each level.
+    /// Links of each class at each level.
     links: Vec<[Link; 3]>,
     /// For each class and level, whether the class has a pair of cores at that level.
     levels: Vec<[bool; 3]>,
 }
 
 impl PairClasses {
-    /// Classes of all pairs among the first `side` cores of `shape`, row after row, with each one's link at each level.
-    /// They hold among the next as many cores, and so on; between these pairs have no class.
+    /// Creates classes of all pairs among the first `side` cores of `shape`, row by row, with the links of each class
+    /// at each level. They also apply to each following group of `side` cores. Pairs between such groups have no
+    /// class.
     ///
     /// # Panics
-    /// If `side` is none of [`PairClasses::sides`], there are not as many entries as pairs, or an entry has no link.
+    /// If `side` is none of [`PairClasses::sides`], if there are not as many entries as pairs, or if an entry has no
+    /// link.
     pub fn new(shape: Shape, side: u64, class: Vec<u16>, links: Vec<[Link; 3]>) -> PairClasses {
         assert!(Self::sides(shape).contains(&side), "cores of the machine, of a node, or of a CMP");
         assert_eq!(class.len() as u64, side * side, "a class for each pair");
@@ -44,13 +46,13 @@ impl PairClasses {
         PairClasses { shape, side: side as u32, class, links, levels }
     }
 
-    /// The cores of the machine, of a node, of a CMP.
+    /// Numbers of cores of the machine, of a node, and of a CMP.
     pub fn sides(shape: Shape) -> [u64; 3] {
         let of_cmp = u64::from(shape.cores);
         [shape.total_cores(), u64::from(shape.cmps) * of_cmp, of_cmp]
     }
 
-    /// The classes on a machine of another shape: none where they are of cores that it does not have so.
+    /// Classes for a machine of another shape; `None` if it does not have the described cores.
     pub fn on(&self, shape: Shape) -> Option<PairClasses> {
         let of_node = shape.cmps == self.shape.cmps && shape.cores == self.shape.cores;
         let of_cmp = shape.cores == self.shape.cores;
@@ -60,18 +62,19 @@ impl PairClasses {
         holds.then(|| PairClasses { shape, ..self.clone() })
     }
 
-    /// How many classes there are.
+    /// Number of classes.
     pub fn count(&self) -> usize {
         self.links.len()
     }
 
-    /// The number of a core.
+    /// Number of a core.
     pub fn core(&self, site: Site) -> u32 {
         let Shape { cmps, cores, .. } = self.shape;
         (site.node * cmps + site.cmp) * cores + site.core
     }
 
-    /// The row of a message of `size` from core to core, by their numbers; `None` where their level's holds.
+    /// Row for a message of `size` between two cores, by their numbers; `None` for pairs with the costs of their
+    /// level.
     #[inline]
     pub fn row(&self, from: u32, to: u32, level: Level, size: Bytes) -> Option<&Row> {
         if from / self.side != to / self.side {

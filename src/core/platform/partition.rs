@@ -1,30 +1,32 @@
-//! Which worker each node belongs to.
+//! Distribution of nodes over workers.
 
 use super::level::Site;
 
-/// Which worker owns each node: contiguous blocks of nodes with about equally many ranks.
+/// Owner of each node: contiguous blocks of nodes with about equally many ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// The first node of each worker, then the number of nodes.
+    /// First node of each worker, then the number of nodes.
     first_node: Vec<u32>,
 }
 
 impl Partition {
-    /// Divides `nodes` nodes among at most `workers` workers so that each has about as many of the ranks at `sites`.
+    /// Divides `nodes` nodes among at most `workers` workers so that each has about equally many of the ranks at
+    /// `sites`.
     ///
-    /// Gives fewer workers than asked for where there are fewer nodes.
+    /// Returns fewer workers if there are fewer nodes.
     ///
     /// # Panics
     /// If `nodes` or `workers` is zero.
     pub fn new(nodes: u32, sites: &[Site], workers: u32) -> Self {
         assert!(nodes > 0 && workers > 0, "a machine has nodes and a simulation workers");
         let workers = workers.min(nodes);
-        // The node of each rank in order: the time and memory this takes depend on the ranks, not on the nodes.
+        // Node of each rank, sorted: time and memory depend on the number of ranks, not on that of nodes.
         let mut node_of: Vec<u32> = sites.iter().map(|site| site.node).collect();
         node_of.sort_unstable();
         let mut first_node = vec![0];
         for worker in 1..workers {
-            // This worker starts once the ones before it have their part, leaving them and those after it a node each.
+            // This worker starts after the parts of the previous ones, leaving at least one node to them and to each
+            // later one.
             let part = (sites.len() as u64 * u64::from(worker)).div_ceil(u64::from(workers)) as usize;
             let full = part.checked_sub(1).map_or(0, |last| node_of[last] + 1);
             let least = first_node[first_node.len() - 1] + 1;
@@ -34,17 +36,17 @@ impl Partition {
         Partition { first_node }
     }
 
-    /// The number of workers.
+    /// Number of workers.
     pub fn workers(&self) -> u32 {
         self.first_node.len() as u32 - 1
     }
 
-    /// The nodes of `worker`.
+    /// Nodes of `worker`.
     pub fn nodes(&self, worker: u32) -> std::ops::Range<u32> {
         self.first_node[worker as usize]..self.first_node[worker as usize + 1]
     }
 
-    /// The worker that owns `node`.
+    /// Worker that owns `node`.
     pub fn owner(&self, node: u32) -> u32 {
         self.first_node.partition_point(|&first| first <= node) as u32 - 1
     }

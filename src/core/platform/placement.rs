@@ -1,4 +1,4 @@
-//! Which core each rank runs on.
+//! Placement of ranks on cores.
 
 use std::fmt;
 use std::path::Path;
@@ -8,64 +8,64 @@ use crate::config::{ConfigError, Lines};
 use super::level::Site;
 use super::shape::Shape;
 
-/// Where the ranks run. Several ranks may share a core (oversubscription).
+/// Placement of the ranks. Several ranks may share a core (oversubscription).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Ranks fill core after core, CMP after CMP, node after node; with more ranks than cores, the cores are filled
+    /// Ranks fill core after core, CMP after CMP, node after node. With more ranks than cores, the cores are filled
     /// evenly in that order.
     Block,
-    /// Rank r on node r mod N, filling each node's cores in order.
+    /// Rank r is on node r mod N and fills each node's cores in order.
     Cyclic,
-    /// Node after node, and within a node rank i on CMP i mod C: as Open MPI maps more than two ranks.
+    /// Node after node; within a node rank i is on CMP i mod C, as Open MPI maps more than two ranks.
     Socket,
-    /// The core of each rank.
+    /// Core of each rank.
     Explicit(Vec<Site>),
 }
 
-/// Why ranks cannot be placed.
+/// Reason why ranks cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacementError {
-    /// More ranks than cores and no permission to oversubscribe.
+    /// More ranks than cores, and no permission to oversubscribe.
     TooManyRanks {
-        /// Ranks asked for.
+        /// Number of requested ranks.
         ranks: u32,
-        /// Cores there are.
+        /// Number of cores.
         cores: u64,
-        /// Hardware threads of each.
+        /// Number of hardware threads per core.
         threads: u32,
     },
-    /// The list has another number of entries than there are ranks.
+    /// The number of entries in the list differs from the number of ranks.
     WrongLength {
-        /// Entries of the list.
+        /// Number of entries in the list.
         entries: usize,
-        /// Ranks asked for.
+        /// Number of requested ranks.
         ranks: u32,
     },
-    /// An entry names a core that is not there.
+    /// An entry names a core that does not exist.
     NoSuchCore {
-        /// The rank placed there.
+        /// Rank of the entry.
         rank: u32,
-        /// The core named.
+        /// Core of the entry.
         site: Site,
-        /// The machine's shape.
+        /// Shape of the machine.
         shape: Shape,
     },
     /// More ranks on one core than it has hardware threads, and no permission to oversubscribe.
     SharedCore {
-        /// The first rank too many there.
+        /// First rank that does not fit.
         rank: u32,
-        /// The core.
+        /// Core.
         site: Site,
     },
 }
 
 impl PlacementError {
-    /// What is wrong, where ranks have a core each whatever options say.
+    /// Text of the error if each rank must have a core, whatever the options.
     pub fn of_a_rank_a_core(&self) -> String {
         match self {
             PlacementError::TooManyRanks { ranks, cores, threads } => {
                 let cores = cores_of(*cores, *threads);
-                format!("{ranks} ranks on {cores}: expected a core a rank, --nct states how many there are")
+                format!("{ranks} ranks on {cores}: expected one core per rank; --nct states the number of cores")
             }
             other => other.to_string(),
         }
@@ -85,7 +85,7 @@ impl fmt::Display for PlacementError {
                 write!(f, "{ranks} ranks on {cores}: give fewer --ranks, a larger --nct, or --oversubscribe")
             }
             PlacementError::WrongLength { entries, ranks } => {
-                write!(f, "the placement lists {entries} cores for {ranks} ranks: expected one a rank")
+                write!(f, "the placement lists {entries} cores for {ranks} ranks: expected one per rank")
             }
             PlacementError::NoSuchCore { rank, site, shape } => write!(
                 f,
@@ -104,10 +104,10 @@ impl fmt::Display for PlacementError {
 impl std::error::Error for PlacementError {}
 
 impl Placement {
-    /// The placement an option names: `block`, `cyclic`, `socket`, or a file (see [`Placement::read`]).
+    /// Placement named by an option: `block`, `cyclic`, `socket`, or a file (see [`Placement::read`]).
     ///
     /// # Errors
-    /// If it is a file and cannot be read as a placement.
+    /// The option is a file that cannot be read as a placement.
     pub fn load(option: &str) -> Result<Self, ConfigError> {
         match option {
             "block" => Ok(Placement::Block),
@@ -117,13 +117,13 @@ impl Placement {
         }
     }
 
-    /// Reads a file that lists the core of each rank, rank 0 first: one line a rank with the numbers of the node, of
-    /// the CMP within it and of the core within that, all from 0. Blank lines and what follows a `#` are skipped.
+    /// Reads a file with the core of each rank, rank 0 first. Each line has the numbers of the node, of the CMP
+    /// within the node and of the core within the CMP, all from 0. Blank lines and comments after `#` are skipped.
     ///
-    /// Whether the machine has these cores and enough of them is found by [`Placement::sites`].
+    /// [`Placement::sites`] checks that the machine has these cores.
     ///
     /// # Errors
-    /// If the file cannot be read, lists no rank, or has a line that is no place, with its number.
+    /// The file cannot be read, contains no rank, or has a line that is not a place; the error has its number.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         Placement::from_lines(&Lines::read(path)?)
     }
@@ -143,19 +143,19 @@ impl Placement {
         Ok(Placement::Explicit(sites))
     }
 
-    /// The core of each of `ranks` ranks on a machine of `shape`, whose cores have a hardware thread each.
+    /// Core of each of `ranks` ranks on a machine of `shape` with one hardware thread per core.
     ///
     /// # Errors
-    /// When they do not fit, see [`PlacementError`].
+    /// They do not fit, see [`PlacementError`].
     pub fn sites(&self, shape: Shape, ranks: u32, oversubscribe: bool) -> Result<Vec<Site>, PlacementError> {
         self.sites_by_threads(shape, 1, ranks, oversubscribe)
     }
 
-    /// The same where each core has places for `threads` ranks. No core has a second rank while another has none, and
-    /// so on; within a CMP, or by socket within a node, ranks fill all cores before their siblings.
+    /// Like [`Placement::sites`], with room for `threads` ranks per core. A core gets its next rank only after all
+    /// other cores have as many; within a CMP (or a node, by socket), ranks fill all cores before the siblings.
     ///
     /// # Errors
-    /// When they do not fit, see [`PlacementError`].
+    /// They do not fit, see [`PlacementError`].
     pub fn sites_by_threads(
         &self,
         shape: Shape,
@@ -180,7 +180,7 @@ impl Placement {
                 Ok(evenly(ranks, u64::from(shape.nodes)).map(|(node, at)| core(node, at)).collect())
             }
             Placement::Block => {
-                // With at most one rank a core this is rank = core.
+                // With at most one rank per core, this is rank = core.
                 let spread = u64::from(ranks).max(cores);
                 Ok((0..u64::from(ranks)).map(|rank| shape.site(rank * cores / spread)).collect())
             }
@@ -215,7 +215,7 @@ fn site(line: &str) -> Option<Site> {
     Some(Site { node, cmp, core })
 }
 
-/// The part and the number within it of each of `ranks`, which are divided among `parts` in order, as evenly as can be.
+/// Part and number within it of each of `ranks`, which are divided among `parts` in order, as evenly as possible.
 fn evenly(ranks: u32, parts: u64) -> impl Iterator<Item = (u64, u64)> {
     let all = u64::from(ranks);
     let first = move |part: u64| (part * all).div_ceil(parts);
@@ -225,7 +225,7 @@ fn evenly(ranks: u32, parts: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// At most `most` ranks on a core.
+/// Checks that no core has more than `most` ranks.
 fn check_list(sites: &[Site], shape: Shape, ranks: u32, most: u32) -> Result<(), PlacementError> {
     if sites.len() != ranks as usize {
         return Err(PlacementError::WrongLength { entries: sites.len(), ranks });
@@ -354,7 +354,7 @@ mod tests {
             assert_eq!(error(&placement, 5), text);
         }
         let list = Placement::Explicit(vec![at(0, 0, 1), at(0, 0, 1)]);
-        assert_eq!(error(&list, 3), "the placement lists 2 cores for 3 ranks: expected one a rank");
+        assert_eq!(error(&list, 3), "the placement lists 2 cores for 3 ranks: expected one per rank");
         assert_eq!(
             error(&list, 2),
             "rank 1 is placed on node 0, CMP 0, core 1, which is taken: allow it with --oversubscribe"
@@ -398,7 +398,8 @@ mod tests {
             }
             let (least, most) = (u64::from(ranks) / shape.total_cores(), u64::from(ranks).div_ceil(shape.total_cores()));
             if cyclic {
-                // Dealt out to the nodes first: a node may have one rank more, all of whose cores then have.
+                // Ranks are first distributed to the nodes. A node may have one rank more, and then fills all its
+                // cores.
                 let on_node = |node| sites.iter().filter(|site| site.node == node).count() as u32;
                 prop_assert!((0..nodes).all(|node| on_node(node).abs_diff(ranks / nodes) <= 1));
             } else {

@@ -1,21 +1,21 @@
-//! What a message costs beside its transfer: the connection it may have to wait for, the buffer it takes, and a copy
-//! out of it.
+//! Costs of a message in addition to its transfer: connection set-up, eager buffers and copies out of them.
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-/// Costs of a level's protocol that are off by default.
+/// Costs of a level's protocol, off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protocol {
-    /// What the first message of a pair takes longer, for the connection is set up then.
+    /// Additional time of the first message of a pair, which sets up the connection.
     pub connect: SimSpan,
-    /// Eager messages that a rank may have under way to another, each in a buffer of its receiver; none: no limit.
+    /// Greatest number of eager messages in transfer from one rank to another, each in a buffer of the receiver;
+    /// `None`: no limit.
     pub credits: Option<u32>,
-    /// Bytes a second at which an eager message is copied that came before its receive; none: it costs nothing.
+    /// Bytes per second for the copy of an eager message that arrived before its receive; `None`: no cost.
     pub unexpected_copy: Option<Bandwidth>,
 }
 
 impl Protocol {
-    /// What an eager message that came before its receive costs the receiver's core.
+    /// Time of the receiver's core for an eager message that arrived before its receive.
     pub fn unexpected(&self, size: Bytes) -> SimSpan {
         self.unexpected_copy.map_or(SimSpan::ZERO, |bandwidth| bandwidth.span(size, 1))
     }

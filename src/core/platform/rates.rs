@@ -1,4 +1,4 @@
-//! What cores compute a second, and what a described block of work costs (roofline).
+//! Computing rates of cores, and the time of a described block of work (roofline).
 
 use std::collections::HashMap;
 
@@ -7,64 +7,64 @@ use serde::Deserialize;
 use super::{HardwareThreads, Site};
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
-/// What a core does a second, and how cores that share a CMP or a node slow each other.
+/// Rates of a core, and the mutual slowdown of cores that share a CMP or a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoreRates {
-    /// Floating-point operations a second.
+    /// Floating-point operations per second.
     pub flops: Rate,
-    /// Instructions a second.
+    /// Instructions per second.
     pub instructions: Rate,
-    /// Memory bandwidth a core can use alone.
+    /// Memory bandwidth available to a single core.
     pub memory: Bandwidth,
     /// Memory bandwidth of a CMP, shared by the ranks placed on it.
     pub cmp_memory: Bandwidth,
     /// Memory bandwidth of a node, shared by the ranks placed on it.
     pub node_memory: Bandwidth,
-    /// Among whom these are shared.
+    /// Ranks that share these bandwidths.
     pub memory_law: MemoryLaw,
-    /// What a core does a second with data that the caches of its CMP hold, where that is something else.
+    /// Rates for data in the caches of the CMP, if stated.
     pub in_cache: Option<CacheRates>,
-    /// What a look for messages that finds none costs: without it a polling loop would never pass its instant. Above
-    /// zero.
+    /// Time of a test for messages that finds none. Above zero, because otherwise a polling loop would never advance
+    /// its clock.
     pub poll: SimSpan,
-    /// What posting a receive costs, blocking or not. A wait for its message hides it.
+    /// Time to post a receive, blocking or not. Hidden by a wait for its message.
     pub post_overhead: SimSpan,
-    /// What passes on a core with more ranks than hardware threads until one that has waited goes on after another: that
-    /// one's last look for messages, and the change from process to process. It counts where levels are `fair`.
+    /// On a core with more ranks than hardware threads, the time until a rank that has waited continues after another
+    /// rank: the other rank's last test for messages and the process switch. Used with `fair` levels.
     pub context_switch: SimSpan,
-    /// Target time over host time of the same real code.
+    /// Target time divided by host time of the same real code.
     pub scale_factor: f64,
-    /// What real code's time is multiplied by when 1, 2, … ranks share the CMP; the last holds beyond.
+    /// Slowdown of real code if 1, 2, … ranks share the CMP; the last applies beyond.
     pub slowdown: Vec<f64>,
-    /// Its hardware threads.
+    /// Hardware threads.
     pub threads: HardwareThreads,
 }
 
-/// Among whom the memory bandwidth of a CMP and of a node is shared.
+/// Sharing of the memory bandwidth of a CMP and of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryLaw {
-    /// The ranks placed there, each an equal part all the time.
+    /// Among the ranks placed there, in equal parts at all times.
     #[default]
     Placed,
-    /// The blocks that compute there at a time, and the copies that go through memory: max-min fair.
+    /// Among the blocks that compute there at the time and the copies through memory: max-min fair.
     Fair,
 }
 
-/// What a core does a second with data that the caches of its CMP hold. It uses no memory then.
+/// Rates of a core for data in the caches of its CMP, without memory accesses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheRates {
-    /// Bytes of the caches of a CMP, of which each of its ranks has an equal part.
+    /// Bytes of the caches of a CMP, equally divided among its ranks.
     pub size: Bytes,
-    /// Floating-point operations.
+    /// Floating-point operations per second.
     pub flops: Rate,
-    /// Instructions.
+    /// Instructions per second.
     pub instructions: Rate,
-    /// Bytes moved from and to caches.
+    /// Bytes per second from and to caches.
     pub bandwidth: Bandwidth,
 }
 
-/// An amount of work of a described block.
+/// Work of a described block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
     /// Floating-point operations.
@@ -73,38 +73,38 @@ pub struct Work {
     pub instructions: f64,
     /// Bytes moved from and to memory.
     pub bytes: f64,
-    /// Bytes of the data that it uses; none: they never fit a cache.
+    /// Bytes of the used data; `None`: they never fit into a cache.
     pub working_set: Option<f64>,
 }
 
-/// What a rank has of memory and caches.
+/// Part of memory and caches of a rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryPart {
-    /// Bytes a second of memory (see [`CoreRates::memory_share`]).
+    /// Memory bandwidth in bytes per second (see [`CoreRates::memory_share`]).
     pub bandwidth: f64,
     /// Bytes of the caches of its CMP.
     pub cache: f64,
 }
 
 impl From<f64> for MemoryPart {
-    /// No part of a cache.
+    /// A part without caches.
     fn from(bandwidth: f64) -> Self {
         MemoryPart { bandwidth, cache: 0.0 }
     }
 }
 
 impl CoreRates {
-    /// The poll of a platform that states none.
+    /// Default of `poll`.
     pub const POLL: SimSpan = SimSpan::from_ns(100);
 
-    /// The memory bandwidth of one rank where `on_cmp` ranks share its CMP and `on_node` its node, in bytes a second:
-    /// the least of the core's own, an equal part of the CMP's and an equal part of the node's.
+    /// Memory bandwidth of one rank in bytes per second if `on_cmp` ranks share its CMP and `on_node` its node: the
+    /// least of the core's bandwidth, an equal part of the CMP's and an equal part of the node's.
     pub fn memory_share(&self, on_cmp: u32, on_node: u32) -> f64 {
         self.memory_share_slowed(1.0, on_cmp, on_node)
     }
 
-    /// The same of a rank all of whose computing takes `slower` times as long beside siblings: by so much more than its
-    /// equal part, as these slow its core and not the memory.
+    /// Like [`CoreRates::memory_share`], for a rank whose computing takes `slower` times as long because of sibling
+    /// threads. Its equal part is increased by that factor, because siblings slow the core and not the memory.
     pub fn memory_share_slowed(&self, slower: f64, on_cmp: u32, on_node: u32) -> f64 {
         let core = self.memory.get() as f64;
         let cmp = slower * self.cmp_memory.get() as f64 / f64::from(on_cmp.max(1));
@@ -112,9 +112,9 @@ impl CoreRates {
         core.min(cmp).min(node)
     }
 
-    /// What the host time of each rank's own code is multiplied by (the MCPSim paper's eq. 1): `scale_factor`, and the
-    /// slowdown by as many ranks as there are on its CMP. Where memory is shared over time, it is that of a rank alone:
-    /// others slow it while they compute.
+    /// Factors on the host time of each rank's own code (eq. 1 of the MCPSim paper): `scale_factor`, times the
+    /// slowdown for the number of ranks on its CMP. If memory is shared over time, the slowdown is that of a single
+    /// rank, because others slow it only while they compute.
     pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
         let mut on_cmp = HashMap::new();
         sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
@@ -125,20 +125,20 @@ impl CoreRates {
         sites.iter().map(|site| self.scale_factor * self.slowdown_of(ranks(site))).collect()
     }
 
-    /// The slowdown of code where `ranks`, at least one, share a CMP.
+    /// Slowdown of code if `ranks`, at least one, share a CMP.
     pub fn slowdown_of(&self, ranks: usize) -> f64 {
-        // Past the end of the table the last holds.
+        // The last factor applies beyond the table.
         self.slowdown.get(ranks - 1).or(self.slowdown.last()).copied().unwrap_or(1.0)
     }
 
-    /// The slowdown where memory bounds only this part, of 1, of the code's time.
+    /// Slowdown of code whose time memory bounds only in this part, from 0 to 1.
     pub fn bound_by_memory(slowdown: &[f64], part: f64) -> Vec<f64> {
         let alone = slowdown.first().copied().unwrap_or(1.0);
         slowdown.iter().map(|factor| alone + part * (factor - alone)).collect()
     }
 
-    /// The time `work` takes a rank with this part of memory and caches: as [`CoreRates::span`], or by the rates within
-    /// caches if what it uses fits there.
+    /// Time of `work` for a rank with this part of memory and caches: by the rates in caches if its data fit there,
+    /// else by [`CoreRates::span`].
     pub fn span_with(&self, work: Work, part: MemoryPart) -> Option<SimSpan> {
         let Some(rates) = self.in_cache.filter(|_| self.fits(work, part)) else {
             return self.span(work, part.bandwidth);
@@ -147,16 +147,16 @@ impl CoreRates {
         in_cache.span(work, rates.bandwidth.get() as f64)
     }
 
-    /// Whether what `work` uses fits the part of the caches, where these have rates of their own.
+    /// Whether the data of `work` fit into the part of the caches, if these have rates of their own.
     pub fn fits(&self, work: Work, part: MemoryPart) -> bool {
         self.in_cache.is_some() && work.working_set.is_some_and(|set| set <= part.cache)
     }
 
-    /// The time `work` takes a rank whose memory bandwidth is `memory` bytes a second (see
+    /// Time of `work` for a rank with a memory bandwidth of `memory` bytes per second (see
     /// [`CoreRates::memory_share`]).
     ///
-    /// Roofline (Williams, Waterman, Patterson 2009): the slowest of arithmetic, instructions and memory.
-    /// `None` if an amount is negative or not a number, or the time is longer than 213 days.
+    /// Roofline (Williams, Waterman, Patterson 2009): the slowest of arithmetic, instructions and memory. `None` if
+    /// an amount is negative or not a number, or if the time is longer than 213 days.
     pub fn span(&self, work: Work, memory: f64) -> Option<SimSpan> {
         let parts = [self.flops.seconds(work.flops), self.instructions.seconds(work.instructions), work.bytes / memory];
         if parts.iter().any(|part| part.is_nan() || *part < 0.0) {

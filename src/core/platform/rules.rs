@@ -1,5 +1,5 @@
-//! Which algorithm a collective uses, by communicator size and message size: data only, the schedules and the
-//! libraries' choices are in `mpi`.
+//! Rules for the algorithms of collectives, by communicator size and message size. Data only; schedules and the
+//! choices of libraries are in `mpi`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::node_map::NodeMap;
 use super::selection::Selection;
 use crate::units::{Bytes, SimSpan};
 
-/// A collective operation; the blocking and the non-blocking form are one.
+/// A collective operation, blocking or non-blocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -32,7 +32,7 @@ pub enum Collective {
 }
 
 impl Collective {
-    /// All, in their order.
+    /// All collectives, in order.
     pub const ALL: [Collective; 15] = [
         Collective::Barrier,
         Collective::Bcast,
@@ -52,23 +52,23 @@ impl Collective {
     ];
 }
 
-/// How a collective is made of point-to-point messages. `mpi::schedule` says which suits which collective.
+/// Algorithm of a collective. `mpi::schedule` defines which algorithms suit which collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
-    /// Everybody with the root, or everybody with everybody; `fan` messages at a time.
+    /// All members with the root, or all with all; `fan` messages at a time.
     Linear,
-    /// The same where receivers pace the senders: what the root asks for, or windows of `fan` messages.
+    /// Like `Linear`, paced by the receivers: the root requests each part, or windows of `fan` messages.
     LinearSync,
-    /// One after another along the ranks, passing on the last segment while the next comes.
+    /// One after another along the ranks, sending the last segment while receiving the next.
     Chain,
-    /// A chain of segments, the next receive posted while the last segment is passed on.
+    /// A chain of segments, with the next receive posted while the last segment is sent.
     Pipeline,
     /// `fan` chains that begin at the root.
     Chains,
     /// A binary tree.
     Binary,
-    /// A binary tree, one half of the data down each side; pairs then exchange the halves.
+    /// A binary tree with one half of the data down each side; pairs then exchange the halves.
     SplitBinary,
     /// A binary tree whose subtrees are ranges of ranks.
     InOrderBinary,
@@ -76,21 +76,22 @@ pub enum Algorithm {
     Binomial,
     /// A tree of radix `fan`.
     Knomial,
-    /// Hensgen, Finkel, Manber 1988: in round k with the ranks 2^k away, no exchange of roles.
+    /// Hensgen, Finkel, Manber 1988: in round k each rank sends to the rank 2^k ahead and receives from the rank 2^k
+    /// behind.
     Dissemination,
-    /// Around the ring twice.
+    /// Twice around the ring.
     DoubleRing,
-    /// Pairs at distance 1, 2, 4, … exchange all they have.
+    /// Pairs at distance 1, 2, 4, … exchange all their data.
     RecursiveDoubling,
-    /// Pairs at distance p/2, p/4, … exchange the half the other needs.
+    /// Pairs at distance p/2, p/4, … exchange the half that the partner needs.
     RecursiveHalving,
-    /// Pairs at distance 1, 2, … exchange halves; a mirror permutation brings the blocks home.
+    /// Pairs at distance 1, 2, … exchange halves; a mirror permutation returns the blocks to their owners.
     Butterfly,
     /// p − 1 steps around a ring.
     Ring,
-    /// A ring whose blocks go in segments.
+    /// A ring with segmented blocks.
     SegmentedRing,
-    /// p/2 steps with the two neighbours in turn.
+    /// p/2 steps, alternately with the two neighbours.
     NeighborExchange,
     /// Bruck et al. 1997: ⌈log2 p⌉ steps with packed blocks.
     Bruck,
@@ -102,23 +103,23 @@ pub enum Algorithm {
     Rabenseifner,
     /// van de Geijn: scatter, then allgather.
     ScatterAllgather,
-    /// Scatter, then an allgather around a ring whatever the size.
+    /// Scatter, then an allgather around a ring for every size.
     ScatterRing,
-    /// Two collectives one after another through rank 0, each as the library does it.
+    /// Two collectives in sequence through rank 0, each with the library's method.
     Nonoverlapping,
-    /// Flat collectives within nodes and among members of different nodes, as the library puts them together.
+    /// Flat collectives within nodes and among members of different nodes, as composed by the library.
     NodeAware,
 }
 
 /// An algorithm with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Method {
-    /// How.
+    /// Algorithm.
     pub algorithm: Algorithm,
-    /// The greatest segment, bytes; 0 for none, or what the algorithm has by itself.
+    /// Greatest segment size in bytes; 0 for none, or for the algorithm's default.
     #[serde(default)]
     pub segment: u32,
-    /// The chains, the radix of a tree, or the messages at a time; 0 for what the algorithm has by itself.
+    /// Number of chains, radix of a tree, or number of messages at a time; 0 for the algorithm's default.
     #[serde(default)]
     pub fan: u32,
 }
@@ -130,18 +131,18 @@ impl From<Algorithm> for Method {
 }
 
 impl Method {
-    /// The same in segments of at most this many bytes.
+    /// Sets the greatest segment size in bytes.
     pub const fn in_segments(self, segment: u32) -> Self {
         Method { segment, ..self }
     }
 
-    /// The same with this many chains, children or messages at a time.
+    /// Sets the number of chains, children or messages at a time.
     pub const fn by(self, fan: u32) -> Self {
         Method { fan, ..self }
     }
 }
 
-/// Whose choice of algorithms, and whose details of them, a platform has.
+/// MPI library whose choices and details of algorithms a platform uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Library {
     /// Flat algorithms with the thresholds of MPICH 3.
@@ -163,11 +164,11 @@ pub enum Library {
 }
 
 impl Library {
-    /// All, the default first.
+    /// All libraries, the default first.
     pub const ALL: [Library; 5] =
         [Library::Mpich3Flat, Library::OpenMpi40, Library::OpenMpi41, Library::OpenMpi50, Library::Mpich4];
 
-    /// What files and options call it.
+    /// Name in files and options.
     pub fn name(self) -> &'static str {
         match self {
             Library::Mpich3Flat => "mpich-3-flat",
@@ -178,7 +179,7 @@ impl Library {
         }
     }
 
-    /// Whether it has collectives that look at nodes unless it is told otherwise.
+    /// Whether its default choices include node-aware collectives.
     pub fn sees_nodes(self) -> bool {
         matches!(self, Library::OpenMpi50 | Library::Mpich4)
     }
@@ -189,37 +190,37 @@ impl Library {
     }
 }
 
-/// One row of a collective's rule table: applies to communicators and messages within these limits.
+/// One rule of a collective: applies to communicators and messages within these limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectiveRule {
     /// Least communicator size.
     pub from_ranks: u32,
     /// Greatest communicator size; `u32::MAX` for any.
     pub up_to_ranks: u32,
-    /// Least message size, as the collective defines it (see `mpi`).
+    /// Least message size, as defined by the collective (see `mpi`).
     pub from_bytes: Bytes,
     /// Greatest message size; [`Bytes::MAX`] for any.
     pub up_to_bytes: Bytes,
-    /// Which size is meant.
+    /// Definition of the message size.
     pub volume: Volume,
-    /// What to use.
+    /// Method to use.
     pub method: Method,
 }
 
-/// The size that a rule goes by.
+/// Definition of the message size in a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Volume {
-    /// As the collective defines it (see `mpi`).
+    /// As defined by the collective (see `mpi`).
     #[default]
     Usual,
-    /// What a rank sends or receives in all, of a size that is a block's.
+    /// All bytes that a rank sends or receives, if the usual size is one block.
     Total,
-    /// The mean block, of a size that is that of all blocks.
+    /// The mean block size, if the usual size is the sum of all blocks.
     Mean,
 }
 
 impl CollectiveRule {
-    /// `method` for any communicator and message.
+    /// Creates a rule with `method` for all communicators and messages.
     pub fn always(method: Method) -> Self {
         CollectiveRule {
             from_ranks: 0,
@@ -241,37 +242,37 @@ impl CollectiveRule {
     }
 }
 
-/// How a platform chooses: the rules it states, and where none applies the library.
+/// Algorithm selection of a platform: its rules, and the library for all other cases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CollectiveRules {
-    /// Who chooses where no rule does.
+    /// Library that chooses if no rule applies.
     pub library: Library,
-    /// What a block costs a rank each time that it is packed, unpacked or copied by itself.
+    /// Cost of each separately packed, unpacked or copied block.
     pub block_overhead: SimSpan,
-    /// What describing such blocks as one datatype costs, each time that some of them go in one message.
+    /// Cost of describing several such blocks as one datatype, per message.
     pub datatype_overhead: SimSpan,
-    /// A file of rules that are to be added.
+    /// File with additional rules.
     pub file: Option<String>,
-    /// What a selection file says where no rule applies.
+    /// Selection file, used if no rule applies.
     pub selection: Option<Arc<Selection>>,
-    /// The node of each rank, for libraries that look at it; none: as if all were on one.
+    /// Node of each rank, for node-aware libraries; `None`: all on one node.
     pub nodes: Option<Arc<NodeMap>>,
     rules: Vec<(Collective, Vec<CollectiveRule>)>,
 }
 
 impl CollectiveRules {
-    /// Only the choice of `library`.
-    pub fn of(library: Library) -> Self {
+    /// Creates rules with only the choices of `library`.
+    pub fn with_library(library: Library) -> Self {
         CollectiveRules { library, ..CollectiveRules::default() }
     }
 
-    /// Replaces the rules of `collective`; the first that applies is used.
+    /// Replaces the rules of `collective`. The first applicable rule is used.
     pub fn set(&mut self, collective: Collective, rules: Vec<CollectiveRule>) {
         self.rules.retain(|(other, _)| *other != collective);
         self.rules.push((collective, rules));
     }
 
-    /// Adds rules of `collective` that hold where none before does.
+    /// Appends rules of `collective`, used if no previous rule applies.
     pub fn add(&mut self, collective: Collective, mut rules: Vec<CollectiveRule>) {
         match self.rules.iter_mut().find(|(other, _)| *other == collective) {
             Some((_, all)) => all.append(&mut rules),
@@ -284,7 +285,7 @@ impl CollectiveRules {
         self.rules.iter().map(|(collective, rules)| (*collective, rules.as_slice()))
     }
 
-    /// What is stated for `collective` among `ranks` with messages of `size`, if anything.
+    /// Method of the first applicable rule for `collective` among `ranks` with messages of `size`.
     pub fn method(&self, collective: Collective, ranks: u32, size: Bytes) -> Option<Method> {
         let (_, rules) = self.rules.iter().find(|(other, _)| *other == collective)?;
         rules.iter().find(|rule| rule.applies(ranks, size)).map(|rule| rule.method)

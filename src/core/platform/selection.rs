@@ -1,47 +1,47 @@
-//! MPICH's selection files as data: questions about a collective, and the algorithm that their answers lead to.
+//! MPICH's selection files as data: conditions on a collective and the resulting algorithm.
 
 use super::rules::{Collective, Method};
 
-/// A question of a selection file.
+/// A condition of a selection file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// At most so many ranks.
+    /// At most this many ranks.
     RanksUpTo(u64),
-    /// A power of two of them.
+    /// The number of ranks is a power of two.
     RanksArePowerOfTwo,
-    /// The buffer, or the mean block, of at most so many bytes.
+    /// The buffer, or the mean block, has at most this many bytes.
     MeanUpTo(u64),
-    /// All blocks together of at most so many bytes.
+    /// All blocks together have at most this many bytes.
     TotalUpTo(u64),
-    /// At most so many elements.
+    /// At most this many elements.
     CountUpTo(u64),
-    /// Fewer elements than the greatest power of two up to the ranks.
+    /// Fewer elements than the greatest power of two not above the number of ranks.
     CountBelowPowerOfTwo,
     /// Whether the operator commutes.
     Commutes(bool),
-    /// What is always so, or never, among ranks whose places do not count.
+    /// A condition with a fixed result among ranks whose places are ignored.
     Is(bool),
 }
 
-/// What a selection file has at a place.
+/// Contents of one node of a selection file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Branch {
-    /// The first question that is answered by yes leads on; where none is, the library chooses.
+    /// The first condition that holds selects its branch; otherwise the library chooses.
     Questions(Vec<(Condition, Branch)>),
     /// An algorithm.
     Takes(Method),
-    /// One of this name, which there is no schedule for.
+    /// An algorithm with this name, for which there is no schedule.
     Absent(String),
 }
 
-/// What the questions are about.
+/// Values for the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SelectionContext {
-    /// The communicator's size.
+    /// Size of the communicator.
     pub ranks: u32,
-    /// Bytes: the buffer, or the mean block.
+    /// Bytes of the buffer, or of the mean block.
     pub mean: u64,
-    /// Bytes of all blocks together, or the same.
+    /// Bytes of all blocks together, or of the buffer.
     pub total: u64,
     /// Bytes of an element; at least 1.
     pub element: u32,
@@ -49,10 +49,10 @@ pub struct SelectionContext {
     pub ordered: bool,
 }
 
-/// The content of a selection file.
+/// Contents of a selection file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// By collective, each once.
+    /// One entry per collective.
     pub collectives: Vec<(Collective, Branch)>,
 }
 
@@ -73,7 +73,7 @@ impl Condition {
 }
 
 impl Selection {
-    /// The method for `collective`; none where the library chooses.
+    /// Method of `collective`; `None` if the library chooses.
     ///
     /// # Errors
     /// The name of the algorithm, if there is no schedule for it.

@@ -1,4 +1,4 @@
-//! How many nodes, CMPs and cores the machine has.
+//! Numbers of nodes, CMPs and cores of a machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,40 +8,40 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::level::Site;
 
-/// `(N, C, T)`: N nodes, C CMPs a node, T cores a CMP; each at least one.
+/// `(N, C, T)`: N nodes, C CMPs per node, T cores per CMP; each at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// CMPs in each node.
+    /// Number of CMPs per node.
     pub cmps: u32,
-    /// Cores in each CMP.
+    /// Number of cores per CMP.
     pub cores: u32,
 }
 
-/// Why a text is not the shape of a machine.
+/// Error for a text that is not the shape of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShapeError {
-    /// Not three whole numbers above zero.
+    /// Not three positive integers.
     NotThreeNumbers {
-        /// What was given.
+        /// Given text.
         found: String,
     },
     /// More than [`Shape::MOST_CORES`] cores.
     TooManyCores {
-        /// What was given.
+        /// Given text.
         found: String,
     },
 }
 
 impl Shape {
-    /// The most cores a machine may have: more than any has, and few enough for a host's memory.
+    /// Greatest number of cores: above that of real machines, and low enough for the memory of a host.
     pub const MOST_CORES: u32 = 1 << 24;
 
-    /// A machine of `nodes` nodes with `cmps` CMPs of `cores` cores each.
+    /// Creates a machine with `nodes` nodes of `cmps` CMPs with `cores` cores each.
     ///
     /// # Errors
-    /// If one is zero, or if there are more than [`Shape::MOST_CORES`] cores in all.
+    /// A number is zero, or there are more than [`Shape::MOST_CORES`] cores in all.
     pub fn new(nodes: u32, cmps: u32, cores: u32) -> Result<Self, ShapeError> {
         let found = || format!("{nodes},{cmps},{cores}");
         if nodes == 0 || cmps == 0 || cores == 0 {
@@ -55,12 +55,12 @@ impl Shape {
             .ok_or_else(|| ShapeError::TooManyCores { found: found() })
     }
 
-    /// All cores of the machine.
+    /// Number of cores of the machine.
     pub fn total_cores(self) -> u64 {
         self.cores_in_node().saturating_mul(u64::from(self.nodes))
     }
 
-    /// The cores of one node.
+    /// Number of cores per node.
     pub fn cores_in_node(self) -> u64 {
         u64::from(self.cmps) * u64::from(self.cores)
     }
@@ -70,7 +70,7 @@ impl Shape {
         site.node < self.nodes && site.cmp < self.cmps && site.core < self.cores
     }
 
-    /// The site of core `index`, counting cores within CMPs within nodes.
+    /// Site of core `index`, counted within CMPs within nodes.
     ///
     /// # Panics
     /// If there is no such core.
@@ -122,21 +122,21 @@ impl FromStr for Shape {
 }
 
 impl fmt::Display for Shape {
-    /// `(4, 2, 2)`.
+    /// Writes `(4, 2, 2)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}, {}, {})", self.nodes, self.cmps, self.cores)
     }
 }
 
 impl Serialize for Shape {
-    /// As `[N, C, T]`.
+    /// Writes `[N, C, T]`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         [self.nodes, self.cmps, self.cores].serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Shape {
-    /// From `[4, 2, 2]` or, as on a command line, from "4,2,2".
+    /// Reads `[4, 2, 2]` or, as on a command line, "4,2,2".
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ShapeVisitor)
     }

@@ -1,25 +1,25 @@
-//! What each rank has of its node's memory and caches, by where all ranks are.
+//! Part of each rank in its node's memory and caches, for a placement of all ranks.
 
 use std::collections::HashMap;
 
 use super::{HardwareThreads, MemoryPart, Platform, Site};
 
-/// What ranks have of memory and caches, by their places.
+/// Parts of memory and caches by the places of ranks.
 #[derive(Debug)]
 pub struct MemoryShares {
     cmps: u32,
     of_cmp: Vec<MemoryPart>,
-    /// Of cores whose hardware threads slow each other.
+    /// Parts of ranks on cores with mutually slowing hardware threads.
     of_core: HashMap<Site, MemoryPart>,
 }
 
 impl MemoryShares {
-    /// With ranks at `sites` of `platform`.
+    /// Computes the parts for ranks at `sites` of `platform`.
     pub fn new(platform: &Platform, sites: &[Site]) -> Self {
         let (cmps, core) = (platform.shape.cmps, &platform.core);
-        // Ranks that take turns at a hardware thread use the memory one at a time.
+        // Ranks that take turns on a hardware thread use the memory one at a time.
         let places = core.threads.places(sites);
-        // A machine may have millions of nodes behind the last that is used.
+        // A machine may have millions of unused nodes after the last used one.
         let nodes = places.last().map_or(0, |site| site.node + 1);
         let at = |site: &Site| (site.node * cmps + site.cmp) as usize;
         let mut on_cmp = vec![0u32; (nodes * cmps) as usize];
@@ -45,16 +45,16 @@ impl MemoryShares {
         MemoryShares { cmps, of_cmp, of_core }
     }
 
-    /// What a rank at `site` has, where there is one.
+    /// Part of a rank at `site`.
     ///
     /// # Panics
-    /// If no rank is on its node or on one after it.
+    /// If there is no rank on its node or a later one.
     pub fn part(&self, site: Site) -> MemoryPart {
         let of_core = if self.of_core.is_empty() { None } else { self.of_core.get(&site).copied() };
         of_core.unwrap_or_else(|| self.of_cmp[(site.node * self.cmps + site.cmp) as usize])
     }
 
-    /// What each of the ranks at `sites` has.
+    /// Parts of the ranks at `sites`.
     pub fn of_ranks(platform: &Platform, sites: &[Site]) -> Vec<MemoryPart> {
         let shares = MemoryShares::new(platform, sites);
         sites.iter().map(|site| shares.part(*site)).collect()

@@ -1,12 +1,12 @@
-//! The models that textbooks name, Hockney's, LogP and LogGP: their parameters, and a machine that has nothing else.
+//! Textbook models: Hockney, LogP and LogGP, with their parameters and a machine that has nothing else.
 //!
-//! Knows no measurements: [`crate::measure`] fits the same models to samples.
+//! Independent of measurements: [`crate::measure`] fits the same models to samples.
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Conditions, CoreRates, Level, Link, LoadLaw, MemoryLaw, Platform, Row, Shape, Site};
 
-/// A model of messages between processors of which all pairs are alike.
+/// A model of messages between processors with equal costs for all pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Textbook {
     /// [`Hockney`].
@@ -17,45 +17,45 @@ pub enum Textbook {
     LogGp,
 }
 
-/// The size of the messages that LogP's parameters are for.
+/// Message size for LogP's parameters.
 pub const LOGP_BYTES: u64 = 8;
 
-/// The greatest message that parameters are fitted to, as that of `mcpsim measure` is.
+/// Greatest message size used for fits, as in `mcpsim measure`.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// t(m) = t0 + m / r∞ (Hockney: The communication challenge for MPP, Parallel Computing 20, 1994).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hockney {
-    /// t0, seconds.
+    /// t0 in seconds.
     pub start: f64,
-    /// 1 / r∞, seconds a byte.
+    /// 1 / r∞ in seconds per byte.
     pub per_byte: f64,
 }
 
-/// t = L + 2 o for messages of one small size, at most one a gap (Culler and others: LogP: Towards a realistic model of
-/// parallel computation, PPoPP 1993).
+/// t = L + 2 o for messages of one small size, at most one per gap (Culler and others: LogP: Towards a realistic
+/// model of parallel computation, PPoPP 1993).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogP {
-    /// L, seconds.
+    /// L in seconds.
     pub latency: f64,
-    /// o, seconds: the mean of a send's and a receive's.
+    /// o in seconds: mean of the overheads of send and receive.
     pub overhead: f64,
-    /// g, seconds: the least time between two sends or receives of a processor.
+    /// g in seconds: least time between two sends or receives of a processor.
     pub gap: f64,
 }
 
 /// t(m) = L + 2 o + (m − 1) G (Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA 1995).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogGp {
-    /// L, o and g, of messages of one byte.
+    /// L, o and g for messages of one byte.
     pub small: LogP,
-    /// G, seconds a byte.
+    /// G in seconds per byte.
     pub per_byte: f64,
 }
 
 impl Hockney {
-    /// The least squares of relative errors over `points` (bytes, seconds above zero), neither parameter below zero;
-    /// `None` without two sizes.
+    /// Fits the parameters to `points` (bytes, seconds above zero) by least squares of relative errors, with both
+    /// parameters at least zero. `None` with fewer than two sizes.
     pub fn fit(points: &[(u64, f64)]) -> Option<Hockney> {
         let mut sums = [0.0; 5];
         for &(bytes, seconds) in points {
@@ -77,38 +77,38 @@ impl Hockney {
         })
     }
 
-    /// The seconds of a message of so many bytes.
+    /// Time of a message of `bytes` bytes, in seconds.
     pub fn at(&self, bytes: u64) -> f64 {
         self.start + self.per_byte * bytes as f64
     }
 
-    /// n½: the bytes of a message that reaches half of r∞, t0 · r∞.
+    /// n½: number of bytes of a message that reaches half of r∞, t0 · r∞.
     pub fn half_size(&self) -> f64 {
         self.start / self.per_byte
     }
 }
 
 impl LogP {
-    /// From the time of a small message, and what each end and each further message of a train take; all in seconds.
+    /// Derives the parameters from the time of a small message, the overheads of both ends, and the time of each
+    /// further message of a train, all in seconds.
     pub fn new(message: f64, overheads: [f64; 2], gap: f64) -> LogP {
         let overhead = ((overheads[0] + overheads[1]) / 2.0).min(message / 2.0);
         LogP { latency: message - 2.0 * overhead, overhead, gap }
     }
 
-    /// L + 2 o, seconds.
+    /// L + 2 o in seconds.
     pub fn message(&self) -> f64 {
         self.latency + 2.0 * self.overhead
     }
 
-    /// L / g: how many messages may be under way from a processor, or to one; at least 1.
+    /// L / g: greatest number of messages in transfer from or to a processor; at least 1.
     pub fn capacity(&self) -> f64 {
         (self.latency / self.gap).ceil().max(1.0)
     }
 }
 
 impl LogGp {
-    /// Keeps L, o and g of small messages, and takes the G with which the relative errors at `points` are least in
-    /// squares.
+    /// Keeps L, o and g of small messages and fits G to `points` by least squares of relative errors.
     pub fn fit(small: LogP, points: &[(u64, f64)]) -> LogGp {
         let (mut above, mut below) = (0.0, 0.0);
         for &(bytes, seconds) in points.iter().filter(|(bytes, _)| *bytes > 1) {
@@ -119,19 +119,19 @@ impl LogGp {
         LogGp { small, per_byte: if below > 0.0 { (above / below).max(0.0) } else { 0.0 } }
     }
 
-    /// The seconds of a message of so many bytes.
+    /// Time of a message of `bytes` bytes, in seconds.
     pub fn at(&self, bytes: u64) -> f64 {
         self.small.message() + (bytes as f64 - 1.0) * self.per_byte
     }
 
-    /// The bytes a second that messages of so many bytes reach one after another, m / t(m): towards 1 / G for large
+    /// Bandwidth of successive messages of `bytes` bytes, m / t(m), in bytes per second; approaches 1 / G for large
     /// ones.
     pub fn bandwidth(&self, bytes: u64) -> f64 {
         bytes as f64 / self.at(bytes)
     }
 }
 
-/// Sizes from nothing to `most`, two for each power of two above 32.
+/// Sizes from 0 to `most`, two per power of two above 32.
 pub fn message_sizes(most: u64) -> Vec<u64> {
     let powers = (0..).map(|power| 1u64 << power).take_while(|size| *size <= most);
     let both = powers.flat_map(|size| [Some(size), (size >= 32).then_some(size / 2 * 3)]);
@@ -139,7 +139,8 @@ pub fn message_sizes(most: u64) -> Vec<u64> {
 }
 
 impl Link {
-    /// The seconds of a message that meets no other, from the send to the end of the receive: half a round trip.
+    /// Time of a message without other transfers in seconds, from the send to the end of the receive: half a round
+    /// trip.
     fn alone(&self, bytes: u64) -> f64 {
         let size = Bytes::new(bytes);
         let row = self.row(size);
@@ -148,7 +149,7 @@ impl Link {
         row.sending(size).as_seconds() + network + row.receiving(size).as_seconds() + handshakes
     }
 
-    /// Half round trips by size, those that take time.
+    /// Half round trips by size, without those of zero time.
     fn times(&self) -> Vec<(u64, f64)> {
         let all = message_sizes(MOST_BYTES).into_iter().map(|bytes| (bytes, self.alone(bytes)));
         all.filter(|(_, seconds)| *seconds > 0.0).collect()
@@ -159,7 +160,7 @@ impl Link {
         Hockney::fit(&self.times()).unwrap_or(Hockney { start: 0.0, per_byte: 0.0 })
     }
 
-    /// LogP's parameters for messages of `bytes`.
+    /// LogP's parameters of this link for messages of `bytes`.
     pub fn log_p(&self, bytes: u64) -> LogP {
         let size = Bytes::new(bytes);
         let row = self.row(size);
@@ -169,7 +170,7 @@ impl Link {
             LoadLaw::Fair => row.gap,
             LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Measured => SimSpan::ZERO,
         };
-        // Whichever is slowest: a core of either end, or the adapter.
+        // The slowest of the cores of both ends and the adapter.
         let gap = overheads.into_iter().fold(adapter.as_seconds(), f64::max);
         LogP::new(self.alone(bytes), overheads, gap)
     }
@@ -181,7 +182,7 @@ impl Link {
 }
 
 impl Shape {
-    /// The level of the farthest pairs.
+    /// Level of the most distant pairs.
     pub fn farthest(self) -> Level {
         match (self.nodes, self.cmps) {
             (1, 1) => Level::IntraCmp,
@@ -190,14 +191,14 @@ impl Shape {
         }
     }
 
-    /// `(N × C × T, 1, 1)`: every core a processor of its own.
+    /// `(N × C × T, 1, 1)`: every core is a processor of its own.
     pub fn flat(self) -> Shape {
         Shape { nodes: self.total_cores() as u32, cmps: 1, cores: 1 }
     }
 }
 
 impl Site {
-    /// This core of a machine of `shape`, in its [`Shape::flat`].
+    /// Returns this core of a machine of `shape` as a core of its [`Shape::flat`].
     pub fn flat(self, shape: Shape) -> Site {
         let node = (self.node * shape.cmps + self.cmp) * shape.cores + self.core;
         Site { node, cmp: 0, core: 0 }
@@ -205,16 +206,17 @@ impl Site {
 }
 
 impl Platform {
-    /// The machine of `--model hockney`, `logp` and `loggp` for ranks at `sites`: P processors that are all as far
-    /// apart as the farthest cores are, and exchange messages as the model says.
+    /// The machine of `--model hockney`, `logp` and `loggp` for ranks at `sites`: P processors with equal distances,
+    /// those of the most distant cores, and with the model's costs of messages.
     ///
-    /// - Hockney: a message takes t0 + m / r∞. It occupies nothing, neither cores nor the network.
-    /// - LogP: a message of any size takes L + 2 o, of which o is work of each core; a processor's sends are g apart,
-    ///   and so are its receives.
-    /// - LogGP: m bytes take (m − 1) G longer, and hold both processors' adapters for m G, or g if that is longer.
+    /// - Hockney: a message takes t0 + m / r∞. It occupies neither cores nor the network.
+    /// - LogP: a message of any size takes L + 2 o, of which each core spends o. The sends of a processor are g
+    ///   apart, and so are its receives.
+    /// - LogGP: m bytes take (m − 1) G longer, and occupy the adapters of both processors for m G, or g if that is
+    ///   longer.
     ///
-    /// There are no levels, size intervals, thresholds or rendezvous, nor contention of processors for a node's
-    /// adapter. A core computes what it computes in the full model where all CMPs are as full as the fullest.
+    /// There are no levels, size intervals, thresholds or rendezvous, and no contention of processors for a node's
+    /// adapter. A core computes as in the full model if all CMPs have as many ranks as the fullest.
     pub fn textbook(&self, model: Textbook, sites: &[Site]) -> Platform {
         let link = self.link(self.shape.farthest());
         let (law, row) = match model {
@@ -223,15 +225,15 @@ impl Platform {
             Textbook::LogGp => (LoadLaw::Queue, log_gp_row(link.log_gp())),
         };
         let between = Link::new(law, Bytes::MAX, row.latency, vec![row.clone()]);
-        // Ranks that share a core have no adapter between them.
+        // Ranks on the same core use no adapter.
         let within = Link::new(LoadLaw::Ideal, Bytes::MAX, row.latency, vec![row]);
         Platform {
             shape: self.shape.flat(),
             core: self.core.as_among(sites),
             links: [within.clone(), within, between],
-            // These models know neither progress nor noise nor unequal nodes.
+            // These models have no progress, noise or unequal nodes.
             conditions: Conditions::default(),
-            // Nor any pair that is unlike others.
+            // They have no classes of pairs either.
             pairs: None,
             unread: Vec::new(),
             ..self.clone()
@@ -240,8 +242,8 @@ impl Platform {
 }
 
 impl CoreRates {
-    /// The same rates of a core that has its node for itself, but what it has of memory and by how much it is slowed
-    /// where these sites are the fullest.
+    /// Rates of a core that has its node to itself, with the memory and slowdown of the fullest CMP among these
+    /// sites.
     fn as_among(&self, sites: &[Site]) -> CoreRates {
         let mut sorted = sites.to_vec();
         sorted.sort_unstable();
@@ -265,7 +267,7 @@ impl CoreRates {
     }
 }
 
-/// The length of the longest run of equal keys.
+/// Length of the longest run of equal keys.
 fn most_alike<K: PartialEq>(keys: impl Iterator<Item = K>) -> usize {
     let keys: Vec<K> = keys.collect();
     keys.chunk_by(|a, b| a == b).map(<[K]>::len).max().unwrap_or(0)
@@ -338,8 +340,8 @@ gap = "500 ns"
 
     #[test]
     fn the_toy_example_of_a_course() {
-        // L + 2 o − G = 5 and G = 3: a byte takes 8, m bytes 5 + 3 m, and the bandwidth m / (5 + 3 m) goes towards 1 /
-        // 3.
+        // L + 2 o − G = 5 and G = 3: one byte takes 8, m bytes take 5 + 3 m, and the bandwidth m / (5 + 3 m)
+        // approaches 1 / 3.
         let model = LogGp { small: LogP { latency: 6.0, overhead: 1.0, gap: 1.0 }, per_byte: 3.0 };
         for (bytes, bandwidth) in [(1, 1.0 / 8.0), (5, 5.0 / 20.0), (10, 10.0 / 35.0), (100, 100.0 / 305.0)] {
             near(model.bandwidth(bytes), bandwidth);
@@ -392,7 +394,7 @@ gap = "500 ns"
         assert_eq!(ns(&made(Textbook::Hockney)), [2500, 0, 0, 0]);
         assert_eq!(ns(&made(Textbook::LogP)), [2008, 250, 250, 500]);
         assert_eq!(ns(&made(Textbook::LogGp)), [2000, 250, 250, 500]);
-        // A core has what it had beside another: 3 GB/s of its CMP's 6, 2.5 of its node's 10 with four ranks.
+        // A core keeps its share: 3 GB/s of its CMP's 6, 2.5 of its node's 10 with four ranks.
         let core = made(Textbook::LogGp).core;
         assert_eq!((core.memory.get(), core.slowdown), (2_500_000_000, vec![1.5]));
         assert_eq!(machine.textbook(Textbook::LogP, &sites[..1]).core.slowdown, [1.0]);

@@ -1,32 +1,32 @@
-//! Hardware threads: how many ranks a core has places for, and how much longer these compute beside each other.
+//! Hardware threads: number of ranks that a core can run at a time, and their mutual slowdown.
 
 use std::collections::HashMap;
 
 use super::Site;
 
-/// The hardware threads of each core.
+/// Hardware threads of each core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HardwareThreads {
-    /// How many, at least one: so many ranks of a core compute at a time.
+    /// Number of threads, at least one: this many ranks of a core compute at a time.
     count: u32,
-    /// How much longer a thread takes beside 1, 2, … busy siblings; the last holds beyond.
+    /// Slowdown of a thread with 1, 2, … busy siblings; the last applies beyond.
     beside: Vec<f64>,
 }
 
 impl Default for HardwareThreads {
-    /// One a core.
+    /// One thread per core.
     fn default() -> Self {
         HardwareThreads { count: 1, beside: Vec::new() }
     }
 }
 
 impl HardwareThreads {
-    /// The most that a core may have.
+    /// Greatest number of threads per core.
     pub const MOST: u32 = 64;
 
-    /// So many a core, which take longer by these factors beside 1, 2, … busy siblings. `None` unless there are 2 to
-    /// [`HardwareThreads::MOST`] threads, at most a factor for each number of siblings, and factors start at 1 or more
-    /// and never fall.
+    /// Creates `count` threads per core with these slowdown factors for 1, 2, … busy siblings. `None` unless there
+    /// are 2 to [`HardwareThreads::MOST`] threads, at most one factor per number of siblings, and factors start at 1
+    /// or more and never decrease.
     pub fn new(count: u32, beside: Vec<f64>) -> Option<Self> {
         let counted = (2..=Self::MOST).contains(&count) && (1..count as usize).contains(&beside.len());
         let rising = beside.first().is_some_and(|first| *first >= 1.0) && beside.is_sorted();
@@ -34,12 +34,12 @@ impl HardwareThreads {
             .then_some(HardwareThreads { count, beside })
     }
 
-    /// How many a core has.
+    /// Number of threads per core.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The same threads, of which none slows another.
+    /// Returns the threads without mutual slowdown.
     pub fn apart(&self) -> Self {
         match self.count {
             1 => self.clone(),
@@ -47,13 +47,13 @@ impl HardwareThreads {
         }
     }
 
-    /// How many of `ranks` on a core compute at a time.
+    /// Number of `ranks` on a core that compute at a time.
     pub fn busy(&self, ranks: u32) -> u32 {
         ranks.min(self.count)
     }
 
-    /// How much longer a thread takes where `ranks`, at least one, are on its core: they are busy, as MPI's libraries
-    /// poll while they wait.
+    /// Slowdown of a thread with `ranks`, at least one, on its core. All are busy because MPI libraries poll while
+    /// they wait.
     pub fn factor(&self, ranks: u32) -> f64 {
         match self.busy(ranks) {
             0 | 1 => 1.0,
@@ -61,24 +61,24 @@ impl HardwareThreads {
         }
     }
 
-    /// The same, and the ranks on a core take turns at its threads if they are more.
+    /// Slowdown including turns: more ranks than threads take turns.
     pub fn longer(&self, ranks: u32) -> f64 {
         self.factor(ranks) * self.turns(ranks)
     }
 
-    /// How many turns `ranks` on a core take at its threads.
+    /// Number of turns that `ranks` on a core take at its threads.
     pub fn turns(&self, ranks: u32) -> f64 {
         f64::from(ranks.max(1)) / f64::from(self.busy(ranks).max(1))
     }
 
-    /// The number of ranks on each core.
+    /// Number of ranks on each core.
     pub fn ranks_of_cores(sites: &[Site]) -> HashMap<Site, u32> {
         let mut ranks = HashMap::new();
         sites.iter().for_each(|site| *ranks.entry(*site).or_insert(0) += 1);
         ranks
     }
 
-    /// The places in use: of the ranks on a core, as many as compute at a time.
+    /// Places in use: of the ranks on a core, as many as compute at a time.
     pub fn places(&self, sites: &[Site]) -> Vec<Site> {
         let mut sorted = sites.to_vec();
         sorted.sort_unstable();

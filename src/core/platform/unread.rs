@@ -1,19 +1,19 @@
-//! Keys of a platform file that nothing reads, as no level has the law that would.
+//! Keys of a platform file without effect, because no level uses the required contention model.
 
 use serde::{Deserialize, Serialize};
 
-/// Keys that only [`LoadLaw::Fair`](super::LoadLaw::Fair) reads, or `loads`, which only
-/// [`LoadLaw::Measured`](super::LoadLaw::Measured) does, stated where there is another law.
+/// Keys that require [`LoadLaw::Fair`](super::LoadLaw::Fair), or `loads`, which requires
+/// [`LoadLaw::Measured`](super::LoadLaw::Measured), stated under another contention model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadKeys {
-    /// The table that states them: a level, `cmp` or `node`.
+    /// Table with the keys: a level, `cmp` or `node`.
     pub table: String,
     /// The keys, in the order of the documentation.
     pub keys: Vec<String>,
 }
 
 impl UnreadKeys {
-    /// Those of `keys` that are stated in `table`; none if none is.
+    /// Collects the stated ones of `keys` in `table`; `None` if there are none.
     pub(super) fn stated(table: &str, keys: &[(&str, bool)]) -> Option<UnreadKeys> {
         let keys: Vec<String> = keys.iter().filter(|(_, stated)| *stated).map(|(key, _)| (*key).to_owned()).collect();
         (!keys.is_empty()).then(|| UnreadKeys { table: table.to_owned(), keys })

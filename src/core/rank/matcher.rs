@@ -8,7 +8,7 @@ mod index;
 mod list;
 
 use super::call::{Context, Pattern, Rank, Source, Tag, TagPattern};
-use list::{Key, List};
+use list::{List, MatchKey};
 
 /// Properties of a message used for matching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -80,7 +80,7 @@ impl Tallies {
 
 /// A function that a rank is in.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenCall {
     key: Key,
     since: SimTime,
     /// Number of the program's call, if the program counts its calls.
@@ -92,7 +92,7 @@ struct Open {
 pub struct Tallied<P> {
     program: P,
     rank: Rank,
-    open: Option<Open>,
+    open: Option<OpenCall>,
     /// Collective in progress.
     within: Option<&'static str>,
     calls: Shared,
@@ -195,7 +195,7 @@ impl<P: Program> Program for Tallied<P> {
         let computes = matches!(call, Call::Compute(_) | Call::Work(_) | Call::Code(_)) && self.within.is_none();
         if self.open.is_none() && !computes {
             let counted = self.program.is_profiled();
-            self.open = self.key(&call).map(|key| Open { key, since: clock, entry, counted });
+            self.open = self.key(&call).map(|key| OpenCall { key, since: clock, entry, counted });
         } else if computes && entry.is_none() {
             self.close(clock);
         }

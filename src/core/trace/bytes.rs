@@ -1,4 +1,4 @@
-//! Whole numbers as bytes: seven bits a byte, least first, the highest bit set in all but the last.
+//! Integers as bytes: seven bits per byte, least significant first, with the highest bit set in all but the last.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a text: its length, its bytes.
+/// Appends a text: its length and its bytes.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     put(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Small numbers of either sign as small numbers: 0, −1, 1, −2, …
+/// Maps signed numbers of small magnitude to small numbers: 0, −1, 1, −2, …
 pub(super) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
@@ -29,7 +29,7 @@ pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads the number at `at`, and goes behind it; `None` if there is none.
+/// Reads the number at `at` and advances `at`. `None` if there is none.
 #[inline(always)]
 pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
@@ -40,7 +40,7 @@ pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     get_rest(bytes, at, u64::from(first & 0x7f))
 }
 
-/// Takes the next of the numbers at `range`.
+/// Takes the next number of `range`.
 #[inline]
 pub(super) fn take_at(bytes: &[u8], range: &mut Range<usize>) -> Option<u64> {
     get(&bytes[..range.end], &mut range.start)
@@ -62,7 +62,7 @@ fn get_rest(bytes: &[u8], at: &mut usize, mut value: u64) -> Option<u64> {
     None
 }
 
-/// A part of a trace that is being read. Its errors name it.
+/// Reader of a part of a trace, which its errors name.
 pub(super) struct TraceReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -75,17 +75,17 @@ impl<'a> TraceReader<'a> {
         TraceReader { bytes, at, end: bytes.len(), part: "header" }
     }
 
-    /// What follows belongs to this part.
+    /// Sets the name of the part that follows.
     pub fn part(&mut self, part: &'static str) {
         self.part = part;
     }
 
-    /// An error in the present part.
+    /// Error in the present part.
     pub fn error(&self, what: impl std::fmt::Display) -> TraceError {
         TraceError::damaged(format!("{}, byte {}: {what}", self.part, self.at))
     }
 
-    /// How many bytes are left.
+    /// Number of unread bytes.
     pub fn rest(&self) -> usize {
         self.end - self.at
     }
@@ -97,7 +97,7 @@ impl<'a> TraceReader<'a> {
         Ok(value)
     }
 
-    /// A number of at most `most`.
+    /// Reads a number of at most `most`.
     pub fn at_most(&mut self, most: u64, what: &str) -> Result<u64, TraceError> {
         let value = self.number()?;
         if value > most {
@@ -106,18 +106,18 @@ impl<'a> TraceReader<'a> {
         Ok(value)
     }
 
-    /// A number of 32 bits.
+    /// Reads a 32-bit number.
     pub fn word(&mut self, what: &str) -> Result<u32, TraceError> {
         Ok(self.at_most(u32::MAX.into(), what)? as u32)
     }
 
-    /// How many things follow, each of at least a byte.
+    /// Reads the number of following items, each of at least one byte.
     pub fn count(&mut self, what: &str) -> Result<usize, TraceError> {
         let most = self.rest() as u64;
         Ok(self.at_most(most, what)? as usize)
     }
 
-    /// A length and so many bytes: where they are.
+    /// Reads a length and skips as many bytes. Returns their range.
     pub fn range(&mut self, what: &str) -> Result<std::ops::Range<usize>, TraceError> {
         let length = self.count(what)?;
         if length > self.rest() {
@@ -128,7 +128,7 @@ impl<'a> TraceReader<'a> {
         Ok(start..self.at)
     }
 
-    /// The next bytes.
+    /// Reads the next `N` bytes.
     pub fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], TraceError> {
         let found = self.bytes[self.at..self.end].first_chunk().copied();
         let found = found.ok_or_else(|| self.error(format_args!("expected {N} bytes of {what}")))?;

@@ -1,4 +1,4 @@
-//! Collectives as calls: what a trace keeps of them, so that the machine of a replay decides how they are done.
+//! Collectives as calls: stored so that the machine of a replay chooses the algorithm.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::platform::{Algorithm, Collective, MemoryLaw, Platform};
 use crate::rank::{Call, MemoryBlock, Rank};
 use crate::units::{Bytes, SimSpan};
 
-/// The machine that a trace is replayed on, as one of its ranks sees it.
+/// The machine of a replay as seen by one of its ranks.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// All of it.
+    /// Platform.
     pub platform: Arc<Platform>,
-    /// What combining and copying costs the rank.
+    /// Costs of combining and copying on the rank.
     pub cost: DataCost,
-    /// The rank's part of memory bandwidth where that is shared by the ranks placed, bytes a second.
+    /// Memory bandwidth of the rank in bytes per second, if memory is shared among the placed ranks.
     pub memory: f64,
 }
 
-/// A recorded block, which shares memory over time where the machine does.
+/// Call of a recorded block, which shares memory over time if the machine does.
 pub(super) fn block_on(machine: Option<&Machine>, core: SimSpan, bytes: Bytes) -> Call {
     match machine {
         Some(machine) if machine.platform.core.memory_law == MemoryLaw::Placed => {
@@ -34,7 +34,7 @@ pub(super) fn block_on(machine: Option<&Machine>, core: SimSpan, bytes: Bytes) -
     }
 }
 
-/// The members of a communicator, by world ranks.
+/// Members of a communicator, by world ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Members {
     /// `first`, `first + stride`, …
@@ -47,14 +47,14 @@ pub(super) enum Members {
 }
 
 impl Members {
-    pub fn of(group: &Group) -> Members {
+    pub fn from_group(group: &Group) -> Members {
         match group {
             &Group::Strided { first, stride, size } => Members::Strided { first, stride, size },
             Group::Listed(_) => Members::Listed(group.ranks().collect()),
         }
     }
 
-    /// Appends their form in the file.
+    /// Appends the file form.
     pub fn put(&self, out: &mut Vec<u8>) {
         match self {
             Members::Strided { first, stride, size } => {
@@ -68,7 +68,7 @@ impl Members {
         }
     }
 
-    /// Reads those of a trace of `ranks` ranks.
+    /// Reads the members in a trace of `ranks` ranks.
     pub fn read(reader: &mut TraceReader<'_>, ranks: u32) -> Result<Group, TraceError> {
         let last = u64::from(ranks) - 1;
         let count = reader.at_most(ranks.into(), "a number of members")?;
@@ -89,35 +89,35 @@ impl Members {
     }
 }
 
-/// How much data, as [`Sizes`] has it. Sizes may be [`LISTED_SIZE`].
+/// Sizes of the data, like [`Sizes`]. A size may be [`LISTED_SIZE`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum CalledSizes {
     Same(u64),
     Each(Arc<[u64]>),
-    /// A size for each member, all listed.
+    /// One size per member, all in the task's list.
     EachListed,
 }
 
-/// A collective as it was called.
+/// A collective call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct CalledOp {
-    /// The name of the function.
+    /// Index of the function's name.
     pub name: u32,
     pub collective: Collective,
-    /// The communicator, and its members among the groups.
+    /// The communicator, and the index of its group.
     pub comm: u32,
     pub group: u32,
     pub root: u32,
-    /// Bytes of what is not divided.
+    /// Number of bytes of the undivided unit.
     pub element: u32,
     pub in_order: bool,
-    /// The name of the algorithm that the program insisted on, if it did.
+    /// Index of the name of the algorithm fixed by the program, if any.
     pub algorithm: Option<u32>,
     pub sizes: CalledSizes,
 }
 
 impl CalledOp {
-    /// Appends its form in the file.
+    /// Appends the file form.
     pub fn put(&self, out: &mut Vec<u8>) {
         let (form, sizes): (u64, &[u64]) = match &self.sizes {
             CalledSizes::Same(size) => (0, std::slice::from_ref(size)),
@@ -134,11 +134,11 @@ impl CalledOp {
         if form == 1 {
             put(out, sizes.len() as u64);
         }
-        // A size that is listed stands as 0, and all others one up.
+        // A listed size is stored as 0, all others plus one.
         sizes.iter().for_each(|size| put(out, size.wrapping_add(1)));
     }
 
-    /// Reads one of a trace with so many names and these groups.
+    /// Reads a call in a trace with `names` names and these groups.
     pub fn read(reader: &mut TraceReader<'_>, names: u32, groups: &[Group]) -> Result<CalledOp, TraceError> {
         let last = |count: usize, what: &str, reader: &TraceReader<'_>| {
             (count as u64).checked_sub(1).ok_or_else(|| reader.error(format_args!("expected {what}")))
@@ -170,10 +170,10 @@ impl CalledOp {
         Ok(CalledOp { name, collective, comm, group, root, element, in_order, algorithm, sizes })
     }
 
-    /// The call that member `rank` of the world made; `listed` gives the sizes that are listed.
+    /// Call of member `rank` of the world; `listed` returns the sizes in the task's list.
     ///
     /// # Errors
-    /// What is wrong with the trace.
+    /// The trace is inconsistent.
     pub fn call(
         &self,
         rank: Rank,
@@ -197,14 +197,14 @@ impl CalledOp {
         };
         let algorithm = match self.algorithm {
             None => None,
-            Some(name) => Some(algorithms[name as usize].ok_or("an algorithm that is none")?),
+            Some(name) => Some(algorithms[name as usize].ok_or("an unknown algorithm")?),
         };
         let comm = CommMember::new(self.comm, member, group.clone());
         Ok(CollectiveCall { collective: self.collective, comm, root: self.root, sizes, algorithm })
     }
 }
 
-/// The tag of the messages of `called`, which tells its place among the collectives of its communicator.
+/// Tag of the messages of `called`, which contains its position among the collectives of its communicator.
 pub(super) fn tag_of(called: &CalledCollective) -> u32 {
     called.sequence << 4 | called.call.collective as u32
 }

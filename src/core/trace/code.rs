@@ -1,4 +1,4 @@
-//! Reading a folded sequence (see `fold`) straight from its bytes.
+//! Reads a folded sequence (see `fold`) directly from its bytes.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::bytes::{get, put};
 use super::fold::DEEPEST;
 
-/// A place in a folded sequence.
+/// A position in a folded sequence.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     at: usize,
@@ -16,22 +16,22 @@ pub(super) struct Cursor {
     loops: SmallVec<[OpenLoop; 2]>,
 }
 
-/// A loop that the cursor is in.
+/// A loop that contains the position.
 #[derive(Clone, Debug)]
 struct OpenLoop {
     start: usize,
     end: usize,
-    /// This one included.
+    /// Number of remaining turns, including the present one.
     left: u64,
 }
 
 impl Cursor {
-    /// The beginning of the sequence whose bytes are at `range`; [`check`] has looked at them.
+    /// Creates a cursor at the start of the sequence in the bytes `range`. [`check`] must have accepted the sequence.
     pub fn new(range: Range<usize>) -> Self {
         Cursor { at: range.start, end: range.end, last: range.end, loops: SmallVec::new() }
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[inline(always)]
     pub fn next(&mut self, bytes: &[u8]) -> Option<u32> {
         loop {
@@ -51,7 +51,7 @@ impl Cursor {
         }
     }
 
-    /// Goes on at the end of a loop's body; false at the end of all.
+    /// Continues after the end of a loop's body; false at the end of the sequence.
     fn turn(&mut self) -> bool {
         let Some(turn) = self.loops.last_mut() else { return false };
         turn.left -= 1;
@@ -65,48 +65,51 @@ impl Cursor {
     }
 }
 
-/// How much a rank does in a sequence. Sums that are too large stay at the greatest number.
+/// Amount of a rank's actions in a sequence. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Amount {
+pub(super) struct SequenceAmount {
     pub calls: u64,
-    /// Messages that somebody has to receive.
+    /// Messages that need a receive.
     pub sends: u64,
     pub receives: u64,
 }
 
-impl Amount {
-    /// With `other`.
-    pub fn plus(self, other: Amount) -> Amount {
-        Amount {
+impl SequenceAmount {
+    /// Returns the sum with `other`.
+    pub fn plus(self, other: SequenceAmount) -> SequenceAmount {
+        SequenceAmount {
             calls: self.calls.saturating_add(other.calls),
             sends: self.sends.saturating_add(other.sends),
             receives: self.receives.saturating_add(other.receives),
         }
     }
 
-    fn times(self, times: u64) -> Amount {
-        let Amount { calls, sends, receives } = self;
+    fn times(self, times: u64) -> SequenceAmount {
+        let SequenceAmount { calls, sends, receives } = self;
         let [calls, sends, receives] = [calls, sends, receives].map(|number| number.saturating_mul(times));
-        Amount { calls, sends, receives }
+        SequenceAmount { calls, sends, receives }
     }
 }
 
-/// Checks the folded sequence at `range`: that it can be read, that its numbers are ones for which `of` knows how much
-/// they do, and that each loop has at least one turn and a call in it, so that no time passes without one. Says how
-/// much all of it does.
-pub(super) fn check(bytes: &[u8], range: Range<usize>, of: &dyn Fn(u32) -> Option<Amount>) -> Result<Amount, String> {
+/// Checks the folded sequence at `range`: it is readable, `of` knows the amount of each of its numbers, and each loop
+/// has at least one turn with a call, so that replay cannot loop without calls. Returns the total amount.
+pub(super) fn check(
+    bytes: &[u8],
+    range: Range<usize>,
+    of: &dyn Fn(u32) -> Option<SequenceAmount>,
+) -> Result<SequenceAmount, String> {
     check_body(bytes, range, of, 0)
 }
 
 fn check_body(
     bytes: &[u8],
     range: Range<usize>,
-    of: &dyn Fn(u32) -> Option<Amount>,
+    of: &dyn Fn(u32) -> Option<SequenceAmount>,
     depth: u8,
-) -> Result<Amount, String> {
+) -> Result<SequenceAmount, String> {
     let bytes = &bytes[..range.end];
     let mut at = range.start;
-    let mut all = Amount::default();
+    let mut all = SequenceAmount::default();
     while at < range.end {
         let start = at;
         let number = |at: &mut usize| get(bytes, at).ok_or_else(|| format!("byte {start}: expected a number"));
@@ -136,7 +139,7 @@ fn check_body(
     Ok(all)
 }
 
-/// Copies a folded sequence with its numbers changed by `map`.
+/// Copies a folded sequence and maps its numbers by `map`.
 pub(super) fn renumber(bytes: &[u8], map: &[u32], out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(word) = get(bytes, &mut at) {

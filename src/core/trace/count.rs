@@ -1,33 +1,33 @@
-//! What there is in a trace, counted without unfolding it.
+//! Statistics of a trace, computed without unfolding it.
 
 use std::ops::Range;
 
 use super::bytes::get;
-use super::late::{self, Late};
+use super::late::{self, LateValue};
 use super::op::{LISTED_SIZE, Sent, TraceOp};
 use super::read::{Task, Trace};
 use crate::rank::{MemoryBlock, Rank};
 use crate::units::SimSpan;
 
-/// What a rank does, its strands included. Sums that are too large stay at the greatest number.
+/// Actions of a rank, including its strands. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperationCounts {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Messages sent; those that are served and their answers included.
+    /// Number of messages sent, including served ones and their answers.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub bytes: u64,
-    /// Time of its own code, and of what collectives combine.
+    /// Time of the rank's own code and of combining in collectives.
     pub compute: SimSpan,
-    /// Strands.
+    /// Number of strands.
     pub strands: u64,
-    /// Collectives that are kept as calls: their messages are not among the messages.
+    /// Number of collectives stored as calls. Their messages are not counted.
     pub collectives: u64,
 }
 
 impl OperationCounts {
-    /// With `other`.
+    /// Returns the sum with `other`.
     pub fn plus(self, other: OperationCounts) -> OperationCounts {
         OperationCounts {
             calls: self.calls.saturating_add(other.calls),
@@ -39,7 +39,7 @@ impl OperationCounts {
         }
     }
 
-    /// So many times.
+    /// Multiplies all counts by `times`.
     fn times(self, times: u64) -> OperationCounts {
         OperationCounts {
             calls: self.calls.saturating_mul(times),
@@ -53,7 +53,7 @@ impl OperationCounts {
 }
 
 impl Trace {
-    /// What each rank does, by rank.
+    /// Counts of each rank.
     pub fn counts(&self) -> Vec<OperationCounts> {
         let codes: Vec<OperationCounts> = self.codes.iter().map(|code| self.of_code(code.clone())).collect();
         let mut tasks: Vec<OperationCounts> = Vec::with_capacity(self.tasks.len());
@@ -70,10 +70,9 @@ impl Trace {
         self.ranks.iter().enumerate().map(of_rank).collect()
     }
 
-    /// How often all ranks together execute each kind of operation, by its word, most first.
+    /// Total number of executions of each kind of operation, by its word, greatest first.
     pub fn kinds(&self) -> Vec<(&'static str, u64)> {
-        // How often each task is run: a strand is an earlier task than who starts it. And so how often each sequence
-        // is.
+        // Numbers of runs of each task and of each sequence. A strand is an earlier task than the one that starts it.
         let (mut runs, mut codes) = (vec![0u64; self.tasks.len()], vec![0u64; self.codes.len()]);
         self.ranks.iter().for_each(|&task| runs[task as usize] += 1);
         for (number, task) in self.tasks.iter().enumerate().rev() {
@@ -97,7 +96,7 @@ impl Trace {
         kinds
     }
 
-    /// What a sequence does, but for what stands in its task's lists.
+    /// Counts of a sequence, without the values in its task's lists.
     fn of_code(&self, code: Range<usize>) -> OperationCounts {
         let mut all = OperationCounts::default();
         let mut add = |number: u32, count: u64| {
@@ -128,11 +127,11 @@ impl Trace {
         })
     }
 
-    /// The tasks of the strands that a task starts.
+    /// Tasks of the strands that a task starts.
     fn strands(&self, task: &Task) -> impl Iterator<Item = usize> {
         let mut range = task.late.clone();
         let late = std::iter::from_fn(move || late::next(&self.bytes, &mut range));
-        late.filter_map(|late| if let Late::Strand(task, _) = late { Some(task as usize) } else { None })
+        late.filter_map(|late| if let LateValue::Strand(task, _) = late { Some(task as usize) } else { None })
     }
 }
 
@@ -145,12 +144,12 @@ fn of_messages(sent: &[Sent]) -> OperationCounts {
     }
 }
 
-/// The numbers at `range`.
+/// Numbers at `range`.
 fn numbers(bytes: &[u8], mut range: Range<usize>) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || get(&bytes[..range.end], &mut range.start))
 }
 
-/// Gives each number of a folded sequence, which has been checked, with how often it is executed.
+/// Passes each number of a folded sequence, which must have been checked, and its number of executions to `add`.
 fn walk(bytes: &[u8], start: usize, times: u64, add: &mut impl FnMut(u32, u64)) {
     let mut at = start;
     while let Some(word) = get(bytes, &mut at) {

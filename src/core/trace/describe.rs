@@ -1,4 +1,4 @@
-//! What `mcpsim trace` says of a trace: text in at most 80 columns.
+//! Output of `mcpsim trace` about a trace: text in at most 80 columns.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::rank::{
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// Of what was recorded, and how it is kept.
+/// Description of the recorded run and of the trace's size.
 pub fn info(trace: &Trace) -> String {
     let header = trace.header();
     let all = trace.counts().into_iter().fold(OperationCounts::default(), OperationCounts::plus);
@@ -46,10 +46,10 @@ pub fn info(trace: &Trace) -> String {
 }
 
 fn each(size: u64, messages: u64) -> String {
-    if messages == 0 { String::new() } else { format!(", {:.3} B a message", size as f64 / messages as f64) }
+    if messages == 0 { String::new() } else { format!(", {:.3} B per message", size as f64 / messages as f64) }
 }
 
-/// Calls by kind, and how they are spread over ranks.
+/// Calls by kind and their distribution over ranks.
 pub fn stats(trace: &Trace) -> String {
     let mut text = String::from("  calls by kind          count    share\n");
     let kinds = trace.kinds();
@@ -87,7 +87,7 @@ pub fn stats(trace: &Trace) -> String {
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The first `calls` calls of `rank`, one a line.
+/// The first `calls` calls of `rank`, one per line.
 pub fn head(trace: &Arc<Trace>, rank: Rank, calls: u64) -> String {
     let mut program = trace.calls(rank);
     let mut text = String::new();
@@ -108,7 +108,7 @@ pub fn head(trace: &Arc<Trace>, rank: Rank, calls: u64) -> String {
     text
 }
 
-/// A call in words; what it starts gets the number `next`.
+/// Text of a call; a request that it starts gets the number `next`.
 fn described(call: &Call, next: u32) -> String {
     let requests = |requests: &[u32]| {
         let shown = requests.iter().filter(|&&id| id != COMPLETE).map(|id| format!("#{id}"));
@@ -166,7 +166,7 @@ fn received(pattern: &Pattern) -> String {
     format!("from {from}, tag {tag}, context {}", pattern.context)
 }
 
-/// A number with commas, or its power of ten where that would be too long.
+/// A number with thousands separators, or in powers of ten if it is too long.
 fn thousands(number: u64) -> String {
     if number >= 10_000_000_000 {
         return format!("{:.3e}", number as f64);
@@ -186,7 +186,7 @@ fn count(number: u64, one: &str, more: &str) -> String {
     format!("{} {}", thousands(number), if number == 1 { one } else { more })
 }
 
-/// At most so many characters, none of which moves the cursor.
+/// At most `most` characters of the text, with control characters replaced.
 fn clip(text: &str, most: usize) -> String {
     let shown: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).take(most).collect();
     shown

@@ -1,22 +1,22 @@
-//! Folds loops in a sequence of numbers while it is being made: repetitions, also within repetitions.
+//! Online folding of loops in a sequence of numbers: repetitions, including nested ones.
 //!
-//! The end of the sequence is compared with what stands before it: where the last w nodes are the same as the w before
-//! them, both become a loop of two turns; where they are the body of the loop before them, it gets one turn more. Which
-//! w may be is seen from the earlier places of the last number; hashes of prefixes tell at once whether it is worth a
-//! look. What is further back than a few of the longest periods is put into bytes and no longer looked at.
+//! The end of the sequence is compared with the preceding nodes. If the last w nodes equal the w nodes before them,
+//! both become a loop of two turns. If they equal the body of the preceding loop, the loop gets one turn more.
+//! Candidates for w are the previous positions of the last number. Hashes of prefixes quickly reject most candidates.
+//! Nodes further back than a few of the longest periods are converted to bytes and no longer compared.
 //!
-//! The bytes, numbers as in `bytes`: twice a number stands for itself; twice a count and one, a length, and so many
-//! bytes for a loop of so many turns with this body.
+//! In the bytes (numbers as in `bytes`), twice a number stands for the number. Twice a count plus one, a length, and
+//! this many bytes stand for a loop with this count and body.
 
 use super::bytes::put;
 
-/// The longest period there may be.
+/// Longest period that is detected.
 pub(super) const LONGEST: usize = 2048;
-/// How many earlier places of a number are looked at.
+/// Number of previous positions of a number that are compared.
 const PLACES: usize = 12;
-/// The greatest depth of loops.
+/// Greatest nesting depth of loops.
 pub(super) const DEEPEST: u8 = 32;
-/// No earlier place.
+/// No previous position.
 const NONE: u64 = u64::MAX;
 
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -57,7 +57,7 @@ impl FoldNode {
         }
     }
 
-    /// The number it ends with: the last node of a body is a number, because loops are found when one is put in.
+    /// Last number. The last node of a body is a number because loops are found when a number is appended.
     fn last(&self) -> u32 {
         match self {
             FoldNode::One(number) => *number,
@@ -86,24 +86,24 @@ impl FoldNode {
     }
 }
 
-/// A sequence that is being folded.
+/// A sequence under construction.
 #[derive(Debug)]
 pub(super) struct Folder {
     longest: usize,
     sealed: Vec<u8>,
-    /// The number of nodes that are sealed.
+    /// Number of nodes that have been converted to bytes.
     base: u64,
     nodes: Vec<FoldNode>,
-    /// The hash of all nodes before the n-th.
+    /// Hash of all nodes before the n-th.
     hashes: Vec<u64>,
-    /// The earlier place that ends with the same number, by node.
+    /// Previous position that ends with the same number, by node.
     earlier: Vec<u64>,
-    /// The last place that ends with a number, by number.
+    /// Last position that ends with a number, by number.
     last: Vec<u64>,
 }
 
 impl Folder {
-    /// An empty sequence, in which loops of up to `longest` nodes are found.
+    /// Creates an empty sequence; loops of up to `longest` nodes are detected.
     pub fn new(longest: usize) -> Self {
         Folder {
             longest: longest.clamp(1, LONGEST),
@@ -139,13 +139,13 @@ impl Folder {
         }
     }
 
-    /// All of it.
+    /// Returns the bytes of the whole sequence.
     pub fn finish(mut self) -> Vec<u8> {
         self.seal(self.nodes.len());
         self.sealed
     }
 
-    /// Folds the last `period` nodes, which come after the one at `at`, into what is there; false if they differ.
+    /// Folds the last `period` nodes, which follow the node at `at`, into the preceding nodes; false if they differ.
     fn fold(&mut self, at: usize, period: usize) -> bool {
         let (start, tail) = (at + 1, self.hash(at + 1, period));
         match &self.nodes[at] {
@@ -179,12 +179,12 @@ impl Folder {
         true
     }
 
-    /// The hash of `count` nodes from `start`.
+    /// Hash of `count` nodes from `start` on.
     fn hash(&self, start: usize, count: usize) -> u64 {
         self.hashes[start + count].wrapping_sub(self.hashes[start].wrapping_mul(POWERS[count]))
     }
 
-    /// The hash of all nodes up to the one at `at`, which has changed or is new.
+    /// Hash of all nodes up to the one at `at`, which is changed or new.
     fn after(&self, at: usize) -> u64 {
         self.hashes[at].wrapping_mul(BASE).wrapping_add(self.nodes[at].hash())
     }
@@ -207,7 +207,7 @@ impl Folder {
         node
     }
 
-    /// Puts the first `count` nodes into bytes.
+    /// Converts the first `count` nodes to bytes.
     fn seal(&mut self, count: usize) {
         self.nodes.drain(..count).for_each(|node| node.put(&mut self.sealed));
         self.hashes.drain(..count);
@@ -218,7 +218,7 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::code::{Amount, Cursor, check};
+    use super::super::code::{Cursor, SequenceAmount, check};
     use super::*;
     use proptest::prelude::*;
 
@@ -273,9 +273,9 @@ mod tests {
             let numbers: Vec<u32> = parts.iter().flat_map(|(part, turns)| part.repeat(*turns)).collect();
             let bytes = fold(&numbers, longest);
             prop_assert_eq!(&unfold(&bytes), &numbers);
-            let one = Amount { calls: 1, ..Amount::default() };
+            let one = SequenceAmount { calls: 1, ..SequenceAmount::default() };
             let all = check(&bytes, 0..bytes.len(), &|number| (number < 5).then_some(one));
-            prop_assert_eq!(all, Ok(Amount { calls: numbers.len() as u64, ..one }));
+            prop_assert_eq!(all, Ok(SequenceAmount { calls: numbers.len() as u64, ..one }));
         }
     }
 }

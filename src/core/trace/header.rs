@@ -1,52 +1,52 @@
-//! What a trace says of the run that was recorded.
+//! Description of the recorded run in a trace.
 
 use super::TraceError;
 use super::bytes::{TraceReader, put, put_text};
 use crate::platform::CoreRates;
 use crate::rank::Rank;
 
-/// The keys of a platform by which described work and the combining of data take their time.
+/// Keys of a platform that determine the times of described work and of combining data.
 const RATES: [&str; 5] =
     ["core.flops", "core.instructions", "core.memory_bandwidth", "cmp.memory_bandwidth", "node.memory_bandwidth"];
 
-/// Of the run that was recorded.
+/// The recorded run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
-    /// The version of mcpsim that recorded it.
+    /// Version of mcpsim that recorded it.
     pub mcpsim: String,
-    /// Its ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// The application's name.
+    /// Name of the application.
     pub app: String,
-    /// The platform's name.
+    /// Name of the platform.
     pub platform: String,
     /// `mcpsim` or `bigsim`.
     pub model: String,
-    /// Nodes, CMPs a node, cores a CMP.
+    /// Numbers of nodes, CMPs per node and cores per CMP.
     pub nct: [u32; 3],
-    /// The seed of its random draws.
+    /// Seed of its random draws.
     pub seed: u64,
-    /// What the machine computes a second, in the order of [`Header::other_rates`]'s keys.
+    /// Computing rates of the machine, in the order of [`Header::other_rates`]'s keys.
     pub rates: [f64; 5],
-    /// By what the measured times of each rank's own code were multiplied; empty if none were measured.
+    /// Factors on the measured times of each rank's own code; empty if no times were measured.
     pub factors: Vec<f64>,
 }
 
 impl Header {
-    /// What a machine computes a second, as a header has it.
+    /// Computing rates of a machine in the form of the header.
     pub fn rates(core: &CoreRates) -> [f64; 5] {
         let bandwidths = [core.memory, core.cmp_memory, core.node_memory].map(|bandwidth| bandwidth.get() as f64);
         let [memory, cmp, node] = bandwidths;
         [core.flops.get(), core.instructions.get(), memory, cmp, node]
     }
 
-    /// The keys of a machine that computes something else a second than the recorded one.
+    /// Keys of the rates that differ between this machine and the recorded one.
     pub fn other_rates(&self, core: &CoreRates) -> Vec<&'static str> {
         let differ = RATES.into_iter().zip(self.rates).zip(Header::rates(core));
         differ.filter(|((_, recorded), here)| recorded != here).map(|((key, _), _)| key).collect()
     }
 
-    /// By what to multiply the recorded times of `rank`'s own code where host times are multiplied by `factor`.
+    /// Factor on the recorded times of `rank`'s own code, for a replay with the factor `factor` on host times.
     pub fn rescaled(&self, rank: Rank, factor: f64) -> f64 {
         self.factors.get(rank as usize).map_or(1.0, |recorded| factor / recorded)
     }

@@ -1,10 +1,11 @@
-//! Traces of other tools: what ranks did as text. They are run as they are; a run of one can be recorded as any other.
+//! Traces of other tools: the actions of ranks as text. They are executed directly; such a run can be recorded like
+//! any other.
 //!
 //! | format | module |
 //! |---|---|
 //! | time-independent traces of SimGrid/SMPI | `ti` |
 //! | GOAL schedules of LogGOPSim | `goal` |
-//! | OTF2 archives of Score-P, as `trace/otf2/read.c` prints them | `otf2` |
+//! | OTF2 archives of Score-P, as printed by `trace/otf2/read.c` | `otf2` |
 
 mod goal;
 mod graph;
@@ -20,7 +21,7 @@ use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::CoreRates;
 use crate::rank::{CallSite, Rank, Reply};
 
-/// What is wrong with a file, and in which line.
+/// Error in a file and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     line: usize,
@@ -38,7 +39,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// The formats that can be told from a file's beginning.
+/// Formats that can be recognized by the beginning of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
     /// Time-independent traces of SimGrid/SMPI.
@@ -47,7 +48,7 @@ pub enum TraceFormat {
     Goal,
 }
 
-/// What a file is that begins like this, if it is one of these.
+/// Format of a file with this beginning, if it is one of these.
 pub fn format_of(start: &str) -> Option<TraceFormat> {
     let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '/', '*']))?;
     let mut words = line.split_whitespace();
@@ -66,26 +67,26 @@ pub struct ImportedTrace(Ranks);
 
 #[derive(Debug)]
 enum Ranks {
-    Ti(Vec<Arc<Vec<ti::Deed>>>),
+    Ti(Vec<Arc<Vec<ti::TiAction>>>),
     Goal(Vec<Arc<graph::Graph>>),
     Otf2(otf2::Archive),
 }
 
-/// A rank of a trace of another tool.
+/// Program of a rank in a trace of another tool.
 pub enum ImportProgram {
-    /// Of a time-independent one.
+    /// Rank of a time-independent trace.
     Ti(ti::TiProgram),
-    /// Of a schedule.
+    /// Rank of a schedule.
     Goal(graph::GraphProgram),
-    /// Of an archive.
+    /// Rank of an archive.
     Otf2(otf2::Otf2Program),
 }
 
 impl ImportedTrace {
-    /// Reads the text of a file, or of all files, one after another, where there is one a rank.
+    /// Reads the text of a file, or of the concatenated files of all ranks.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error in the text.
     pub fn read(format: TraceFormat, text: &str) -> Result<ImportedTrace, ImportError> {
         Ok(ImportedTrace(match format {
             TraceFormat::TimeIndependent => Ranks::Ti(ti::read(text)?.into_iter().map(Arc::new).collect()),
@@ -93,15 +94,15 @@ impl ImportedTrace {
         }))
     }
 
-    /// Reads what `trace/otf2/read.c` prints of an OTF2 archive.
+    /// Reads the output of `trace/otf2/read.c` for an OTF2 archive.
     ///
     /// # Errors
-    /// The first thing that is wrong, or that is not replayed.
+    /// The first error, or the first call that cannot be replayed.
     pub fn read_otf2(lines: impl BufRead) -> Result<ImportedTrace, ImportError> {
         otf2::Archive::read(lines).map(|archive| ImportedTrace(Ranks::Otf2(archive)))
     }
 
-    /// What had to be assumed of the run, if anything.
+    /// Assumption about the run that was necessary, if any.
     pub fn assumed(&self) -> Option<&'static str> {
         matches!(&self.0, Ranks::Otf2(archive) if archive.estimated).then_some(
             "the archive has only the sums of what ranks of an alltoallv send and receive: each divides its data in \
@@ -109,7 +110,7 @@ impl ImportedTrace {
         )
     }
 
-    /// The number of ranks.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         match &self.0 {
             Ranks::Ti(ranks) => ranks.len() as u32,
@@ -118,7 +119,7 @@ impl ImportedTrace {
         }
     }
 
-    /// The program of `rank`, whose amounts of work take what `rates` say.
+    /// Program of `rank`, with the times of its work by `rates`.
     ///
     /// # Panics
     /// If there is no such rank.

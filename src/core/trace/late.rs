@@ -1,45 +1,46 @@
-//! What became known only after an operation, as it stands in the file: a number whose lowest two bits say what it is.
+//! Late values: information available only after an operation. In the file, the two lowest bits of a number state its
+//! kind.
 
 use std::ops::Range;
 
 use super::bytes::{get, unzigzag};
 
-/// A receive from any got nothing. Anything else with these lowest bits: what a block moves, and one.
+/// A receive from any source got no message. With other upper bits: the bytes that a block moves, plus one.
 pub(super) const NOTHING: u64 = 0;
-/// A receive from any got a message: the peer, and the tag less the last, which follows.
+/// A receive from any source got a message: the peer, followed by the difference of the tag to the last one.
 pub(super) const GOT: u64 = 1;
-/// A strand: its task, and its first tag less the last, which follows.
+/// A strand: its task, followed by the difference of its first tag to the last one.
 pub(super) const STRAND: u64 = 2;
-/// A receive was cancelled: whether it was withdrawn.
+/// A receive was cancelled: whether it succeeded.
 pub(super) const WITHDRAWN: u64 = 3;
 
-/// One of them.
+/// A late value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Late {
-    /// A receive from any got nothing.
+pub(super) enum LateValue {
+    /// A receive from any source got no message.
     Nothing,
-    /// It got a message of this peer with a tag so far from the last.
+    /// A receive got a message from this peer; the tag is relative to the last one.
     Got(u32, u32),
-    /// A strand is this task, its first tag so far from the last.
+    /// A strand is this task; its first tag is relative to the last one.
     Strand(u32, u32),
-    /// A receive was withdrawn, or was not.
+    /// Whether a cancelled receive was withdrawn.
     Withdrawn(bool),
-    /// A block moves so many bytes.
+    /// Number of bytes that a block moves.
     Moves(u64),
 }
 
-/// Reads the next; `None` if there is none or it makes no sense.
-pub(super) fn next(bytes: &[u8], range: &mut Range<usize>) -> Option<Late> {
+/// Reads the next value; `None` if there is none or it is invalid.
+pub(super) fn next(bytes: &[u8], range: &mut Range<usize>) -> Option<LateValue> {
     let bytes = &bytes[..range.end];
     let word = get(bytes, &mut range.start)?;
     let mut step = || get(bytes, &mut range.start).map(|step| unzigzag(step) as u32);
     let number = || u32::try_from(word >> 2).ok();
     match word & 3 {
-        NOTHING if word == NOTHING => Some(Late::Nothing),
-        NOTHING => Some(Late::Moves((word >> 2) - 1)),
-        GOT => Some(Late::Got(number()?, step()?)),
-        STRAND => Some(Late::Strand(number()?, step()?)),
-        WITHDRAWN => Some(Late::Withdrawn(number()? != 0)),
+        NOTHING if word == NOTHING => Some(LateValue::Nothing),
+        NOTHING => Some(LateValue::Moves((word >> 2) - 1)),
+        GOT => Some(LateValue::Got(number()?, step()?)),
+        STRAND => Some(LateValue::Strand(number()?, step()?)),
+        WITHDRAWN => Some(LateValue::Withdrawn(number()? != 0)),
         _ => None,
     }
 }

@@ -1,28 +1,27 @@
-//! Runs of real programs under a real MPI: the logs of their ranks, as `library` writes them, put together in one file.
+//! Runs of real programs under a real MPI: the logs of their ranks, as written by `library`, merged into one file.
 //!
-//! A log keeps MPI calls as calls: a collective with its sizes, a message with its communicator, peer, tag, size and
-//! buffer, and the times of the code before each call and of the call. A replay makes the calls again, by the
-//! collective algorithms of the machine that is simulated.
+//! A log contains MPI calls: a collective with its sizes, a message with its communicator, peer, tag, size and
+//! buffer, and the times of each call and of the code before it. A replay repeats the calls with the collective
+//! algorithms of the simulated machine.
 //!
 //! # Format, version 2
 //!
-//! All numbers of fixed length are in the byte order of the machine that wrote them; what tells the order is
-//! `0x01020304`. *Numbers* have seven bits a byte, least first; signed ones are zigzag.
+//! All numbers of fixed length have the byte order of the writing machine; the order mark is `0x01020304`. *Numbers*
+//! have seven bits per byte, least significant first; signed ones are zigzag-coded.
 //!
 //! | file | content |
 //! |---|---|
-//! | of a run | `MCPSIM`, 0, `R`; version, order (4 bytes each); the run's number (8); ranks, 0 (4 each); then for each rank the length of its log (8) and the log |
+//! | run | `MCPSIM`, 0, `R`; version, order (4 bytes each); number of the run (8); ranks, 0 (4 each); then for each rank the length of its log (8) and the log |
 //! | log | `MCPSIM`, 0, `L`; version, order (4 each); chunks |
-//! | chunk | kind, length (4 each), checksum (8, as [`super`]'s), content |
-//! | chunk 0, first | the run's number (8); rank, ranks, whether code is timed by CPU time (numbers); the clock (ns) and by how much rank 0's is ahead (8 each); host, MPI library, program (texts); the host's cores, how long before the clocks were compared (numbers, may be missing) |
-//! | chunk 1 | records: a call's number; if it is new, its length and bytes; ns of code before it, other ns before it, its own ns |
-//! | chunk 2, last | the clock, by how much rank 0's is ahead (8 each); records, polls that found nothing, their ns, whether MPI_Finalize was reached (numbers) |
+//! | chunk | kind, length (4 each), checksum (8, as in [`super`]), content |
+//! | chunk 0, first | number of the run (8); rank, ranks, whether code is timed by CPU time (numbers); the clock (ns) and the lead of rank 0's clock (8 each); host, MPI library, program (texts); cores of the host, time since the comparison of clocks (numbers, may be missing) |
+//! | chunk 1 | records: number of a call; if it is new, its length and bytes; ns of code before it, other ns before it, ns of the call |
+//! | chunk 2, last | the clock, the lead of rank 0's clock (8 each); records, polls without success, their ns, whether MPI_Finalize was reached (numbers) |
 //!
-//! Calls that were seen before stand by their numbers. Numbers have calls of at most 65,536 bytes, at most 65,536
-//! calls, of at most 32 MiB together. The function `library` stands for what the library took for itself, and for how
-//! long recording was off: other ns before it. What follows a call's first byte, its function
-//! (`library/functions.h`), is told in `call`. Version 1 had no calls that are longer, and numbers for those behind the
-//! 32 MiB.
+//! Repeated calls are stored by their numbers. Numbers are assigned to calls of at most 65,536 bytes, to at most
+//! 65,536 calls, with at most 32 MiB in all. The function `library` represents the time used by the library itself,
+//! and time while recording was off: other ns before it. `call` describes the bytes after a call's first byte, which
+//! is its function (`library/functions.h`). Version 1 had no longer calls, and assigned numbers beyond the 32 MiB.
 
 mod call;
 mod cursor;
@@ -50,39 +49,39 @@ use cursor::{LogCursor, of_rank};
 use rank_log::RankLog;
 use resolve::ResolvedLog;
 
-/// How a log begins.
+/// First bytes of a log.
 const LOG: &[u8; 8] = b"MCPSIM\x00L";
-/// How a run's file begins.
+/// First bytes of a run's file.
 const RUN: &[u8; 8] = b"MCPSIM\x00R";
-/// The version of both that is written.
+/// Version of both when written.
 const VERSION: u32 = 2;
-/// The oldest version that is read.
+/// Oldest readable version.
 const OLDEST: u32 = 1;
-/// How the machine that wrote them orders bytes.
+/// Order mark, in the byte order of the writing machine.
 const ORDER: u32 = 0x0102_0304;
 
-/// What all ranks of a real run did.
+/// Actions of all ranks of a real run.
 #[derive(Debug)]
 pub struct Logs {
     ranks: Vec<Arc<RankLog>>,
     resolved: Vec<Arc<ResolvedLog>>,
 }
 
-/// Whether a file that begins like this holds a real run's logs.
+/// Whether a file with this beginning contains the logs of a real run.
 pub fn is_run(start: &[u8]) -> bool {
     start.starts_with(RUN)
 }
 
-/// Whether a file that begins like this is the log of a single rank.
+/// Whether a file with this beginning is the log of a single rank.
 pub fn is_log(start: &[u8]) -> bool {
     start.starts_with(LOG)
 }
 
 impl Logs {
-    /// Reads a run's file, all of it checked.
+    /// Reads and checks a run's file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The file is invalid.
     pub fn read(bytes: &[u8]) -> Result<Logs, TraceError> {
         let logs = merge::split(bytes)?;
         let read = |(rank, log)| RankLog::read(log).map(Arc::new).map_err(|error| of_rank(rank, &error));
@@ -92,37 +91,39 @@ impl Logs {
         Ok(Logs { ranks, resolved })
     }
 
-    /// The number of ranks.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks.len() as u32
     }
 
-    /// What the log of `rank` says of itself.
+    /// Description in the log of `rank`.
     pub fn info(&self, rank: u32) -> &LogInfo {
         &self.ranks[rank as usize].info
     }
 
-    /// The calls of `rank` in their order.
+    /// Calls of `rank` in order.
     pub fn steps(&self, rank: u32) -> impl Iterator<Item = LoggedCall> + '_ {
         LogCursor::new(self.ranks[rank as usize].clone())
     }
 
-    /// A program that does what `rank` did, on `machine`, whose code takes `factor` times as long.
+    /// Program that repeats the actions of `rank` on `machine`, with the times of code multiplied by `factor`.
     pub fn program(&self, rank: u32, machine: &Machine, factor: f64) -> LogProgram {
         let (log, resolved) = (self.ranks[rank as usize].clone(), self.resolved[rank as usize].clone());
         LogProgram::new(log, resolved, machine.clone(), factor)
     }
 
-    /// Why the run cannot be replayed, if it cannot: a rank did what replays do not have, or its log ends too early.
+    /// Reason why the run cannot be replayed, if any: an unsupported call, or a log that ends too early.
     pub fn fault(&self) -> Option<String> {
         let refused = self.ranks.iter().zip(&self.resolved).find_map(|(log, resolved)| {
             let why = match resolved.refused?.name() {
-                "MPI_threads" => "it called MPI functions in several threads, which replays do not have yet".to_owned(),
-                "MPI_communicator" => "it used a communicator that was made in a way that is not recorded".to_owned(),
-                "MPI_request" => {
-                    "it started a persistent request that was made in a way that is not recorded".to_owned()
+                "MPI_threads" => "it called MPI functions in several threads, which cannot be replayed yet".to_owned(),
+                "MPI_communicator" => {
+                    "it used a communicator that was created in a way that is not recorded".to_owned()
                 }
-                name => format!("it called {name}, which replays do not have"),
+                "MPI_request" => {
+                    "it started a persistent request that was created in a way that is not recorded".to_owned()
+                }
+                name => format!("it called {name}, which cannot be replayed"),
             };
             Some(format!("rank {}: {why}", log.info.rank))
         });

@@ -1,4 +1,4 @@
-//! The names of collectives as the engine takes them.
+//! Static names of collectives for the engine.
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -6,7 +6,7 @@ use serde::de::value::StrDeserializer;
 
 use crate::platform::Algorithm;
 
-/// The MPI functions in which ranks are said to be in a collective.
+/// MPI functions that are reported as collectives.
 const KNOWN: [&str; 68] = [
     "MPI_Barrier",
     "MPI_Bcast",
@@ -78,13 +78,13 @@ const KNOWN: [&str; 68] = [
     "MPI_Ineighbor_alltoallw",
 ];
 
-/// The algorithm of this name, if there is one.
+/// Algorithm with this name, if there is one.
 pub(super) fn algorithm_of(name: &str) -> Option<Algorithm> {
     let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
     Algorithm::deserialize(name).ok()
 }
 
-/// `name`, if it is known.
+/// Static text of `name`, if it is known.
 pub(super) fn name_of(name: &str) -> &'static str {
     KNOWN.into_iter().find(|known| *known == name).unwrap_or("a collective")
 }

@@ -1,45 +1,45 @@
-//! What a rank did, as the trace's table of operations holds it: relative, so that ranks and iterations that did the
-//! same share an entry.
+//! Operations in the trace's table. They are relative, so that ranks and iterations with the same actions share
+//! entries.
 
 use serde::{Deserialize, Serialize};
 
 use super::TraceError;
 use super::bytes::{TraceReader, put};
 use super::called::CalledOp;
-use super::code::Amount;
+use super::code::SequenceAmount;
 use crate::mpi::Group;
 use crate::rank::{Buffer, Context, MemoryBlock, SERVICE, SendMode, Tag};
 use crate::units::{Bytes, SimSpan};
 
-/// A peer or a size that stands in the task's list of values instead.
+/// Marks a peer that is stored in the task's list of peers.
 pub(super) const LISTED_PEER: u32 = u32::MAX;
-/// See [`LISTED_PEER`].
+/// Marks a size that is stored in the task's list of sizes, see [`LISTED_PEER`].
 pub(super) const LISTED_SIZE: u64 = u64::MAX;
-/// The context of receives that are to be withdrawn: no message has it.
+/// Context of receives that will be cancelled; no message has it.
 pub(super) const NOWHERE: Context = Context::MAX - 1;
 
-/// To what a tag is relative.
+/// Origin of a relative tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TagOrigin {
-    /// To 0.
+    /// Relative to 0.
     Zero,
-    /// To the task's register of point-to-point tags.
+    /// Relative to the task's register of point-to-point tags.
     PointToPoint,
-    /// To its register of collectives' tags.
+    /// Relative to the task's register of collectives' tags.
     Collective,
 }
 
-/// A tag, relative to an origin.
+/// A tag relative to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct TagRef {
     pub origin: TagOrigin,
     pub offset: Tag,
 }
 
-/// Another rank's end of a message.
+/// The other rank's end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct PeerEnd {
-    /// Its rank less this rank, modulo the number of ranks; or [`LISTED_PEER`].
+    /// Rank minus this rank, modulo the number of ranks; or [`LISTED_PEER`].
     pub peer: u32,
     pub context: Context,
     pub tag: TagRef,
@@ -49,12 +49,12 @@ pub(super) struct PeerEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub to: PeerEnd,
-    /// Its bytes, or [`LISTED_SIZE`].
+    /// Number of bytes, or [`LISTED_SIZE`].
     pub size: u64,
     pub mode: Mode,
 }
 
-/// [`SendMode`], to be compared and hashed.
+/// [`SendMode`] with comparison and hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Mode {
     Standard,
@@ -82,87 +82,87 @@ impl From<Mode> for SendMode {
     }
 }
 
-/// A collective and how it was done when it was recorded.
+/// A collective and its algorithm in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Entered {
-    /// The names of the function and of the algorithm.
+    /// Indices of the names of the function and of the algorithm.
     pub names: [u32; 2],
     pub segment: u32,
     pub fan: u32,
-    /// The size by which the algorithm was chosen, or [`LISTED_SIZE`].
+    /// Size that determined the algorithm, or [`LISTED_SIZE`].
     pub bytes: u64,
 }
 
-/// An operation of a task. Requests are the task's own small numbers (slots).
+/// An operation of a task. Requests are small numbers of the task (slots).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TraceOp {
-    /// Computes so long.
+    /// Computes for this time.
     Compute(SimSpan),
-    /// Computes as long as the next value says.
+    /// Computes for the next listed time.
     ComputeListed,
-    /// Computes so long or as long as memory takes to move so many bytes.
+    /// Computes for this time, or for the time that memory needs to move these bytes.
     Work(MemoryBlock),
-    /// The same of the next length and the next late value.
+    /// Like `Work`, with the next listed time and the next late value.
     WorkListed,
-    /// Lets so long pass without computing, beside code that is timed.
+    /// Lets this time pass without computing, in a program with timed code.
     Pass(SimSpan),
     Send(Sent),
     Recv(PeerEnd),
     Exchange(Box<(Sent, PeerEnd)>),
-    /// Starts a send that was eager when recorded.
+    /// Starts a send that was eager in the recording.
     IsendEager(Sent),
-    /// Starts one that was a rendezvous.
+    /// Starts a send that was a rendezvous in the recording.
     Isend(Sent, u32),
     Irecv(PeerEnd, u32),
-    /// A receive from any source or with any tag; the next late value says what it got.
+    /// A receive from any source or with any tag; the next late value contains its message.
     IrecvLate {
         end: PeerEnd,
         slot: u32,
         any_source: bool,
         any_tag: bool,
     },
-    /// Waits for these slots and for so many of the eager sends started last.
+    /// Waits for these slots and for this many of the last started eager sends.
     Wait(Box<[u32]>, u32),
-    /// Waits for one, as MPI_Waitany does.
+    /// Waits for one request, like MPI_Waitany.
     WaitOne(u32),
-    /// A poll that found nothing.
+    /// A poll without success.
     Poll,
-    /// The same at no cost.
+    /// A test without success at no cost.
     Look,
-    /// A test that completed the requests of these slots; of no slots, one that completed sends that were eager.
+    /// A test that completed the requests of these slots; without slots, one that completed eager sends.
     Test(Box<[u32]>),
     Idle(SimSpan),
-    /// Withdraws a receive, if the next late value says so.
+    /// Cancels a receive, if the next late value says that it was withdrawn.
     Cancel(u32),
     Probe(PeerEnd),
     /// An iprobe that found this message.
     Iprobe(PeerEnd),
-    /// Starts the strand that the next late value names.
+    /// Starts the strand of the next late value.
     Start(u32),
-    /// Enters the collective of this name, which has no choice of algorithms.
+    /// Enters the collective with this name, which has no choice of algorithms.
     Enter(u32),
-    /// Enters a collective that is done by an algorithm.
+    /// Enters a collective with an algorithm.
     EnterBy(Box<Entered>),
-    /// A collective from its beginning to its end, done as the machine does it.
+    /// A whole collective, executed with the machine's algorithm.
     Called(Box<CalledOp>),
     Leave,
     Yield,
-    /// The buffers of the message that the next operation sends, and of that which it receives; no call.
+    /// Buffers of the messages that the next operation sends and receives; no call.
     Buffers(Buffer, Buffer),
-    /// Moves the register of point-to-point tags on; no call.
+    /// Advances the register of point-to-point tags; no call.
     TagsPointToPoint(u32),
-    /// Moves the register of collectives' tags on; no call.
+    /// Advances the register of collectives' tags; no call.
     TagsCollective(u32),
 }
 
 impl TraceOp {
-    /// Whether it is a call of the program, and not only a change of registers.
+    /// Whether it is a call of the program instead of a change of registers.
     pub fn is_call(&self) -> bool {
         !matches!(self, TraceOp::Buffers(..) | TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_))
     }
 
-    /// How much it does by itself.
-    pub fn amount(&self) -> Amount {
+    /// Amount of this operation alone.
+    pub fn amount(&self) -> SequenceAmount {
         let sends = match self {
             TraceOp::Send(sent) | TraceOp::IsendEager(sent) | TraceOp::Isend(sent, _) => sent.to.context != SERVICE,
             TraceOp::Exchange(both) => both.0.to.context != SERVICE,
@@ -170,10 +170,10 @@ impl TraceOp {
         };
         let receives =
             matches!(self, TraceOp::Recv(_) | TraceOp::Exchange(_) | TraceOp::Irecv(..) | TraceOp::IrecvLate { .. });
-        Amount { calls: self.is_call().into(), sends: sends.into(), receives: receives.into() }
+        SequenceAmount { calls: self.is_call().into(), sends: sends.into(), receives: receives.into() }
     }
 
-    /// The word that listings use.
+    /// Word in listings.
     pub fn word(&self) -> &'static str {
         match self {
             TraceOp::Compute(_) | TraceOp::ComputeListed | TraceOp::Work(_) | TraceOp::WorkListed => "compute",
@@ -201,7 +201,7 @@ impl TraceOp {
         }
     }
 
-    /// Appends its form in the file.
+    /// Appends the file form.
     pub fn put(&self, out: &mut Vec<u8>) {
         let mut kind = |kind: u8| out.push(kind);
         match self {
@@ -319,7 +319,7 @@ impl TraceOp {
         }
     }
 
-    /// Reads one of a trace of `ranks` ranks, `names` names and these groups.
+    /// Reads an operation in a trace of `ranks` ranks, with `names` names and these groups.
     pub fn read(reader: &mut TraceReader<'_>, ranks: u32, names: u32, groups: &[Group]) -> Result<TraceOp, TraceError> {
         let slot = |reader: &mut TraceReader<'_>| reader.word("a slot");
         let span = |reader: &mut TraceReader<'_>| reader.number().map(SimSpan::from_ps);
@@ -385,7 +385,7 @@ fn read_slots(reader: &mut TraceReader<'_>) -> Result<Box<[u32]>, TraceError> {
     (0..count).map(|_| reader.word("a slot")).collect()
 }
 
-/// Flags of an [`PeerEnd`]: where its tag and its peer are, and two bits of the operation.
+/// Writes a [`PeerEnd`] with flags: location of its tag and of its peer, and two bits of the operation.
 fn put_end(out: &mut Vec<u8>, end: &PeerEnd, more: u8) {
     let origin = match end.tag.origin {
         TagOrigin::Zero => 0,
@@ -419,7 +419,7 @@ fn read_end(reader: &mut TraceReader<'_>, ranks: u32) -> Result<(PeerEnd, u64), 
 }
 
 pub(super) fn put_sent(out: &mut Vec<u8>, sent: &Sent) {
-    // A size that is listed stands as 0, and all others one up.
+    // A listed size is stored as 0, all others plus one.
     put_end(out, &sent.to, sent.mode as u8);
     put(out, if sent.size == LISTED_SIZE { 0 } else { sent.size + 1 });
 }

@@ -1,7 +1,7 @@
-//! OTF2, the trace format of Score-P: C programs that are compiled against its library where they are needed.
+//! OTF2, the trace format of Score-P: C programs that are compiled against its library when needed.
 
-/// Prints the events of an archive as lines, see its head.
+/// Prints the events of an archive as lines; see the head of the file.
 pub const READ: &str = include_str!("otf2/read.c");
 
-/// Makes an archive of the lines that it is given, see its head.
+/// Creates an archive from lines; see the head of the file.
 pub const WRITE: &str = include_str!("otf2/write.c");

@@ -1,5 +1,5 @@
-//! Reading a trace. All that is read is checked, so that a file of any content gives a trace that can be replayed or an
-//! error; what a replay takes up of memory is in proportion to the file.
+//! Reading a trace. Everything is checked, so every file results in a replayable trace or an error. The memory of a
+//! replay is proportional to the size of the file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::bytes::TraceReader;
 use super::called::Members;
-use super::code::{Amount, check};
-use super::late::{self, Late};
+use super::code::{SequenceAmount, check};
+use super::late::{self, LateValue};
 use super::names::{algorithm_of, name_of};
 use super::op::{Sent, TraceOp, read_sent};
 use super::{Header, MAGIC, OLDEST, TraceError, VERSION, WITH_CALLS, checksum};
@@ -17,7 +17,7 @@ use crate::mpi::Group;
 use crate::platform::Algorithm;
 use crate::rank::Rank;
 
-/// What a rank of a trace served: by sender, in increasing order, runs of equal answers.
+/// Answers of a rank to served messages: by sender, in increasing order, runs of equal answers.
 pub(super) type Runs = Vec<(Rank, Vec<(u32, u64)>)>;
 
 /// A trace that has been read.
@@ -26,11 +26,11 @@ pub struct Trace {
     pub(super) header: Header,
     pub(super) bytes: Vec<u8>,
     pub(super) names: Vec<String>,
-    /// The same as the engine takes them.
+    /// The names as static texts for the engine.
     pub(super) known: Vec<&'static str>,
-    /// The algorithms that the names are, where they are any.
+    /// Algorithms with these names, if there are any.
     pub(super) algorithms: Vec<Option<Algorithm>>,
-    /// The members of the communicators in which collectives were called.
+    /// Members of the communicators of recorded collectives.
     pub(super) groups: Vec<Group>,
     pub(super) ops: Vec<TraceOp>,
     pub(super) codes: Vec<Range<usize>>,
@@ -40,7 +40,7 @@ pub struct Trace {
     pub(super) served: FxHashMap<Rank, Arc<Runs>>,
 }
 
-/// A rank's program or a strand: where its parts are.
+/// A rank's program or a strand: the ranges of its parts.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub name: u32,
@@ -52,16 +52,16 @@ pub(super) struct Task {
     pub withdrawn: Range<usize>,
 }
 
-/// Whether a file that begins like this is a trace.
+/// Whether a file with this beginning is a trace.
 pub fn is_trace(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-/// The length of what stands before the body: magic, version, length, checksum.
+/// Length of the data before the body: magic, version, length, checksum.
 const FRONT: usize = 8 + 4 + 8 + 8;
 
 impl Trace {
-    /// The version of its format.
+    /// Version of the format.
     pub(super) fn version(&self) -> u32 {
         version(&self.bytes)
     }
@@ -69,7 +69,7 @@ impl Trace {
     /// Reads the bytes of a file.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The bytes are not a valid trace.
     pub fn read(bytes: Vec<u8>) -> Result<Trace, TraceError> {
         check_front(&bytes)?;
         let mut reader = TraceReader::new(&bytes, FRONT);
@@ -115,7 +115,7 @@ impl Trace {
                 served.insert(rank, Arc::new(runs));
             }
         }
-        let all = mains.iter().fold(Amount::default(), |all, &task| all.plus(amounts[task as usize]));
+        let all = mains.iter().fold(SequenceAmount::default(), |all, &task| all.plus(amounts[task as usize]));
         check_amount(all)?;
         if reader.rest() > 0 {
             return Err(reader.error(format_args!("expected the end; found {} bytes more", reader.rest())));
@@ -125,23 +125,24 @@ impl Trace {
         Ok(Trace { header, names, known, algorithms, groups, ops, codes, tasks, answers, ranks: mains, served, bytes })
     }
 
-    /// Whether it holds what collectives did that could be done otherwise, and not only the calls: older versions do.
+    /// Whether it contains the messages of collectives that could use other algorithms, as traces of older versions
+    /// do.
     pub fn repeats_collectives(&self) -> bool {
         self.version() < WITH_CALLS || self.ops.iter().any(|op| matches!(op, TraceOp::EnterBy(_)))
     }
 
-    /// What it says of the run that was recorded.
+    /// Description of the recorded run.
     pub fn header(&self) -> &Header {
         &self.header
     }
 }
 
-/// The version that the front of a file states.
+/// Version stated at the beginning of a file.
 fn version(bytes: &[u8]) -> u32 {
     bytes[8..12].try_into().map_or(VERSION, u32::from_le_bytes)
 }
 
-/// Older versions have none.
+/// Older versions have no groups.
 fn read_groups(reader: &mut TraceReader<'_>, ranks: u32, version: u32) -> Result<Vec<Group>, TraceError> {
     if version < WITH_CALLS {
         return Ok(Vec::new());
@@ -169,7 +170,7 @@ fn check_front(bytes: &[u8]) -> Result<(), TraceError> {
     let found = (bytes.len() - FRONT) as u64;
     if length != found {
         let how = if found < length { "truncated" } else { "too long" };
-        return Err(TraceError::damaged(format!("{how}: expected {length} bytes behind the front; found {found}")));
+        return Err(TraceError::damaged(format!("{how}: expected {length} bytes after the head; found {found}")));
     }
     if checksum(&bytes[FRONT..]) != sum {
         return Err(TraceError::damaged("its checksum does not agree with its content".to_owned()));
@@ -198,10 +199,15 @@ fn read_tasks(reader: &mut TraceReader<'_>, names: usize, codes: usize) -> Resul
         .collect()
 }
 
-/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself. Says how much
-/// each task does with its strands, if sequences do so much.
-fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32, codes: &[Amount]) -> Result<Vec<Amount>, TraceError> {
-    let mut amounts: Vec<Amount> = Vec::with_capacity(tasks.len());
+/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself. Returns the
+/// amount of each task including its strands, for sequences with these amounts.
+fn check_late(
+    bytes: &[u8],
+    tasks: &[Task],
+    ranks: u32,
+    codes: &[SequenceAmount],
+) -> Result<Vec<SequenceAmount>, TraceError> {
+    let mut amounts: Vec<SequenceAmount> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {
         let mut range = task.late.clone();
         let mut amount = codes[task.code as usize];
@@ -209,12 +215,12 @@ fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32, codes: &[Amount]) -> Res
             let start = range.start;
             let wrong = |what: &str| TraceError::damaged(format!("tasks, byte {start}: {what}"));
             match late::next(bytes, &mut range).ok_or_else(|| wrong("expected a late value"))? {
-                Late::Got(peer, _) if peer >= ranks => return Err(wrong("a peer is no rank")),
-                Late::Strand(strand, _) if strand as usize >= number => {
+                LateValue::Got(peer, _) if peer >= ranks => return Err(wrong("a peer is no rank")),
+                LateValue::Strand(strand, _) if strand as usize >= number => {
                     return Err(wrong("a strand is no earlier task"));
                 }
-                Late::Strand(strand, _) => amount = amount.plus(amounts[strand as usize]),
-                Late::Nothing | Late::Got(..) | Late::Withdrawn(_) | Late::Moves(_) => {}
+                LateValue::Strand(strand, _) => amount = amount.plus(amounts[strand as usize]),
+                LateValue::Nothing | LateValue::Got(..) | LateValue::Withdrawn(_) | LateValue::Moves(_) => {}
             }
         }
         amounts.push(amount);
@@ -222,13 +228,14 @@ fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32, codes: &[Amount]) -> Res
     Ok(amounts)
 }
 
-/// More calls than this no run has made that came to an end, and more messages without a receive none had memory for.
+/// Greatest numbers of calls and of messages without a receive. No terminated run can have made more calls, or had
+/// the memory for more messages.
 const MOST_CALLS: u64 = 1 << 44;
 const MOST_UNRECEIVED: u64 = 1 << 22;
 
-/// Checks that all ranks together do what they can have done in a run that was recorded.
-fn check_amount(all: Amount) -> Result<(), TraceError> {
-    let Amount { calls, sends, receives } = all;
+/// Checks that the total amount of all ranks is possible in a recorded run.
+fn check_amount(all: SequenceAmount) -> Result<(), TraceError> {
+    let SequenceAmount { calls, sends, receives } = all;
     if calls > MOST_CALLS {
         return Err(TraceError::damaged(format!("{calls} calls of all ranks: expected at most {MOST_CALLS}")));
     }

@@ -1,4 +1,4 @@
-//! Recording a run: a wrapper around each rank's program that sees its calls and replies, and changes nothing of the
+//! Recording of a run: a wrapper around each rank's program that observes its calls and replies without changing the
 //! run.
 
 use std::collections::BTreeMap;
@@ -15,24 +15,24 @@ use crate::mpi::CalledCollective;
 use crate::rank::forward_reports;
 use crate::rank::{Call, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 
-/// So many nodes of loops all ranks together may keep in view while they are recorded.
+/// Total number of nodes that all ranks keep for the detection of loops.
 const IN_VIEW: u32 = 1 << 22;
 
-/// What is being recorded of a run.
+/// A recording in progress.
 #[derive(Debug)]
 pub struct Recording {
     ranks: u32,
     longest: usize,
-    /// Of programs whose code is timed.
+    /// Whether the programs' code is timed.
     is_code: bool,
     logs: Vec<Mutex<Option<RecordedRank>>>,
 }
 
-/// What some ranks of a run did.
+/// Actions of some ranks of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Portion(Vec<(Rank, RecordedRank)>);
 
-/// What a rank did.
+/// Actions of a rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RecordedRank {
     pub main: RecordedTask,
@@ -41,18 +41,18 @@ pub(super) struct RecordedRank {
     pub fault: Option<String>,
 }
 
-/// The strands of a rank: equal ones are kept once.
+/// Strands of a rank; equal ones are stored once.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Strands {
     pub logs: Vec<Arc<RecordedTask>>,
     #[serde(skip)]
     numbers: FxHashMap<Arc<RecordedTask>, u32>,
-    /// By the number of the strand: its log and its first tag. Absent while it has not ended.
+    /// Log and first tag of each strand, by its number. `None` until the strand ends.
     pub ended: Vec<Option<(u32, Tag)>>,
     fault: Option<String>,
 }
 
-/// The messages that a rank served, by their senders: runs of equal answers.
+/// Messages served by a rank, by sender: runs of equal answers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ServedLog {
     pub answers: Vec<Vec<Sent>>,
@@ -62,24 +62,24 @@ pub(super) struct ServedLog {
 }
 
 impl Recording {
-    /// Of a run of `ranks` ranks.
+    /// Creates a recording of a run of `ranks` ranks.
     pub fn new(ranks: u32) -> Self {
         let longest = ((IN_VIEW / ranks.max(1)) as usize).clamp(256, LONGEST);
         Recording { ranks, longest, is_code: false, logs: (0..ranks).map(|_| Mutex::default()).collect() }
     }
 
-    /// The same, if `is_code` of programs whose code is timed.
+    /// Sets whether the programs' code is timed.
     #[must_use]
     pub fn of_code(self, is_code: bool) -> Self {
         Recording { is_code, ..self }
     }
 
-    /// The ranks of the run.
+    /// Number of ranks of the run.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// `program` of `rank`, recorded.
+    /// Wraps `program` of `rank` in a recorder.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Recorder<P> {
         program.record_collectives();
         let mut task = TaskRecorder::new(rank, self.ranks, self.longest, false);
@@ -89,18 +89,18 @@ impl Recording {
         Recorder { program, rank, task, strands, served: ServedLog::default(), recording: self.clone() }
     }
 
-    /// What each rank did; the programs must have been dropped.
+    /// Takes the actions of each rank. The programs must have been dropped.
     pub(super) fn take(&self) -> Vec<Option<RecordedRank>> {
         self.logs.iter().map(|log| lock(log).take()).collect()
     }
 
-    /// Gives away what the ranks did whose programs ran here and have been dropped.
+    /// Takes the actions of the ranks whose programs ran in this process and have been dropped.
     pub fn give(&self) -> Portion {
         let logs = (0..).zip(self.take());
         Portion(logs.filter_map(|(rank, log)| Some((rank, log?))).collect())
     }
 
-    /// Takes in what other ranks of the same run did.
+    /// Adds the actions of other ranks of the same run.
     pub fn take_in(&self, portion: Portion) {
         portion.0.into_iter().for_each(|(rank, log)| *lock(&self.logs[rank as usize]) = Some(log));
     }
@@ -131,7 +131,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands on a reply, lets the program make its next call, and notes both.
+/// Passes a reply to the program, gets its next call, and records both.
 #[inline]
 fn step<P: Program + ?Sized>(
     task: &mut TaskRecorder,
@@ -161,7 +161,7 @@ fn step<P: Program + ?Sized>(
     }
 }
 
-/// A strand of `rank`, recorded: its number among the rank's, and itself.
+/// Wraps a strand of `rank` in a recorder. Returns its number among the rank's strands and the recorder.
 fn wrap_strand(
     program: Box<dyn Program>,
     strands: &Arc<Mutex<Strands>>,
@@ -254,14 +254,14 @@ impl Drop for StrandRecorder {
 }
 
 impl Strands {
-    /// Why one of them cannot be recorded.
+    /// Reason why a strand cannot be recorded.
     pub fn fault(&self) -> Option<&String> {
         self.fault.as_ref()
     }
 }
 
 impl ServedLog {
-    /// A message to `rank` was served with these answers, whose tags are kept relative to the message's.
+    /// Adds the answers to a message served by `rank`. Their tags are stored relative to the message's.
     fn add(&mut self, rank: Rank, ranks: u32, (from, tag): (Rank, Tag), answers: &[Message]) {
         let answer = |message: &Message| {
             let peer = if message.to >= rank { message.to - rank } else { message.to + (ranks - rank) };

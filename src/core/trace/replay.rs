@@ -1,4 +1,4 @@
-//! Replaying a trace: each rank makes the calls that were recorded.
+//! Replaying a trace: each rank repeats the recorded calls.
 
 mod driven;
 mod state;
@@ -12,7 +12,7 @@ use crate::rank::{
 };
 use crate::units::Bytes;
 pub use driven::{ReplayMachine, ReplayedRun};
-use state::{RecordedAnswer, State};
+use state::{RecordedAnswer, TaskPosition};
 
 /// A rank of a trace.
 pub struct Replay {
@@ -23,17 +23,17 @@ pub struct Replay {
 /// A rank's program or a strand.
 struct TaskReplay {
     trace: Arc<Trace>,
-    state: State,
+    state: TaskPosition,
 }
 
-/// What is left to be served: for each sender its place in the runs, and how far it is in that.
+/// Remaining answers: for each sender the index of its present run and the position in it.
 struct Serving {
     runs: Arc<Runs>,
     places: Vec<(usize, u64)>,
 }
 
 impl Trace {
-    /// The program of `rank` on `machine`, the time of whose own code is multiplied by `factor`.
+    /// Program of `rank` on `machine`, with the times of its own code multiplied by `factor`.
     ///
     /// # Panics
     /// If the trace has no such rank.
@@ -41,19 +41,19 @@ impl Trace {
         self.replay(rank, Some(machine.clone()), factor)
     }
 
-    /// What `rank` called, whose collectives do nothing between their beginning and their end.
+    /// Calls of `rank`, in which collectives are not executed.
     pub(super) fn calls(self: &Arc<Self>, rank: Rank) -> Replay {
         self.replay(rank, None, 1.0)
     }
 
     fn replay(self: &Arc<Self>, rank: Rank, machine: Option<Machine>, factor: f64) -> Replay {
-        let mut state = State::new(self, machine, rank, self.ranks[rank as usize], (0, 0));
+        let mut state = TaskPosition::new(self, machine, rank, self.ranks[rank as usize], (0, 0));
         state.factor = factor;
         let serving = |runs: &Arc<Runs>| Box::new(Serving { places: vec![(0, 0); runs.len()], runs: runs.clone() });
         Replay { served: self.served.get(&rank).map(serving), task: TaskReplay { trace: self.clone(), state } }
     }
 
-    /// The rank so far from `rank`.
+    /// Rank at this distance from `rank`.
     #[inline]
     fn peer(&self, rank: Rank, relative: u32) -> Rank {
         let ranks = self.header.ranks;
@@ -136,7 +136,7 @@ impl Program for TaskReplay {
     }
 }
 
-/// To see at the time of the clock what is there anyway.
+/// An empty test, at which the engine's clock is unchanged.
 fn look() -> Call {
     Call::Test { requests: Requests::from_slice(&[COMPLETE]), which: Which::Some, poll: false }
 }

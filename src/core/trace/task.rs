@@ -1,7 +1,7 @@
-//! Recording one task, a rank's program or one of its strands: from its calls and their replies to operations.
+//! Recording of one task (a rank's program or a strand): from its calls and their replies to operations.
 //!
-//! What depended on "by now" is recorded as what happened: the source and tag that a receive got, the requests that a
-//! test completed, whether a receive was withdrawn.
+//! Calls whose result depends on time are recorded by their result: the source and tag of a receive, the requests
+//! completed by a test, whether a receive was cancelled.
 
 mod numbers;
 
@@ -20,54 +20,54 @@ use crate::rank::{
 };
 use crate::units::SimSpan;
 
-/// So many different lengths of computing are operations of their own; from then on all are listed.
+/// Greatest number of different lengths of computing with operations of their own; later ones are listed.
 const SPANS: usize = 64;
-/// The same of tags, after which they are relative to the last.
+/// Greatest number of different tags with operations of their own; later ones are relative to the last tag.
 const TAGS: usize = 64;
-/// The same of sizes, after which they are listed.
+/// Greatest number of different sizes with operations of their own; later ones are listed.
 const SIZES: usize = 256;
-/// So many operations there are at most; then peers and sizes are listed.
+/// Number of operations from which peers and sizes are listed.
 const OPS: usize = 8192;
 
-/// What a task did.
+/// Actions of a task.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct RecordedTask {
-    /// The operations by number.
+    /// Operations by number.
     pub ops: Vec<TraceOp>,
-    /// Their sequence, folded.
+    /// Their folded sequence.
     pub code: Vec<u8>,
-    /// The lengths of computing that are listed.
+    /// Listed lengths of computing.
     pub spans: Vec<u8>,
-    /// The peers that are listed.
+    /// Listed peers.
     pub peers: Vec<u8>,
-    /// The sizes that are listed.
+    /// Listed sizes.
     pub sizes: Vec<u8>,
-    /// What became known only after the operation.
-    pub late: Vec<Late>,
-    /// Which of the receives that were started were withdrawn, in order.
+    /// Late values: results known only after the operation.
+    pub late: Vec<DeferredResult>,
+    /// Indices of cancelled receives among the started ones.
     pub withdrawn: Vec<u64>,
-    /// The names of collectives.
+    /// Names of collectives.
     pub names: Vec<String>,
-    /// The members of their communicators.
+    /// Members of the communicators.
     pub groups: Vec<Members>,
-    /// The last is that of the task itself, if it is a strand.
+    /// Name of the last collective, which is that of a strand itself.
     pub name: String,
 }
 
-/// What is known only after an operation.
+/// A result known only after an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Late {
-    /// The peer and tag of a receive from any; `None` if it got nothing.
+pub(super) enum DeferredResult {
+    /// Peer and tag of a receive from any source; `None` if it received nothing.
     Got(Option<(u32, Tag)>),
-    /// The rank's strand of this number and its first tag.
+    /// Number of the rank's strand, which also gives its first tag.
     Strand(u32),
-    /// Whether a receive was withdrawn.
+    /// Whether a cancelled receive was withdrawn.
     Withdrawn(bool),
-    /// What a block moves from and to memory.
+    /// Number of bytes that a block moves from and to memory.
     Moves(u64),
 }
 
-/// What the next reply answers.
+/// Interpretation of the next reply.
 #[derive(Debug)]
 enum ExpectedReply {
     Nothing,
@@ -75,7 +75,7 @@ enum ExpectedReply {
     Exchange(Sent, Pattern),
     Isend(Sent),
     Irecv(Pattern),
-    /// The program wants to hear that it is done, and no more.
+    /// The program expects `Done` without completions.
     Complete(Requests),
     WaitAll(Requests),
     WaitAny(Requests),
@@ -89,22 +89,22 @@ enum ExpectedReply {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     request: RequestId,
-    /// The place of what it got in `late`, if that is to be filled in.
+    /// Index in `late` of its message, if that is to be recorded.
     late: Option<usize>,
-    /// Its number among the receives.
+    /// Its index among the receives.
     receive: Option<u64>,
-    /// The place in `late` where it was cancelled.
+    /// Index in `late` of its cancellation.
     cancelled: Option<usize>,
 }
 
-/// Records a task.
+/// Recorder of a task.
 pub(super) struct TaskRecorder {
     rank: Rank,
     ranks: u32,
     numbers: FxHashMap<TraceOp, u32>,
-    /// The operation that came after each the last time: most often it comes again.
+    /// Operation that last followed each operation: usually the next one, too.
     followers: Vec<u32>,
-    /// The last operation.
+    /// Last operation.
     last: u32,
     folder: Folder,
     log: RecordedTask,
@@ -112,32 +112,32 @@ pub(super) struct TaskRecorder {
     by_request: FxHashMap<RequestId, u32>,
     receives: u64,
     asked: ExpectedReply,
-    /// What the last call states of the buffers that it sends from and receives into.
+    /// Buffers stated in the last call for sending and receiving.
     buffers: (Buffer, Buffer),
-    /// Strands have one from the start; a program is in one between Enter and Leave.
+    /// Whether it is in a collective: always for a strand, between Enter and Leave for a program.
     in_collective: bool,
-    /// That one is recorded as a call: what it does is not.
+    /// Whether the collective is recorded as a call, without its messages.
     as_call: bool,
-    /// The groups as they came, by their numbers.
+    /// Groups by number, in the order of their first use.
     seen_groups: Vec<Group>,
-    /// No message of the present collective has been seen yet.
+    /// Whether the present collective has had no message so far.
     opening: bool,
     is_strand: bool,
-    /// A strand's first tag.
+    /// First tag of a strand.
     pub base: Option<Tag>,
     tags: [Tag; 2],
     seen_tags: FxHashSet<Tag>,
     seen_sizes: FxHashSet<u64>,
-    /// Outside and inside of collectives.
+    /// Numbers of lengths outside and inside collectives.
     spans: [usize; 2],
-    /// What it computes is code that was timed.
+    /// Whether its computing is timed code.
     pub is_code: bool,
-    /// Why it cannot be recorded.
+    /// Reason why it cannot be recorded.
     pub fault: Option<String>,
 }
 
 impl TaskRecorder {
-    /// Of a task of `rank` of `ranks`; loops are found with periods of up to `longest`.
+    /// Creates a recorder of a task of `rank` of `ranks`. Loops with periods of up to `longest` are detected.
     pub fn new(rank: Rank, ranks: u32, longest: usize, is_strand: bool) -> Self {
         TaskRecorder {
             rank,
@@ -167,17 +167,17 @@ impl TaskRecorder {
         }
     }
 
-    /// What was recorded.
+    /// Returns the record.
     pub fn finish(self) -> RecordedTask {
         RecordedTask { code: self.folder.finish(), ..self.log }
     }
 
-    /// The number of the strand started next is `strand`.
+    /// Sets the number of the strand started next.
     pub fn starts(&mut self, strand: u32) {
         self.asked = ExpectedReply::Start(strand);
     }
 
-    /// The task asks for `call`; it may be changed to one that does the same and tells more.
+    /// Records the task's `call`. May replace it by an equivalent call with more information in its reply.
     pub fn asks(&mut self, call: Call) -> Call {
         self.asked = ExpectedReply::Nothing;
         if self.as_call {
@@ -193,7 +193,7 @@ impl TaskRecorder {
             _ => (Buffer::NONE, Buffer::NONE),
         };
         match &call {
-            // Time that passes without code is as long on any machine.
+            // Time without computing has the same length on every machine.
             Call::Compute(span) if self.is_code && !self.in_collective && *span > SimSpan::ZERO => {
                 self.push(TraceOp::Pass(*span));
             }
@@ -246,8 +246,8 @@ impl TaskRecorder {
         call
     }
 
-    /// The task enters a collective, `called`, by the function `name`: all that follows until it leaves that is done by
-    /// the machine.
+    /// Records that the task enters the collective `called` by the function `name`, whose messages are chosen by the
+    /// machine of the replay.
     pub fn calls(&mut self, name: &'static str, called: &CalledCollective) {
         self.asked = ExpectedReply::Nothing;
         (self.in_collective, self.opening, self.as_call) = (true, false, true);
@@ -277,7 +277,7 @@ impl TaskRecorder {
         self.push(TraceOp::Called(Box::new(op)));
     }
 
-    /// The reply to the last call has come; true if the program is to hear `Done` instead.
+    /// Records the reply to the last call. Returns true if the program must get `Done` instead.
     pub fn hears(&mut self, reply: &ReplyKind<'_>) -> bool {
         let asked = std::mem::replace(&mut self.asked, ExpectedReply::Nothing);
         let mut only_done = false;
@@ -298,14 +298,14 @@ impl TaskRecorder {
             }
             (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) => self.irecv(&pattern, *id),
             (ExpectedReply::Start(strand), ReplyKind::Started(id)) => {
-                self.log.late.push(Late::Strand(strand));
+                self.log.late.push(DeferredResult::Strand(strand));
                 let slot = self.take_slot(*id, None, None);
                 self.push(TraceOp::Start(slot));
             }
             (ExpectedReply::WaitAll(requests), ReplyKind::Completed(completions)) => {
                 self.waited(&requests, completions)
             }
-            // To wait for nothing gives no list.
+            // A wait for nothing returns no list.
             (ExpectedReply::WaitAll(requests), ReplyKind::Done) => self.waited(&requests, &[]),
             (ExpectedReply::Complete(requests), ReplyKind::Completed(completions)) => {
                 self.waited(&requests, completions);
@@ -362,7 +362,7 @@ impl TaskRecorder {
             TagPattern::Tag(tag) => (self.tag(tag), false),
             TagPattern::Any => (TagRef { origin: TagOrigin::Zero, offset: 0 }, true),
         };
-        self.log.late.push(Late::Got(None));
+        self.log.late.push(DeferredResult::Got(None));
         let slot = self.take_slot(id, Some(self.log.late.len() - 1), receive);
         self.push_message(TraceOp::IrecvLate {
             end: PeerEnd { peer, context: pattern.context, tag },
@@ -372,7 +372,7 @@ impl TaskRecorder {
         });
     }
 
-    /// An operation that sends or receives, after what is stated of its buffers.
+    /// Appends an operation that sends or receives, preceded by its buffers if stated.
     fn push_message(&mut self, op: TraceOp) {
         let (sent, received) = self.buffers;
         if sent.is_stated() || received.is_stated() {
@@ -383,7 +383,7 @@ impl TaskRecorder {
 
     fn cancel(&mut self, id: RequestId) {
         let Some(&slot) = self.by_request.get(&id) else { return self.push(TraceOp::Test(Box::default())) };
-        self.log.late.push(Late::Withdrawn(false));
+        self.log.late.push(DeferredResult::Withdrawn(false));
         let place = self.log.late.len() - 1;
         if let Some(slot) = &mut self.slots[slot as usize] {
             slot.cancelled.get_or_insert(place);
@@ -405,7 +405,7 @@ impl TaskRecorder {
         self.slots[*self.by_request.get(&id)? as usize].as_ref()
     }
 
-    /// A request has ended, as `completion` says: its slot, which is free from now on.
+    /// Ends a request with `completion`; returns its slot, which becomes free.
     fn end(&mut self, id: RequestId, completion: Option<&Completion>) -> Option<u32> {
         let Some(place) = self.by_request.remove(&id) else {
             self.fault = Some(format!("a task waits for request {id} of another task"));
@@ -416,17 +416,17 @@ impl TaskRecorder {
         if completion.cancelled {
             self.log.withdrawn.extend(slot.receive);
             if let Some(place) = slot.cancelled {
-                self.log.late[place] = Late::Withdrawn(true);
+                self.log.late[place] = DeferredResult::Withdrawn(true);
             }
         } else if let Some(late) = slot.late {
             let (source, ranks) = (completion.source, self.ranks);
             let relative = if source >= self.rank { source - self.rank } else { source + (ranks - self.rank) };
-            self.log.late[late] = Late::Got(Some((relative, completion.tag)));
+            self.log.late[late] = DeferredResult::Got(Some((relative, completion.tag)));
         }
         Some(place)
     }
 
-    /// All of `requests` have ended, with these completions if they were told.
+    /// Records the end of all `requests`, with their completions if reported.
     fn waited(&mut self, requests: &Requests, completions: &[Completion]) {
         let eager = requests.iter().filter(|&&id| id == COMPLETE).count() as u32;
         let mut slots = Vec::with_capacity(requests.len());

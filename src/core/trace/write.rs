@@ -1,4 +1,4 @@
-//! A recording as a file: equal operations, sequences and tasks of all ranks once.
+//! Writes a recording to a file. Equal operations, sequences and tasks of all ranks are stored once.
 
 use std::hash::Hash;
 
@@ -10,11 +10,11 @@ use super::code::renumber;
 use super::late;
 use super::op::{Entered, Sent, TraceOp, put_sent};
 use super::record::{RecordedRank, Recording, Strands};
-use super::task::{Late, RecordedTask};
+use super::task::{DeferredResult, RecordedTask};
 use super::{Header, MAGIC, TraceError, VERSION, checksum};
 use crate::rank::Tag;
 
-/// Things that are written once and named by number.
+/// Items that are stored once and referred to by number.
 #[derive(Debug)]
 struct NumberedTable<T> {
     items: Vec<T>,
@@ -37,7 +37,7 @@ impl<T: Hash + Eq + Clone> NumberedTable<T> {
     }
 }
 
-/// A task as it stands in the file.
+/// A task in the form of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct WrittenTask {
     name: u32,
@@ -49,7 +49,7 @@ struct WrittenTask {
     withdrawn: Vec<u8>,
 }
 
-/// All that is shared by ranks.
+/// Tables shared by all ranks.
 struct Tables {
     names: NumberedTable<String>,
     groups: NumberedTable<Members>,
@@ -60,10 +60,10 @@ struct Tables {
 }
 
 impl Recording {
-    /// The file of a run that has ended, once all its programs have been dropped.
+    /// File of a completed run. All its programs must have been dropped.
     ///
     /// # Errors
-    /// What a rank did that a trace cannot say.
+    /// An action of a rank that a trace cannot represent.
     pub fn finish(&self, header: &Header) -> Result<Vec<u8>, TraceError> {
         let mut tables = Tables {
             names: NumberedTable::new(),
@@ -90,7 +90,7 @@ impl Tables {
         if let Some(fault) = fault.as_ref().or(strands.fault()) {
             return Err(fault.clone());
         }
-        // A strand that was started by another ends, and so stands, before that one.
+        // A strand started by another strand ends before it, and so precedes it.
         let mut numbers: Vec<u32> = Vec::with_capacity(strands.logs.len());
         for log in &strands.logs {
             numbers.push(self.add_task(log, &strands, &numbers)?);
@@ -135,14 +135,14 @@ impl Tables {
         let mut relative = |tag: Tag| zigzag(i64::from(tag) - i64::from(std::mem::replace(&mut last, tag)));
         for what in &log.late {
             match what {
-                Late::Got(None) => put(&mut late, late::NOTHING),
-                Late::Got(Some((peer, tag))) => {
+                DeferredResult::Got(None) => put(&mut late, late::NOTHING),
+                DeferredResult::Got(Some((peer, tag))) => {
                     put(&mut late, u64::from(*peer) << 2 | late::GOT);
                     put(&mut late, relative(*tag));
                 }
-                Late::Moves(bytes) => put(&mut late, (bytes + 1) << 2 | late::NOTHING),
-                Late::Withdrawn(it_was) => put(&mut late, u64::from(*it_was) << 2 | late::WITHDRAWN),
-                Late::Strand(number) => {
+                DeferredResult::Moves(bytes) => put(&mut late, (bytes + 1) << 2 | late::NOTHING),
+                DeferredResult::Withdrawn(it_was) => put(&mut late, u64::from(*it_was) << 2 | late::WITHDRAWN),
+                DeferredResult::Strand(number) => {
                     let ended = strands.ended[*number as usize];
                     let task = ended.and_then(|(log, base)| Some((*numbers.get(log as usize)?, base)));
                     let (task, base) = task.ok_or("a strand that does not end before the one that started it")?;
@@ -196,7 +196,7 @@ impl Tables {
     }
 }
 
-/// A body with what stands before it: magic, version, length and checksum.
+/// A body preceded by magic, version, length and checksum.
 pub(super) fn seal(body: &[u8]) -> Vec<u8> {
     let mut file = Vec::with_capacity(body.len() + 32);
     file.extend_from_slice(MAGIC);

@@ -100,6 +100,6 @@ mod tests {
         assert_eq!(found[..8], [0, 1, 2, 2, 3, 3, 3, 3]);
         assert_eq!(found[56..], [3, 3, 3, 3, 2, 2, 1, 0]);
         let error = levels_of_pairs(&platform, 9).unwrap_err().to_string();
-        assert_eq!(error, "9 ranks on 8 cores: expected a core a rank, --nct states how many there are");
+        assert_eq!(error, "9 ranks on 8 cores: expected one core per rank; --nct states the number of cores");
     }
 }

@@ -11,7 +11,7 @@ use super::super::formula::Formula;
 use super::super::node::Node;
 use super::Compiler;
 
-/// The names, each with its non-blocking form.
+/// Names of collectives, each with its non-blocking form.
 const COLLECTIVES: [(&str, &str, Collective); 15] = [
     ("barrier", "ibarrier", Collective::Barrier),
     ("bcast", "ibcast", Collective::Bcast),
@@ -35,7 +35,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COLLECTIVES.iter().flat_map(|(blocking, starting, _)| [*blocking, *starting])
 }
 
-/// The collective of this name, and whether it blocks.
+/// Collective with this name, and whether it blocks.
 pub(super) fn by_name(name: &str) -> Option<(Collective, Start)> {
     COLLECTIVES.iter().find_map(|(blocking, starting, collective)| match name {
         _ if name == *blocking => Some((*collective, Start::Blocking)),
@@ -95,7 +95,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// A collective of the world that needs no arguments.
+    /// Compiles a collective of the world without arguments.
     pub(super) fn bare_collective(&mut self, statement: &Node<'a>, collective: Collective, start: Start) {
         let zero = || Formula::constant(0);
         self.communicating += 1;

@@ -1,4 +1,4 @@
-//! Statements that steer: loops, conditions, assignments, calls.
+//! Control statements: loops, conditions, assignments, calls.
 
 use crate::config::{ConfigError, did_you_mean};
 
@@ -9,7 +9,7 @@ use super::super::scope::Local;
 use super::super::value::Value;
 use super::{Compiler, collective, operation};
 
-/// Keys that make a table a statement of several keys, with those keys.
+/// Keys that identify a statement with several keys, and these keys.
 const CONTROL: [(&str, &[&str]); 6] = [
     ("for", &["for", "from", "to", "step", "do"]),
     ("repeat", &["repeat", "do"]),
@@ -19,7 +19,7 @@ const CONTROL: [(&str, &[&str]); 6] = [
     ("time", &["time", "at", "do"]),
 ];
 
-/// All words a statement can begin with.
+/// All keywords of statements.
 pub(super) fn operation_names() -> impl Iterator<Item = &'static str> {
     let control = CONTROL.iter().map(|(key, _)| *key).chain(["set"]);
     control.chain(operation::NAMES).chain(collective::names())
@@ -58,7 +58,7 @@ impl<'a> Compiler<'a> {
                     (Some((key, value)), None) => self.simple(node, key, node.child(key, value)),
                     (Some((first, _)), Some((second, _))) => {
                         Err(node
-                            .error(format!("expected one operation a statement, found \"{first}\" and \"{second}\"")))
+                            .error(format!("expected one operation per statement, found \"{first}\" and \"{second}\"")))
                     }
                     _ => Err(node.error("expected a statement, found {}")),
                 }
@@ -67,7 +67,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A statement of one key.
+    /// Compiles a statement with one key.
     fn simple(&mut self, statement: &Node<'a>, key: &str, node: Node<'a>) -> Result<(), ConfigError> {
         if key == "set" {
             return self.set(statement, &node);
@@ -82,7 +82,7 @@ impl<'a> Compiler<'a> {
         Err(statement.error(format!("unknown operation \"{key}\"{hint}")))
     }
 
-    /// A statement that is one word.
+    /// Compiles a statement that is a single word.
     fn bare(&mut self, node: &Node<'a>, word: &str) -> Result<(), ConfigError> {
         match word {
             "waitall" => self.wait_for_all(node),
@@ -170,7 +170,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Makes the jump at `from` lead here.
+    /// Sets the target of the jump at `from` to the next op.
     fn land(&mut self, from: u32) {
         let here = self.here();
         match &mut self.ops[from as usize] {
@@ -184,7 +184,7 @@ impl<'a> Compiler<'a> {
         self.block(&body)
     }
 
-    /// Compiles a loop of `turns`, if that is known, and rejects it if it turns too often in silence.
+    /// Checks a loop body with a known number of `turns`. Rejects it if it turns too often without communication.
     fn check_turns(
         &mut self,
         fields: &Fields<'a>,
@@ -214,10 +214,10 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// The slot of the name that `node` assigns.
+    /// Slot of the name that `node` assigns.
     pub(super) fn assignable(&self, node: &Node<'a>, name: &str) -> Result<u32, ConfigError> {
         self.scope.assignable(name).map_err(|unknown| {
-            // What cannot be set is not free either, which says why.
+            // A name that cannot be set is also not free; that error has the reason.
             node.error(self.scope.is_free(name).err().unwrap_or(unknown))
         })
     }

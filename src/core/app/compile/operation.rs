@@ -3,14 +3,14 @@
 use crate::config::ConfigError;
 use crate::rank::SendMode;
 
-use super::super::code::{Block, Cost, Op, Outputs, ReceiveOp, Send, Start, WaitForm, WaitOp};
+use super::super::code::{Block, CompletionSlots, Cost, Op, ReceiveOp, Send, Start, WaitForm, WaitOp};
 use super::super::formula::Formula;
 use super::super::node::{Fields, Node, alternatives};
-use super::super::random::Family;
+use super::super::random::DistributionKind;
 use super::super::scope::Scope;
 use super::Compiler;
 
-/// The operations made here.
+/// Operations compiled by this module.
 pub(super) const NAMES: [&str; 12] =
     ["compute", "send", "isend", "recv", "irecv", "sendrecv", "wait", "waitall", "waitany", "test", "probe", "iprobe"];
 
@@ -59,7 +59,7 @@ impl<'a> Compiler<'a> {
             }
             _ => Op::Wait(Box::new(self.wait(name, node)?)),
         };
-        // A probe or test in a loop that finds nothing for ever is no communication.
+        // A probe or test in an endless loop may find nothing, so it does not count as communication.
         self.communicating += u64::from(!matches!(op, Op::Compute(_) | Op::Iprobe { .. }));
         self.emit(&statement.path, op);
         Ok(())
@@ -101,22 +101,22 @@ impl<'a> Compiler<'a> {
     }
 
     fn wait(&mut self, name: &str, node: &Node<'a>) -> Result<WaitOp, ConfigError> {
-        let none = Outputs::default();
+        let none = CompletionSlots::default();
         match name {
             "wait" => {
                 let requests = Some(self.named(std::slice::from_ref(node))?);
-                Ok(WaitOp { kind: WaitForm::All, requests, outputs: none, told: true })
+                Ok(WaitOp { kind: WaitForm::All, requests, outputs: none, reported: true })
             }
             "waitall" => {
                 let requests = Some(self.named(&node.items("an array of requests' names")?)?);
-                Ok(WaitOp { kind: WaitForm::All, requests, outputs: none, told: true })
+                Ok(WaitOp { kind: WaitForm::All, requests, outputs: none, reported: true })
             }
             "waitany" => {
                 let keys = ["requests", "index_as", "source_as", "tag_as", "bytes_as"];
                 let fields = node.fields("a table of waitany's arguments", &keys)?;
                 let requests = self.named_or_all(&fields)?;
                 let kind = WaitForm::Any(self.output(&fields, "index_as")?);
-                Ok(WaitOp { kind, requests, outputs: self.outputs(&fields)?, told: true })
+                Ok(WaitOp { kind, requests, outputs: self.outputs(&fields)?, reported: true })
             }
             _ => {
                 let fields = node.fields("a table of test's arguments", &["request", "requests", "done_as"])?;
@@ -126,15 +126,15 @@ impl<'a> Compiler<'a> {
                     None => self.named_or_all(&fields)?,
                 };
                 let kind = WaitForm::Test(self.output(&fields, "done_as")?);
-                Ok(WaitOp { kind, requests, outputs: none, told: true })
+                Ok(WaitOp { kind, requests, outputs: none, reported: true })
             }
         }
     }
 
-    /// The statement `"waitall"`.
+    /// Compiles the statement `"waitall"`.
     pub(super) fn wait_for_all(&mut self, statement: &Node<'a>) -> Result<(), ConfigError> {
         self.communicating += 1;
-        let wait = WaitOp { kind: WaitForm::All, requests: None, outputs: Outputs::default(), told: true };
+        let wait = WaitOp { kind: WaitForm::All, requests: None, outputs: CompletionSlots::default(), reported: true };
         self.emit(&statement.path, Op::Wait(Box::new(wait)));
         Ok(())
     }
@@ -154,7 +154,7 @@ impl<'a> Compiler<'a> {
         Ok(names.into())
     }
 
-    /// Gives the request that a statement starts its name, if the statement states one.
+    /// Adds the name of the request that a statement starts, if it states one.
     pub(super) fn start(&mut self, fields: &Fields<'a>, start: Start) -> Result<Start, ConfigError> {
         let Some(node) = fields.get("request") else { return Ok(start) };
         let name = self.request(node.text("a request's name")?);
@@ -168,9 +168,9 @@ impl<'a> Compiler<'a> {
         self.scope.comm(name).map_err(|what| node.error(what))
     }
 
-    fn outputs(&self, fields: &Fields<'a>) -> Result<Outputs, ConfigError> {
+    fn outputs(&self, fields: &Fields<'a>) -> Result<CompletionSlots, ConfigError> {
         let [source, tag, bytes] = OUTPUTS.map(|key| self.output(fields, key));
-        Ok(Outputs { source: source?, tag: tag?, bytes: bytes? })
+        Ok(CompletionSlots { source: source?, tag: tag?, bytes: bytes? })
     }
 
     fn output(&self, fields: &Fields<'a>, key: &str) -> Result<Option<u32>, ConfigError> {
@@ -180,18 +180,18 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// What the arguments of `compute` say a block of code costs.
+/// Cost of a block of code from the arguments of `compute`.
 pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, ConfigError> {
     if !node.value.is_table() {
         return Ok(Block { cost: Cost::Time(node.time(scope)?), times: None });
     }
     let mut keys = vec!["time", "flops", "bytes", "instructions", "working_set", "times"];
-    keys.extend(Family::ALL.map(Family::name));
+    keys.extend(DistributionKind::ALL.map(DistributionKind::name));
     let fields = node.fields("a time or a table of compute's arguments", &keys)?;
     let times = fields.formula("times", scope)?;
     let work = ["flops", "bytes", "instructions"].iter().any(|key| fields.get(key).is_some());
-    let family = Family::ALL.into_iter().find(|family| fields.get(family.name()).is_some());
-    let draws = Family::ALL.iter().filter(|family| fields.get(family.name()).is_some()).count();
+    let family = DistributionKind::ALL.into_iter().find(|family| fields.get(family.name()).is_some());
+    let draws = DistributionKind::ALL.iter().filter(|family| fields.get(family.name()).is_some()).count();
     if usize::from(fields.get("time").is_some()) + usize::from(work) + draws != 1 {
         let kinds = "time, an amount of work (flops, bytes, instructions) or a distribution";
         return Err(node.error(format!("expected one of {kinds}")));
@@ -212,7 +212,7 @@ pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, C
     Ok(Block { cost, times })
 }
 
-fn draw(family: Family, node: &Node<'_>, scope: &Scope) -> Result<Cost, ConfigError> {
+fn draw(family: DistributionKind, node: &Node<'_>, scope: &Scope) -> Result<Cost, ConfigError> {
     let (first, second) = family.parameters();
     let keys: Vec<&str> = [first].into_iter().chain(second).collect();
     let fields = node.fields(format!("a table of {}", alternatives(&keys)), &keys)?;

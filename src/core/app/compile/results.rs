@@ -1,4 +1,4 @@
-//! `time` statements, and `[results]`.
+//! `time` statements and `[results]`.
 
 use crate::config::ConfigError;
 
@@ -7,7 +7,7 @@ use super::super::node::{Fields, Node};
 use super::super::results::{ResultFault, check, of_one_rank};
 use super::Compiler;
 
-/// The longest unit.
+/// Greatest length of a unit.
 const LONGEST_UNIT: usize = 16;
 
 impl<'a> Compiler<'a> {
@@ -27,13 +27,13 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// `[results]`, after the end of main; procedures are not compiled yet.
+    /// Compiles `[results]`, after the end of main and before the procedures.
     pub(super) fn compile_results(&mut self, node: Option<&Node<'a>>) -> Result<Option<ResultsCode>, ConfigError> {
         let Some(node) = node else { return Ok(None) };
         let fields = node.fields("a table of what to work out", &["do", "show"])?;
         let start = self.here();
         self.word = "";
-        // Names of [let] that are the same for all ranks have their values here too.
+        // Names in [let] with equal values at all ranks are available here.
         for index in 0..self.lets.len() {
             let (_, slot, value) = &self.lets[index];
             if let Some(value) = value.clone() {
@@ -84,13 +84,13 @@ impl<'a> Compiler<'a> {
         Ok(ResultCode { name: name.to_owned(), value, condition, unit: unit.to_owned() })
     }
 
-    /// The name of [let] of this slot, if it has not the same value for all ranks.
+    /// Name in [let] of this slot, if its value differs between ranks.
     pub(super) fn differs(&self, slot: u32) -> Option<String> {
         let (name, _, value) = self.lets.iter().find(|(_, other, _)| *other == slot)?;
         value.is_none().then(|| name.clone())
     }
 
-    /// Whether results do nothing that only a run can, once procedures are compiled.
+    /// Checks that results need nothing that only a run provides. Requires compiled procedures.
     pub(super) fn check_results(&self, node: Option<&Node<'a>>, results: &ResultsCode) -> Result<(), ConfigError> {
         let procedure = |index: u32| {
             let procedure = &self.procedures[index as usize];

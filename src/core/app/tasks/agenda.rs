@@ -1,14 +1,14 @@
-//! What a manager has to do, in order.
+//! Pending jobs of a manager, in order.
 
 use std::collections::VecDeque;
 
 use super::process::AgendaJob;
 
-/// Jobs in order. The first is kept apart: most of the time there is no other.
+/// Jobs in order. The first has a field of its own: usually there is no other.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     first: Option<AgendaJob>,
-    /// Empty while there is no first.
+    /// Empty if `first` is `None`.
     rest: VecDeque<AgendaJob>,
 }
 

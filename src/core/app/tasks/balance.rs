@@ -1,9 +1,9 @@
-//! Work stealing, and how the end is found: both by messages.
+//! Work stealing and termination detection, both by messages.
 //!
-//! A process with a free thread and nothing ready sends one request for work. Who has ready fragments answers with
-//! some. Who has none passes the request on to the next victim; the last one keeps it while it executes fragments
-//! itself, in case they leave it more than it has threads for, and says that there is nothing otherwise. Then the thief
-//! rests for a while, longer each time.
+//! A process with a free thread and no ready fragments sends one request for work. A process with ready fragments
+//! answers with some. A process without them forwards the request to the next victim. The last victim keeps the
+//! request while it executes fragments, in case they create more than its threads can take, and otherwise replies
+//! that it has none. Then the thief pauses before the next request, longer each time.
 
 use std::collections::VecDeque;
 
@@ -13,23 +13,23 @@ use crate::units::SimSpan;
 use super::graph::TaskGraph;
 use super::message::{Note, Settled};
 use super::options::{Manager, Progress, Take, Victim};
-use super::process::State;
+use super::process::ProcessState;
 
-/// Doublings of the rest between requests.
+/// Greatest number of doublings of the pause between requests.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// What a process knows of requests for work.
+/// Requests for work known to a process.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
-    /// Its own is under way.
+    /// Whether its own request is in progress.
     outstanding: bool,
-    /// Requests in a row that found nothing.
+    /// Number of consecutive requests without success.
     failures: u32,
-    /// It rests before the next one.
+    /// Whether it pauses before the next request.
     resting: bool,
-    /// Fragments it got that wait for their data.
+    /// Stolen fragments that wait for their data.
     pub fetching: u32,
-    /// Those of others, with how many processes they have visited; none once it is kept here.
+    /// Requests of others, with the number of processes visited; `None` for a request kept here.
     requests: VecDeque<(Rank, Option<u8>)>,
 }
 
@@ -38,21 +38,21 @@ impl Balance {
         self.requests.push_back((thief, Some(tries)));
     }
 
-    /// Its own request has been answered.
+    /// Handles the answer to its own request.
     pub fn answered(&mut self, with_work: bool) {
         self.outstanding = false;
         self.resting = !with_work;
         self.failures = if with_work { 0 } else { self.failures + 1 };
     }
 
-    /// The rest is over.
+    /// Ends the pause.
     pub fn rested(&mut self) {
         self.resting = false;
     }
 }
 
-impl State {
-    /// A process that is not this one.
+impl ProcessState {
+    /// Random process other than this one.
     pub(super) fn random_other(&mut self, graph: &TaskGraph) -> Rank {
         let most = i64::from(graph.processes) - 2;
         let other = self.random.int(graph.seed, self.rank, 0, most).expect("there is another process") as Rank;
@@ -64,7 +64,7 @@ impl State {
             Victim::Ring => (self.rank + 1) % graph.processes,
             Victim::Random => loop {
                 let victim = self.random_other(graph);
-                // Of two processes the other is the thief, which would have to ask itself.
+                // With two processes the other one is the thief, so the request returns to it.
                 if victim != thief || graph.processes == 2 {
                     return victim;
                 }
@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    /// Answers requests for work, and makes one where there is need. Gives how long to rest before.
+    /// Answers requests for work, and makes one if needed. Returns the pause before it.
     pub(super) fn look_for_work(&mut self, graph: &TaskGraph) -> Option<SimSpan> {
         let options = &graph.options;
         if options.manager != Manager::Stealing || graph.processes == 1 {
@@ -93,13 +93,13 @@ impl State {
         None
     }
 
-    /// Answers requests for work, or passes them on.
+    /// Answers requests for work, or forwards them.
     pub(super) fn answer_requests(&mut self, graph: &TaskGraph) {
         if self.balance.requests.is_empty() {
             return;
         }
         let options = &graph.options;
-        // The manager's own thread, if it is the one that executes, is about to take one.
+        // If the manager's thread also executes fragments, it is about to take one.
         let own = usize::from(options.progress == Progress::Between);
         while self.ready.len() > own
             && let Some((thief, _)) = self.balance.requests.pop_front()
@@ -131,17 +131,17 @@ impl State {
         }
     }
 
-    /// Tells process 0 what it needs to know to find the end.
+    /// Reports to process 0 the data for termination detection.
     pub(super) fn tell(&mut self, graph: &TaskGraph) {
         let end = &mut self.end;
-        let untold = end.executed - end.told;
+        let untold = end.executed - end.reported;
         let due = match &graph.expected {
-            // What a process will have executed is known: it tells once.
+            // The number of fragments of each process is known, so one report is enough.
             Some(expected) => end.executed == expected[self.rank as usize],
             None => self.ready.is_empty() && !self.is_busy(),
         };
         if graph.options.manager != Manager::Queue && due && untold > 0 {
-            self.end.told += untold;
+            self.end.reported += untold;
             self.report(graph, untold);
         }
         let end = &mut self.end;
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// On process 0: so many more fragments have been executed; 0 says that a process has no request under way.
+    /// On process 0: adds `count` executed fragments. A count of 0 means that a process has no request in progress.
     pub(super) fn counted(&mut self, graph: &TaskGraph, count: u32) {
         let (total, processes) = (graph.count(), graph.processes);
         self.end.counted += count;
@@ -172,7 +172,7 @@ impl State {
         }
     }
 
-    /// On process 0: nothing is left to execute.
+    /// On process 0: all fragments have been executed.
     pub(super) fn all_executed(&mut self, graph: &TaskGraph) {
         match graph.options.manager {
             Manager::Stealing if graph.processes > 1 => self.quieten(graph),
@@ -180,13 +180,13 @@ impl State {
         }
     }
 
-    /// No more requests for work; told on along a binary tree.
+    /// Stops requests for work; forwarded along a binary tree.
     pub(super) fn quieten(&mut self, graph: &TaskGraph) {
         self.end.quiet = true;
         self.tell_below(graph, Note::Quiet);
     }
 
-    /// The end; told on along a binary tree.
+    /// Ends the program; forwarded along a binary tree.
     pub(super) fn stop(&mut self, graph: &TaskGraph) {
         self.end.stopped = true;
         self.tell_below(graph, Note::Stop);
@@ -198,7 +198,7 @@ impl State {
         self.outbox.extend(below.map(|below| (below as Rank, note)));
     }
 
-    /// Whether nothing will come any more.
+    /// Whether no more messages will arrive.
     pub(super) fn is_through(&self, graph: &TaskGraph) -> bool {
         let end = &self.end;
         end.stopped && end.unanswered == 0 && end.kept == graph.homed[self.rank as usize]

@@ -1,4 +1,5 @@
-//! From families and expressions to the fragments of a run: every index enumerated, every reference resolved, once.
+//! Evaluates families and expressions into the fragments of a run: every index is enumerated and every reference
+//! resolved once.
 
 use crate::config::ConfigError;
 
@@ -15,14 +16,14 @@ use super::check;
 use super::description::{DataForm, Description, Family, FragmentForm, Locator, Reference};
 use super::graph::{DYNAMIC, FamilyMembers, HERE, Keeping, Lists, MOST, NOBODY, TaskGraph};
 use super::options;
-use super::space::{Indices, Space};
+use super::space::{IndexSpace, Indices};
 
-/// What expressions are evaluated with.
+/// Environment of expressions.
 struct Context {
     world: AppWorld,
     slots: Slots,
     random: Random,
-    /// Seeds the random numbers: a fragment's number.
+    /// Number of a fragment, which seeds the random numbers.
     number: u32,
 }
 
@@ -32,7 +33,7 @@ impl Context {
         Env { world, rank: *number, slots, random, peer: NONE }
     }
 
-    /// The expressions that follow are those of point `indices` of a family, whose number is `number`.
+    /// Sets the point `indices` of a family, with number `number`, for the following expressions.
     fn set(&mut self, number: u32, indices: &[i64]) {
         self.number = number;
         self.random = Random::default();
@@ -42,11 +43,11 @@ impl Context {
     }
 }
 
-/// Makes the fragments of a run.
+/// Builds the fragments of a run.
 ///
 /// # Errors
-/// Expressions without a value, locators outside of the processes, data that nobody or more than one fragment makes,
-/// fragments that nobody or more than one creates, and fragments that wait for each other.
+/// An expression has no value; a locator is outside the processes; data are produced by no fragment or by several; a
+/// fragment is created by none or by several; or fragments wait for each other.
 pub(super) fn build(
     description: &Description<'_>,
     scope: &Scope,
@@ -87,7 +88,7 @@ pub(super) fn build(
     Ok(graph)
 }
 
-/// The points of each family, numbered one family after another.
+/// Points of each family, numbered family by family.
 fn members<'a>(
     families: impl Iterator<Item = &'a Family<'a>>,
     context: &mut Context,
@@ -107,7 +108,7 @@ fn members<'a>(
             bounds.map_err(|fault| index.node.error(fault))
         };
         let same = |level: usize| family.index[level].is_constant();
-        let space = Space::enumerate(family.index.len(), MOST - first, same, range, too_many)?;
+        let space = IndexSpace::enumerate(family.index.len(), MOST - first, same, range, too_many)?;
         let count = space.count();
         all.push(FamilyMembers { name: family.name.clone(), first, space });
         first += count;
@@ -115,7 +116,7 @@ fn members<'a>(
     Ok(all)
 }
 
-/// The place of a family's member.
+/// Process of a family's member.
 fn locate(locator: &Locator<'_>, number: u32, count: u32, processes: u32, context: &mut Context) -> Result<u32, Stray> {
     match locator {
         Locator::Block => Ok((u64::from(number) * u64::from(processes) / u64::from(count)) as u32),
@@ -128,7 +129,7 @@ fn locate(locator: &Locator<'_>, number: u32, count: u32, processes: u32, contex
     }
 }
 
-/// Why a locator gives no process.
+/// Reason why a locator defines no process.
 enum Stray {
     Fault(EvalError),
     Outside(i64),
@@ -160,7 +161,7 @@ fn lay_out_data(
         let name = || graph.data_name(first + number);
         let bytes = formula.bytes(&mut context.env()).map_err(|fault| node.error(format!("{}: {fault}", name())))?;
         let home = match &form.family.at {
-            // Data has a place that all know.
+            // Data always have a place known to all.
             None | Some(Locator::Dynamic) => Ok(HERE),
             Some(locator) => locate(locator, number, space.count(), processes, context),
         };
@@ -234,15 +235,15 @@ fn lay_out_fragments(
     })
 }
 
-/// Why a reference has no members.
+/// Reason why a reference has no members.
 enum Miss {
     Fault(EvalError),
-    /// There is none of these indices.
+    /// There is no member with these indices.
     Outside(Indices),
 }
 
 impl Reference<'_> {
-    /// The numbers of the members, in the order of nested loops.
+    /// Numbers of the members, in the order of nested loops.
     fn members(&self, families: &[FamilyMembers], context: &mut Context, found: &mut Vec<u32>) -> Result<(), Miss> {
         found.clear();
         let mut env = context.env();
@@ -267,7 +268,7 @@ impl Reference<'_> {
         loop {
             let number = family.space.number(&at).ok_or_else(|| Miss::Outside(at.clone()))?;
             found.push(family.first + number);
-            // The next of nested loops: the last range counts on, those that are through begin anew.
+            // Next iteration of nested loops: the last unfinished range advances, later ranges restart.
             let Some(&(place, ..)) = ranges.iter().rev().find(|&&(place, _, high)| at[place] < high) else {
                 return Ok(());
             };

@@ -1,5 +1,5 @@
-//! What must hold of all fragments together: each is created once, what it needs is made, and none waits for itself.
-//! Works out where fragments and data belong on the way.
+//! Consistency of all fragments: each is created once, its input data are produced, and no fragment waits for itself.
+//! Also determines the places of fragments and data.
 
 use crate::config::ConfigError;
 
@@ -7,13 +7,13 @@ use super::description::Description;
 use super::graph::{DYNAMIC, Data, Fragment, HERE, Keeping, Lists, NOBODY, TaskGraph, family};
 use super::options::Manager;
 
-/// Lines of the table of fragments that wait.
+/// Greatest number of lines in the table of waiting fragments.
 const MOST_LINES: usize = 10;
 
 /// Completes `graph`.
 ///
 /// # Errors
-/// What does not hold, with the fragments' names.
+/// The violated condition, with the fragments' names.
 pub(super) fn complete(graph: &mut TaskGraph, description: &Description<'_>) -> Result<(), ConfigError> {
     let creator = creators(graph, description)?;
     every_input_is_made(graph, description)?;
@@ -28,7 +28,7 @@ pub(super) fn complete(graph: &mut TaskGraph, description: &Description<'_>) -> 
     Ok(())
 }
 
-/// By fragment: who creates it. A family that no fragment unfolds is there from the beginning.
+/// Creator of each fragment. Fragments of a family that no fragment creates exist from the beginning.
 fn creators(graph: &TaskGraph, description: &Description<'_>) -> Result<Vec<Fragment>, ConfigError> {
     let mut creator = vec![NOBODY; graph.count() as usize];
     let mut unfolded = vec![false; graph.families.len()];
@@ -67,7 +67,7 @@ fn every_input_is_made(graph: &TaskGraph, description: &Description<'_>) -> Resu
     Ok(())
 }
 
-/// The fragments in an order in which they could be executed one by one.
+/// Fragments in a valid sequential order.
 fn order(
     graph: &TaskGraph,
     creator: &[Fragment],
@@ -97,13 +97,13 @@ fn order(
     Ok(order)
 }
 
-/// The error about fragments that wait for each other: a cycle of them, and a table of all.
+/// Error for fragments that wait for each other: a cycle, and a table of all.
 fn stuck(graph: &TaskGraph, creator: &[Fragment], done: &[Fragment], description: &Description<'_>) -> ConfigError {
     let mut runs = vec![false; graph.count() as usize];
     done.iter().for_each(|&fragment| runs[fragment as usize] = true);
     let waiting: Vec<Fragment> = (0..graph.count()).filter(|&fragment| !runs[fragment as usize]).collect();
     let wait = |fragment: Fragment| cause(graph, creator, &runs, fragment);
-    // After as many steps as there are fragments it goes round.
+    // After as many steps as there are fragments, the walk is on a cycle.
     let start = waiting.iter().fold(waiting[0], |at, _| wait(at).0);
     let mut cycle = vec![start];
     loop {
@@ -142,7 +142,7 @@ fn stuck(graph: &TaskGraph, creator: &[Fragment], done: &[Fragment], description
     ConfigError::new(text)
 }
 
-/// What a fragment that never runs waits for: another that creates it, or data that another makes.
+/// Reason why a fragment never runs: its creator, or the producer of missing data.
 fn cause(graph: &TaskGraph, creator: &[Fragment], runs: &[bool], fragment: Fragment) -> (Fragment, Option<Data>) {
     let parent = creator[fragment as usize];
     if parent != NOBODY && !runs[parent as usize] {
@@ -153,11 +153,11 @@ fn cause(graph: &TaskGraph, creator: &[Fragment], runs: &[bool], fragment: Fragm
     (graph.maker[data as usize], Some(data))
 }
 
-/// Where fragments and data belong, as far as that is known before the run.
+/// Determines the places of fragments and data that are known before the run.
 fn place(graph: &mut TaskGraph, creator: &[Fragment], order: &[Fragment]) {
     let processes = graph.processes;
     let stays = graph.options.manager == Manager::Static;
-    // A fragment without a locator stays where it is created.
+    // A fragment without a locator stays at its creator.
     let mut settled = graph.at.clone();
     for &fragment in order {
         if settled[fragment as usize] == HERE {
@@ -169,7 +169,7 @@ fn place(graph: &mut TaskGraph, creator: &[Fragment], order: &[Fragment]) {
     for (data, Keeping { home, kept, .. }) in graph.keeping.iter_mut().enumerate() {
         if *home == HERE {
             let maker = graph.maker[data] as usize;
-            // Nobody may make it, if nobody needs it.
+            // Data may have no producer if they have no reader.
             let place = match graph.maker[data] {
                 NOBODY => DYNAMIC,
                 _ if stays => settled[maker],

@@ -1,32 +1,32 @@
-//! What a process knows of data that is kept elsewhere: a table that only grows, looked up by number and never gone
-//! through. Open addressing with linear probing (Knuth, The Art of Computer Programming 3, 6.4, algorithm L): a lookup
-//! meets one cache line, where a table whose keys are apart from its entries meets two.
+//! State of data that are stored on other processes: a table that only grows, with look-up by number and without
+//! iteration. Open addressing with linear probing (Knuth, The Art of Computer Programming 3, 6.4, algorithm L): a
+//! look-up reads one cache line instead of two for separate keys and entries.
 
 use super::graph::Data;
-use super::store::Entry;
+use super::store::DataState;
 
-/// No data has this number.
+/// Number not used by any data.
 const EMPTY: Data = Data::MAX;
 
 /// Entries by the number of their data.
 #[derive(Debug, Default)]
 pub(super) struct TaskCopies {
-    /// As many as a power of two, or none yet; at most three quarters are in use.
-    slots: Vec<(Data, Entry)>,
+    /// Slots: a power of two, or empty; at most three quarters are in use.
+    slots: Vec<(Data, DataState)>,
     used: usize,
 }
 
 impl TaskCopies {
-    /// What is known of `data`; nothing at first.
+    /// State of `data`; initially unknown.
     #[inline]
-    pub fn entry(&mut self, data: Data) -> &mut Entry {
+    pub fn entry(&mut self, data: Data) -> &mut DataState {
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
         }
         let at = find(&self.slots, data);
         let slot = &mut self.slots[at];
         if slot.0 == EMPTY {
-            *slot = (data, Entry::UNKNOWN);
+            *slot = (data, DataState::UNKNOWN);
             self.used += 1;
         }
         &mut slot.1
@@ -35,7 +35,7 @@ impl TaskCopies {
     #[cold]
     fn grow(&mut self) {
         let room = (2 * self.slots.len()).max(8);
-        let before = std::mem::replace(&mut self.slots, vec![(EMPTY, Entry::UNKNOWN); room]);
+        let before = std::mem::replace(&mut self.slots, vec![(EMPTY, DataState::UNKNOWN); room]);
         for slot in before.into_iter().filter(|slot| slot.0 != EMPTY) {
             let at = find(&self.slots, slot.0);
             self.slots[at] = slot;
@@ -43,9 +43,9 @@ impl TaskCopies {
     }
 }
 
-/// The slot of `data`, or the one where it would be; there is an empty one.
+/// Slot of `data`, or the slot where it would be inserted. Requires an empty slot.
 #[inline]
-fn find(slots: &[(Data, Entry)], data: Data) -> usize {
+fn find(slots: &[(Data, DataState)], data: Data) -> usize {
     let mask = slots.len() - 1;
     // Fibonacci hashing: the upper bits of the product depend on all bits of the number.
     let hash = u64::from(data).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -58,19 +58,19 @@ fn find(slots: &[(Data, Entry)], data: Data) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::{Place, Store, Wanted};
+    use super::super::store::{Availability, DataPlace, Store};
 
     #[test]
     fn copies_are_found_again_however_many_there_are() {
         let mut store = Store::new(0);
         let numbers = || (0..3000u32).map(|number| number.wrapping_mul(48) % (1 << 28));
         for (record, data) in (0..).zip(numbers()) {
-            assert_eq!(store.want(Place::Copy(data), record), Wanted::New);
+            assert_eq!(store.want(DataPlace::Copy(data), record), Availability::New);
         }
         for (record, data) in (0..).zip(numbers()) {
-            let (records, processes) = store.put(Place::Copy(data));
+            let (records, processes) = store.put(DataPlace::Copy(data));
             assert_eq!((&records[..], processes.len()), (&[record][..], 0));
         }
-        assert!(numbers().all(|data| store.want(Place::Copy(data), 0) == Wanted::Here));
+        assert!(numbers().all(|data| store.want(DataPlace::Copy(data), 0) == Availability::Here));
     }
 }

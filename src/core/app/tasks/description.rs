@@ -1,4 +1,4 @@
-//! `[tasks]` as the file has it: families of data and of fragments, with their expressions compiled, not yet evaluated.
+//! Contents of `[tasks]`: families of data and of fragments with compiled but unevaluated expressions.
 
 use crate::config::ConfigError;
 
@@ -14,7 +14,7 @@ use super::options;
 const DATA_KEYS: [&str; 3] = ["index", "bytes", "at"];
 const FRAGMENT_KEYS: [&str; 6] = ["index", "cost", "in", "out", "unfold", "at"];
 
-/// Indices of a family: more would be no description but a mistake.
+/// Greatest number of indices of a family; more are considered an error.
 const MOST_INDICES: usize = 8;
 
 /// The families.
@@ -25,14 +25,14 @@ pub(super) struct Description<'a> {
     pub fragments: Vec<FragmentForm<'a>>,
 }
 
-/// The name of an index, its first and its last value.
-pub(super) struct Index<'a> {
+/// Name of an index, its first and its last value.
+pub(super) struct FamilyIndex<'a> {
     pub node: Node<'a>,
     pub first: Formula,
     pub last: Formula,
 }
 
-impl Index<'_> {
+impl FamilyIndex<'_> {
     /// Whether its range depends on no other index and on no random number.
     pub fn is_constant(&self) -> bool {
         let mut varies = |expr: &Expr| match expr {
@@ -44,12 +44,12 @@ impl Index<'_> {
     }
 }
 
-/// What both kinds of family have.
+/// Common part of both kinds of family.
 #[derive(Debug)]
 pub(super) struct Family<'a> {
     pub name: String,
     pub node: Node<'a>,
-    pub index: Vec<Index<'a>>,
+    pub index: Vec<FamilyIndex<'a>>,
     pub at: Option<Locator<'a>>,
 }
 
@@ -62,21 +62,21 @@ pub(super) struct DataForm<'a> {
 #[derive(Debug)]
 pub(super) struct FragmentForm<'a> {
     pub family: Family<'a>,
-    /// A structured fragment without a cost takes the time of its unfolding only.
+    /// Cost; a structured fragment without one takes only the time of its unfolding.
     pub cost: Option<(Node<'a>, Block)>,
     pub inputs: Vec<Reference<'a>>,
     pub outputs: Vec<Reference<'a>>,
     pub children: Vec<Reference<'a>>,
 }
 
-/// Which process a fragment or a data fragment belongs to.
+/// Process of a fragment or data fragment.
 #[derive(Debug)]
 pub(super) enum Locator<'a> {
     /// Equal parts of the family in order.
     Block,
-    /// One after another.
+    /// Cyclic distribution.
     Cyclic,
-    /// As full processes pass it on.
+    /// Decided at run time: processes above a threshold forward fragments.
     Dynamic,
     Expression(Node<'a>, Formula),
 }
@@ -85,24 +85,24 @@ pub(super) enum Locator<'a> {
 #[derive(Debug)]
 pub(super) struct Reference<'a> {
     pub node: Node<'a>,
-    /// The family's place among its kind.
+    /// Index of the family among its kind.
     pub family: usize,
-    /// An index, or the first and the last of a range.
+    /// An index, or the first and last index of a range.
     pub indices: Vec<(Formula, Option<Formula>)>,
     pub condition: Option<Formula>,
 }
 
-impl std::fmt::Debug for Index<'_> {
+impl std::fmt::Debug for FamilyIndex<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.node.path)
     }
 }
 
 impl<'a> Description<'a> {
-    /// Reads the table at `node`, with the parameters of `scope`.
+    /// Reads the table at `node` with the parameters of `scope`.
     ///
     /// # Errors
-    /// Whatever is wrong with a key, a name or an expression.
+    /// Any error in a key, a name or an expression.
     pub(super) fn read(node: &Node<'a>, scope: &mut Scope) -> Result<Self, ConfigError> {
         scope.reach = Reach::Tasks;
         let mut keys = vec!["data", "fragments"];
@@ -144,7 +144,7 @@ impl<'a> Description<'a> {
     }
 }
 
-/// The families that a fragment can name.
+/// Families that a fragment can refer to.
 struct Names<'a> {
     data: &'a [&'a str],
     fragments: &'a [&'a str],
@@ -157,7 +157,7 @@ fn read_data<'a, 'k>(
     scope: &mut Scope,
 ) -> Result<DataForm<'a>, ConfigError> {
     if known.any(|other| other == name) {
-        return Err(node.error(format!("\"{name}\" is there already")));
+        return Err(node.error(format!("\"{name}\" is defined twice")));
     }
     let fields = node.fields("a family of data such as { index = { i = \"n\" }, bytes = 8 }", &DATA_KEYS)?;
     let family = read_family(name, &fields, scope)?;
@@ -195,7 +195,7 @@ fn read_fragment<'a>(
     Ok(FragmentForm { family, cost, inputs, outputs, children })
 }
 
-/// Reads what both kinds have; the names of the indices stay in `scope`.
+/// Reads the common part; the names of the indices stay in `scope`.
 fn read_family<'a>(name: &str, fields: &Fields<'a>, scope: &mut Scope) -> Result<Family<'a>, ConfigError> {
     let mut index = Vec::new();
     if let Some(node) = fields.get("index") {
@@ -206,19 +206,19 @@ fn read_family<'a>(name: &str, fields: &Fields<'a>, scope: &mut Scope) -> Result
             scope.is_free(name).map_err(|what| node.error(what))?;
             let (first, last) = read_range(&node, scope)?;
             scope.push_local(name, index.len() as u32, Local::Loop);
-            index.push(Index { node, first, last });
+            index.push(FamilyIndex { node, first, last });
         }
     }
     let at = fields.get("at").map(|node| read_locator(node, scope)).transpose()?;
     Ok(Family { name: name.to_owned(), node: fields.node.clone(), index, at })
 }
 
-/// The names of the family's indices are gone.
+/// Removes the names of the family's indices.
 fn forget(family: &Family<'_>, scope: &mut Scope) {
     family.index.iter().for_each(|_| scope.pop_local());
 }
 
-/// `"n"` is from 0 to n − 1.
+/// Reads a range; `"n"` is from 0 to n − 1.
 fn read_range(node: &Node<'_>, scope: &Scope) -> Result<(Formula, Formula), ConfigError> {
     let Some(text) = node.value.as_str() else {
         let count = node.formula(scope)?;

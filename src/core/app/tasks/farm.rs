@@ -1,5 +1,5 @@
-//! The work queue: process 0 keeps every fragment until its data has been made, and gives it to the process that has
-//! had a free thread for longest.
+//! Central work queue. Process 0 keeps every fragment until its data have been produced, and sends it to the process
+//! that has had a free thread for the longest time.
 
 use std::collections::VecDeque;
 
@@ -7,20 +7,20 @@ use crate::rank::Rank;
 
 use super::graph::{Fragment, TaskGraph};
 use super::message::Settled;
-use super::process::State;
+use super::process::ProcessState;
 use super::ready::Ready;
 
 const NOT_THERE: u32 = u32::MAX;
 
-/// What process 0 knows.
+/// State of process 0.
 #[derive(Debug)]
 pub(super) struct Farm {
-    /// By fragment: data that has not been made.
+    /// By fragment: number of inputs not produced so far.
     missing: Vec<u32>,
-    /// By fragment: its record, once it is there.
+    /// By fragment: its record, after its arrival.
     record: Vec<u32>,
     ready: Ready,
-    /// A process for each fragment that it could take.
+    /// One entry of a process per fragment that it can take.
     free: VecDeque<Rank>,
 }
 
@@ -37,8 +37,8 @@ impl Farm {
     }
 }
 
-impl State {
-    /// A fragment has come to the queue.
+impl ProcessState {
+    /// Handles the arrival of a fragment in the queue.
     pub(super) fn farm_arrived(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         let structured = graph.is_structured(fragment);
@@ -50,7 +50,7 @@ impl State {
         self.farm_assign(graph);
     }
 
-    /// A process has executed a fragment, made its data, and can take another.
+    /// Handles the execution of a fragment by a process, which has produced data and can take another.
     pub(super) fn farm_finished(&mut self, graph: &TaskGraph, process: Rank, fragment: Fragment) {
         let readers = graph.readers.as_ref().expect("the work queue knows who needs data");
         let farm = self.farm.as_mut().expect("process 0 has the queue");

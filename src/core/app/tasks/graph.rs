@@ -1,56 +1,57 @@
-//! All fragments of a run and what they need: a few arrays that all processes share, nothing on the heap a fragment.
+//! All fragments of a run and their dependences: a few arrays shared by all processes, with no heap allocation per
+//! fragment.
 
 use crate::platform::CoreRates;
 use crate::rank::Rank;
 
 use super::super::work::Amount;
 use super::options::Options;
-use super::space::Space;
-use super::store::Place;
+use super::space::IndexSpace;
+use super::store::DataPlace;
 
-/// The number of a fragment, over all families.
+/// Number of a fragment, over all families.
 pub(super) type Fragment = u32;
 
-/// The number of a data fragment, over all families.
+/// Number of a data fragment, over all families.
 pub(super) type Data = u32;
 
-/// More could not be told apart in a message's tag.
+/// Greatest number that fits in a message's tag.
 pub(super) const MOST: u32 = (1 << 28) - 1;
 
-/// A fragment's place that no locator states: the process that creates it.
+/// Place of a fragment without a locator: the process that creates it.
 pub(super) const HERE: Rank = Rank::MAX;
-/// A fragment's place that a dynamic locator finds.
+/// Place of a fragment with a dynamic locator.
 pub(super) const DYNAMIC: Rank = Rank::MAX - 1;
-/// Who makes data that nobody makes, who creates a fragment that is there from the beginning.
+/// Missing producer of data, or missing creator of a fragment that exists from the beginning.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// Members of one kind, numbered one after another.
+/// Members of one kind, with consecutive numbers.
 #[derive(Clone, Debug)]
 pub(super) struct FamilyMembers {
     pub name: String,
     pub first: u32,
-    pub space: Space,
+    pub space: IndexSpace,
 }
 
-/// Lists of numbers, one for each of a row of things, in one array.
+/// Lists of numbers, one per index, in a single array.
 #[derive(Clone, Debug)]
 pub(super) struct Lists {
     start: Vec<u32>,
     items: Vec<u32>,
 }
 
-/// Where a data fragment is kept; read together, so kept together.
+/// Place of a data fragment. The fields are read together, so they are stored together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeping {
-    /// Where it is kept and asked for.
+    /// Process that stores it and serves requests for it.
     pub home: Rank,
-    /// Its number among those kept at the same place.
+    /// Its number among the data stored there.
     pub kept: u32,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// The fragments of a run.
+/// Fragments of a run.
 #[derive(Debug)]
 pub(super) struct TaskGraph {
     pub options: Options,
@@ -61,23 +62,23 @@ pub(super) struct TaskGraph {
     pub data: Vec<FamilyMembers>,
     /// By fragment: its place, or [`HERE`], or [`DYNAMIC`].
     pub at: Vec<Rank>,
-    /// By fragment: its cost in `amounts`.
+    /// By fragment: index of its cost in `amounts`.
     pub cost: Vec<u32>,
     pub amounts: Vec<Amount>,
     pub inputs: Lists,
     pub outputs: Lists,
     pub children: Lists,
-    /// What a run needs to know of each data fragment.
+    /// By data fragment: its place and size.
     pub keeping: Vec<Keeping>,
-    /// By data fragment: who makes it.
+    /// By data fragment: its producer.
     pub maker: Vec<Fragment>,
-    /// By data fragment: who needs it; for the work queue only.
+    /// By data fragment: its readers; only for the work queue.
     pub readers: Option<Lists>,
-    /// By process: the fragments that are there from the beginning.
+    /// By process: fragments that exist from the beginning.
     pub roots: Lists,
-    /// By process: how many data fragments are kept there.
+    /// By process: number of data fragments stored there.
     pub homed: Vec<u32>,
-    /// By process: how many fragments it executes, where the locators tell.
+    /// By process: number of fragments that it executes, if determined by the locators.
     pub expected: Option<Vec<u32>>,
 }
 
@@ -86,12 +87,12 @@ impl Lists {
         Lists { start: vec![0], items: Vec::new() }
     }
 
-    /// Adds to the list that is under way.
+    /// Appends to the current list.
     pub fn push(&mut self, item: u32) {
         self.items.push(item);
     }
 
-    /// The list under way is complete.
+    /// Ends the current list.
     pub fn close(&mut self) {
         self.start.push(self.items.len() as u32);
     }
@@ -101,7 +102,7 @@ impl Lists {
         &self.items[self.start[number as usize] as usize..self.start[number as usize + 1] as usize]
     }
 
-    /// Sorts `pairs` of a list's number and an item into `count` lists, each in the order of the pairs.
+    /// Sorts `pairs` of a list's number and an item into `count` lists, in the order of the pairs.
     pub fn sorted(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut start = vec![0u32; count + 1];
         for (list, _) in pairs.clone() {
@@ -120,21 +121,21 @@ impl Lists {
     }
 }
 
-/// `step[3, 0]`, or `main` where there are no indices.
+/// `step[3, 0]`, or `main` without indices.
 fn name(families: &[FamilyMembers], number: u32) -> String {
     let family = &families[family(families, number)];
     let indices: Vec<String> = family.space.indices(number - family.first).iter().map(i64::to_string).collect();
     if indices.is_empty() { family.name.clone() } else { format!("{}[{}]", family.name, indices.join(", ")) }
 }
 
-/// The family of `number`.
+/// Family of `number`.
 pub(super) fn family(families: &[FamilyMembers], number: u32) -> usize {
-    // Of families that begin at the same number all but the last are empty.
+    // Of several families with the same first number, all but the last are empty.
     families.partition_point(|family| family.first <= number) - 1
 }
 
 impl TaskGraph {
-    /// How many fragments there are.
+    /// Number of fragments.
     pub fn count(&self) -> u32 {
         self.at.len() as u32
     }
@@ -153,14 +154,14 @@ impl TaskGraph {
         !self.children.of(fragment).is_empty()
     }
 
-    /// Where `process` keeps what it knows of `data`.
+    /// Place where `process` stores the state of `data`.
     #[inline]
-    pub fn place(&self, data: Data, process: Rank) -> Place {
+    pub fn place(&self, data: Data, process: Rank) -> DataPlace {
         let Keeping { home, kept, .. } = self.keeping[data as usize];
-        if home == process { Place::Kept(kept) } else { Place::Copy(data) }
+        if home == process { DataPlace::Kept(kept) } else { DataPlace::Copy(data) }
     }
 
-    /// What the fragment costs.
+    /// Cost of the fragment.
     #[inline]
     pub fn amount(&self, fragment: Fragment) -> Amount {
         self.amounts[self.cost[fragment as usize] as usize]

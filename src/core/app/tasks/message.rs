@@ -1,50 +1,51 @@
-//! What managers tell each other. A message's tag says what it is: four bits of kind, 28 of a number. Its size is what
-//! such a message would have; it carries no data.
+//! Messages between managers. The tag encodes the message: 4 bits of kind, 28 bits of number. The size is that of a
+//! real message; there are no data.
 
 use crate::rank::{Rank, Tag};
 
 use super::graph::{Data, Fragment};
 
-/// Kinds 0 to [`MOST_HOPS`]: a fragment that dynamic locators passed on so often.
+/// Kinds 0 to [`MOST_HOPS`]: a fragment that dynamic locators have forwarded this many times.
 pub(super) const MOST_HOPS: u8 = 5;
 const NUMBER_BITS: u32 = 28;
 const NUMBER: u32 = (1 << NUMBER_BITS) - 1;
-/// A request for work says who asks in the upper bits of its number, how many were asked in the lower ones.
+/// A request for work stores the thief in the upper bits of its number and the number of visited processes in the
+/// lower bits.
 const TRIES_BITS: u32 = 8;
-/// More processes could not be told apart in a request for work.
+/// Greatest number of processes that fits in a request for work.
 pub(super) const MOST_THIEVES: u32 = 1 << (NUMBER_BITS - TRIES_BITS);
 
 /// A message between managers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// A fragment migrates.
+    /// A migrating fragment.
     Fragment(Fragment, Settled),
-    /// Data is asked for where it is kept.
+    /// A request for data at the process that stores them.
     Request(Data),
-    /// Data, to where it is kept or to who asked for it.
+    /// Data, sent to the process that stores them or to a requester.
     Data(Data),
-    /// A process asks for work, having asked so many.
+    /// A request for work by this process, after visiting this many.
     Steal(Rank, u8),
-    /// There was no work.
+    /// No work was found.
     Nothing,
-    /// So many more fragments have been executed.
+    /// This many more fragments were executed.
     Count(u32),
-    /// All fragments have been executed: no more requests for work.
+    /// All fragments were executed: no more requests for work.
     Quiet,
-    /// The end.
+    /// The end of the program.
     Stop,
-    /// The work queue's fragment has been executed.
+    /// A fragment of the work queue was executed.
     Finished(Fragment),
 }
 
-/// Whether a fragment that arrives may go on to another process.
+/// Whether an arriving fragment may be forwarded to another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// It may; so often was it passed on by dynamic locators.
+    /// May be forwarded; dynamic locators have forwarded it this many times.
     No(u8),
-    /// It was sent to be executed there.
+    /// Was sent for execution at this process.
     Yes,
-    /// It was sent because of a request for work, which is answered with it.
+    /// Was sent in answer to a request for work.
     Answer,
 }
 
@@ -66,7 +67,7 @@ impl Note {
         kind << NUMBER_BITS | number
     }
 
-    pub fn of(tag: Tag) -> Note {
+    pub fn from_tag(tag: Tag) -> Note {
         let number = tag & NUMBER;
         match (tag >> NUMBER_BITS) as u8 {
             6 => Note::Fragment(number, Settled::Yes),
@@ -106,7 +107,7 @@ mod tests {
             Note::Finished(MOST - 1),
         ];
         for note in all {
-            assert_eq!(Note::of(note.tag()), note);
+            assert_eq!(Note::from_tag(note.tag()), note);
             assert!(note.tag() < Tag::MAX);
         }
     }

@@ -1,5 +1,5 @@
-//! The keys of `[tasks]` that say how fragments are managed: which manager, when it unfolds, how many threads it has,
-//! what its own work costs. Each may be given by `--set app.tasks.KEY=VALUE`.
+//! Keys of `[tasks]` that configure the management of fragments: manager, unfolding, threads, costs of the manager.
+//! Each can be set by `--set app.tasks.KEY=VALUE`.
 
 use crate::config::ConfigError;
 use crate::units::{Bytes, SimSpan};
@@ -11,7 +11,7 @@ use super::super::scope::Scope;
 use super::super::value::{EvalError, Value};
 use super::message::MOST_HOPS;
 
-/// Every key.
+/// All keys.
 pub(in super::super) const KEYS: [&str; 20] = [
     "manager",
     "unfold",
@@ -48,47 +48,47 @@ macro_rules! words {
 }
 
 words! {
-    /// Who decides where a fragment runs.
+    /// Policy that decides where a fragment runs.
     Manager {
         /// The locators.
         Static = "static",
-        /// Processes without ready fragments ask others for some.
+        /// Processes without ready fragments request some from others.
         Stealing = "stealing",
-        /// Process 0 keeps all fragments, and gives them out one by one.
+        /// Process 0 keeps all fragments and distributes them one by one.
         Queue = "queue",
     }
 }
 words! {
-    /// When structured fragments have their turn among the ready ones.
+    /// Position of structured fragments among the ready ones.
     Unfold {
         /// Before all others.
         Early = "early",
-        /// In the order in which they got ready.
+        /// In the order in which they became ready.
         InTurn = "in-turn",
-        /// When nothing else is ready.
+        /// Only when nothing else is ready.
         Late = "late",
     }
 }
 words! {
-    /// Which of the ready fragments is next.
+    /// Order of ready fragments.
     Order {
-        /// The one that got ready first.
+        /// The first one that became ready.
         Fifo = "fifo",
-        /// The one that got ready last.
+        /// The last one that became ready.
         Lifo = "lifo",
     }
 }
 words! {
-    /// Who does the manager's work.
+    /// Thread of the manager.
     Progress {
-        /// A thread of its own beside those that execute fragments.
+        /// A separate thread in addition to those that execute fragments.
         Thread = "thread",
-        /// The one thread that executes fragments, between them.
+        /// The single thread that executes fragments, between them.
         Between = "between",
     }
 }
 words! {
-    /// Whom a process asks for work.
+    /// Process that receives a request for work.
     Victim {
         /// Any other process.
         Random = "random",
@@ -97,64 +97,65 @@ words! {
     }
 }
 words! {
-    /// How many fragments it gets.
+    /// Number of fragments in an answer.
     Take {
         /// One.
         One = "one",
-        /// Half of those that are ready, rounded up.
+        /// Half of the ready ones, rounded up.
         Half = "half",
     }
 }
 
-/// How fragments are managed.
+/// Options of the management of fragments.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub manager: Manager,
     pub unfold: Unfold,
-    /// The most children an unfolding creates at a time; 0 for all.
+    /// Greatest number of children that an unfolding creates at a time; 0 for all.
     pub batch: u32,
     pub order: Order,
-    /// Threads a process that execute fragments.
+    /// Number of threads per process that execute fragments.
     pub threads: u32,
     pub progress: Progress,
     pub victim: Victim,
     pub take: Take,
-    /// The most processes a request for work visits.
+    /// Greatest number of processes visited by a request for work.
     pub tries: u32,
-    /// How long a process waits after a request without success; each further one twice as long, up to 1024 times.
+    /// Pause after a request without success. Doubles with each further one, up to 1024 times.
     pub retry: SimSpan,
-    /// Fragments that the work queue gives a process beyond its threads.
+    /// Number of fragments that the work queue sends to a process in addition to its threads.
     pub ahead: u32,
-    /// Fragments on a process from which on a dynamic locator passes further ones on.
+    /// Number of fragments on a process from which a dynamic locator forwards new ones.
     pub threshold: u32,
-    /// How often a dynamic locator passes a fragment on at most.
+    /// Greatest number of times that a dynamic locator forwards a fragment.
     pub transfers: u32,
-    /// The manager's time for a fragment that enters the distribution stage.
+    /// Time of the manager per fragment that enters the distribution stage.
     pub distribute: SimSpan,
-    /// The manager's time for a message, at either end.
+    /// Time of the manager per message, at both ends.
     pub message: SimSpan,
-    /// A thread's time to take a fragment from the queue.
+    /// Time of a thread to take a fragment from the queue.
     pub dispatch: SimSpan,
-    /// A thread's time for each fragment that an unfolding creates.
+    /// Time of a thread per fragment created by an unfolding.
     pub unfolding: SimSpan,
-    /// The manager's time for a fragment that has been executed.
+    /// Time of the manager per executed fragment.
     pub finish: SimSpan,
-    /// The size of a migrating fragment.
+    /// Size of a migrating fragment.
     pub fragment_bytes: Bytes,
-    /// The size of a request.
+    /// Size of a request.
     pub request_bytes: Bytes,
 }
 
-/// Whether a [`Fields`] key holds a number of this kind.
+/// Reader of numeric keys.
 struct Numbers<'a, 'b> {
     fields: &'a Fields<'b>,
     scope: &'a Scope,
 }
 
-/// Reads the keys, to find what is wrong with them, with all that is not known yet as 1; or with the values of a run.
+/// Reads the keys. Without `env`, unknown values count as 1 and only errors matter; with `env`, returns the values of
+/// a run.
 ///
 /// # Errors
-/// A word that is none of the key's, an expression without a value, and numbers beyond their limits.
+/// An unknown word, an expression without a value, or a number beyond its limits.
 pub(super) fn read(fields: &Fields<'_>, scope: &Scope, env: Option<&mut Env<'_>>) -> Result<Options, ConfigError> {
     let mut env = env;
     let numbers = Numbers { fields, scope };
@@ -192,7 +193,7 @@ pub(super) fn read(fields: &Fields<'_>, scope: &Scope, env: Option<&mut Env<'_>>
     Ok(options)
 }
 
-/// The word at `key`; the first if there is none.
+/// Word at `key`; by default the first.
 fn word<T: Copy>(fields: &Fields<'_>, key: &str, words: &[(&str, T)]) -> Result<T, ConfigError> {
     let Some(node) = fields.get(key) else { return Ok(words[0].1) };
     let found = node.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));

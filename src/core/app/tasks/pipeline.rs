@@ -1,4 +1,4 @@
-//! The stages of a fragment on a process: distribution, waiting for data, the ready queue, execution.
+//! Stages of a fragment on a process: distribution, waiting for data, the ready queue, execution.
 
 use crate::profile::{Left, Visit};
 use crate::rank::{Call, Rank};
@@ -7,14 +7,14 @@ use crate::units::{SimSpan, SimTime};
 use super::graph::{DYNAMIC, Data, Fragment, HERE, TaskGraph};
 use super::message::{Note, Settled};
 use super::options::Manager;
-use super::process::{AgendaJob, State};
-use super::store::Wanted;
+use super::process::{AgendaJob, ProcessState};
+use super::store::Availability;
 
 /// A fragment on this process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub fragment: Fragment,
-    /// Children created, and how many will be when those under way are.
+    /// Number of created children, and their number after the present piece of unfolding.
     pub created: u32,
     pub creating: u32,
     pub settled_here: Settled,
@@ -25,8 +25,8 @@ pub(super) struct Record {
     pub started: SimTime,
 }
 
-impl State {
-    /// The fragments that are there from the beginning.
+impl ProcessState {
+    /// Starts the fragments that exist from the beginning.
     pub(super) fn begin(&mut self, graph: &TaskGraph) {
         for &fragment in graph.roots.of(self.rank) {
             self.arrive(fragment, Settled::No(0));
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// A fragment is here, and will enter the distribution stage.
+    /// Handles the arrival of a fragment, which will enter the distribution stage.
     fn arrive(&mut self, fragment: Fragment, settled_here: Settled) -> u32 {
         let record = self.record(fragment, settled_here);
         self.agenda.push_back(AgendaJob::Enter(record));
@@ -69,12 +69,12 @@ impl State {
         }
     }
 
-    /// How many fragments are here.
+    /// Number of fragments on this process.
     pub(super) fn held(&self) -> usize {
         self.records.len() - self.free.len()
     }
 
-    /// Does a job whose time has passed.
+    /// Performs a job after its time has passed.
     pub(super) fn perform(&mut self, graph: &TaskGraph, job: AgendaJob) {
         match job {
             AgendaJob::Take(from, note) => self.take(graph, from, note),
@@ -90,12 +90,12 @@ impl State {
                 if settled == Settled::Answer {
                     self.balance.answered(true);
                 }
-                // The time for its message has passed; that for its distribution has not.
+                // The time of its message has passed, but not that of its distribution.
                 let record = self.record(fragment, settled);
                 self.agenda.push_front(AgendaJob::Enter(record));
             }
             Note::Request(data) => {
-                if self.store.ask(graph.place(data, self.rank), from) == Wanted::Here {
+                if self.store.ask(graph.place(data, self.rank), from) == Availability::Here {
                     self.outbox.push_back((from, Note::Data(data)));
                 }
             }
@@ -116,7 +116,7 @@ impl State {
         }
     }
 
-    /// Decides where the fragment goes.
+    /// Decides the place of the fragment.
     fn distribute(&mut self, graph: &TaskGraph, record: u32) {
         let Record { fragment, settled_here, .. } = self.records[record as usize];
         let Settled::No(hops) = settled_here else { return self.settle(graph, record) };
@@ -144,21 +144,21 @@ impl State {
         }
     }
 
-    /// The fragment goes to another process.
+    /// Sends the fragment to another process.
     pub(super) fn send_on(&mut self, record: u32, to: Rank, settled: Settled) {
         self.outbox.push_back((to, Note::Fragment(self.records[record as usize].fragment, settled)));
         self.leave(record, Left::Sent);
     }
 
-    /// The fragment stays, and asks for the data that is not here.
+    /// Keeps the fragment on this process and requests its missing data.
     pub(super) fn settle(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         let mut missing = 0;
         for &data in graph.inputs.of(fragment) {
             let wanted = self.store.want(graph.place(data, self.rank), record);
-            missing += u32::from(wanted != Wanted::Here);
+            missing += u32::from(wanted != Availability::Here);
             let home = graph.keeping[data as usize].home;
-            if wanted == Wanted::New && home != self.rank {
+            if wanted == Availability::New && home != self.rank {
                 self.end.unanswered += 1;
                 self.outbox.push_back((home, Note::Request(data)));
             }
@@ -183,7 +183,7 @@ impl State {
         self.ready.push(record, structured);
     }
 
-    /// The fragment gets a thread: how long it takes it.
+    /// Starts the fragment on a thread. Returns the time that it takes.
     pub(super) fn start(&mut self, graph: &TaskGraph, record: u32) -> Result<SimSpan, Call> {
         let Record { fragment, created, started, .. } = self.records[record as usize];
         let (options, children) = (&graph.options, graph.children.of(fragment).len() as u32);
@@ -206,7 +206,7 @@ impl State {
         Ok(cost + overhead)
     }
 
-    /// A thread is through with the fragment, or with a piece of its unfolding.
+    /// Handles the end of a fragment, or of a piece of its unfolding, on a thread.
     fn ended(&mut self, graph: &TaskGraph, record: u32) {
         let Record { created, creating, .. } = self.records[record as usize];
         if created < creating {
@@ -232,7 +232,7 @@ impl State {
         }
     }
 
-    /// The fragment has been executed.
+    /// Handles the completed execution of a fragment.
     fn complete(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         for &data in graph.outputs.of(fragment) {
@@ -254,7 +254,7 @@ impl State {
         }
     }
 
-    /// Data is here.
+    /// Handles the arrival of data.
     fn put(&mut self, graph: &TaskGraph, data: Data) {
         let (records, processes) = self.store.put(graph.place(data, self.rank));
         for record in records {
@@ -267,7 +267,7 @@ impl State {
         self.outbox.extend(processes.into_iter().map(|process| (process, Note::Data(data))));
     }
 
-    /// The visit is over.
+    /// Ends the visit.
     fn leave(&mut self, record: u32, left: Left) {
         let Record { fragment, waited, entered, settled, ready, started, .. } = self.records[record as usize];
         let visit = Visit { fragment, waited, left, entered, settled, ready, started, ended: self.now };

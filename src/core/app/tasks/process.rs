@@ -1,4 +1,4 @@
-//! A process that executes fragments: its manager as a program, from one thing to do to the next.
+//! A process that executes fragments: its manager as a program that performs one job after another.
 //!
 //! ```text
 //! messages ─┐
@@ -6,9 +6,8 @@
 //! timer    ─┘                 └─▶ ready ─▶ threads
 //! ```
 //!
-//! A thread that executes a fragment is a strand, so that the manager goes on meanwhile; where the manager has no
-//! thread of its own it computes itself. What is decided depends on nothing but the messages and the clock of this
-//! process.
+//! A thread that executes a fragment is a strand, so the manager continues meanwhile. A manager without a thread of
+//! its own computes itself. Decisions depend only on the messages and the clock of this process.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,14 +34,14 @@ use super::pipeline::Record;
 use super::ready::Ready;
 use super::store::Store;
 
-/// Sends that have not ended before it is looked which have.
+/// Number of incomplete sends from which they are tested for completion.
 const MANY_SENDS: usize = 64;
 
-/// What the processes of a run share.
+/// Data shared by the processes of a run.
 #[derive(Debug)]
-pub(in super::super) struct Shared {
+pub(in super::super) struct SharedTasks {
     pub(super) graph: TaskGraph,
-    /// Whether logs name the fragments.
+    /// Whether logs contain the names of fragments.
     pub names: bool,
 }
 
@@ -50,23 +49,23 @@ pub(in super::super) struct Shared {
 #[derive(Debug)]
 #[repr(C)]
 pub(in super::super) struct TaskProgram {
-    shared: Arc<Shared>,
-    state: State,
+    shared: Arc<SharedTasks>,
+    state: ProcessState,
 }
 
-/// What differs from process to process. The fields stand in the order of their use: of a thousand processes none is in
-/// the processor's nearest cache when its turn comes, and what is touched at each turn is then within a few lines.
+/// State of a process. The fields are in the order of their use. With a thousand processes, none is in the
+/// first-level cache at its turn, so the fields used at each turn should share a few cache lines.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct State {
+pub(super) struct ProcessState {
     pub(super) now: SimTime,
-    doing: Doing,
-    /// When it was last looked for messages and threads.
+    activity: ManagerActivity,
+    /// Time of the last test for messages and threads.
     looked: SimTime,
     receive: Option<RequestId>,
     timer: Option<RequestId>,
     pub(super) rank: Rank,
-    /// The time for the next message out has passed.
+    /// Whether the time for the next outgoing message has passed.
     paid: bool,
     pub(super) agenda: Agenda,
     pub(super) outbox: VecDeque<(Rank, Note)>,
@@ -76,7 +75,7 @@ pub(super) struct State {
     sends: Vec<RequestId>,
     many_sends: usize,
     pub(super) store: Store,
-    /// By record: data that it waits for. Apart from the records, which are far larger.
+    /// By record: number of missing inputs. Separate from the far larger records.
     pub(super) missing: Vec<u32>,
     pub(super) records: Vec<Record>,
     pub(super) free: Vec<u32>,
@@ -87,9 +86,9 @@ pub(super) struct State {
     memory_share: MemoryPart,
 }
 
-/// What is done until the next reply.
+/// Activity until the next reply.
 #[derive(Clone, Copy, Debug)]
-enum Doing {
+enum ManagerActivity {
     Begin,
     Nothing,
     Posting,
@@ -98,44 +97,44 @@ enum Doing {
         thread: usize,
         record: u32,
     },
-    /// Executing without a thread of its own.
+    /// Executing, without a thread of its own.
     Executing(u32),
     Timing,
-    /// Time passes for this.
+    /// Spending the time of this job.
     Paying(AgendaJob),
-    /// For a message, a thread or the timer, or looking for one of these.
+    /// Waiting or testing for a message, a thread or the timer.
     Waiting,
-    /// Which sends have ended.
+    /// Testing for completed sends.
     Reaping,
     Ending(u8),
 }
 
-/// Something for the manager to do.
+/// A job of the manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgendaJob {
-    /// A message has come.
+    /// Handles a received message.
     Take(Rank, Note),
-    /// The fragment of a record enters the distribution stage.
+    /// Moves the fragment of a record into the distribution stage.
     Enter(u32),
-    /// The structured fragment of a record has created children up to one that its record names.
+    /// Handles children that the structured fragment of a record has created, up to the number in the record.
     Children(u32),
-    /// A thread is through with the fragment of a record.
+    /// Handles the end of the fragment of a record on a thread.
     Ended(u32),
 }
 
-/// What is known of the end.
+/// State of termination detection.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
-    /// Fragments executed here, and how many of them process 0 knows of.
+    /// Number of fragments executed here, and the part of them reported to process 0.
     pub executed: u32,
-    pub told: u32,
-    /// On process 0: all that were executed, and processes whose requests for work have ended.
+    pub reported: u32,
+    /// On process 0: number of all executed fragments, and of processes whose requests for work have ended.
     pub counted: u32,
     pub calm: u32,
     pub quiet: bool,
     pub calm_told: bool,
     pub stopped: bool,
-    /// Data that has come to where it is kept, and answers that have not come.
+    /// Number of data received at their place of storage, and of missing answers.
     pub kept: u32,
     pub unanswered: u32,
 }
@@ -158,7 +157,7 @@ impl Program for Execution {
 }
 
 impl TaskProgram {
-    pub(in super::super) fn new(shared: Arc<Shared>, rank: Rank, memory_share: MemoryPart) -> Self {
+    pub(in super::super) fn new(shared: Arc<SharedTasks>, rank: Rank, memory_share: MemoryPart) -> Self {
         let graph = &shared.graph;
         let options = &graph.options;
         let log = TaskLog {
@@ -173,11 +172,11 @@ impl TaskProgram {
             names: Vec::new(),
         };
         let farm = (options.manager == Manager::Queue && rank == 0).then(|| Box::new(Farm::new(graph)));
-        let state = State {
+        let state = ProcessState {
             rank,
             memory_share,
             now: SimTime::ZERO,
-            doing: Doing::Begin,
+            activity: ManagerActivity::Begin,
             looked: SimTime::ZERO,
             agenda: Agenda::default(),
             outbox: VecDeque::new(),
@@ -206,7 +205,7 @@ impl TaskProgram {
     }
 }
 
-impl State {
+impl ProcessState {
     /// Whether a thread executes a fragment.
     pub(super) fn is_busy(&self) -> bool {
         self.threads.iter().any(Option::is_some)
@@ -216,40 +215,42 @@ impl State {
         self.timer.is_some()
     }
 
-    /// Takes the reply to the last call.
+    /// Handles the reply to the last call.
     fn answered(&mut self, graph: &TaskGraph, kind: ReplyKind<'_>) {
-        match (std::mem::replace(&mut self.doing, Doing::Nothing), kind) {
-            (Doing::Begin, _) => self.begin(graph),
-            (Doing::Posting, ReplyKind::Started(id)) => self.receive = Some(id),
-            (Doing::Sending, ReplyKind::Started(id)) if id != COMPLETE => self.sends.push(id),
-            (Doing::Starting { thread, record }, ReplyKind::Started(id)) => self.threads[thread] = Some((id, record)),
-            (Doing::Timing, ReplyKind::Started(id)) => self.timer = Some(id),
-            (Doing::Executing(record), _) => self.agenda.push_front(AgendaJob::Ended(record)),
-            (Doing::Paying(job), _) => self.perform(graph, job),
-            (Doing::Waiting, ReplyKind::Completed(completions)) => {
-                // Who has found something looks again.
+        match (std::mem::replace(&mut self.activity, ManagerActivity::Nothing), kind) {
+            (ManagerActivity::Begin, _) => self.begin(graph),
+            (ManagerActivity::Posting, ReplyKind::Started(id)) => self.receive = Some(id),
+            (ManagerActivity::Sending, ReplyKind::Started(id)) if id != COMPLETE => self.sends.push(id),
+            (ManagerActivity::Starting { thread, record }, ReplyKind::Started(id)) => {
+                self.threads[thread] = Some((id, record))
+            }
+            (ManagerActivity::Timing, ReplyKind::Started(id)) => self.timer = Some(id),
+            (ManagerActivity::Executing(record), _) => self.agenda.push_front(AgendaJob::Ended(record)),
+            (ManagerActivity::Paying(job), _) => self.perform(graph, job),
+            (ManagerActivity::Waiting, ReplyKind::Completed(completions)) => {
+                // After a successful test, tests again.
                 self.looked = if completions.is_empty() { self.now } else { SimTime::NEVER };
                 for completion in completions {
                     self.happened(completion.index as usize, completion.source, completion.tag);
                 }
             }
-            (Doing::Reaping, ReplyKind::Completed(completions)) => {
-                // They are told in the order of the list.
+            (ManagerActivity::Reaping, ReplyKind::Completed(completions)) => {
+                // Completions are in the order of the list, so removal proceeds backwards.
                 for completion in completions.iter().rev() {
                     self.sends.swap_remove(completion.index as usize);
                 }
                 self.many_sends = MANY_SENDS.max(2 * self.sends.len());
             }
-            (Doing::Ending(step), _) => self.doing = Doing::Ending(step),
+            (ManagerActivity::Ending(step), _) => self.activity = ManagerActivity::Ending(step),
             _ => {}
         }
     }
 
-    /// The `index`-th of what was waited for has happened: see [`State::awaited`].
+    /// Handles the event with index `index` in the list of [`ProcessState::awaited`].
     fn happened(&mut self, index: usize, from: Rank, tag: u32) {
         if index == 0 {
             self.receive = None;
-            self.agenda.push_front(AgendaJob::Take(from, Note::of(tag)));
+            self.agenda.push_front(AgendaJob::Take(from, Note::from_tag(tag)));
             return;
         }
         let mut busy = self.threads.iter_mut().filter(|thread| thread.is_some());
@@ -265,18 +266,18 @@ impl State {
         }
     }
 
-    /// Whether a thread has nothing to do.
+    /// Whether a thread is idle.
     pub(super) fn has_free_thread(&self) -> bool {
         self.threads.iter().any(Option::is_none)
     }
 
-    /// The receive, the threads that are busy, the timer.
+    /// The receive, the busy threads, the timer.
     fn awaited(&self) -> Requests {
         let threads = self.threads.iter().flatten().map(|&(id, _)| id);
         self.receive.into_iter().chain(threads).chain(self.timer).collect()
     }
 
-    /// The time a job takes the manager.
+    /// Time of the manager for a job.
     fn price(&self, graph: &TaskGraph, job: AgendaJob) -> SimSpan {
         let options = &graph.options;
         match job {
@@ -286,11 +287,11 @@ impl State {
         }
     }
 
-    /// Does what there is to do, up to the next call.
-    fn step(&mut self, shared: &Shared) -> Call {
+    /// Performs pending work up to the next call.
+    fn step(&mut self, shared: &SharedTasks) -> Call {
         let graph = &shared.graph;
         loop {
-            if let Doing::Ending(step) = self.doing {
+            if let ManagerActivity::Ending(step) = self.activity {
                 return self.finish(shared, step);
             }
             let options = &graph.options;
@@ -301,15 +302,15 @@ impl State {
                 }
                 self.paid = false;
                 self.outbox.pop_front();
-                self.doing = Doing::Sending;
+                self.activity = ManagerActivity::Sending;
                 return Call::Isend(self.message(graph, to, note));
             }
             if self.receive.is_none() {
-                self.doing = Doing::Posting;
+                self.activity = ManagerActivity::Posting;
                 return Call::Irecv(ANYTHING);
             }
             if self.sends.len() >= self.many_sends {
-                self.doing = Doing::Reaping;
+                self.activity = ManagerActivity::Reaping;
                 let requests = self.sends.iter().copied().collect();
                 return Call::Test { requests, which: Which::Some, poll: false };
             }
@@ -320,7 +321,7 @@ impl State {
                 match self.start(graph, record) {
                     Ok(SimSpan::ZERO) => self.agenda.push_front(AgendaJob::Ended(record)),
                     Ok(span) => {
-                        self.doing = Doing::Starting { thread, record };
+                        self.activity = ManagerActivity::Starting { thread, record };
                         return Call::Start(Box::new(Execution(Some(span))));
                     }
                     Err(call) => return call,
@@ -334,7 +335,7 @@ impl State {
                 self.agenda.pop();
                 let price = self.price(graph, job);
                 if price > SimSpan::ZERO {
-                    self.doing = Doing::Paying(job);
+                    self.activity = ManagerActivity::Paying(job);
                     return Call::Compute(price);
                 }
                 self.perform(graph, job);
@@ -352,7 +353,7 @@ impl State {
                 match self.start(graph, record) {
                     Ok(SimSpan::ZERO) => self.agenda.push_front(AgendaJob::Ended(record)),
                     Ok(span) => {
-                        self.doing = Doing::Executing(record);
+                        self.activity = ManagerActivity::Executing(record);
                         return Call::Compute(span);
                     }
                     Err(call) => return call,
@@ -360,7 +361,7 @@ impl State {
                 continue;
             }
             if let Some(span) = self.look_for_work(graph) {
-                self.doing = Doing::Timing;
+                self.activity = ManagerActivity::Timing;
                 return Call::Start(Box::new(Execution(Some(span))));
             }
             self.tell(graph);
@@ -368,23 +369,23 @@ impl State {
                 continue;
             }
             if self.is_through(graph) {
-                self.doing = Doing::Ending(0);
+                self.activity = ManagerActivity::Ending(0);
                 continue;
             }
-            self.doing = Doing::Waiting;
+            self.activity = ManagerActivity::Waiting;
             return Call::WaitAny(self.awaited());
         }
     }
 
-    /// Looks whether a message has come or a thread is through.
+    /// Tests for a message or the end of a thread.
     fn look(&mut self) -> Call {
-        self.doing = Doing::Waiting;
+        self.activity = ManagerActivity::Waiting;
         Call::Test { requests: self.awaited(), which: Which::First, poll: false }
     }
 
-    /// Ends: completes its sends, withdraws its receive.
-    fn finish(&mut self, shared: &Shared, step: u8) -> Call {
-        self.doing = Doing::Ending(step + 1);
+    /// Ends the program: completes its sends and cancels its receive.
+    fn finish(&mut self, shared: &SharedTasks, step: u8) -> Call {
+        self.activity = ManagerActivity::Ending(step + 1);
         match step {
             0 => Call::Complete(self.sends.drain(..).collect()),
             1 => Call::Cancel(self.receive.expect("it is posted")),
@@ -420,7 +421,7 @@ impl State {
         }
     }
 
-    /// The span of what the fragment costs.
+    /// Execution time of the fragment.
     pub(super) fn cost(&self, graph: &TaskGraph, fragment: u32) -> Result<SimSpan, Call> {
         graph.amount(fragment).span(&graph.rates, self.memory_share).map_err(|fault| {
             let place = graph.name(fragment);
@@ -451,7 +452,7 @@ impl MpiProgram for TaskProgram {
     }
 
     fn position(&self) -> Option<String> {
-        let State { ready, .. } = &self.state;
+        let ProcessState { ready, .. } = &self.state;
         let waiting = self.state.held() - ready.len();
         Some(format!("the manager of {waiting} fragments that wait and {} that are ready", ready.len()))
     }

@@ -1,4 +1,4 @@
-//! The fragments that are ready, in the order in which they get a thread.
+//! Ready fragments, in the order in which they are executed.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ pub(super) struct Ready {
     unfold: Unfold,
     order: Order,
     plain: VecDeque<u32>,
-    /// Structured ones, unless they have no turn of their own.
+    /// Structured fragments, unless they are treated like the others.
     structured: VecDeque<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Ready {
         }
     }
 
-    /// The next to get a thread.
+    /// Takes the next fragment to execute.
     pub fn pop(&mut self) -> Option<u32> {
         let Ready { unfold, order, plain, structured } = self;
         let next = |queue: &mut VecDeque<u32>| match order {
@@ -42,13 +42,13 @@ impl Ready {
             Order::Lifo => queue.pop_back(),
         };
         match unfold {
-            // Half unfolded fragments would come back at once from the end that is taken from.
+            // Partly unfolded fragments would return at once to the end from which they are taken.
             Unfold::Early => structured.pop_front().or_else(|| next(plain)),
             _ => next(plain).or_else(|| structured.pop_front()),
         }
     }
 
-    /// The one that would be the last of its kind, for another process; a structured one only if there is no other.
+    /// Takes the last fragment in the order, for another process. Takes a structured one only if there is no other.
     pub fn give(&mut self) -> Option<u32> {
         let last = match self.order {
             Order::Fifo => self.plain.pop_back(),

@@ -1,35 +1,35 @@
-//! The index space of a family of fragments: nested ranges whose bounds may depend on the indices before them, and the
-//! numbers of their points in the order of nested loops. A lookup costs a few array reads and no hash; where bounds
-//! depend on no index, arithmetic alone.
+//! Index space of a family of fragments: nested ranges whose bounds may depend on the previous indices, and the
+//! numbers of their points in the order of nested loops. A look-up needs a few array reads and no hash. For bounds
+//! that depend on no index, it needs only arithmetic.
 
 use smallvec::SmallVec;
 
-/// An index tuple. No family has more indices than fit without an allocation.
+/// An index tuple; fits without an allocation for every family.
 pub(super) type Indices = SmallVec<[i64; 8]>;
 
-/// The points of a family. The number of a point is its place in the order of nested loops.
+/// Points of a family. The number of a point is its position in the order of nested loops.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Space {
+pub(super) struct IndexSpace {
     levels: Vec<SpaceLevel>,
     count: u32,
 }
 
-/// The ranges of one index.
+/// Ranges of one index.
 #[derive(Clone, Debug)]
 enum SpaceLevel {
     /// The same range below each point of the levels above.
     Same { low: i64, size: u32 },
-    /// One for each point of the levels above.
+    /// One range per point of the levels above.
     Each {
-        /// The least index of each range.
+        /// Least index of each range.
         low: Vec<i64>,
-        /// The number of each range's first point; one more entry ends the last.
+        /// Number of the first point of each range, and the end of the last range.
         start: Vec<u32>,
     },
 }
 
 impl SpaceLevel {
-    /// The least index of the range below point `node`, and the numbers of its points.
+    /// Least index of the range below point `node`, and the numbers of its points.
     #[inline]
     fn range(&self, node: u32) -> (i64, std::ops::Range<u32>) {
         match self {
@@ -38,37 +38,37 @@ impl SpaceLevel {
         }
     }
 
-    /// The point above point `node`.
+    /// Point above point `node`.
     fn parent(&self, node: u32) -> u32 {
         match self {
             SpaceLevel::Same { size, .. } => node / size,
-            // Of ranges that begin at the same number all but the last are empty.
+            // Of several ranges with the same first number, all but the last are empty.
             SpaceLevel::Each { start, .. } => start.partition_point(|&start| start <= node) as u32 - 1,
         }
     }
 }
 
-/// How many indices a range has; more than fit count as the most.
+/// Number of indices of a range. Saturates.
 fn size((low, high): (i64, i64)) -> u32 {
     if high < low { 0 } else { u32::try_from(high.abs_diff(low).saturating_add(1)).unwrap_or(u32::MAX) }
 }
 
-impl Space {
-    /// Enumerates the points: `range` gives the first and the last index of level `l` below the indices before it; a
-    /// last below the first leaves the range empty. `same` says of a level that its range depends on no index: it is
-    /// asked for once.
+impl IndexSpace {
+    /// Enumerates the points. `range` returns the first and last index of level `l` below the given previous indices;
+    /// a last index below the first is an empty range. `same` states that the range of a level depends on no index;
+    /// it is then requested once.
     ///
     /// # Errors
-    /// Whatever `range` says is wrong, and `too_many` above `most` points.
+    /// Errors of `range`, and `too_many` for more than `most` points.
     pub(super) fn enumerate<E>(
         depth: usize,
         most: u32,
         same: impl Fn(usize) -> bool,
         mut range: impl FnMut(usize, &[i64]) -> Result<(i64, i64), E>,
         too_many: impl Fn() -> E,
-    ) -> Result<Space, E> {
+    ) -> Result<IndexSpace, E> {
         let mut levels = Vec::with_capacity(depth);
-        // The points of the levels so far, up to the last level that depends on them.
+        // Points of the levels so far, up to the last level that depends on them.
         let last = (0..depth).rev().find(|&level| !same(level)).unwrap_or(0);
         let mut points: Vec<i64> = Vec::new();
         let mut count = 1u32;
@@ -117,15 +117,15 @@ impl Space {
             points = below;
             count = total;
         }
-        Ok(Space { levels, count })
+        Ok(IndexSpace { levels, count })
     }
 
-    /// How many points there are.
+    /// Number of points.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// The number of the point, if it is one.
+    /// Number of the point, if it exists.
     #[inline]
     pub(super) fn number(&self, indices: &[i64]) -> Option<u32> {
         let mut node = 0u32;
@@ -140,7 +140,7 @@ impl Space {
         Some(node)
     }
 
-    /// The indices of point `number`.
+    /// Indices of point `number`.
     pub(super) fn indices(&self, number: u32) -> Indices {
         let mut node = number;
         let mut indices = Indices::from_elem(0, self.levels.len());
@@ -186,13 +186,13 @@ impl Space {
 mod tests {
     use super::*;
 
-    fn space(depth: usize, range: impl FnMut(usize, &[i64]) -> Result<(i64, i64), ()>) -> Space {
-        Space::enumerate(depth, 1000, |_| false, range, || ()).unwrap()
+    fn space(depth: usize, range: impl FnMut(usize, &[i64]) -> Result<(i64, i64), ()>) -> IndexSpace {
+        IndexSpace::enumerate(depth, 1000, |_| false, range, || ()).unwrap()
     }
 
     #[test]
     fn points_are_numbered_as_nested_loops_meet_them() {
-        // The tiles that step k of an LU factorization updates: k < i, j < 4; no tile is left after the last step.
+        // Tiles updated by step k of an LU factorization: k < i, j < 4. The last step updates none.
         let lu = space(3, |level, at| Ok(if level == 0 { (0, 3) } else { (at[0] + 1, 3) }));
         assert_eq!(lu.count(), 9 + 4 + 1);
         let mut expected = Vec::new();
@@ -226,9 +226,9 @@ mod tests {
     #[test]
     fn ranges_beyond_the_limit_end_the_enumeration() {
         for (high, same) in [(1000, false), (i64::MAX, false), (1000, true), (i64::MAX, true)] {
-            assert!(Space::enumerate(1, 1000, |_| same, |_, _| Ok((0, high)), || "many").is_err());
+            assert!(IndexSpace::enumerate(1, 1000, |_| same, |_, _| Ok((0, high)), || "many").is_err());
         }
-        assert!(Space::enumerate(3, 1000, |_| true, |_, _| Ok((1, 11)), || "many").is_err());
+        assert!(IndexSpace::enumerate(3, 1000, |_| true, |_, _| Ok((1, 11)), || "many").is_err());
         assert_eq!(space(1, |_, _| Ok((1, 1000))).count(), 1000);
         assert_eq!(space(2, |level, _| Ok(if level == 0 { (5, 4) } else { (0, 9) })).count(), 0);
     }
@@ -241,8 +241,8 @@ mod tests {
             2 => Ok((at[0], at[0] + at[1])),
             _ => Ok::<_, ()>((i64::MAX - 1, i64::MAX)),
         };
-        let each = Space::enumerate(4, 1000, |_| false, range, || ()).unwrap();
-        let same = Space::enumerate(4, 1000, |level| level != 2, range, || ()).unwrap();
+        let each = IndexSpace::enumerate(4, 1000, |_| false, range, || ()).unwrap();
+        let same = IndexSpace::enumerate(4, 1000, |level| level != 2, range, || ()).unwrap();
         assert_eq!((each.count(), same.count()), (3 * 2, 3 * 2));
         each.each(|number, indices| {
             assert_eq!((same.number(indices), &same.indices(number)[..]), (Some(number), indices));
@@ -250,7 +250,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!(same.number(&[3, -1, 3, i64::MAX]), None);
-        let plain = Space::enumerate(2, 1000, |_| true, |level, _| Ok((0, [2, -1][level])), || ()).unwrap();
+        let plain = IndexSpace::enumerate(2, 1000, |_| true, |level, _| Ok((0, [2, -1][level])), || ()).unwrap();
         assert_eq!((plain.count(), plain.number(&[0, 0])), (0, None));
     }
 }

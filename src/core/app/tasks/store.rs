@@ -1,4 +1,4 @@
-//! The data fragments on a process, and who waits for those that are not there.
+//! Data fragments on a process, and the waiters for missing ones.
 
 use smallvec::SmallVec;
 
@@ -7,72 +7,72 @@ use crate::rank::Rank;
 use super::copies::TaskCopies;
 use super::graph::Data;
 
-/// Who waits for data; most have one waiter, which is kept beside the data.
+/// Waiters for data. Usually there is one, which is stored with the data.
 pub(super) type Waiters = SmallVec<[u32; 8]>;
 
 const NOBODY: u32 = u32::MAX;
 const HERE: u32 = u32::MAX - 1;
-/// A list with this bit is the number of a cell, any other its only member.
+/// A list with this bit is the number of a cell; any other value is its only member.
 const LISTED: u32 = 1 << 31;
 
-/// What a process knows of data: of that which is kept here in an array, of copies in a table.
+/// Data known to a process: an array for data stored here, a table for copies.
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    kept: Vec<Entry>,
+    kept: Vec<DataState>,
     copies: TaskCopies,
-    /// Cells of the lists below, those that are free linked as well.
+    /// Cells of the lists below; free cells are linked, too.
     cells: Vec<(u32, u32)>,
     free: Option<u32>,
 }
 
-/// Where a process keeps what it knows of data.
+/// Place where a process stores the state of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It is kept here, as the process's data of this number.
+pub(super) enum DataPlace {
+    /// Stored here, with this number among the process's data.
     Kept(u32),
-    /// It is kept elsewhere.
+    /// Stored on another process.
     Copy(Data),
 }
 
-/// What a process knows of a data fragment.
+/// State of a data fragment on a process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    /// Records of fragments that wait for it, the last first; or that it is [`HERE`].
+pub(super) struct DataState {
+    /// Records of waiting fragments, the last first, or [`HERE`].
     fragments: u32,
-    /// Processes that have asked for it, the last first.
+    /// Processes that have requested it, the last first.
     processes: u32,
 }
 
-impl Entry {
-    /// Nothing is known of it.
-    pub const UNKNOWN: Entry = Entry { fragments: NOBODY, processes: NOBODY };
+impl DataState {
+    /// State without information.
+    pub const UNKNOWN: DataState = DataState { fragments: NOBODY, processes: NOBODY };
 }
 
-/// Whether data is there.
+/// Availability of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Availability {
     Here,
-    /// Somebody else waits for it already.
+    /// Requested already.
     Awaited,
-    /// Nobody did so far.
+    /// Requested for the first time.
     New,
 }
 
 impl Store {
-    /// Of a process that keeps `kept` data fragments.
+    /// Creates the store of a process that stores `kept` data fragments.
     pub fn new(kept: u32) -> Self {
-        Store { kept: vec![Entry::UNKNOWN; kept as usize], ..Store::default() }
+        Store { kept: vec![DataState::UNKNOWN; kept as usize], ..Store::default() }
     }
 
     #[inline]
-    fn entry(&mut self, place: Place) -> &mut Entry {
+    fn entry(&mut self, place: DataPlace) -> &mut DataState {
         match place {
-            Place::Kept(number) => &mut self.kept[number as usize],
-            Place::Copy(data) => self.copies.entry(data),
+            DataPlace::Kept(number) => &mut self.kept[number as usize],
+            DataPlace::Copy(data) => self.copies.entry(data),
         }
     }
 
-    /// The list `list` with `value` before its first.
+    /// Prepends `value` to the list `list`.
     fn with(&mut self, value: u32, list: u32) -> u32 {
         debug_assert!(value < LISTED);
         if list == NOBODY {
@@ -92,30 +92,30 @@ impl Store {
         self.cells.len() as u32 - 1
     }
 
-    /// The fragment of `record` needs the data, and waits for it unless it is there.
-    pub fn want(&mut self, place: Place, record: u32) -> Wanted {
+    /// Requests the data for the fragment of `record`, which waits for missing data.
+    pub fn want(&mut self, place: DataPlace, record: u32) -> Availability {
         let head = self.entry(place).fragments;
         if head == HERE {
-            return Wanted::Here;
+            return Availability::Here;
         }
         self.entry(place).fragments = self.with(record, head);
-        if head == NOBODY { Wanted::New } else { Wanted::Awaited }
+        if head == NOBODY { Availability::New } else { Availability::Awaited }
     }
 
-    /// `process` asks for data: whether it is there, or gets it when it is.
-    pub fn ask(&mut self, place: Place, process: Rank) -> Wanted {
-        let Entry { fragments, processes } = *self.entry(place);
+    /// Requests the data for `process`. Returns whether they are available; otherwise they are sent later.
+    pub fn ask(&mut self, place: DataPlace, process: Rank) -> Availability {
+        let DataState { fragments, processes } = *self.entry(place);
         if fragments == HERE {
-            return Wanted::Here;
+            return Availability::Here;
         }
         self.entry(place).processes = self.with(process, processes);
-        Wanted::Awaited
+        Availability::Awaited
     }
 
-    /// The data is there from now on: the records that waited for it and the processes that asked for it, in the order
-    /// in which they came.
-    pub fn put(&mut self, place: Place) -> (Waiters, Waiters) {
-        let before = std::mem::replace(self.entry(place), Entry { fragments: HERE, processes: NOBODY });
+    /// Makes the data available. Returns the waiting records and the requesting processes, in the order of their
+    /// requests.
+    pub fn put(&mut self, place: DataPlace) -> (Waiters, Waiters) {
+        let before = std::mem::replace(self.entry(place), DataState { fragments: HERE, processes: NOBODY });
         match before.fragments {
             HERE => (Waiters::new(), Waiters::new()),
             fragments => (self.take(fragments), self.take(before.processes)),
@@ -152,22 +152,22 @@ mod tests {
     fn who_waits_is_told_in_order_and_once() {
         let mut store = Store::new(1);
         for round in 0..3 {
-            let place = if round == 1 { Place::Kept(0) } else { Place::Copy(10 + round) };
-            assert_eq!(store.want(place, 4), Wanted::New);
-            assert_eq!(store.want(place, 2), Wanted::Awaited);
-            assert_eq!(store.ask(place, 7), Wanted::Awaited);
-            assert_eq!(store.want(Place::Copy(100 + round), 9), Wanted::New);
-            assert_eq!(store.ask(place, 0), Wanted::Awaited);
-            assert_eq!(store.want(place, 9), Wanted::Awaited);
+            let place = if round == 1 { DataPlace::Kept(0) } else { DataPlace::Copy(10 + round) };
+            assert_eq!(store.want(place, 4), Availability::New);
+            assert_eq!(store.want(place, 2), Availability::Awaited);
+            assert_eq!(store.ask(place, 7), Availability::Awaited);
+            assert_eq!(store.want(DataPlace::Copy(100 + round), 9), Availability::New);
+            assert_eq!(store.ask(place, 0), Availability::Awaited);
+            assert_eq!(store.want(place, 9), Availability::Awaited);
             let (records, processes) = store.put(place);
             assert_eq!((&records[..], &processes[..]), (&[4, 2, 9][..], &[7, 0][..]));
-            assert_eq!((store.want(place, 5), store.ask(place, 5)), (Wanted::Here, Wanted::Here));
+            assert_eq!((store.want(place, 5), store.ask(place, 5)), (Availability::Here, Availability::Here));
             let (records, processes) = store.put(place);
             assert!(records.is_empty() && processes.is_empty());
         }
-        // Cells are used again: a list of one takes none, and the others had five at a time.
+        // Cells are reused: a list with one member needs none, and the others had five at a time.
         assert_eq!(store.cells.len(), 5);
-        let one = Store::new(1).put(Place::Kept(0));
+        let one = Store::new(1).put(DataPlace::Kept(0));
         assert!(one.0.is_empty() && one.1.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A scripted engine: answers calls as simply as possible and writes them down.
+//! A scripted engine: answers calls as simply as possible and records them.
 
 use crate::config::{ConfigError, Document, Override};
 use crate::mpi::{MpiCall, MpiProgram, Sizes};
@@ -42,10 +42,10 @@ pub(super) fn program(text: &str, rank: u32, ranks: u32) -> AppProgram {
     load(text).unwrap().bind(target(ranks)).unwrap().program(rank, 1e9)
 }
 
-/// What the rank asks for until it ends, one text a call: `compute 1 ms`, `send 8 to 3 tag 0`, `fail …`.
+/// Calls of the rank until it ends, one text per call: `compute 1 ms`, `send 8 to 3 tag 0`, `fail …`.
 ///
-/// Requests are numbered from 1 and complete in order; a received message is from the rank asked for, or 1 of any, with
-/// the tag asked for, or 7 of any, and of 64 bytes.
+/// Requests are numbered from 1 and complete in order. A received message has the requested source (1 for any), the
+/// requested tag (7 for any), and 64 bytes.
 pub(super) fn calls(text: &str, rank: u32, ranks: u32) -> Vec<String> {
     record(program(text, rank, ranks))
 }
@@ -100,7 +100,7 @@ pub(super) fn record(mut program: AppProgram) -> Vec<String> {
                     completions.push(received(index, started[*id as usize - 1]));
                 }
             }
-            // The last, so that a test sees the index.
+            // The last one, so that a test can check the index.
             MpiCall::Call(Call::WaitAny(requests)) => {
                 let id = requests[requests.len() - 1];
                 completions.push(received(requests.len() - 1, started[id as usize - 1]));

@@ -1,8 +1,8 @@
-//! The exact text of every error a user can cause.
+//! Exact texts of all errors that a user can cause.
 
 use super::driver::{calls, load, load_with, target};
 
-/// What is wrong with this as `main`.
+/// Error of these statements as `main`.
 fn wrong(statements: &str) -> String {
     wrong_file(&format!("main = [{statements}]"))
 }
@@ -11,7 +11,7 @@ fn wrong_file(text: &str) -> String {
     load(text).and_then(|app| app.bind(target(8))).map(|_| ()).unwrap_err().to_string()
 }
 
-/// How rank 0 of 8 ends that executes this.
+/// Error of rank 0 of 8 that executes these statements.
 fn fails(statements: &str) -> String {
     let log = calls(&format!("main = [{statements}]"), 0, 8);
     log.last().unwrap().strip_prefix("fail ").unwrap_or("no failure").to_owned()
@@ -61,7 +61,7 @@ fn unknown_words_are_named_with_their_place() {
         (r#"{ wait = "r" }"#, r#"no statement starts a request "r", waited for in main[0].wait of app.toml:1"#),
         (
             r#"{ barrier = {}, send = {} }"#,
-            r#"expected one operation a statement, found "barrier" and "send" in main[0] of app.toml:1"#,
+            r#"expected one operation per statement, found "barrier" and "send" in main[0] of app.toml:1"#,
         ),
         (r#"{}"#, r#"expected a statement, found {} in main[0] of app.toml:1"#),
         (

@@ -1,4 +1,4 @@
-//! What expressions mean.
+//! Semantics of expressions.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn scope() -> Scope {
     scope
 }
 
-/// The value on rank 3 of 8, or what is wrong.
+/// Value on rank 3 of 8, or the error.
 fn value(text: &str) -> Result<Value, String> {
     let expr = parse(text, &scope()).map_err(|error| format!("column {}: {}", error.column, error.what))?;
     let world = AppWorld { size: 8, seed: 42, ..AppWorld::default() };

@@ -1,4 +1,4 @@
-//! Whatever stands in a file, loading it, binding it and executing it end without a panic.
+//! Loading, binding and executing any file ends without a panic.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::units::SimTime;
 use super::super::App;
 use super::driver::target;
 
-/// Words that stand in real files, as keys and as texts.
+/// Keys and texts of real files.
 const WORDS: [&str; 52] = [
     "send",
     "recv",
@@ -86,7 +86,7 @@ fn value() -> impl Strategy<Value = toml::Value> {
     })
 }
 
-/// Statements that are right in form, with anything for their arguments.
+/// Statements of correct form with arbitrary arguments.
 fn statement() -> impl Strategy<Value = toml::Value> {
     let argument = prop_oneof![
         prop::sample::select(vec![

@@ -1,4 +1,4 @@
-//! What statements ask of the engine.
+//! Calls of statements.
 
 use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::{CacheRates, MemoryLaw, MemoryPart};
@@ -159,7 +159,7 @@ fn waitany_gives_the_index_in_the_list_and_the_sender() {
         log[3..],
         [
             "waitany [1, 2, 3]",
-            // Index 2, from rank 2, tag 2, of 64 bytes.
+            // Index 2, from rank 2, tag 2, 64 bytes.
             "compute 64222 s",
             "irecv from 1 tag 0",
             "irecv from 0 tag 0",
@@ -176,7 +176,7 @@ fn waitany_gives_the_index_in_the_list_and_the_sender() {
 
 #[test]
 fn work_takes_the_slowest_of_its_parts() {
-    // 1e9 flops, instructions and bytes a second.
+    // 1e9 flops, instructions and bytes per second.
     let log = main(
         r#"{ compute = { flops = 2000, bytes = 1000 } }, { compute = { flops = 2000, bytes = 3000, times = 2 } },
            { compute = { instructions = 5000 } }, { compute = { time = "1 ms", times = "rank + 2" } },
@@ -219,7 +219,7 @@ fn collectives_carry_sizes_roots_and_algorithms() {
 
 #[test]
 fn communicators_have_ranks_of_their_own() {
-    // A 2 × 3 grid; rank 4 is the second of row 1 (3 4 5) and of column 1 (1 4). Halves count backwards.
+    // A 2 × 3 grid; rank 4 is the second of row 1 (3 4 5) and of column 1 (1 4). The halves count backwards.
     let text = r#"main = [
              { send = { to = "comm_size(row) - 1", bytes = 1, comm = "row" } },
              { recv = { from = 0, comm = "column", source_as = "w" } },

@@ -1,4 +1,4 @@
-//! Timers and results: what they give, and what is wrong with them.
+//! Timers and results: values and errors.
 
 use crate::profile::{AppFigure, TimerSums};
 use crate::units::SimSpan;
@@ -23,7 +23,7 @@ fn wrong(text: &str) -> String {
     load(text).and_then(|app| app.bind(target(2))).map(|_| ()).unwrap_err().to_string()
 }
 
-/// What is found of each result: its value, or why there is none.
+/// Value of each result, or the reason for its absence.
 fn results(text: &str) -> Vec<(String, Result<f64, String>, String)> {
     // Two ranks with five elements in two timers.
     let mut sums = TimerSums::default();
@@ -91,8 +91,7 @@ fn what_is_wrong_with_timers_is_told_with_its_place() {
         ),
         (
             "main = [{ compute = \"longest(t, 0)\" }]\n[timers]\nt = 1",
-            "\"longest(t, 0)\" in main[0].compute of app.toml:1, character 1: \"longest\" is of all ranks' times, known only \
-             in [results]",
+            "\"longest(t, 0)\" in main[0].compute of app.toml:1, character 1: \"longest\" uses the times of all ranks, available only in [results]",
         ),
     ] {
         assert_eq!(wrong(text), expected, "{text}");
@@ -105,7 +104,7 @@ fn what_is_wrong_with_timers_is_told_with_its_place() {
 #[test]
 fn what_is_wrong_with_results_is_told_with_its_place() {
     let with = |results: &str| TIMED.replace("send = []", "talk = [\"barrier\"]") + "[results]\n" + results;
-    let only = "results are worked out after the run, expected \"set\", \"for\", \"repeat\", \"while\", \"if\" or \
+    let only = "results are computed after the run, expected \"set\", \"for\", \"repeat\", \"while\", \"if\" or \
                 \"call\"";
     for (text, expected) in [
         ("do = [\"barrier\"]\nshow = {}", format!("{only} in results.do[0] of app.toml")),
@@ -114,11 +113,12 @@ fn what_is_wrong_with_results_is_told_with_its_place() {
         ("do = []", "missing \"show\" (the results) in results of app.toml".to_owned()),
         (
             "show.x = { value = \"rank\" }",
-            "\"rank\" differs from rank to rank, and results are of all ranks in results.show.x of app.toml".to_owned(),
+            "\"rank\" differs between ranks, and results are common to all ranks in results.show.x of app.toml"
+                .to_owned(),
         ),
         (
             "show.x = { value = \"own\" }",
-            "\"own\" of [let] differs from rank to rank, and results are of all ranks in results.show.x of app.toml"
+            "\"own\" of [let] differs between ranks, and results are common to all ranks in results.show.x of app.toml"
                 .to_owned(),
         ),
         (

@@ -1,4 +1,4 @@
-//! The files in `workloads` load, bind and run to their end against the scripted engine.
+//! The files in `workloads` load, bind and run to their end on the scripted engine.
 
 use crate::config::Document;
 
@@ -14,7 +14,7 @@ fn every_workload_runs_to_its_end_on_1_2_and_12_ranks() {
     assert!(files.len() >= 6);
     for path in files {
         let document = Document::read(&path).unwrap();
-        // Real programs have tests of their own.
+        // Real programs are tested elsewhere.
         if document.table().contains_key("program") {
             continue;
         }
@@ -26,7 +26,7 @@ fn every_workload_runs_to_its_end_on_1_2_and_12_ranks() {
             let Ok(bound) = app.bind(target) else { continue };
             for rank in 0..ranks {
                 if app.document().table().contains_key("tasks") {
-                    // Whether it ends depends on messages, which the scripted engine makes up.
+                    // Its end depends on messages, which the scripted engine invents.
                     bound.program(rank, 1e9);
                     continue;
                 }
@@ -46,7 +46,7 @@ fn the_examples_of_the_reference_are_read() {
         reference.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(examples.len() >= 7);
     for example in examples {
-        // Whole files, or statements one after another with what they refer to.
+        // Complete files, or statements in sequence with their references.
         let text = if example.contains("main =") {
             example.replace("main = [\n", "main = [ # as shown\n")
         } else {

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::construct::{CountArgument, derived, wide};
-use super::layout::{Piece, TypeMap};
+use super::layout::{LayoutPiece, TypeMap};
 use super::{Datatype, Type, TypeError};
 use crate::mpi::abi;
 
@@ -105,7 +105,7 @@ impl Datatype {
             start += stride * starts[i].into();
             stride *= sizes[i].into();
         }
-        let placed = TypeMap::assembled(std::iter::once(Piece { at: start, n: 1, of: &layout }))?;
+        let placed = TypeMap::assembled(std::iter::once(LayoutPiece { at: start, n: 1, of: &layout }))?;
         let integers = std::iter::once(sizes.len() as i64).chain(wide(sizes)).chain(wide(subsizes)).chain(wide(starts));
         let integers = integers.chain([i64::from(order.constant())]).collect();
         Ok(derived(placed.resized(0, whole)?, abi::MPI_COMBINER_SUBARRAY, integers, vec![], vec![old.clone()]))
@@ -167,7 +167,7 @@ impl Share {
         if rest > 0 {
             last = (scaled(rest_at)?, item.repeated(rest, extent)?);
         }
-        let pieces = [&blocks, &last].map(|(at, of)| Piece { at: *at, n: 1, of });
+        let pieces = [&blocks, &last].map(|(at, of)| LayoutPiece { at: *at, n: 1, of });
         TypeMap::assembled(pieces.into_iter())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Counts may have any integer type, so functions for large counts use the same constructors.
 
-use super::layout::{Piece, TypeMap};
+use super::layout::{LayoutPiece, TypeMap};
 use super::{Datatype, Type, TypeEnvelope, TypeError};
 use crate::mpi::abi::{self, Aint};
 
@@ -96,7 +96,7 @@ impl Datatype {
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
         let places = scaled(displacements, old.extent())?;
         let pieces = places.iter().zip(wide(blocklengths));
-        let layout = TypeMap::assembled(pieces.map(|(&at, n)| Piece { at, n, of: &old.layout }))?;
+        let layout = TypeMap::assembled(pieces.map(|(&at, n)| LayoutPiece { at, n, of: &old.layout }))?;
         let integers = std::iter::once(blocklengths.len() as i64).chain(wide(blocklengths)).chain(wide(displacements));
         Ok(derived(layout, abi::MPI_COMBINER_INDEXED, integers.collect(), vec![], vec![old.clone()]))
     }
@@ -106,7 +106,7 @@ impl Datatype {
         blocks(blocklengths)?;
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
         let pieces = displacements.iter().zip(wide(blocklengths));
-        let layout = TypeMap::assembled(pieces.map(|(&at, n)| Piece { at: at as i64, n, of: &old.layout }))?;
+        let layout = TypeMap::assembled(pieces.map(|(&at, n)| LayoutPiece { at: at as i64, n, of: &old.layout }))?;
         let integers = std::iter::once(blocklengths.len() as i64).chain(wide(blocklengths)).collect();
         Ok(derived(layout, abi::MPI_COMBINER_HINDEXED, integers, displacements.to_vec(), vec![old.clone()]))
     }
@@ -119,7 +119,7 @@ impl Datatype {
     ) -> Result<Type> {
         let n = block(blocklength.into())?;
         let places = scaled(displacements, old.extent())?;
-        let layout = TypeMap::assembled(places.iter().map(|&at| Piece { at, n, of: &old.layout }))?;
+        let layout = TypeMap::assembled(places.iter().map(|&at| LayoutPiece { at, n, of: &old.layout }))?;
         let integers = [displacements.len() as i64, n].into_iter().chain(wide(displacements)).collect();
         Ok(derived(layout, abi::MPI_COMBINER_INDEXED_BLOCK, integers, vec![], vec![old.clone()]))
     }
@@ -127,7 +127,8 @@ impl Datatype {
     /// MPI_Type_create_hindexed_block: displacements count bytes.
     pub fn hindexed_block(blocklength: impl CountArgument, displacements: &[Aint], old: &Type) -> Result<Type> {
         let n = block(blocklength.into())?;
-        let layout = TypeMap::assembled(displacements.iter().map(|&at| Piece { at: at as i64, n, of: &old.layout }))?;
+        let layout =
+            TypeMap::assembled(displacements.iter().map(|&at| LayoutPiece { at: at as i64, n, of: &old.layout }))?;
         let integers = vec![displacements.len() as i64, n];
         Ok(derived(layout, abi::MPI_COMBINER_HINDEXED_BLOCK, integers, displacements.to_vec(), vec![old.clone()]))
     }
@@ -138,7 +139,7 @@ impl Datatype {
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
         lengths("array_of_types", types.len(), blocklengths.len())?;
         let pieces = displacements.iter().zip(wide(blocklengths)).zip(types);
-        let layout = TypeMap::assembled(pieces.map(|((&at, n), of)| Piece { at: at as i64, n, of: &of.layout }))?;
+        let layout = TypeMap::assembled(pieces.map(|((&at, n), of)| LayoutPiece { at: at as i64, n, of: &of.layout }))?;
         let integers = std::iter::once(blocklengths.len() as i64).chain(wide(blocklengths)).collect();
         Ok(derived(layout, abi::MPI_COMBINER_STRUCT, integers, displacements.to_vec(), types.to_vec()))
     }

@@ -2,19 +2,19 @@
 #![allow(unsafe_code)]
 
 use super::Datatype;
-use super::kind::{BasicKind, Group, Scalar};
-use super::plan::{Node, PackPlan};
+use super::kind::{BasicKind, Scalar, TypeGroup};
+use super::plan::{PackPlan, PlanNode};
 
 impl PackPlan {
     /// Number of bytes in external32.
     fn external(&self) -> u64 {
         let run = |kind: &BasicKind, bytes: u64| bytes / kind.size() as u64 * kind.external_size() as u64;
         match &self.node {
-            Node::Nothing => 0,
-            Node::Run(kind) => run(kind, self.bytes),
-            Node::Loop { count, body, .. } => count * body.external(),
-            Node::Runs(runs) => runs.iter().map(|piece| run(piece.kind, piece.bytes)).sum(),
-            Node::Parts(parts) => parts.iter().map(|part| part.plan.external()).sum(),
+            PlanNode::Nothing => 0,
+            PlanNode::Run(kind) => run(kind, self.bytes),
+            PlanNode::Loop { count, body, .. } => count * body.external(),
+            PlanNode::Runs(runs) => runs.iter().map(|piece| run(piece.kind, piece.bytes)).sum(),
+            PlanNode::Parts(parts) => parts.iter().map(|part| part.plan.external()).sum(),
         }
     }
 }
@@ -23,8 +23,8 @@ impl PackPlan {
 fn scalars(kind: &BasicKind) -> impl Iterator<Item = (usize, Scalar, usize)> {
     let first = (0, kind.scalar, kind.external_scalar());
     let second = match kind.group {
-        Group::Complex => Some((kind.scalar.size(), kind.scalar, kind.external_scalar())),
-        Group::Pair(index) => Some((kind.index_at(), index, index.size())),
+        TypeGroup::Complex => Some((kind.scalar.size(), kind.scalar, kind.external_scalar())),
+        TypeGroup::Pair(index) => Some((kind.index_at(), index, index.size())),
         _ => None,
     };
     std::iter::once(first).chain(second)
@@ -118,7 +118,7 @@ impl Datatype {
                     // SAFETY: the caller guarantees that all data of the items are writable; this scalar is part of
                     // them.
                     let to = unsafe { std::slice::from_raw_parts_mut(element.add(place), scalar.size()) };
-                    get(scalar, now, kind.group == Group::Character, to);
+                    get(scalar, now, kind.group == TypeGroup::Character, to);
                 }
             }
         });

@@ -39,7 +39,7 @@ impl Scalar {
 /// Type groups that determine the permitted operations (MPI-3.1, section 5.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Group {
+pub enum TypeGroup {
     CInteger,
     FortranInteger,
     Floating,
@@ -66,16 +66,16 @@ pub struct BasicKind {
     /// The number, or the first number of two.
     pub scalar: Scalar,
     /// Permitted operations.
-    pub group: Group,
+    pub group: TypeGroup,
 }
 
 impl BasicKind {
     /// Number of bytes of data.
     pub const fn size(&self) -> usize {
         match self.group {
-            Group::Complex => 2 * self.scalar.size(),
-            Group::Pair(index) => self.scalar.size() + index.size(),
-            Group::Marker => 0,
+            TypeGroup::Complex => 2 * self.scalar.size(),
+            TypeGroup::Pair(index) => self.scalar.size() + index.size(),
+            TypeGroup::Marker => 0,
             _ => self.scalar.size(),
         }
     }
@@ -83,8 +83,8 @@ impl BasicKind {
     /// Alignment in C.
     pub const fn align(&self) -> usize {
         match self.group {
-            Group::Pair(index) if index.size() > self.scalar.size() => index.size(),
-            Group::Marker => 1,
+            TypeGroup::Pair(index) if index.size() > self.scalar.size() => index.size(),
+            TypeGroup::Marker => 1,
             _ => self.scalar.size(),
         }
     }
@@ -92,7 +92,7 @@ impl BasicKind {
     /// Number of bytes from one element of an array to the next.
     pub const fn extent(&self) -> usize {
         match self.group {
-            Group::Pair(index) => (self.index_at() + index.size()).next_multiple_of(self.align()),
+            TypeGroup::Pair(index) => (self.index_at() + index.size()).next_multiple_of(self.align()),
             _ => self.size(),
         }
     }
@@ -100,7 +100,7 @@ impl BasicKind {
     /// Displacement of the index of a pair.
     pub const fn index_at(&self) -> usize {
         match self.group {
-            Group::Pair(index) => self.scalar.size().next_multiple_of(index.size()),
+            TypeGroup::Pair(index) => self.scalar.size().next_multiple_of(index.size()),
             _ => 0,
         }
     }
@@ -113,8 +113,8 @@ impl BasicKind {
     /// Number of basic elements that MPI_Get_elements counts: two for a pair.
     pub const fn basics(&self) -> u64 {
         match self.group {
-            Group::Pair(_) => 2,
-            Group::Marker => 0,
+            TypeGroup::Pair(_) => 2,
+            TypeGroup::Marker => 0,
             _ => 1,
         }
     }
@@ -132,9 +132,9 @@ impl BasicKind {
     /// Number of bytes of an element in external32.
     pub const fn external_size(&self) -> usize {
         match self.group {
-            Group::Complex => 2 * self.external_scalar(),
-            Group::Pair(index) => self.external_scalar() + index.size(),
-            Group::Marker => 0,
+            TypeGroup::Complex => 2 * self.external_scalar(),
+            TypeGroup::Pair(index) => self.external_scalar() + index.size(),
+            TypeGroup::Marker => 0,
             _ => self.external_scalar(),
         }
     }

@@ -5,7 +5,7 @@
 //! the alignment of the data.
 
 use super::TypeError;
-use super::kind::{BasicKind, Group};
+use super::kind::{BasicKind, TypeGroup};
 use super::named::{BYTE, MPI_LB};
 use super::plan::PackPlan;
 
@@ -36,7 +36,7 @@ pub(super) struct TypeMap {
 
 /// `n` copies of a layout, an extent apart, the first at displacement `at`.
 #[derive(Clone, Copy)]
-pub(super) struct Piece<'a> {
+pub(super) struct LayoutPiece<'a> {
     pub at: i64,
     pub n: i64,
     pub of: &'a TypeMap,
@@ -66,7 +66,7 @@ impl TypeMap {
     };
 
     pub fn basic(kind: &'static BasicKind) -> TypeMap {
-        if kind.group == Group::Marker {
+        if kind.group == TypeGroup::Marker {
             return match kind.handle {
                 MPI_LB => TypeMap { lb_mark: Some(0), ..TypeMap::EMPTY },
                 _ => TypeMap { ub_mark: Some(0), ..TypeMap::EMPTY },
@@ -77,7 +77,7 @@ impl TypeMap {
             [first, PackPlan::run(kind.index_at() as i64, &BYTE, index)]
         };
         let (end, bytes) = match kind.group {
-            Group::Pair(index) if !kind.is_dense() => {
+            TypeGroup::Pair(index) if !kind.is_dense() => {
                 let plan = PackPlan::sequence(halves(index.size() as u64).into_iter(), as_bytes);
                 (kind.index_at() + index.size(), Some(plan))
             }
@@ -139,7 +139,7 @@ impl TypeMap {
     }
 
     /// Concatenates the pieces in the order of the type map.
-    pub fn assembled<'a>(pieces: impl Iterator<Item = Piece<'a>> + Clone) -> Result<TypeMap, TypeError> {
+    pub fn assembled<'a>(pieces: impl Iterator<Item = LayoutPiece<'a>> + Clone) -> Result<TypeMap, TypeError> {
         let pieces = pieces.filter(|piece| piece.n > 0);
         let mut layout = RunningBounds::default();
         for piece in pieces.clone() {
@@ -147,7 +147,7 @@ impl TypeMap {
         }
         let plan = |of: fn(&TypeMap) -> &PackPlan, see| {
             let place =
-                |piece: Piece| of(piece.of).clone().repeated(piece.n as u64, piece.of.extent()).shifted(piece.at);
+                |piece: LayoutPiece| of(piece.of).clone().repeated(piece.n as u64, piece.of.extent()).shifted(piece.at);
             PackPlan::sequence(pieces.clone().map(place), see)
         };
         let typed = plan(|layout| &layout.typed, |kind| kind);

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::Datatype;
-use super::plan::Node;
+use super::plan::PlanNode;
 use super::walk::{Each, Gather, Scatter, Visitor, clipped_loop};
 use super::{BasicKind, plan::PackPlan};
 
@@ -157,7 +157,7 @@ impl Datatype {
     pub fn for_each_run(&self, count: usize, f: impl FnMut(&'static BasicKind, isize, usize)) {
         let plan = &self.layout.typed;
         let end = plan.bytes.saturating_mul(count as u64);
-        if let (Node::Run(kind), true) = (&plan.node, self.layout.bytes().bytes as i64 == self.extent())
+        if let (PlanNode::Run(kind), true) = (&plan.node, self.layout.bytes().bytes as i64 == self.extent())
             && kind.is_dense()
         {
             return Each(f).run(plan.at, 0, end, kind);

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::kind::{BasicKind, Group, Group::*, Scalar, Scalar::*};
+use super::kind::{BasicKind, Scalar, Scalar::*, TypeGroup, TypeGroup::*};
 use super::{Datatype, Type};
 use crate::mpi::abi::{self, Handle};
 
@@ -13,7 +13,7 @@ pub const MPI_UB: Handle = 0x205;
 
 /// Raw bytes: the element of layouts without type information.
 pub(super) static BYTE: BasicKind =
-    BasicKind { handle: abi::MPI_BYTE, name: "MPI_BYTE", scalar: Scalar::U8, group: Group::Byte };
+    BasicKind { handle: abi::MPI_BYTE, name: "MPI_BYTE", scalar: Scalar::U8, group: TypeGroup::Byte };
 
 macro_rules! kinds {
     ($($name:ident $scalar:ident $group:expr;)*) => {

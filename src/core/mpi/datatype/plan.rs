@@ -18,11 +18,11 @@ pub(super) struct PackPlan {
     pub bytes: u64,
     /// Number of basic elements.
     pub basics: u64,
-    pub node: Node,
+    pub node: PlanNode,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum PlanNode {
     Nothing,
     /// Elements, an extent apart.
     Run(&'static BasicKind),
@@ -55,13 +55,13 @@ pub(super) struct Part {
 }
 
 impl PackPlan {
-    pub const NOTHING: PackPlan = PackPlan { at: 0, bytes: 0, basics: 0, node: Node::Nothing };
+    pub const NOTHING: PackPlan = PackPlan { at: 0, bytes: 0, basics: 0, node: PlanNode::Nothing };
 
     /// `n` elements at `at`.
     pub fn run(at: i64, kind: &'static BasicKind, n: u64) -> PackPlan {
         match n * kind.size() as u64 {
             0 => PackPlan::NOTHING,
-            bytes => PackPlan { at, bytes, basics: n * kind.basics(), node: Node::Run(kind) },
+            bytes => PackPlan { at, bytes, basics: n * kind.basics(), node: PlanNode::Run(kind) },
         }
     }
 
@@ -82,11 +82,11 @@ impl PackPlan {
         }
         let (at, bytes, basics) = (self.at, self.bytes * count, self.basics * count);
         let node = match self.node {
-            Node::Run(kind) if span(kind, self.bytes) == stride => Node::Run(kind),
-            Node::Loop { count: inner, stride: step, body } if step.checked_mul(inner as i64) == Some(stride) => {
-                Node::Loop { count: inner * count, stride: step, body }
+            PlanNode::Run(kind) if span(kind, self.bytes) == stride => PlanNode::Run(kind),
+            PlanNode::Loop { count: inner, stride: step, body } if step.checked_mul(inner as i64) == Some(stride) => {
+                PlanNode::Loop { count: inner * count, stride: step, body }
             }
-            node => Node::Loop { count, stride, body: Arc::new(PackPlan { at: 0, node, ..self }) },
+            node => PlanNode::Loop { count, stride, body: Arc::new(PackPlan { at: 0, node, ..self }) },
         };
         PackPlan { at, bytes, basics, node }
     }
@@ -98,21 +98,21 @@ impl PackPlan {
     ) -> PackPlan {
         let mut list: Vec<PackPlan> = Vec::new();
         let mut push = |mut plan: PackPlan| {
-            if let Node::Run(kind) = &mut plan.node {
+            if let PlanNode::Run(kind) = &mut plan.node {
                 *kind = see(kind);
             }
             push(&mut list, plan);
         };
         for plan in plans {
             match &plan.node {
-                Node::Nothing => {}
-                Node::Runs(runs) if runs.len() <= INLINE => {
+                PlanNode::Nothing => {}
+                PlanNode::Runs(runs) if runs.len() <= INLINE => {
                     for run in runs.iter() {
                         let n = run.bytes / run.kind.size() as u64;
                         push(PackPlan::run(plan.at + run.at, run.kind, n));
                     }
                 }
-                Node::Parts(parts) if parts.len() <= INLINE => {
+                PlanNode::Parts(parts) if parts.len() <= INLINE => {
                     parts.iter().for_each(|part| push(part.plan.clone().shifted(plan.at)));
                 }
                 _ => push(plan),
@@ -129,14 +129,18 @@ impl PackPlan {
         }
         let basics = list.iter().map(|plan| plan.basics).sum();
         let mut bytes = 0;
-        let node = if list.iter().all(|plan| matches!(plan.node, Node::Run(_))) {
+        let node = if list.iter().all(|plan| matches!(plan.node, PlanNode::Run(_))) {
             let run = |plan: &PackPlan| match plan.node {
-                Node::Run(kind) => Run { at: plan.at, start: advance(&mut bytes, plan.bytes), bytes: plan.bytes, kind },
+                PlanNode::Run(kind) => {
+                    Run { at: plan.at, start: advance(&mut bytes, plan.bytes), bytes: plan.bytes, kind }
+                }
                 _ => unreachable!("only runs are here"),
             };
-            Node::Runs(list.iter().map(run).collect())
+            PlanNode::Runs(list.iter().map(run).collect())
         } else {
-            Node::Parts(list.into_iter().map(|plan| Part { start: advance(&mut bytes, plan.bytes), plan }).collect())
+            PlanNode::Parts(
+                list.into_iter().map(|plan| Part { start: advance(&mut bytes, plan.bytes), plan }).collect(),
+            )
         };
         PackPlan { at: 0, bytes, basics, node }
     }
@@ -147,16 +151,16 @@ impl PackPlan {
             return Some(self.basics);
         }
         match &self.node {
-            Node::Nothing => Some(0),
-            Node::Run(kind) => run_basics(kind, bytes),
-            Node::Loop { body, .. } => Some(bytes / body.bytes * body.basics + body.basics_in(bytes % body.bytes)?),
-            Node::Runs(runs) => {
+            PlanNode::Nothing => Some(0),
+            PlanNode::Run(kind) => run_basics(kind, bytes),
+            PlanNode::Loop { body, .. } => Some(bytes / body.bytes * body.basics + body.basics_in(bytes % body.bytes)?),
+            PlanNode::Runs(runs) => {
                 let before = runs.partition_point(|run| run.start + run.bytes <= bytes);
                 let whole: u64 =
                     runs[..before].iter().map(|run| run.bytes / run.kind.size() as u64 * run.kind.basics()).sum();
                 Some(whole + run_basics(runs[before].kind, bytes - runs[before].start)?)
             }
-            Node::Parts(parts) => {
+            PlanNode::Parts(parts) => {
                 let before = parts.partition_point(|part| part.start + part.plan.bytes <= bytes);
                 let whole: u64 = parts[..before].iter().map(|part| part.plan.basics).sum();
                 Some(whole + parts[before].plan.basics_in(bytes - parts[before].start)?)
@@ -188,8 +192,8 @@ fn advance(total: &mut u64, by: u64) -> u64 {
 
 /// Appends a plan to a list, or extends the last run of the list.
 fn push(list: &mut Vec<PackPlan>, plan: PackPlan) {
-    if let (Some(last), Node::Run(kind)) = (list.last_mut(), &plan.node)
-        && let Node::Run(before) = last.node
+    if let (Some(last), PlanNode::Run(kind)) = (list.last_mut(), &plan.node)
+        && let PlanNode::Run(before) = last.node
         && before.handle == kind.handle
         && last.at + span(before, last.bytes) == plan.at
     {
@@ -211,12 +215,12 @@ fn regular(list: &[PackPlan]) -> Option<i64> {
 fn alike(a: &PackPlan, b: &PackPlan) -> bool {
     a.bytes == b.bytes
         && match (&a.node, &b.node) {
-            (Node::Run(a), Node::Run(b)) => a.handle == b.handle,
-            (Node::Loop { count, stride, body }, Node::Loop { count: n, stride: step, body: other }) => {
+            (PlanNode::Run(a), PlanNode::Run(b)) => a.handle == b.handle,
+            (PlanNode::Loop { count, stride, body }, PlanNode::Loop { count: n, stride: step, body: other }) => {
                 count == n && stride == step && (Arc::ptr_eq(body, other) || alike(body, other))
             }
-            (Node::Runs(a), Node::Runs(b)) => Arc::ptr_eq(a, b),
-            (Node::Parts(a), Node::Parts(b)) => Arc::ptr_eq(a, b),
+            (PlanNode::Runs(a), PlanNode::Runs(b)) => Arc::ptr_eq(a, b),
+            (PlanNode::Parts(a), PlanNode::Parts(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
 }

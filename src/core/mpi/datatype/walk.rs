@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr;
 
 use super::kind::BasicKind;
-use super::plan::{Node, PackPlan};
+use super::plan::{PackPlan, PlanNode};
 
 /// Greatest length of a list in a loop that is copied run by run, each over many iterations.
 const FEW: usize = 8;
@@ -46,17 +46,17 @@ pub(super) fn clipped(plan: &PackPlan, at: i64, start: u64, range: &Range<u64>, 
     }
     let at = at + plan.at;
     match &plan.node {
-        Node::Nothing => {}
-        Node::Run(kind) => clipped_run(at, start, plan.bytes, kind, range, to),
-        Node::Loop { count, stride, body } => clipped_loop(body, *count, *stride, at, start, range, to),
-        Node::Runs(runs) => {
+        PlanNode::Nothing => {}
+        PlanNode::Run(kind) => clipped_run(at, start, plan.bytes, kind, range, to),
+        PlanNode::Loop { count, stride, body } => clipped_loop(body, *count, *stride, at, start, range, to),
+        PlanNode::Runs(runs) => {
             let first = runs.partition_point(|run| start + run.start + run.bytes <= range.start);
             let last = runs.partition_point(|run| start + run.start < range.end);
             for run in &runs[first..last] {
                 clipped_run(at + run.at, start + run.start, run.bytes, run.kind, range, to);
             }
         }
-        Node::Parts(parts) => {
+        PlanNode::Parts(parts) => {
             let first = parts.partition_point(|part| start + part.start + part.plan.bytes <= range.start);
             let last = parts.partition_point(|part| start + part.start < range.end);
             for part in &parts[first..last] {
@@ -114,22 +114,22 @@ fn clipped_run(at: i64, start: u64, bytes: u64, kind: &'static BasicKind, range:
 fn whole(plan: &PackPlan, at: i64, start: u64, to: &mut impl Visitor) {
     let at = at + plan.at;
     match &plan.node {
-        Node::Nothing => {}
-        Node::Run(kind) => to.run(at, start, plan.bytes, kind),
-        Node::Loop { count, stride, body } => whole_loop(body, *count, *stride, at, start, to),
-        Node::Runs(runs) => runs.iter().for_each(|run| to.run(at + run.at, start + run.start, run.bytes, run.kind)),
-        Node::Parts(parts) => parts.iter().for_each(|part| whole(&part.plan, at, start + part.start, to)),
+        PlanNode::Nothing => {}
+        PlanNode::Run(kind) => to.run(at, start, plan.bytes, kind),
+        PlanNode::Loop { count, stride, body } => whole_loop(body, *count, *stride, at, start, to),
+        PlanNode::Runs(runs) => runs.iter().for_each(|run| to.run(at + run.at, start + run.start, run.bytes, run.kind)),
+        PlanNode::Parts(parts) => parts.iter().for_each(|part| whole(&part.plan, at, start + part.start, to)),
     }
 }
 
 fn whole_loop<V: Visitor>(body: &PackPlan, count: u64, stride: i64, at: i64, start: u64, to: &mut V) {
     let step = body.bytes;
     match &body.node {
-        Node::Run(kind) => {
+        PlanNode::Run(kind) => {
             let at = at + body.at;
             to.strided(Strided { at, stride, start, step, bytes: step, count, kind });
         }
-        Node::Runs(runs) if runs.len() <= FEW && !V::ORDERED => {
+        PlanNode::Runs(runs) if runs.len() <= FEW && !V::ORDERED => {
             let mut done = 0;
             while done < count {
                 let (n, at) = ((count - done).min(BLOCK), at + body.at + done as i64 * stride);

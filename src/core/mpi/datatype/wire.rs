@@ -1,8 +1,8 @@
 //! Serialized datatypes, for ranks that access the memory of others. Contains the layout, but not its construction. A
 //! vector of any length is a loop of a few bytes.
 
-use super::layout::{Piece, TypeMap};
-use super::plan::{Node, PackPlan};
+use super::layout::{LayoutPiece, TypeMap};
+use super::plan::{PackPlan, PlanNode};
 use super::{Datatype, Type, TypeEnvelope};
 use crate::mpi::abi;
 
@@ -110,18 +110,18 @@ fn encode(plan: &PackPlan, out: &mut Vec<u8>) {
         put_number(out, n as i64);
     };
     match &plan.node {
-        Node::Nothing => out.push(NOTHING),
-        Node::Run(kind) => encode_run(plan.at, kind, plan.bytes, out),
-        Node::Loop { count, stride, body } => {
+        PlanNode::Nothing => out.push(NOTHING),
+        PlanNode::Run(kind) => encode_run(plan.at, kind, plan.bytes, out),
+        PlanNode::Loop { count, stride, body } => {
             out.push(LOOP);
             [plan.at, *count as i64, *stride].into_iter().for_each(|number| put_number(out, number));
             encode(body, out);
         }
-        Node::Runs(runs) => {
+        PlanNode::Runs(runs) => {
             list(plan.at, runs.len(), out);
             runs.iter().for_each(|run| encode_run(run.at, run.kind, run.bytes, out));
         }
-        Node::Parts(parts) => {
+        PlanNode::Parts(parts) => {
             list(plan.at, parts.len(), out);
             parts.iter().for_each(|part| encode(&part.plan, out));
         }
@@ -145,14 +145,14 @@ fn decode(from: &mut WireReader<'_>, deepest: u32) -> Option<TypeMap> {
             let (at, n) = (from.number()?, from.number()?);
             let parts: Option<Vec<TypeMap>> = (0..n).map(|_| decode(from, deeper)).collect();
             let parts = parts?;
-            TypeMap::assembled(parts.iter().map(|of| Piece { at, n: 1, of })).ok()
+            TypeMap::assembled(parts.iter().map(|of| LayoutPiece { at, n: 1, of })).ok()
         }
         _ => None,
     }
 }
 
 fn moved(at: i64, layout: TypeMap) -> Option<TypeMap> {
-    if at == 0 { Some(layout) } else { TypeMap::assembled(std::iter::once(Piece { at, n: 1, of: &layout })).ok() }
+    if at == 0 { Some(layout) } else { TypeMap::assembled(std::iter::once(LayoutPiece { at, n: 1, of: &layout })).ok() }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::Builtin;
 use super::long_double::F80;
-use crate::mpi::datatype::{BasicKind, Group, Scalar};
+use crate::mpi::datatype::{BasicKind, Scalar, TypeGroup};
 
 /// Operations of numbers in all representations.
 trait Number: Copy + PartialOrd {
@@ -84,7 +84,7 @@ pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inou
         match (op, kind.group, kind.scalar) {
             (Builtin::NoOp, ..) => {}
             (Builtin::Replace, ..) => replace(kind, input, inout, n),
-            (_, Group::Pair(index), scalar) => {
+            (_, TypeGroup::Pair(index), scalar) => {
                 let pairs = PairOperands { op, at: kind.index_at(), extent: kind.extent(), input, inout, n };
                 match (scalar, index) {
                     (Scalar::F32, Scalar::F32) => pairs.select::<f32, f32>(),
@@ -97,9 +97,9 @@ pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inou
                     _ => pairs.select::<i32, i32>(),
                 }
             }
-            (_, Group::Complex, Scalar::F32) => complex::<f32>(op, input, inout, n),
-            (_, Group::Complex, Scalar::F64) => complex::<f64>(op, input, inout, n),
-            (_, Group::Complex, _) => complex::<F80>(op, input, inout, n),
+            (_, TypeGroup::Complex, Scalar::F32) => complex::<f32>(op, input, inout, n),
+            (_, TypeGroup::Complex, Scalar::F64) => complex::<f64>(op, input, inout, n),
+            (_, TypeGroup::Complex, _) => complex::<F80>(op, input, inout, n),
             (Builtin::Band | Builtin::Bor | Builtin::Bxor, ..) => bits(op, input, inout, n * kind.size()),
             (_, _, Scalar::I8) => numbers::<i8>(op, input, inout, n),
             (_, _, Scalar::I16) => numbers::<i16>(op, input, inout, n),
@@ -121,7 +121,7 @@ pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inou
 /// # Safety
 /// As [`Builtin::apply`].
 unsafe fn replace(kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
-    let Group::Pair(index) = kind.group else {
+    let TypeGroup::Pair(index) = kind.group else {
         // SAFETY: the caller guarantees `n` valid elements without gaps.
         return unsafe { ptr::copy(input, inout, n * kind.size()) };
     };

@@ -4,10 +4,10 @@
 //! values. Half precision and 16-byte Fortran reals are data only.
 
 use super::Builtin::{self, *};
-use crate::mpi::datatype::{BasicKind, Group, Scalar};
+use crate::mpi::datatype::{BasicKind, Scalar, TypeGroup};
 
 pub(super) fn accepts(op: Builtin, kind: &BasicKind) -> bool {
-    use Group::*;
+    use TypeGroup::*;
     let group = kind.group;
     let integer = match group {
         CInteger | FortranInteger | MultiLanguage => true,

@@ -71,7 +71,7 @@ pub(super) fn check_sizes(call: &CollectiveCall) -> Result<(), String> {
         _ => return Err(format!("sizes of {word}: expected one size for all ranks; found a list of {found}")),
     }
     if found != ranks as usize {
-        return Err(format!("sizes of {word}: expected {ranks}, one a rank of the communicator; found {found}"));
+        return Err(format!("sizes of {word}: expected {ranks}, one per rank of the communicator; found {found}"));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Bruck, Ho, Kipnis, Upfal, Weathersby 1997: "Efficient Algorithms for All-to-All Communications in Multiport
 //! Message-Passing Systems", IEEE TPDS 8(11). ⌈log2 p⌉ rounds for any p.
 
-use super::phase::Next;
+use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::step::{Blocks, Piece, Space, Step, Then};
 
@@ -11,24 +11,24 @@ fn distance(seat: Seat, round: u32) -> Option<u32> {
 
 /// In round k, sends the 2^k blocks from its own on to the member 2^k behind, and receives the next ones from the
 /// member 2^k ahead.
-pub(super) fn allgather(seat: Seat, round: u32) -> Next {
-    let Some(distance) = distance(seat, round) else { return Next::End };
+pub(super) fn allgather(seat: Seat, round: u32) -> PhaseStep {
+    let Some(distance) = distance(seat, round) else { return PhaseStep::End };
     let count = distance.min(seat.size - distance);
     let (to, from) = (seat.back(seat.rank, distance), seat.ahead(seat.rank, distance));
     let (send, recv) = (Space::Temp.up(seat.rank, count), Space::Temp.up(from, count));
-    Next::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
+    PhaseStep::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
 }
 
 /// In round k, packs the blocks whose distance has bit k, sends them to the member 2^k ahead, and replaces them by
 /// the received ones.
-pub(super) fn alltoall(seat: Seat, round: u32) -> Next {
+pub(super) fn alltoall(seat: Seat, round: u32) -> PhaseStep {
     let bit = round / 2;
-    let Some(distance) = distance(seat, bit) else { return Next::End };
+    let Some(distance) = distance(seat, bit) else { return PhaseStep::End };
     let blocks = Blocks::Bit(bit);
     let (held, packed) = (Piece { space: Space::Temp, blocks }, Piece { space: Space::Scratch, blocks });
     if round.is_multiple_of(2) {
-        return Next::Do(Step::Copy { from: held, to: packed });
+        return PhaseStep::Do(Step::Copy { from: held, to: packed });
     }
     let (to, from) = (seat.ahead(seat.rank, distance), seat.back(seat.rank, distance));
-    Next::Do(Step::Exchange { to, send: packed, from, recv: held, then: Then::Store })
+    PhaseStep::Do(Step::Exchange { to, send: packed, from, recv: held, then: Then::Store })
 }

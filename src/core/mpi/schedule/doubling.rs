@@ -1,25 +1,25 @@
 //! Rounds at distance 1, 2, 4, …: dissemination, folding to a power of two, doubling and halving. See [`Seat`] for
 //! folded numbers.
 
-use super::phase::Next;
+use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
 /// In round k, sends an empty message to the member 2^k ahead and receives one from the member 2^k behind.
-pub(super) fn dissemination(seat: Seat, round: u32) -> Next {
+pub(super) fn dissemination(seat: Seat, round: u32) -> PhaseStep {
     if round >= u32::BITS || (1 << round) >= seat.size {
-        return Next::End;
+        return PhaseStep::End;
     }
     let distance = 1 << round;
     let (to, from) = (seat.ahead(seat.rank, distance), seat.back(seat.rank, distance));
     let all = Space::Output.all();
-    Next::Do(Step::Exchange { to, send: all, from, recv: all, then: Then::Store })
+    PhaseStep::Do(Step::Exchange { to, send: all, from, recv: all, then: Then::Store })
 }
 
 /// Folded-away members send all their data; their partners combine it.
-pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
-    let Some(partner) = seat.fold_partner().filter(|_| round == 0) else { return Next::End };
-    Next::Do(if seat.folded().is_some() {
+pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> PhaseStep {
+    let Some(partner) = seat.fold_partner().filter(|_| round == 0) else { return PhaseStep::End };
+    PhaseStep::Do(if seat.folded().is_some() {
         Step::Recv { from: partner, piece: hold.all(), then: Then::Combine(Side::of(partner, seat.rank)) }
     } else {
         Step::Send { to: partner, piece: hold.all() }
@@ -27,18 +27,18 @@ pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
 }
 
 /// Folded-away members receive everything.
-pub(super) fn fold_out(seat: Seat, round: u32, hold: Space) -> Next {
+pub(super) fn fold_out(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     fold_back(seat, round, hold.all(), Space::Output.all())
 }
 
 /// Folded-away members receive their block.
-pub(super) fn fold_out_own(seat: Seat, round: u32, hold: Space) -> Next {
+pub(super) fn fold_out_own(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     fold_back(seat, round, hold.one(seat.rank ^ 1), Space::Output.one(seat.rank))
 }
 
-fn fold_back(seat: Seat, round: u32, send: Piece, recv: Piece) -> Next {
-    let Some(partner) = seat.fold_partner().filter(|_| round == 0) else { return Next::End };
-    Next::Do(if seat.folded().is_some() {
+fn fold_back(seat: Seat, round: u32, send: Piece, recv: Piece) -> PhaseStep {
+    let Some(partner) = seat.fold_partner().filter(|_| round == 0) else { return PhaseStep::End };
+    PhaseStep::Do(if seat.folded().is_some() {
         Step::Send { to: partner, piece: send }
     } else {
         Step::Recv { from: partner, piece: recv, then: Then::Store }
@@ -50,14 +50,14 @@ fn number(seat: Seat, round: u32) -> Option<u32> {
     seat.folded().filter(|_| round < seat.log_floor())
 }
 
-fn exchange(seat: Seat, partner: u32, send: Piece, recv: Piece, then: Then) -> Next {
+fn exchange(seat: Seat, partner: u32, send: Piece, recv: Piece, then: Then) -> PhaseStep {
     let partner = seat.unfolded(partner);
-    Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then })
+    PhaseStep::Do(Step::Exchange { to: partner, send, from: partner, recv, then })
 }
 
 /// Pairs exchange and combine all their data.
-pub(super) fn doubling(seat: Seat, round: u32, hold: Space) -> Next {
-    let Some(me) = number(seat, round) else { return Next::End };
+pub(super) fn doubling(seat: Seat, round: u32, hold: Space) -> PhaseStep {
+    let Some(me) = number(seat, round) else { return PhaseStep::End };
     let partner = me ^ (1 << round);
     exchange(seat, partner, hold.all(), hold.all(), Then::Combine(Side::of(partner, me)))
 }
@@ -72,16 +72,16 @@ fn half(seat: Seat, me: u32, rounds: u32, hold: Space) -> Piece {
 }
 
 /// Vector halving and distance doubling. Keeps the order of ranks because neighbours combine first.
-pub(super) fn halve_near(seat: Seat, round: u32, hold: Space) -> Next {
-    let Some(me) = number(seat, round) else { return Next::End };
+pub(super) fn halve_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
+    let Some(me) = number(seat, round) else { return PhaseStep::End };
     let partner = me ^ (1 << round);
     let (send, recv) = (half(seat, partner, round + 1, hold), half(seat, me, round + 1, hold));
     exchange(seat, partner, send, recv, Then::Combine(Side::of(partner, me)))
 }
 
 /// Vector doubling and distance halving: the reverse of [`halve_near`], after which all members have everything.
-pub(super) fn double_near(seat: Seat, round: u32, hold: Space) -> Next {
-    let Some(me) = number(seat, round) else { return Next::End };
+pub(super) fn double_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
+    let Some(me) = number(seat, round) else { return PhaseStep::End };
     let bit = seat.log_floor() - 1 - round;
     let partner = me ^ (1 << bit);
     let (send, recv) = (half(seat, me, bit + 1, hold), half(seat, partner, bit + 1, hold));
@@ -89,26 +89,26 @@ pub(super) fn double_near(seat: Seat, round: u32, hold: Space) -> Next {
 }
 
 /// Reverse of [`halve_near`] towards the root: a binomial tree.
-pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> Next {
-    let (Some(me), Some(root)) = (number(seat, round), seat.folded_number(seat.root)) else { return Next::End };
+pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
+    let (Some(me), Some(root)) = (number(seat, round), seat.folded_number(seat.root)) else { return PhaseStep::End };
     let bit = seat.log_floor() - 1 - round;
     let partner = me ^ (1 << bit);
     match (me ^ root) >> bit {
-        0 => Next::Do(Step::Recv {
+        0 => PhaseStep::Do(Step::Recv {
             from: seat.unfolded(partner),
             piece: half(seat, partner, bit + 1, hold),
             then: Then::Store,
         }),
-        1 => Next::Do(Step::Send { to: seat.unfolded(partner), piece: half(seat, me, bit + 1, hold) }),
+        1 => PhaseStep::Do(Step::Send { to: seat.unfolded(partner), piece: half(seat, me, bit + 1, hold) }),
         // This member sent all its data in an earlier round.
-        _ => Next::End,
+        _ => PhaseStep::End,
     }
 }
 
 /// Vector halving and distance halving over one block per rank. Folded number n ends with the blocks of the members
 /// that it represents.
-pub(super) fn halve_far(seat: Seat, round: u32, hold: Space) -> Next {
-    let Some(me) = number(seat, round) else { return Next::End };
+pub(super) fn halve_far(seat: Seat, round: u32, hold: Space) -> PhaseStep {
+    let Some(me) = number(seat, round) else { return PhaseStep::End };
     let distance = seat.power() >> (round + 1);
     let blocks = |first: u32| {
         let start = seat.folded_start(first);
@@ -120,14 +120,14 @@ pub(super) fn halve_far(seat: Seat, round: u32, hold: Space) -> Next {
 }
 
 /// Pairs of relative ranks exchange all their blocks. The number of members must be a power of two.
-pub(super) fn allgather(seat: Seat, round: u32) -> Next {
+pub(super) fn allgather(seat: Seat, round: u32) -> PhaseStep {
     if round >= seat.log_floor() {
-        return Next::End;
+        return PhaseStep::End;
     }
     let v = seat.relative();
     let count = 1 << round;
     let mine = v & !(count - 1);
     let partner = seat.member(v ^ count);
     let (send, recv) = (Space::Output.up(mine, count), Space::Output.up(mine ^ count, count));
-    Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
+    PhaseStep::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
 }

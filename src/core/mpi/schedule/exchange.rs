@@ -1,18 +1,18 @@
 //! Exchanges that only Open MPI uses: with alternating neighbours, with all at once, paced by the root.
 
-use super::phase::{Exchanged, Next};
+use super::phase::{Exchanged, PhaseStep};
 use super::seat::Seat;
 use super::step::{Piece, Space, Step, Then};
 
 /// All-to-all exchange. Posts all receives first, nearest ahead first; then starts the sends, nearest behind first.
-pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> Next {
+pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> PhaseStep {
     let others = seat.size - 1;
     let block = |to: u32| match what {
         Exchanged::Own => seat.rank,
         Exchanged::Each => to,
     };
-    Next::Do(match round {
-        _ if others == 0 => return Next::End,
+    PhaseStep::Do(match round {
+        _ if others == 0 => return PhaseStep::End,
         _ if round < others => {
             let from = seat.ahead(seat.rank, round + 1);
             Step::StartRecv { from, piece: Space::Output.one(from), then: Then::Store }
@@ -22,7 +22,7 @@ pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> Next {
             Step::StartSend { to, piece: Space::Input.one(block(to)) }
         }
         _ if round == 2 * others => Step::WaitAll,
-        _ => return Next::End,
+        _ => return PhaseStep::End,
     })
 }
 
@@ -32,52 +32,56 @@ fn other(seat: Seat, number: u32) -> u32 {
 }
 
 /// The root receives the block of each member, one after another in order of ranks.
-pub(super) fn gather_in_order(seat: Seat, round: u32) -> Next {
+pub(super) fn gather_in_order(seat: Seat, round: u32) -> PhaseStep {
     if seat.rank != seat.root {
         let step = Step::Send { to: seat.root, piece: Space::Input.one(seat.rank) };
-        return if round == 0 { Next::Do(step) } else { Next::End };
+        return if round == 0 { PhaseStep::Do(step) } else { PhaseStep::End };
     }
     if round + 1 >= seat.size {
-        return Next::End;
+        return PhaseStep::End;
     }
     let from = other(seat, round);
-    Next::Do(Step::Recv { from, piece: Space::Output.one(from), then: Then::Store })
+    PhaseStep::Do(Step::Recv { from, piece: Space::Output.one(from), then: Then::Store })
 }
 
 /// The root sends each member its block, one after another in order of ranks.
-pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> Next {
+pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     if seat.rank != seat.root {
         let step = Step::Recv { from: seat.root, piece: Space::Output.one(seat.rank), then: Then::Store };
-        return if round == 0 { Next::Do(step) } else { Next::End };
+        return if round == 0 { PhaseStep::Do(step) } else { PhaseStep::End };
     }
     if round + 1 >= seat.size {
-        return Next::End;
+        return PhaseStep::End;
     }
     let to = other(seat, round);
-    Next::Do(Step::Send { to, piece: hold.one(to) })
+    PhaseStep::Do(Step::Send { to, piece: hold.one(to) })
 }
 
 /// The root requests the data of each member in turn: it waits for the first part at once and for the rest at the
 /// end. Block 2 r is the first part of rank r's data, block 2 r + 1 the rest.
-pub(super) fn gather_paced(seat: Seat, round: u32) -> Next {
+pub(super) fn gather_paced(seat: Seat, round: u32) -> PhaseStep {
     let nothing = Space::Input.nothing();
     let parts = |space: Space, rank: u32| [space.one(2 * rank), space.one(2 * rank + 1)];
     if seat.rank != seat.root {
         let [first, rest] = parts(Space::Input, seat.rank);
-        return Next::Do(match round {
+        return PhaseStep::Do(match round {
             0 => Step::Recv { from: seat.root, piece: nothing, then: Then::Store },
             1 => Step::Send { to: seat.root, piece: first },
             2 => Step::Send { to: seat.root, piece: rest },
-            _ => return Next::End,
+            _ => return PhaseStep::End,
         });
     }
     let (number, k) = (round / 4, round % 4);
     if number + 1 >= seat.size {
-        return if k == 0 && number + 1 == seat.size && number > 0 { Next::Do(Step::WaitAll) } else { Next::End };
+        return if k == 0 && number + 1 == seat.size && number > 0 {
+            PhaseStep::Do(Step::WaitAll)
+        } else {
+            PhaseStep::End
+        };
     }
     let from = other(seat, number);
     let [first, rest] = parts(Space::Output, from);
-    Next::Do(match k {
+    PhaseStep::Do(match k {
         0 => Step::StartRecv { from, piece: first, then: Then::Store },
         1 => Step::Send { to: from, piece: nothing },
         2 => Step::StartRecv { from, piece: rest, then: Then::Store },
@@ -87,9 +91,9 @@ pub(super) fn gather_paced(seat: Seat, round: u32) -> Next {
 
 /// Exchanges with the two neighbours alternately, p/2 rounds for even p: first the own block, then the last two
 /// blocks received.
-pub(super) fn neighbors(seat: Seat, round: u32) -> Next {
+pub(super) fn neighbors(seat: Seat, round: u32) -> PhaseStep {
     if 2 * round >= seat.size {
-        return Next::End;
+        return PhaseStep::End;
     }
     let even = seat.rank.is_multiple_of(2);
     // Pairs of blocks begin at even ranks. Returns the start of this member's pair after `turn` rounds.
@@ -105,57 +109,61 @@ pub(super) fn neighbors(seat: Seat, round: u32) -> Next {
     } else {
         (Space::Output.up(start(round - 1), 2), Space::Output.up(start(round), 2))
     };
-    Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
+    PhaseStep::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
 }
 
 /// Sends an empty message twice around the ring, from rank 0 on.
-pub(super) fn double_ring(seat: Seat, round: u32) -> Next {
+pub(super) fn double_ring(seat: Seat, round: u32) -> PhaseStep {
     if seat.size == 1 || round >= 4 {
-        return Next::End;
+        return PhaseStep::End;
     }
     let (left, right) = (seat.back(seat.rank, 1), seat.ahead(seat.rank, 1));
     let piece = Space::Output.all();
     let sends = round.is_multiple_of(2) == (seat.rank == 0);
-    Next::Do(if sends { Step::Send { to: right, piece } } else { Step::Recv { from: left, piece, then: Then::Store } })
+    PhaseStep::Do(if sends {
+        Step::Send { to: right, piece }
+    } else {
+        Step::Recv { from: left, piece, then: Then::Store }
+    })
 }
 
 /// All members send to rank 0; then rank 0 sends to each in turn.
-pub(super) fn gather_and_release(seat: Seat, round: u32) -> Next {
+pub(super) fn gather_and_release(seat: Seat, round: u32) -> PhaseStep {
     let piece = Space::Output.all();
     let others = seat.size - 1;
     if seat.rank > 0 {
-        return Next::Do(match round {
+        return PhaseStep::Do(match round {
             0 => Step::Send { to: 0, piece },
             1 => Step::Recv { from: 0, piece, then: Then::Store },
-            _ => return Next::End,
+            _ => return PhaseStep::End,
         });
     }
-    Next::Do(match round {
-        _ if others == 0 => return Next::End,
+    PhaseStep::Do(match round {
+        _ if others == 0 => return PhaseStep::End,
         _ if round < others => Step::StartRecv { from: round + 1, piece, then: Then::Store },
         _ if round == others => Step::WaitAll,
         _ if round - others <= others => Step::Send { to: round - others, piece },
-        _ => return Next::End,
+        _ => return PhaseStep::End,
     })
 }
 
 /// Exchanges empty messages by pairs at distance 1, 2, …. Members from q on (the greatest power of two) first send to
 /// the member q below, which replies at the end.
-pub(super) fn doubling_below(seat: Seat, round: u32) -> Next {
+pub(super) fn doubling_below(seat: Seat, round: u32) -> PhaseStep {
     let (piece, power) = (Space::Output.all(), seat.power());
     let exchange = |partner: u32| {
-        Next::Do(Step::Exchange { to: partner, send: piece, from: partner, recv: piece, then: Then::Store })
+        PhaseStep::Do(Step::Exchange { to: partner, send: piece, from: partner, recv: piece, then: Then::Store })
     };
     if seat.rank >= power {
-        return if round == 0 { exchange(seat.rank - power) } else { Next::End };
+        return if round == 0 { exchange(seat.rank - power) } else { PhaseStep::End };
     }
     let paired = seat.rank < seat.surplus();
     match round {
-        0 if paired => Next::Do(Step::Recv { from: seat.rank + power, piece, then: Then::Store }),
-        0 => Next::Skip,
+        0 if paired => PhaseStep::Do(Step::Recv { from: seat.rank + power, piece, then: Then::Store }),
+        0 => PhaseStep::Skip,
         _ if round <= seat.log_floor() => exchange(seat.rank ^ (1 << (round - 1))),
-        _ if round == seat.log_floor() + 1 && paired => Next::Do(Step::Send { to: seat.rank + power, piece }),
-        _ => Next::End,
+        _ if round == seat.log_floor() + 1 && paired => PhaseStep::Do(Step::Send { to: seat.rank + power, piece }),
+        _ => PhaseStep::End,
     }
 }
 
@@ -166,7 +174,7 @@ fn range(seat: Seat, first: u32, count: u32) -> Piece {
 
 /// Pairs of relative ranks exchange all their blocks, for any number of members. If a partner does not exist, members
 /// with the data forward it along the halves of the group.
-pub(super) fn doubling_allgather(seat: Seat, round: u32) -> Next {
+pub(super) fn doubling_allgather(seat: Seat, round: u32) -> PhaseStep {
     // Distance 2^k has one round of exchange and k rounds of forwarding.
     let (mut k, mut before) = (0u32, 0u32);
     while round >= before + 1 + k {
@@ -174,22 +182,22 @@ pub(super) fn doubling_allgather(seat: Seat, round: u32) -> Next {
         k += 1;
     }
     let (size, v) = (seat.size, seat.relative());
-    let Some(distance) = 1u32.checked_shl(k).filter(|&distance| distance < size) else { return Next::End };
+    let Some(distance) = 1u32.checked_shl(k).filter(|&distance| distance < size) else { return PhaseStep::End };
     let mine = v & !(distance - 1);
     let passing = round - before;
     if passing == 0 {
         let partner = v ^ distance;
         if partner >= size {
-            return Next::Skip;
+            return PhaseStep::Skip;
         }
         let other = seat.member(partner);
         let (send, recv) = (range(seat, mine, distance), range(seat, mine ^ distance, distance));
-        return Next::Do(Step::Exchange { to: other, send, from: other, recv, then: Then::Store });
+        return PhaseStep::Do(Step::Exchange { to: other, send, from: other, recv, then: Then::Store });
     }
     // Only if the group above this one's is incomplete.
     let theirs = mine ^ distance;
     if theirs < mine || theirs >= size || size - theirs >= distance {
-        return Next::Skip;
+        return PhaseStep::Skip;
     }
     let half = distance >> passing;
     let partner = v ^ half;
@@ -197,10 +205,10 @@ pub(super) fn doubling_allgather(seat: Seat, round: u32) -> Next {
     let have = size - mine - distance;
     let piece = range(seat, theirs, distance);
     if partner > v && v < top + have && partner >= top + have {
-        Next::Do(Step::Send { to: seat.member(partner), piece })
+        PhaseStep::Do(Step::Send { to: seat.member(partner), piece })
     } else if partner < v && partner < top + have && v >= top + have {
-        Next::Do(Step::Recv { from: seat.member(partner), piece, then: Then::Store })
+        PhaseStep::Do(Step::Recv { from: seat.member(partner), piece, then: Then::Store })
     } else {
-        Next::Skip
+        PhaseStep::Skip
     }
 }

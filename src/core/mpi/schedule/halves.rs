@@ -1,13 +1,13 @@
 //! Reductions that exchange halves: Open MPI's fold before Rabenseifner's algorithm, and the butterfly of Träff 2005
 //! with its mirror permutation.
 
-use super::phase::Next;
+use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
 /// The two members of a folding pair each combine one half. The remaining member then receives the other half.
-pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
-    let Some(partner) = seat.fold_partner() else { return Next::End };
+pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> PhaseStep {
+    let Some(partner) = seat.fold_partner() else { return PhaseStep::End };
     let half = seat.power() / 2;
     let (first, second) = (hold.up(0, half), hold.up(half, half));
     let stays = seat.folded().is_some();
@@ -15,11 +15,11 @@ pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
         0 => {
             let (send, recv) = if stays { (second, first) } else { (first, second) };
             let then = Then::Combine(Side::of(partner, seat.rank));
-            Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then })
+            PhaseStep::Do(Step::Exchange { to: partner, send, from: partner, recv, then })
         }
-        1 if stays => Next::Do(Step::Recv { from: partner, piece: second, then: Then::Store }),
-        1 => Next::Do(Step::Send { to: partner, piece: second }),
-        _ => Next::End,
+        1 if stays => PhaseStep::Do(Step::Recv { from: partner, piece: second, then: Then::Store }),
+        1 => PhaseStep::Do(Step::Send { to: partner, piece: second }),
+        _ => PhaseStep::End,
     }
 }
 
@@ -36,35 +36,35 @@ fn blocks(seat: Seat, first: u32, count: u32) -> Piece {
 
 /// Vector halving and distance doubling over one block per rank. Folded number n ends with the blocks of its mirror
 /// image.
-pub(super) fn butterfly(seat: Seat, round: u32) -> Next {
-    let Some(me) = seat.folded().filter(|_| round < seat.log_floor()) else { return Next::End };
+pub(super) fn butterfly(seat: Seat, round: u32) -> PhaseStep {
+    let Some(me) = seat.folded().filter(|_| round < seat.log_floor()) else { return PhaseStep::End };
     let partner = me ^ (1 << round);
     let count = seat.power() >> (round + 1);
     // After `round + 1` rounds the low bits determine the owner of each part, the first bit that of the largest.
     let part = |number: u32| blocks(seat, mirror(seat, number & ((2 << round) - 1)), count);
     let other = seat.unfolded(partner);
     let then = Then::Combine(Side::of(partner, me));
-    Next::Do(Step::Exchange { to: other, send: part(partner), from: other, recv: part(me), then })
+    PhaseStep::Do(Step::Exchange { to: other, send: part(partner), from: other, recv: part(me), then })
 }
 
 /// Each member receives the block of its number from the owner, its mirror image.
-pub(super) fn mirrored_home(seat: Seat, round: u32) -> Next {
+pub(super) fn mirrored_home(seat: Seat, round: u32) -> PhaseStep {
     let own = Space::Output.one(seat.rank);
     let Some(me) = seat.folded() else {
         let holder = seat.unfolded(mirror(seat, seat.rank / 2));
         let step = Step::Recv { from: holder, piece: own, then: Then::Store };
-        return if round == 0 { Next::Do(step) } else { Next::End };
+        return if round == 0 { PhaseStep::Do(step) } else { PhaseStep::End };
     };
     let image = mirror(seat, me);
     let member = seat.unfolded(image);
     match round {
-        0 if image < seat.surplus() => Next::Do(Step::Send { to: member ^ 1, piece: Space::Temp.one(member ^ 1) }),
-        0 => Next::Skip,
-        1 if image == me => Next::Do(Step::Copy { from: Space::Temp.one(seat.rank), to: own }),
+        0 if image < seat.surplus() => PhaseStep::Do(Step::Send { to: member ^ 1, piece: Space::Temp.one(member ^ 1) }),
+        0 => PhaseStep::Skip,
+        1 if image == me => PhaseStep::Do(Step::Copy { from: Space::Temp.one(seat.rank), to: own }),
         1 => {
             let send = Space::Temp.one(member);
-            Next::Do(Step::Exchange { to: member, send, from: member, recv: own, then: Then::Store })
+            PhaseStep::Do(Step::Exchange { to: member, send, from: member, recv: own, then: Then::Store })
         }
-        _ => Next::End,
+        _ => PhaseStep::End,
     }
 }

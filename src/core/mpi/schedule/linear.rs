@@ -1,17 +1,17 @@
 //! Exchanges of one member with all and of all with all: at once, in batches, or in p − 1 rounds of pairs.
 
-use super::phase::{Exchanged, Next};
+use super::phase::{Exchanged, PhaseStep};
 use super::seat::{ScheduleStyle, Seat};
 use super::step::{Side, Space, Step, Then};
 
 /// The root starts a send to each member, in relative order, and waits.
-pub(super) fn bcast(seat: Seat, round: u32) -> Next {
+pub(super) fn bcast(seat: Seat, round: u32) -> PhaseStep {
     let piece = Space::Output.all();
     from_root(seat, round, |to| Step::StartSend { to, piece }, |from| Step::Recv { from, piece, then: Then::Store })
 }
 
 /// The root starts a send of each member's block and waits.
-pub(super) fn scatter(seat: Seat, round: u32) -> Next {
+pub(super) fn scatter(seat: Seat, round: u32) -> PhaseStep {
     from_root(
         seat,
         round,
@@ -21,7 +21,7 @@ pub(super) fn scatter(seat: Seat, round: u32) -> Next {
 }
 
 /// The root posts a receive of each member's block and waits.
-pub(super) fn gather(seat: Seat, round: u32) -> Next {
+pub(super) fn gather(seat: Seat, round: u32) -> PhaseStep {
     from_root(
         seat,
         round,
@@ -30,30 +30,30 @@ pub(super) fn gather(seat: Seat, round: u32) -> Next {
     )
 }
 
-fn from_root(seat: Seat, round: u32, root: impl Fn(u32) -> Step, other: impl Fn(u32) -> Step) -> Next {
+fn from_root(seat: Seat, round: u32, root: impl Fn(u32) -> Step, other: impl Fn(u32) -> Step) -> PhaseStep {
     if seat.rank != seat.root {
-        return if round == 0 { Next::Do(other(seat.root)) } else { Next::End };
+        return if round == 0 { PhaseStep::Do(other(seat.root)) } else { PhaseStep::End };
     }
     let others = seat.size - 1;
     match round {
-        _ if round < others => Next::Do(root(seat.member(round + 1))),
-        _ if round == others && others > 0 => Next::Do(Step::WaitAll),
-        _ => Next::End,
+        _ if round < others => PhaseStep::Do(root(seat.member(round + 1))),
+        _ if round == others && others > 0 => PhaseStep::Do(Step::WaitAll),
+        _ => PhaseStep::End,
     }
 }
 
 /// The root combines the contributions from the last rank's to the first's, its own at its place, each as the left
 /// operand.
-pub(super) fn reduce(seat: Seat, round: u32) -> Next {
+pub(super) fn reduce(seat: Seat, round: u32) -> PhaseStep {
     let all = Space::Output.all();
     if round >= seat.size || (round > 0 && seat.rank != seat.root) {
-        return Next::End;
+        return PhaseStep::End;
     }
     if seat.rank != seat.root {
-        return Next::Do(Step::Send { to: seat.root, piece: Space::Input.all() });
+        return PhaseStep::Do(Step::Send { to: seat.root, piece: Space::Input.all() });
     }
     let from = seat.size - 1 - round;
-    Next::Do(match (from == seat.rank, round) {
+    PhaseStep::Do(match (from == seat.rank, round) {
         (true, 0) => Step::Copy { from: Space::Input.all(), to: all },
         (true, _) => Step::Combine { from: Space::Input.all(), to: all, side: Side::Left },
         (false, 0) => Step::Recv { from, piece: all, then: Then::Store },
@@ -71,30 +71,30 @@ pub(super) fn batch(fan: u32) -> u32 {
 }
 
 /// For `at_once` distances at a time: posts the receives from behind, starts the sends ahead, nearest first; waits.
-pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) -> Next {
+pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) -> PhaseStep {
     let steps = at_once.saturating_mul(2).saturating_add(1);
     let (batch, step) = (round / steps, round % steps);
     let nearest = 1 + u64::from(batch) * u64::from(at_once);
     if nearest >= u64::from(seat.size) {
-        return Next::End;
+        return PhaseStep::End;
     }
     // Fits in 32 bits because it is below the size.
     let nearest = nearest as u32;
     let count = at_once.min(seat.size - nearest);
     if step < count {
         let from = seat.back(seat.rank, nearest + step);
-        Next::Do(Step::StartRecv { from, piece: Space::Output.one(from), then: Then::Store })
+        PhaseStep::Do(Step::StartRecv { from, piece: Space::Output.one(from), then: Then::Store })
     } else if step < 2 * count {
         let to = seat.ahead(seat.rank, nearest + step - count);
         let block = match what {
             Exchanged::Own => seat.rank,
             Exchanged::Each => to,
         };
-        Next::Do(Step::StartSend { to, piece: Space::Input.one(block) })
+        PhaseStep::Do(Step::StartSend { to, piece: Space::Input.one(block) })
     } else if step == 2 * count {
-        Next::Do(Step::WaitAll)
+        PhaseStep::Do(Step::WaitAll)
     } else {
-        Next::End
+        PhaseStep::End
     }
 }
 
@@ -109,21 +109,21 @@ fn partners(seat: Seat, k: u32) -> (u32, u32) {
 }
 
 /// In each of p − 1 rounds, sends a block to one member and receives one.
-pub(super) fn pairwise(seat: Seat, round: u32) -> Next {
+pub(super) fn pairwise(seat: Seat, round: u32) -> PhaseStep {
     if round + 1 >= seat.size {
-        return Next::End;
+        return PhaseStep::End;
     }
     let (to, from) = partners(seat, round + 1);
     let (send, recv) = (Space::Input.one(to), Space::Output.one(from));
-    Next::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
+    PhaseStep::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
 }
 
 /// Like [`pairwise`], but combines the received data with this member's block.
-pub(super) fn pairwise_reduce(seat: Seat, round: u32) -> Next {
+pub(super) fn pairwise_reduce(seat: Seat, round: u32) -> PhaseStep {
     if round + 1 >= seat.size {
-        return Next::End;
+        return PhaseStep::End;
     }
     let (to, from) = partners(seat, round + 1);
     let (send, recv) = (Space::Input.one(to), Space::Output.one(seat.rank));
-    Next::Do(Step::Exchange { to, send, from, recv, then: Then::Combine(Side::of(from, seat.rank)) })
+    PhaseStep::Do(Step::Exchange { to, send, from, recv, then: Then::Combine(Side::of(from, seat.rank)) })
 }

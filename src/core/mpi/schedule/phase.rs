@@ -7,7 +7,7 @@ use super::{bruck, doubling, exchange, halves, linear, pipeline, ring, scan, tre
 
 /// Result of a phase for one round.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Next {
+pub(super) enum PhaseStep {
     /// This step.
     Do(Step),
     /// No step in this round.
@@ -152,9 +152,9 @@ pub(super) enum Phase {
 impl Phase {
     /// Step of this phase at `seat` in `round`.
     #[inline]
-    pub(super) fn step(self, seat: Seat, round: u32) -> Next {
+    pub(super) fn step(self, seat: Seat, round: u32) -> PhaseStep {
         match self {
-            Phase::Nothing => Next::End,
+            Phase::Nothing => PhaseStep::End,
             Phase::CopyAll { from, to } => once(round, Step::Copy { from: from.all(), to: to.all() }),
             Phase::CopyOwn { from, to } => once(round, Step::Copy { from: from.one(seat.rank), to: to.one(seat.rank) }),
             Phase::CopyOwnParts => {
@@ -222,6 +222,6 @@ impl Phase {
     }
 }
 
-fn once(round: u32, step: Step) -> Next {
-    if round == 0 { Next::Do(step) } else { Next::End }
+fn once(round: u32, step: Step) -> PhaseStep {
+    if round == 0 { PhaseStep::Do(step) } else { PhaseStep::End }
 }

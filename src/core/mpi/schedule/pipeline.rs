@@ -4,7 +4,7 @@
 //! children. Up: receives of segments alternate over the children, with one posted ahead of the awaited one. A
 //! segment with the contributions of all children is sent to the parent.
 
-use super::phase::Next;
+use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::shape::Tree;
 use super::step::{Piece, Side, Space, Step, Then};
@@ -15,7 +15,7 @@ fn piece(hold: Space, segment: u32, segments: u32) -> Piece {
 }
 
 /// Step of this round down `tree`.
-pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> Next {
+pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> PhaseStep {
     let (node, hold) = (tree.node(seat), Space::Output);
     let children = node.children();
     // Sends of a segment to the children, and the wait for them. A single send blocks.
@@ -25,50 +25,52 @@ pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> Next {
     };
     let send = |segment: u32, k: u32| {
         let piece = piece(hold, segment, segments);
-        Next::Do(match k {
+        PhaseStep::Do(match k {
             0 if children == 1 => Step::Send { to: node.child(0), piece },
             _ if k < children => Step::StartSend { to: node.child(k), piece },
             _ => Step::WaitSends,
         })
     };
     if node.is_top() {
-        let Some(segment) = round.checked_div(sends).filter(|&segment| segment < segments) else { return Next::End };
+        let Some(segment) = round.checked_div(sends).filter(|&segment| segment < segments) else {
+            return PhaseStep::End;
+        };
         return send(segment, round % sends);
     }
     let (segment, k) = (round / (2 + sends), round % (2 + sends));
     if segment > segments {
-        return Next::End;
+        return PhaseStep::End;
     }
     match k {
         0 if segments == 1 && segment == 0 => {
-            Next::Do(Step::Recv { from: node.parent(), piece: hold.all(), then: Then::Store })
+            PhaseStep::Do(Step::Recv { from: node.parent(), piece: hold.all(), then: Then::Store })
         }
         0 if segments > 1 && segment < segments => {
             let piece = piece(hold, segment, segments);
-            Next::Do(Step::StartRecv { from: node.parent(), piece, then: Then::Store })
+            PhaseStep::Do(Step::StartRecv { from: node.parent(), piece, then: Then::Store })
         }
-        1 if segments > 1 && segment > 0 => Next::Do(Step::WaitRecv { back: u32::from(segment < segments) }),
-        0 | 1 => Next::Skip,
+        1 if segments > 1 && segment > 0 => PhaseStep::Do(Step::WaitRecv { back: u32::from(segment < segments) }),
+        0 | 1 => PhaseStep::Skip,
         // Forwards the segment received in the previous round.
         _ if segment > 0 => send(segment - 1, k - 2),
-        _ => Next::Skip,
+        _ => PhaseStep::Skip,
     }
 }
 
 /// Step of this round up `tree`. The top ends with the result in `home` if it is the root, else in Temp.
-pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space) -> Next {
+pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space) -> PhaseStep {
     let node = tree.node(seat);
     let children = node.children();
     let hold = if seat.rank == seat.root { home } else { Space::Temp };
     if children == 0 {
         if node.is_top() {
             let step = Step::Copy { from: Space::Input.all(), to: hold.all() };
-            return if round == 0 { Next::Do(step) } else { Next::End };
+            return if round == 0 { PhaseStep::Do(step) } else { PhaseStep::End };
         }
         if round >= segments {
-            return Next::End;
+            return PhaseStep::End;
         }
-        return Next::Do(Step::Send { to: node.parent(), piece: piece(Space::Input, round, segments) });
+        return PhaseStep::Do(Step::Send { to: node.parent(), piece: piece(Space::Input, round, segments) });
     }
     // In the in-order tree the nearest subtree has the next lower ranks.
     let theirs = if tree == Tree::InOrderBinary { Side::Left } else { Side::Right };
@@ -76,46 +78,46 @@ pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space)
     let receives = segments * children;
     let (at, k) = (round / 4, round % 4);
     if at > receives {
-        return Next::End;
+        return PhaseStep::End;
     }
     match k {
         0 if at < receives => {
             let (segment, i) = (at / children, at % children);
             // The first contribution to a segment is stored; this member's own data are combined with it.
             let then = if i == 0 { Then::Store } else { Then::Combine(theirs) };
-            Next::Do(Step::StartRecv { from: node.child(i), piece: piece(hold, segment, segments), then })
+            PhaseStep::Do(Step::StartRecv { from: node.child(i), piece: piece(hold, segment, segments), then })
         }
-        1 if at > 0 => Next::Do(Step::WaitRecv { back: u32::from(at < receives) }),
+        1 if at > 0 => PhaseStep::Do(Step::WaitRecv { back: u32::from(at < receives) }),
         2 if at > 0 && (at - 1) % children == 0 => {
             let segment = (at - 1) / children;
             let [from, to] = [Space::Input, hold].map(|space| piece(space, segment, segments));
-            Next::Do(Step::Combine { from, to, side: mine })
+            PhaseStep::Do(Step::Combine { from, to, side: mine })
         }
         3 if at > 0 && at % children == 0 && !node.is_top() => {
-            Next::Do(Step::Send { to: node.parent(), piece: piece(hold, at / children - 1, segments) })
+            PhaseStep::Do(Step::Send { to: node.parent(), piece: piece(hold, at / children - 1, segments) })
         }
-        _ => Next::Skip,
+        _ => PhaseStep::Skip,
     }
 }
 
 /// Sends the result from the top of a tree to the root, if they differ.
-pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> Next {
+pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> PhaseStep {
     let top = tree.top(seat);
     if round > 0 || top == seat.root {
-        return Next::End;
+        return PhaseStep::End;
     }
     if seat.rank == top {
-        Next::Do(Step::Send { to: seat.root, piece: Space::Temp.all() })
+        PhaseStep::Do(Step::Send { to: seat.root, piece: Space::Temp.all() })
     } else if seat.rank == seat.root {
-        Next::Do(Step::Recv { from: top, piece: home.all(), then: Then::Store })
+        PhaseStep::Do(Step::Recv { from: top, piece: home.all(), then: Then::Store })
     } else {
-        Next::End
+        PhaseStep::End
     }
 }
 
 /// Sends the two halves of the data down the two sides of a binary tree, `counts` segments each. Blocks of the second
 /// half begin at `counts.0`. Then members at the same place of both sides exchange their halves.
-pub(super) fn split(seat: Seat, round: u32, counts: (u32, u32)) -> Next {
+pub(super) fn split(seat: Seat, round: u32, counts: (u32, u32)) -> PhaseStep {
     let (node, hold, v) = (Tree::Binary.node(seat), Space::Output, seat.relative());
     let counts = [counts.0, counts.1];
     // Odd relative ranks are on the first side.
@@ -134,37 +136,39 @@ pub(super) fn split(seat: Seat, round: u32, counts: (u32, u32)) -> Next {
         if v == 0 {
             let (segment, i) = (round / 2, round % 2);
             if i < children && segment < counts[i as usize] {
-                return Next::Do(Step::Send { to: node.child(i), piece: block(i as usize, segment) });
+                return PhaseStep::Do(Step::Send { to: node.child(i), piece: block(i as usize, segment) });
             }
-            return Next::Skip;
+            return PhaseStep::Skip;
         }
         if children == 0 {
-            return Next::Do(Step::Recv { from: node.parent(), piece: block(side, round), then: Then::Store });
+            return PhaseStep::Do(Step::Recv { from: node.parent(), piece: block(side, round), then: Then::Store });
         }
         let (segment, k) = (round / (2 + children), round % (2 + children));
         return match k {
             0 if segment < counts[side] => {
-                Next::Do(Step::StartRecv { from: node.parent(), piece: block(side, segment), then: Then::Store })
+                PhaseStep::Do(Step::StartRecv { from: node.parent(), piece: block(side, segment), then: Then::Store })
             }
-            1 if segment > 0 => Next::Do(Step::WaitRecv { back: u32::from(segment < counts[side]) }),
-            0 | 1 => Next::Skip,
-            _ if segment > 0 => Next::Do(Step::Send { to: node.child(k - 2), piece: block(side, segment - 1) }),
-            _ => Next::Skip,
+            1 if segment > 0 => PhaseStep::Do(Step::WaitRecv { back: u32::from(segment < counts[side]) }),
+            0 | 1 => PhaseStep::Skip,
+            _ if segment > 0 => PhaseStep::Do(Step::Send { to: node.child(k - 2), piece: block(side, segment - 1) }),
+            _ => PhaseStep::Skip,
         };
     }
     if round > steps {
-        return Next::End;
+        return PhaseStep::End;
     }
     let last = seat.member(seat.size - 1);
     let even = seat.size.is_multiple_of(2);
     match v {
-        0 if even => Next::Do(Step::Send { to: last, piece: half(1) }),
-        0 => Next::End,
-        _ if even && seat.rank == last => Next::Do(Step::Recv { from: seat.root, piece: half(1), then: Then::Store }),
+        0 if even => PhaseStep::Do(Step::Send { to: last, piece: half(1) }),
+        0 => PhaseStep::End,
+        _ if even && seat.rank == last => {
+            PhaseStep::Do(Step::Recv { from: seat.root, piece: half(1), then: Then::Store })
+        }
         _ => {
             let partner = if side == 0 { seat.ahead(seat.rank, 1) } else { seat.back(seat.rank, 1) };
             let (send, recv) = (half(side), half(1 - side));
-            Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
+            PhaseStep::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
         }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Each message has n bytes. An exscan does not change rank 0's output (MPI-3.1, section 5.11.2).
 
-use super::phase::{Next, Phase};
+use super::phase::{Phase, PhaseStep};
 use super::step::{Side, Space, Step, Then};
 use super::{Parts, Schedule, Seat};
 use crate::platform::Algorithm;
@@ -36,50 +36,52 @@ pub(super) fn plan_exscan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> 
 }
 
 /// Combines the prefix of the previous rank with its own data, and passes the result on.
-pub(super) fn chain(seat: Seat, round: u32) -> Next {
+pub(super) fn chain(seat: Seat, round: u32) -> PhaseStep {
     let piece = Space::Output.all();
     match round {
-        0 if seat.rank > 0 => Next::Do(Step::Recv { from: seat.rank - 1, piece, then: Then::Combine(Side::Left) }),
-        1 if seat.rank + 1 < seat.size => Next::Do(Step::Send { to: seat.rank + 1, piece }),
-        0 | 1 => Next::Skip,
-        _ => Next::End,
+        0 if seat.rank > 0 => PhaseStep::Do(Step::Recv { from: seat.rank - 1, piece, then: Then::Combine(Side::Left) }),
+        1 if seat.rank + 1 < seat.size => PhaseStep::Do(Step::Send { to: seat.rank + 1, piece }),
+        0 | 1 => PhaseStep::Skip,
+        _ => PhaseStep::End,
     }
 }
 
 /// Keeps the prefix of the previous rank, and passes on its combination with the own data.
-pub(super) fn chain_exclusive(seat: Seat, round: u32) -> Next {
+pub(super) fn chain_exclusive(seat: Seat, round: u32) -> PhaseStep {
     let (input, output, temp) = (Space::Input.all(), Space::Output.all(), Space::Temp.all());
     let (first, last) = (seat.rank == 0, seat.rank + 1 == seat.size);
     match round {
-        0 if !first => Next::Do(Step::Recv { from: seat.rank - 1, piece: output, then: Then::Store }),
-        1 if !first && !last => Next::Do(Step::Copy { from: output, to: temp }),
-        2 if !first && !last => Next::Do(Step::Combine { from: input, to: temp, side: Side::Right }),
+        0 if !first => PhaseStep::Do(Step::Recv { from: seat.rank - 1, piece: output, then: Then::Store }),
+        1 if !first && !last => PhaseStep::Do(Step::Copy { from: output, to: temp }),
+        2 if !first && !last => PhaseStep::Do(Step::Combine { from: input, to: temp, side: Side::Right }),
         3 if !last => {
             let piece = if first { input } else { temp };
-            Next::Do(Step::Send { to: seat.rank + 1, piece })
+            PhaseStep::Do(Step::Send { to: seat.rank + 1, piece })
         }
-        0..=3 => Next::Skip,
-        _ => Next::End,
+        0..=3 => PhaseStep::Skip,
+        _ => PhaseStep::End,
     }
 }
 
 /// In round k, exchanges the result of its 2^k neighbours (Temp) with the rank whose bit k differs, if it exists.
-pub(super) fn doubling(seat: Seat, round: u32, exclusive: bool) -> Next {
+pub(super) fn doubling(seat: Seat, round: u32, exclusive: bool) -> PhaseStep {
     let Some(distance) = 1u32.checked_shl(round / 3).filter(|&distance| distance < seat.size) else {
-        return Next::End;
+        return PhaseStep::End;
     };
     let partner = seat.rank ^ distance;
     if partner >= seat.size {
-        return Next::Skip;
+        return PhaseStep::Skip;
     }
     let (sum, got, output) = (Space::Temp.all(), Space::Scratch.all(), Space::Output.all());
     let side = Side::of(partner, seat.rank);
     match round % 3 {
-        0 => Next::Do(Step::Exchange { to: partner, send: sum, from: partner, recv: got, then: Then::Store }),
-        1 if side == Side::Right => Next::Skip,
+        0 => PhaseStep::Do(Step::Exchange { to: partner, send: sum, from: partner, recv: got, then: Then::Store }),
+        1 if side == Side::Right => PhaseStep::Skip,
         // Nothing was received from below before the round of the lowest set bit.
-        1 if exclusive && distance == 1 << seat.rank.trailing_zeros() => Next::Do(Step::Copy { from: got, to: output }),
-        1 => Next::Do(Step::Combine { from: got, to: output, side }),
-        _ => Next::Do(Step::Combine { from: got, to: sum, side }),
+        1 if exclusive && distance == 1 << seat.rank.trailing_zeros() => {
+            PhaseStep::Do(Step::Copy { from: got, to: output })
+        }
+        1 => PhaseStep::Do(Step::Combine { from: got, to: output, side }),
+        _ => PhaseStep::Do(Step::Combine { from: got, to: sum, side }),
     }
 }

@@ -33,7 +33,7 @@ pub(super) enum Tree {
 
 /// Node among `size` nodes, computed once per step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct TreeNode {
     tree: Tree,
     size: u32,
     root: u32,
@@ -51,9 +51,9 @@ fn chains(size: u32, chains: u16) -> (u32, u32, u32) {
 
 impl Tree {
     /// Node of this member.
-    pub(super) fn node(self, seat: Seat) -> Node {
+    pub(super) fn node(self, seat: Seat) -> TreeNode {
         let v = if self.is_absolute() { seat.rank } else { seat.relative() };
-        Node { tree: self, size: seat.size, root: seat.root, numbering: seat.numbering, v }
+        TreeNode { tree: self, size: seat.size, root: seat.root, numbering: seat.numbering, v }
     }
 
     /// Member at the top.
@@ -71,7 +71,7 @@ impl Tree {
     }
 }
 
-impl Node {
+impl TreeNode {
     /// Whether it is the top.
     pub(super) fn is_top(self) -> bool {
         self.v == if self.tree == Tree::InOrderBinary { self.size - 1 } else { 0 }
@@ -145,7 +145,7 @@ impl Node {
         }
     }
 
-    /// Child `i`, below [`Node::children`].
+    /// Child `i`, below [`TreeNode::children`].
     pub(super) fn child(self, i: u32) -> u32 {
         let v = self.v;
         let child = match self.tree {

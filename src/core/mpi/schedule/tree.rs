@@ -1,7 +1,7 @@
 //! Binomial trees. The parent of relative rank v > 0 is v without its lowest set bit; the subtree of v is [v, v +
 //! lowest bit).
 
-use super::phase::{Next, Numbering};
+use super::phase::{Numbering, PhaseStep};
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
@@ -31,21 +31,21 @@ fn subtree(seat: Seat, v: u32, k: u32, space: Space, numbering: Numbering) -> Pi
 }
 
 /// Receives from the children, nearest first, and combines; then sends to the parent.
-pub(super) fn reduce(seat: Seat, round: u32, hold: Space) -> Next {
+pub(super) fn reduce(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     let children = children(seat, v);
     if round < children {
         let from = seat.member(v + (1 << round));
-        Next::Do(Step::Recv { from, piece: hold.all(), then: Then::Combine(Side::Right) })
+        PhaseStep::Do(Step::Recv { from, piece: hold.all(), then: Then::Combine(Side::Right) })
     } else if round == children && v > 0 {
-        Next::Do(Step::Send { to: parent(seat, v), piece: hold.all() })
+        PhaseStep::Do(Step::Send { to: parent(seat, v), piece: hold.all() })
     } else {
-        Next::End
+        PhaseStep::End
     }
 }
 
 /// Receives from the parent, then sends to the children, farthest first.
-pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> Next {
+pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     down(seat, v, round, |child| match child {
         None => Step::Recv { from: parent(seat, v), piece: hold.all(), then: Then::Store },
@@ -54,23 +54,23 @@ pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> Next {
 }
 
 /// Receives the subtrees of the children, nearest first; then sends its own subtree to the parent.
-pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> Next {
+pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     let children = children(seat, v);
     if round < children {
         let child = v + (1 << round);
         let piece = subtree(seat, child, round, hold, Numbering::Member);
-        Next::Do(Step::Recv { from: seat.member(child), piece, then: Then::Store })
+        PhaseStep::Do(Step::Recv { from: seat.member(child), piece, then: Then::Store })
     } else if round == children && v > 0 {
         let piece = subtree(seat, v, v.trailing_zeros(), hold, Numbering::Member);
-        Next::Do(Step::Send { to: parent(seat, v), piece })
+        PhaseStep::Do(Step::Send { to: parent(seat, v), piece })
     } else {
-        Next::End
+        PhaseStep::End
     }
 }
 
 /// Receives its subtree from the parent, then sends the subtrees of the children, farthest first.
-pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering) -> Next {
+pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering) -> PhaseStep {
     let v = seat.relative();
     down(seat, v, round, |child| match child {
         None => {
@@ -86,38 +86,38 @@ pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering)
 
 /// Like [`scatter`] of blocks by relative rank from the output, but only the first `filled` blocks have data. Empty
 /// messages are not sent.
-pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> Next {
+pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> PhaseStep {
     let v = seat.relative();
     if v > 0 && v >= filled {
-        return Next::End;
+        return PhaseStep::End;
     }
     let children = children(seat, v);
     if v > 0 && round == 0 {
         let piece = subtree(seat, v, v.trailing_zeros(), Space::Output, Numbering::Relative);
-        return Next::Do(Step::Recv { from: parent(seat, v), piece, then: Then::Store });
+        return PhaseStep::Do(Step::Recv { from: parent(seat, v), piece, then: Then::Store });
     }
     let at = if v > 0 { round - 1 } else { round };
     if at >= children {
-        return Next::End;
+        return PhaseStep::End;
     }
     let k = children - 1 - at;
     let child = v + (1 << k);
     if child >= filled {
-        return Next::Skip;
+        return PhaseStep::Skip;
     }
     let piece = subtree(seat, child, k, Space::Output, Numbering::Relative);
-    Next::Do(Step::Send { to: seat.member(child), piece })
+    PhaseStep::Do(Step::Send { to: seat.member(child), piece })
 }
 
 /// Order of the steps down a tree: calls `step` with `None` for the parent, then with the k of each child.
-fn down(seat: Seat, v: u32, round: u32, step: impl FnOnce(Option<u32>) -> Step) -> Next {
+fn down(seat: Seat, v: u32, round: u32, step: impl FnOnce(Option<u32>) -> Step) -> PhaseStep {
     let children = children(seat, v);
     if v == 0 {
-        return if round < children { Next::Do(step(Some(children - 1 - round))) } else { Next::End };
+        return if round < children { PhaseStep::Do(step(Some(children - 1 - round))) } else { PhaseStep::End };
     }
     match round {
-        0 => Next::Do(step(None)),
-        _ if round <= children => Next::Do(step(Some(children - round))),
-        _ => Next::End,
+        0 => PhaseStep::Do(step(None)),
+        _ if round <= children => PhaseStep::Do(step(Some(children - round))),
+        _ => PhaseStep::End,
     }
 }

@@ -143,8 +143,8 @@ fn run(case: &Case<'_>) -> Ran {
     let Case { library, collective, nodes, root, items } = *case;
     let size = nodes.len() as u32;
     let sites: Vec<Site> = nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect();
-    let mut rules = CollectiveRules::of(library);
-    rules.nodes = Some(Arc::new(NodeMap::of(&sites)));
+    let mut rules = CollectiveRules::with_library(library);
+    rules.nodes = Some(Arc::new(NodeMap::from_sites(&sites)));
     rules.set(collective, vec![CollectiveRule::always(Algorithm::NodeAware.into())]);
     let core = PlatformSource::load(Platform::default_document(), &[]).unwrap().platform.core;
     let seat = |rank: u32| {

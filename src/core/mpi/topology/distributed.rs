@@ -67,7 +67,7 @@ impl Neighbours {
         let mut near = Neighbours { weighted, ..Neighbours::default() };
         for (giver, edges) in by_giver {
             if (edges[0] != 0) != weighted {
-                let what = format!("rank {giver} and this one differ in whether there are weights");
+                let what = format!("rank {giver} and this one differ: only one of them gave weights");
                 return Err(Fault::new(MPI_ERR_ARG, what));
             }
             for edge in edges[1..].chunks_exact(3) {
@@ -213,6 +213,6 @@ mod tests {
         assert_eq!(one_sided.unwrap_err().class, MPI_ERR_ARG);
         let [weighted, ..] = example();
         let mixed = assemble(&[Contribution::default(), weighted]);
-        assert_eq!(mixed.unwrap_err().what, "rank 1 and this one differ in whether there are weights");
+        assert_eq!(mixed.unwrap_err().what, "rank 1 and this one differ: only one of them gave weights");
     }
 }

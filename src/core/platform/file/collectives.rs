@@ -1,5 +1,5 @@
-//! The table `[collectives]`: a library, a file of rules for it, and rules for single collectives that come before
-//! both.
+//! The table `[collectives]`: a library, a file of rules for it, and rules for single collectives, which take
+//! precedence.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::units::Bytes;
 
 use super::super::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method};
 
-/// What a rule says; keys that are left out set no limit.
+/// Keys of a rule; missing keys set no limit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RuleFile {
@@ -41,8 +41,8 @@ impl RuleFile {
     }
 }
 
-/// The rules of the table's keys: `library`, `rules` (a file, which is read elsewhere), and a rule or a list of rules
-/// for each collective.
+/// Reads the keys of the table: `library`, `rules` (a file, which is read elsewhere), and a rule or list of rules for
+/// each collective.
 pub(super) fn read(
     document: &Document,
     table: Option<&BTreeMap<String, toml::Value>>,

@@ -12,7 +12,7 @@ use super::super::{
 };
 use super::values::Factor;
 
-/// The names of [`ProgressEngine`].
+/// Names of [`ProgressEngine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ProgressName {
@@ -59,7 +59,7 @@ struct NodesNoiseFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodesFile {
-    /// For the reader of the file.
+    /// For human readers.
     #[serde(rename = "about")]
     _about: Option<String>,
     only: Option<Vec<u32>>,
@@ -70,31 +70,31 @@ pub(super) struct NodesFile {
     slowdown: Option<Vec<Factor>>,
 }
 
-/// One factor for all of some nodes, one for each, or a file with one a line.
+/// One factor for several nodes, one factor per node, or a file with one per line.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "a number above zero, a list of these, or the name of a file with one a line")]
+#[serde(untagged, expecting = "a number above zero, a list of these, or the name of a file with one per line")]
 enum Factors {
     All(Factor),
     Each(Vec<Factor>),
     File(String),
 }
 
-/// What a file states of these.
-pub(super) struct Stated<'a> {
+/// Related values stated in a file.
+pub(super) struct StatedConditions<'a> {
     pub progress: Option<ProgressName>,
     pub share: Option<f64>,
     pub noise: Option<&'a NoiseFile>,
     pub nodes: &'a [NodesFile],
-    /// The number of nodes.
+    /// Number of nodes.
     pub count: u32,
-    /// CMPs a node.
+    /// Number of CMPs per node.
     pub cmps: u32,
-    /// The network's contention model.
+    /// Contention model of the network.
     pub law: LoadLaw,
 }
 
-impl Stated<'_> {
-    /// Checks what serde cannot and fills in what was left out.
+impl StatedConditions<'_> {
+    /// Checks conditions that serde cannot check, and adds defaults.
     pub fn conditions(&self, document: &Document) -> Result<Conditions, ConfigError> {
         Ok(Conditions {
             progress: self.progress(document)?,
@@ -151,7 +151,7 @@ impl Stated<'_> {
             multiply(&entry.adapter, "adapter", |factors| &mut factors.adapter)?;
             if let Some(slowdown) = &entry.slowdown {
                 if slowdown.is_empty() {
-                    let expected = "a factor for 1, 2, … ranks a CMP such as [1.0, 1.1]";
+                    let expected = "a factor for 1, 2, … ranks per CMP such as [1.0, 1.1]";
                     return Err(document.expected(&format!("{path}.slowdown"), expected, "[]"));
                 }
                 factors.slowdown.resize(self.count as usize, Vec::new());
@@ -164,8 +164,8 @@ impl Stated<'_> {
     }
 }
 
-impl Stated<'_> {
-    /// The rates of an entry for one CMP of each node.
+impl StatedConditions<'_> {
+    /// Applies the rates of an entry to one CMP of each node.
     fn of_cmp(
         &self,
         document: &Document,
@@ -186,7 +186,7 @@ impl Stated<'_> {
 }
 
 impl Factors {
-    /// The factor of each of `count` nodes.
+    /// Factor of each of `count` nodes.
     fn each(&self, document: &Document, path: &str, count: usize) -> Result<Vec<f64>, ConfigError> {
         match self {
             Factors::All(factor) => Ok(vec![factor.0; count]),
@@ -195,7 +195,7 @@ impl Factors {
                 Err(document.expected(path, format!("a factor for each of {count} nodes"), factors.len()))
             }
             Factors::File(name) => {
-                // Beside the platform file, if it is no place of its own.
+                // A relative path is relative to the platform file.
                 let file = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(name);
                 let lines = Lines::read(&file)?;
                 let factor = |(number, line): (usize, &str)| {
@@ -206,7 +206,7 @@ impl Factors {
                 match factors.len() == count {
                     true => Ok(factors),
                     false => {
-                        let expected = format!("a factor for each of {count} nodes, one a line");
+                        let expected = format!("a factor for each of {count} nodes, one per line");
                         Err(lines.expected_in_all(expected, factors.len()))
                     }
                 }

@@ -1,4 +1,4 @@
-//! The table of one level of a platform file, and the [`Link`] it stands for.
+//! The table of one level of a platform file and its conversion to a [`Link`].
 
 use serde::Deserialize;
 
@@ -6,10 +6,10 @@ use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::super::{Copies, Level, Link, LoadColumn, LoadLaw, Protocol, Row, UnreadKeys};
-use super::occupancy::{RailsFile, Stated};
+use super::occupancy::{RailsFile, StatedOccupancy};
 use super::values::{Factor, PerLoad};
 
-/// The keys that an interval may state for itself and a level for all its intervals.
+/// Keys that may be stated for an interval, or for all intervals of a level.
 pub(super) const COSTS: [&str; 10] = [
     "latency",
     "bandwidth",
@@ -23,7 +23,7 @@ pub(super) const COSTS: [&str; 10] = [
     "loads",
 ];
 
-/// More rows than any measurement has; a [`Link`] can hold as many.
+/// Greatest number of intervals, limited by [`Link`].
 const MOST_INTERVALS: usize = u16::MAX as usize;
 
 /// `[intra_cmp]`, `[inter_cmp]` or `[inter_node]`.
@@ -59,7 +59,7 @@ pub(super) struct LinkFile {
     interval: Option<Vec<IntervalFile>>,
 }
 
-/// `[[inter_node.interval]]`; what it leaves out is what its level states.
+/// `[[inter_node.interval]]`; missing values are those of its level.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IntervalFile {
@@ -78,7 +78,7 @@ pub(super) struct IntervalFile {
 }
 
 impl LinkFile {
-    /// Checks what serde cannot and fills in what was left out. `cmps` is a node's number of CMPs.
+    /// Checks conditions that serde cannot check, and adds defaults. `cmps` is the number of CMPs per node.
     pub fn link(&self, document: &Document, level: Level, cmps: u32) -> Result<Link, ConfigError> {
         let law = self.law.unwrap_or(match level {
             Level::IntraCmp | Level::InterCmp => LoadLaw::Ideal,
@@ -93,7 +93,7 @@ impl LinkFile {
             Some(stated) => self.latency_factor.map_or(stated, |factor| factor.of_span(stated)),
             None => rows[0].latency,
         };
-        let stated = Stated {
+        let stated = StatedOccupancy {
             copies: self.copies,
             capacity: self.capacity,
             duplex: self.duplex,
@@ -118,12 +118,12 @@ impl LinkFile {
 }
 
 impl LinkFile {
-    /// Whether the file says what an adapter carries; else it carries what its fastest message does.
+    /// Whether the file states the capacity of an adapter. Otherwise it is the greatest bandwidth of a message.
     pub fn states_capacity(&self) -> bool {
         self.capacity.is_some()
     }
 
-    /// What it states and nothing reads under this law, which is not [`LoadLaw::Fair`].
+    /// Stated keys without effect under this contention model, which is not [`LoadLaw::Fair`].
     pub fn unread(&self, level: Level, law: LoadLaw) -> Option<UnreadKeys> {
         let in_intervals = |stated: fn(&IntervalFile) -> bool| self.interval.iter().flatten().any(stated);
         let gap = self.gap.is_some() || in_intervals(|interval| interval.gap.is_some());
@@ -159,7 +159,7 @@ impl LinkFile {
     }
 }
 
-/// The rows of intervals that stand by themselves at `place`.
+/// Rows of independent intervals at `place`.
 pub(super) fn rows(document: &Document, place: &str, intervals: &[IntervalFile]) -> Result<Vec<Row>, ConfigError> {
     let file = &LinkFile::default();
     Reader { document, level: place, file, law: LoadLaw::Ideal }.rows(intervals)
@@ -197,7 +197,7 @@ impl Reader<'_> {
                 }
                 (Some(up_to), false) => up_to,
             };
-            // The first interval may end at 0: a message without bytes can have a cost of its own.
+            // The first interval may end at 0, because messages without data can have a cost of their own.
             if let Some(before) = before
                 && up_to <= above
             {
@@ -210,7 +210,7 @@ impl Reader<'_> {
         Ok(rows)
     }
 
-    /// An interval may repeat where it starts; that must be where the one before it ends.
+    /// Checks the optional start of an interval, which must be the end of the previous one.
     fn check_start(
         &self,
         interval: &IntervalFile,
@@ -294,7 +294,7 @@ impl Reader<'_> {
         Ok(count)
     }
 
-    /// The path of a cost: at the interval if that states it, else at the level.
+    /// Path of a cost: in the interval if stated there, else in the level.
     fn place(&self, here: &str, stated_here: bool, key: &str) -> String {
         format!("{}.{key}", if stated_here { here } else { self.level })
     }

@@ -1,7 +1,7 @@
-//! The platforms that stand for real machines, against what was measured there; each file names the source.
+//! Compares the platforms of real machines with measurements; each file names the source.
 //!
-//! A few sizes in each interval, away from the steps of the measured curves. How far a whole table is off, steps
-//! included, stands in its file.
+//! Tests a few sizes in each interval, away from the steps of the measured curves. Each file states the error of its
+//! whole table, including steps.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn platform(name: &str) -> Platform {
     Platform::load(Document::read(&path).unwrap(), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Half of a ping-pong's round trip with nothing else under way: eager, or with two control messages before the data.
+/// Half of a ping-pong's round trip without other transfers: eager, or with two control messages before the data.
 fn one_way(link: &Link, size: u64) -> SimSpan {
     let size = Bytes::new(size);
     let row = link.row(size);
@@ -24,7 +24,7 @@ fn one_way(link: &Link, size: u64) -> SimSpan {
     row.sending(size) + control + alone + row.receiving(size)
 }
 
-/// Checks pairs of bytes and measured microseconds.
+/// Compares with pairs of bytes and measured microseconds.
 fn assert_near(file: &str, level: Level, most: f64, measured: &[(u64, f64)]) {
     let platform = platform(file);
     for &(size, us) in measured {

@@ -1,4 +1,4 @@
-//! `[cmp]` and `[node]`: memory, and what copies within a node find there.
+//! `[cmp]` and `[node]`: memory and caches, also for copies within a node.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::units::{Bandwidth, Bytes, Rate};
 use super::super::{CacheRates, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw, UnreadKeys};
 use super::CoreFile;
 
-/// More than any CMP's caches have.
+/// Greatest size of the caches of a CMP.
 const MOST_CACHE: Bytes = Bytes::new(64 << 30);
 
 /// `[cmp]`.
@@ -39,7 +39,7 @@ pub(super) struct InCacheFile {
     memory_bandwidth: Option<Bandwidth>,
 }
 
-/// What a core does with data in the caches of its CMP: what is not stated, it does as beyond them.
+/// Rates of a core for data in the caches of its CMP; missing ones equal those for data in memory.
 pub(super) fn in_cache(
     document: &Document,
     core: &CoreFile,
@@ -47,7 +47,11 @@ pub(super) fn in_cache(
 ) -> Result<Option<CacheRates>, ConfigError> {
     let Some(stated) = &core.in_cache else { return Ok(None) };
     let Some(size) = cmp.and_then(|cmp| cmp.cache) else {
-        return Err(document.expected("core.in_cache", "\"cache\" in [cmp] too, what caches hold,", "no \"cache\""));
+        return Err(document.expected(
+            "core.in_cache",
+            "also \"cache\" in [cmp], the size of the caches,",
+            "no \"cache\"",
+        ));
     };
     let rate = |key: &str, stated: Option<Rate>, beyond: Rate| match stated.filter(|rate| rate.get() < beyond.get()) {
         Some(slower) => {
@@ -69,7 +73,8 @@ pub(super) fn in_cache(
     }))
 }
 
-/// What both tables state of copies, where no level within a node shares fairly; blocks `in_cache` read the cache.
+/// Stated keys of both tables about copies without effect, because no level within a node is fair. `in_cache` blocks
+/// use the cache size.
 pub(super) fn unread(cmp: Option<&CmpFile>, node: Option<&NodeFile>, in_cache: bool) -> Vec<UnreadKeys> {
     let stated = |of: fn(&CmpFile) -> bool| cmp.is_some_and(of);
     let of_cmp = [
@@ -81,8 +86,7 @@ pub(super) fn unread(cmp: Option<&CmpFile>, node: Option<&NodeFile>, in_cache: b
     [UnreadKeys::stated("cmp", &of_cmp), UnreadKeys::stated("node", &of_node)].into_iter().flatten().collect()
 }
 
-/// What both tables, and the level between CMPs, say of copies; nothing counts where neither a cache nor a capacity is
-/// stated.
+/// Memory for copies from both tables and the level between CMPs; `None` if neither a cache nor a capacity is stated.
 pub(super) fn copy_memory(
     document: &Document,
     core: &CoreFile,
@@ -101,7 +105,7 @@ pub(super) fn copy_memory(
         ];
         return match stated.into_iter().find_map(|(key, found)| Some((key, found?))) {
             Some((key, found)) => {
-                let expected = "\"cache\" in [cmp] too, beyond which copies use memory,";
+                let expected = "also \"cache\" in [cmp], beyond which copies use memory,";
                 Err(document.expected(key, expected, format!("{found} and no \"cache\"")))
             }
             None => interconnect
@@ -127,7 +131,7 @@ pub(super) fn copy_memory(
     let traffic = match cmp.copy_traffic {
         None => CopyTraffic::default(),
         Some(bytes) => CopyTraffic::new(bytes).ok_or_else(|| {
-            let expected = "2 bytes moved for each one copied, or 3 with write-allocate,";
+            let expected = "2 bytes moved per copied byte, or 3 with write-allocate,";
             document.expected("cmp.copy_traffic", expected, bytes)
         })?,
     };
@@ -136,7 +140,7 @@ pub(super) fn copy_memory(
     Ok(Some(CopyMemory { cache, cmp: Some(of_cmp), node: of_node, traffic, interconnect, code }))
 }
 
-/// Beside what `key` says only receivers copy.
+/// Checks that only receivers copy, as `key` requires.
 fn by_receivers(document: &Document, links: &[Link; 3], key: &str) -> Result<(), ConfigError> {
     for (level, link) in Level::ALL.into_iter().zip(links) {
         if link.law() == LoadLaw::Fair && link.occupancy().copies.by_sender() {

@@ -1,4 +1,4 @@
-//! The keys of a level that say what its messages occupy.
+//! Keys of a level about the resources that its messages occupy.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::units::{Bandwidth, SimSpan};
 use super::super::{Copies, Level, LoadLaw, Occupancy, Rails, Row, Tolerance};
 use super::values::Factor;
 
-/// More adapters than any node has.
+/// Greatest number of adapters per node.
 const MOST_RAILS: u32 = 64;
 
 /// `rails = { count = 2, cmp = [0, 1] }`.
@@ -19,8 +19,8 @@ pub(super) struct RailsFile {
     cmp: Option<Vec<u32>>,
 }
 
-/// What a level states.
-pub(super) struct Stated<'a> {
+/// Values stated for a level.
+pub(super) struct StatedOccupancy<'a> {
     pub copies: Option<Copies>,
     pub capacity: Option<Bandwidth>,
     pub duplex: Option<Bandwidth>,
@@ -32,8 +32,8 @@ pub(super) struct Stated<'a> {
     pub bandwidth_factor: Option<Factor>,
 }
 
-impl Stated<'_> {
-    /// Checks it against the rest of the level and fills in what was left out. `cmps` is a node's number of CMPs.
+impl StatedOccupancy<'_> {
+    /// Checks the values against the rest of the level and adds defaults. `cmps` is the number of CMPs per node.
     pub fn occupancy(
         &self,
         document: &Document,
@@ -63,7 +63,7 @@ impl Stated<'_> {
             tolerance: self.tolerance(document, level)?,
         };
         if law == LoadLaw::Fair {
-            // Rows of small sizes may have any bandwidth: what they take is their latency.
+            // Rows of small sizes may have any bandwidth, because their time is mostly latency.
             let largest = rows.last().and_then(|row| row.copy_bandwidth);
             let (pace, of) = match (level, largest, rows) {
                 (Level::InterNode, _, [_]) => (fastest, "the level's bandwidth"),
@@ -91,7 +91,7 @@ impl Stated<'_> {
         Ok(occupancy)
     }
 
-    /// Which keys a level can have.
+    /// Checks which keys the level may have.
     fn check_place(&self, document: &Document, level: Level) -> Result<(), ConfigError> {
         if let Some(found) = self.capacity.filter(|_| level == Level::IntraCmp) {
             let expected = "no \"capacity\", which only inter_cmp and inter_node have,";
@@ -140,8 +140,8 @@ impl Stated<'_> {
     }
 }
 
-/// No resource may be slower than what passes it alone, nor both directions together than one: `pace` and `one_way` say
-/// in the user's words what these are.
+/// Checks that no resource is slower than a single message, and that both directions together are not slower than
+/// one. `pace` and `one_way` describe these for the user.
 fn check_rates(
     document: &Document,
     level: &str,

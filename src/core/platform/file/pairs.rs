@@ -1,4 +1,4 @@
-//! `[pairs]` of a platform file, and the file that it names: classes of pairs of cores, and what their messages cost.
+//! `[pairs]` of a platform file and the file named there: classes of pairs of cores and the costs of their messages.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::super::pairs::{NO_CLASS, PairClasses};
 use super::super::{Level, Link, LoadColumn, Row, Shape};
 use super::link::{IntervalFile, rows};
 
-/// A message's latency is at least this part of what it starts with, whatever its level's overheads are.
+/// A message's latency is at least its time divided by this number, whatever the overheads of its level.
 const NETWORK: u64 = 20;
 
 /// `[pairs]`.
@@ -25,16 +25,16 @@ pub(super) struct PairsKey {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PairsFile {
-    /// For the reader of the file.
+    /// For human readers.
     #[serde(rename = "about")]
     _about: Option<String>,
-    /// Row after row, from and to: 0 where the level's costs hold, else the number of a cost, from 1. Of all cores, of
-    /// those of one node, or of one CMP, where all are alike.
+    /// Row by row, from and to: 0 for the costs of the level, else the number of a cost, from 1. For all cores, for
+    /// the cores of one node, or for those of one CMP if all are alike.
     class: Vec<Vec<u32>>,
     cost: Vec<CostFile>,
 }
 
-/// What a message of a class takes from its sender's start to its receiver's end.
+/// Time of a message of a class, from the sender's start to the receiver's end.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CostFile {
@@ -42,7 +42,7 @@ struct CostFile {
 }
 
 impl PairsKey {
-    /// Reads the file, which stands beside the platform's unless it says otherwise.
+    /// Reads the file; a relative path is relative to the platform file.
     pub fn classes(&self, document: &Document, shape: Shape, links: &[Link; 3]) -> Result<PairClasses, ConfigError> {
         let path = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(&self.file);
         let document = Document::read(&path)?.with_error_lines();
@@ -83,7 +83,7 @@ impl PairsKey {
     }
 }
 
-/// The level's link with these costs of whole messages. Borders of both divide it.
+/// Link of the level with these costs of whole messages. It has the size borders of both.
 fn merged(costs: &[Row], level: &Link) -> Link {
     let threshold = Some(level.eager_threshold()).filter(|size| *size < Bytes::MAX);
     let mut ends: Vec<Bytes> = costs.iter().chain(level.rows()).map(|row| row.up_to).chain(threshold).collect();
@@ -109,7 +109,7 @@ fn merged(costs: &[Row], level: &Link) -> Link {
             }
         };
         let columns = usual.columns.iter().map(under).collect();
-        // What cores take a byte is in the cost's bandwidth, as what was measured of a pair has all.
+        // The measured bandwidth of a pair already includes the time per byte of the cores.
         let (send_bandwidth, recv_bandwidth) = (None, None);
         let bandwidth = cost.bandwidth;
         let row = Row { above, up_to, latency, bandwidth, send_bandwidth, recv_bandwidth, columns, ..usual.clone() };
@@ -171,14 +171,14 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
         let classes = platform.pairs.as_ref().unwrap();
         assert_eq!((classes.count(), classes.core(Site { node: 3, cmp: 0, core: 0 })), (2, 3));
         let row = |from, to, size| classes.row(from, to, Level::InterNode, Bytes::new(size)).unwrap();
-        // 2 us whole, of which 300 ns are the cores'.
+        // 2 us in all, including 300 ns of the cores.
         assert_eq!(row(0, 1, 8).latency, SimSpan::from_ns(1700));
         assert_eq!((row(0, 1, 8).send_overhead, row(0, 1, 8).bandwidth.get()), (SimSpan::from_ns(100), 2_000_000_000));
-        // Above the threshold two control messages are in the time as well.
+        // Above the threshold the time also includes two control messages.
         assert_eq!(row(0, 1, 4001).latency, SimSpan::from_ns(900));
         assert_eq!([1000, 1001].map(|size| row(0, 2, size).latency), [8700, 7700].map(SimSpan::from_ns));
         assert!(classes.row(1, 1, Level::IntraCmp, Bytes::ZERO).is_none());
-        // What workers may be apart by: the least of all.
+        // Lookahead of the workers: the least of all classes.
         assert_eq!(platform.lookahead(), SimSpan::from_ns(400));
     }
 
@@ -219,7 +219,7 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
             let row = of.pairs.as_ref().unwrap().row(from, to, Level::InterCmp, Bytes::new(8));
             row.map(|row| row.latency.as_ps() / 1000)
         };
-        // Cores 0 and 3 of a node are of class 1, and so are 4 and 7; 3 and 4 are of two nodes.
+        // Cores 0 and 3 of a node are of class 1, and so are 4 and 7; 3 and 4 are on different nodes.
         let of_node = machine(&format!("class = [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]\n{costs}"));
         for machine in [&of_node, &of_node.with_shape(shape("5,2,2"))] {
             let found = [(0, 3), (3, 0), (4, 7), (0, 1), (3, 4), (0, 7)].map(|(from, to)| class(machine, from, to));

@@ -1,4 +1,4 @@
-//! What a platform file means.
+//! Semantics of platform files.
 
 mod collectives;
 mod conditions;
@@ -10,7 +10,7 @@ use crate::units::{Bytes, SimSpan};
 
 use super::*;
 
-/// What every platform file must say, without `[inter_node]`.
+/// Required contents of a platform file, without `[inter_node]`.
 const MACHINE: &str = r#"
 name = "tiny"
 nct = [4, 2, 8]
@@ -29,7 +29,7 @@ fn document(text: &str) -> Document {
     Document::parse("x.toml", text).unwrap()
 }
 
-/// What an error says, without the line, which `errors_name_the_line_of_the_key` looks at.
+/// Text of an error without the line, which `errors_name_the_line_of_the_key` tests.
 fn said(error: &ConfigError) -> String {
     let text = error.to_string();
     match text.split_once(".toml:") {
@@ -47,7 +47,7 @@ fn network_error(text: &str) -> String {
     network(text).unwrap_err()
 }
 
-/// The error of a platform file that is right but for `extra`.
+/// Error of a platform file that is correct except for `extra`.
 fn error_with(extra: &str) -> String {
     said(&Platform::load(document(&format!("{MACHINE}{NETWORK}{extra}")), &[]).unwrap_err())
 }
@@ -64,7 +64,7 @@ fn load_with(text: &str, overrides: &[&str]) -> Result<PlatformSource, String> {
     PlatformSource::load(document(text), &overrides).map_err(|error| said(&error))
 }
 
-/// The rows of a link: where they end, latency in ps, bytes a second.
+/// Rows of a link: end, latency in ps, bytes per second.
 fn rows(link: &crate::platform::Link) -> Vec<(u64, u64, u64)> {
     link.rows().iter().map(|row| (row.up_to.get(), row.latency.as_ps(), row.bandwidth.get())).collect()
 }
@@ -111,7 +111,7 @@ fn what_a_file_leaves_out_costs_nothing_and_limits_nothing() {
     assert_eq!((platform.core.poll, platform.core.post_overhead), (SimSpan::from_ns(100), SimSpan::ZERO));
     assert_eq!(platform.core.context_switch, SimSpan::ZERO);
     assert_eq!((platform.core.scale_factor, &platform.core.slowdown[..]), (1.0, &[1.0][..]));
-    // With 16 ranks on the node each still has the core's own bandwidth.
+    // With 16 ranks on the node, each still has the core's own bandwidth.
     assert_eq!(platform.core.memory_share(8, 16), 5e9);
     let link = platform.link(Level::InterNode);
     assert_eq!(
@@ -200,7 +200,7 @@ fn an_override_of_a_level_reaches_every_interval_and_column() {
     assert!(link.rows().iter().all(|row| row.latency == SimSpan::from_us(2)));
     assert!(link.rows().iter().flat_map(|row| &row.columns).all(|column| column.latency == SimSpan::from_us(2)));
     assert_eq!(link.handshake(), SimSpan::from_us(2));
-    // The bandwidths are still those of the file, and what was merged says what was used.
+    // The bandwidths are still those of the file, and the merged table contains the used values.
     assert_eq!(link.rows()[1].columns[2].bandwidth, Bandwidth::new(1_000_000_000).unwrap());
     assert_eq!(source.table["inter_node"]["latency"].as_str(), Some("2us"));
     assert_eq!(source.table["inter_node"]["interval"][0].get("latency"), None);
@@ -236,12 +236,12 @@ fn factors_scale_all_latencies_and_bandwidths_of_a_level() {
     assert_eq!(rows(link), [(1024, 500_000, 3_000_000_000), (END, 1_500_000, 6_000_000_000)]);
     let last = link.rows()[1].columns[2];
     assert_eq!((last.latency, last.bandwidth.get()), (SimSpan::from_us(4), 3_000_000_000));
-    // The handshake is a latency too, stated or not, and is scaled once.
+    // The handshake is a latency, too, stated or not, and is scaled once.
     assert_eq!(link.handshake(), SimSpan::from_ns(500));
     let stated = [&factors[..], &["platform.inter_node.handshake=3us"]].concat();
     let source = load_with(&format!("{MACHINE}{MEASURED}"), &stated).unwrap();
     assert_eq!(source.platform.link(Level::InterNode).handshake(), SimSpan::from_ns(1500));
-    // The other levels are as they were.
+    // The other levels are unchanged.
     assert_eq!(rows(source.platform.link(Level::IntraCmp)), [(END, 400_000, 4_000_000_000)]);
 }
 
@@ -279,7 +279,7 @@ fn a_handshake_shorter_than_two_slots_is_the_lookahead() {
 fn errors_name_the_line_of_the_key() {
     let machine = MACHINE.trim_start();
     for (network, place) in [
-        // A value of a wrong kind, an unknown key, a key that is missing from its table.
+        // A value of a wrong kind, an unknown key, a missing key.
         ("[inter_node]\nlatency = 7\nbandwidth = \"1 GB/s\"\n", "in inter_node.latency of x.toml:7; found 7"),
         ("[inter_node]\n\nlatenzy = 7\n", "in inter_node.latenzy of x.toml:8, did you mean \"latency\"?"),
         ("# A comment.\n[inter_node]\nbandwidth = \"1 GB/s\"\n", "\"latency\" in inter_node of x.toml:7, a time"),

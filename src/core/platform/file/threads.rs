@@ -6,19 +6,18 @@ use super::super::HardwareThreads;
 use super::CoreFile;
 use super::values::PerLoad;
 
-/// The hardware threads of a core.
+/// Hardware threads of a core.
 pub(super) fn threads(document: &Document, core: &CoreFile) -> Result<HardwareThreads, ConfigError> {
     let count = core.threads.unwrap_or(1);
     let most = HardwareThreads::MOST;
     if !(1..=most).contains(&count) {
-        return Err(document.expected("core.threads", format!("from 1 to {most} hardware threads a core"), count));
+        return Err(document.expected("core.threads", format!("from 1 to {most} hardware threads per core"), count));
     }
     let Some(stated) = &core.sibling_slowdown else {
         return match count {
             1 => Ok(HardwareThreads::default()),
             _ => {
-                let expected =
-                    "\"sibling_slowdown\" too, such as 1.6: how much longer a thread takes beside a busy one,";
+                let expected = "also \"sibling_slowdown\" such as 1.6, the slowdown of a thread with a busy sibling,";
                 Err(document.expected("core.threads", expected, format!("{count} and no \"sibling_slowdown\"")))
             }
         };
@@ -37,7 +36,7 @@ pub(super) fn threads(document: &Document, core: &CoreFile) -> Result<HardwareTh
     }
     HardwareThreads::new(count, factors.clone()).ok_or_else(|| {
         let expected = format!(
-            "a factor from 1 on, or a list that never falls for 1 to {} busy siblings, such as 1.6,",
+            "a factor of at least 1, or a non-decreasing list for 1 to {} busy siblings, such as 1.6,",
             count - 1
         );
         document.expected("core.sibling_slowdown", expected, listed())

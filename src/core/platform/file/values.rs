@@ -1,4 +1,4 @@
-//! Forms of values that only platform files have.
+//! Forms of values that occur only in platform files.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,19 +13,19 @@ use crate::units::{Bandwidth, SimSpan};
 pub(super) struct Factor(pub f64);
 
 impl Factor {
-    /// A time `self` times as long, rounded to a picosecond.
+    /// Multiplies a time by the factor, rounded to a picosecond.
     pub fn of_span(self, span: SimSpan) -> SimSpan {
-        // Exact where nothing changes: a double holds 53 bits of the 64.
+        // Exact for a factor of 1: a double holds only 53 of the 64 bits.
         if self.0 == 1.0 { span } else { SimSpan::from_ps((span.as_ps() as f64 * self.0).round() as u64) }
     }
 
-    /// `self` times the bandwidth, rounded to a byte a second; `None` if nothing is left.
+    /// Multiplies a bandwidth by the factor, rounded to a byte per second; `None` if the result is zero.
     pub fn of_bandwidth(self, bandwidth: Bandwidth) -> Option<Bandwidth> {
         let scaled = (bandwidth.get() as f64 * self.0).round();
         if self.0 == 1.0 { Some(bandwidth) } else { Bandwidth::new(scaled as u64) }
     }
 
-    /// The same, but at least a byte a second.
+    /// Like [`Factor::of_bandwidth`], but at least one byte per second.
     pub fn of_capacity(self, bandwidth: Bandwidth) -> Bandwidth {
         self.of_bandwidth(bandwidth).or(Bandwidth::new(1)).expect("a byte a second is a bandwidth")
     }
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Factor {
     }
 }
 
-/// One value for every load, or a list with one for each.
+/// One value for every load, or a list with one per load.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PerLoad<T> {
     All(T),
@@ -72,7 +72,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for PerLoad<T> {
     }
 }
 
-/// Hands anything but a list on to `T`, whose errors are then those of a single value.
+/// Passes all values except lists to `T`, so their errors are those of a single value.
 struct PerLoadVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for PerLoadVisitor<T> {

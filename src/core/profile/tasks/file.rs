@@ -231,12 +231,12 @@ fn read(file: &str, log: &LogFile, names: &mut LogNames, remaining: &mut Vec<Rem
             let visit =
                 Visit { fragment, waited, left, entered, settled: never, ready: never, started: never, ended: never };
             if open.insert(fragment, (visit, String::new())).is_some() {
-                return wrong("comes, but is there already");
+                return wrong("arrives, but is already there");
             }
             continue;
         }
         let Some((visit, waits_for)) = open.get_mut(&fragment) else {
-            return wrong(&format!("has \"{what}\" without having come (\"distrib\")"));
+            return wrong(&format!("has \"{what}\" before its arrival (\"distrib\")"));
         };
         match what.as_str() {
             "wait" if visit.settled == never => {
@@ -325,7 +325,7 @@ fn check(logs: &[TaskLog], names: &LogNames, remaining: &[Remaining]) -> Result<
     }
     for (fragment, &sent) in away.iter().enumerate().filter(|&(fragment, _)| executed[fragment].is_none()) {
         if sent > 0 {
-            lines.push(format!("  {} was sent and never came", names.names[fragment]));
+            lines.push(format!("  {} was sent, but never arrived", names.names[fragment]));
         }
     }
     if lines.is_empty() {

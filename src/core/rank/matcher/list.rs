@@ -51,25 +51,25 @@ impl<K, T> ListEntry<K, T> {
 }
 
 /// Common interface of both kinds of key.
-pub(super) trait Key: Copy {
+pub(super) trait MatchKey: Copy {
     /// Envelope equal to this key, if it has no wildcards.
     fn exact(&self) -> Option<Envelope>;
 }
 
-impl Key for Envelope {
+impl MatchKey for Envelope {
     fn exact(&self) -> Option<Envelope> {
         Some(*self)
     }
 }
 
-impl Key for Want {
+impl MatchKey for Want {
     #[inline]
     fn exact(&self) -> Option<Envelope> {
         (self.0.source != ANY && self.0.tag != ANY).then_some(self.0)
     }
 }
 
-impl<K: Key, T> List<K, T> {
+impl<K: MatchKey, T> List<K, T> {
     pub fn len(&self) -> usize {
         match self {
             List::Short(entries) => entries.len(),
@@ -251,7 +251,7 @@ impl<T> LongList<Want, T> {
     }
 }
 
-impl<K: Key, T> LongList<K, T> {
+impl<K: MatchKey, T> LongList<K, T> {
     fn new() -> Self {
         LongList {
             entries: VecDeque::new(),

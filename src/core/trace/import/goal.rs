@@ -1,4 +1,4 @@
-//! GOAL schedules as text, the input of LogGOPSim's `txt2bin`: operations and what they need, rank by rank.
+//! GOAL schedules as text, the input of LogGOPSim's `txt2bin`: operations and their dependences, rank by rank.
 //!
 //! ```text
 //! num_ranks 2
@@ -9,21 +9,21 @@
 //! }
 //! ```
 //!
-//! Work is in nanoseconds. `requires` is for an end, `irequires` for a start. A rank has one core here: `cpu` may be 0
-//! only; `nic` has no meaning, as a node's ports are the platform's business.
+//! Work is in nanoseconds. `requires` depends on an end, `irequires` on a start. A rank has one core, so `cpu` must
+//! be 0. `nic` is ignored because the platform defines a node's ports.
 
 use std::collections::HashMap;
 
 use super::ImportError;
-use super::graph::{Graph, GraphMessage, Node, Work};
+use super::graph::{Graph, GraphMessage, GraphNode, GraphWork};
 use super::words::Words;
 use crate::rank::{Pattern, Source, TagPattern};
 use crate::units::{Bytes, SimSpan};
 
-/// The most ranks that a schedule may have.
+/// Greatest number of ranks of a schedule.
 const MOST_RANKS: i64 = 1 << 20;
 
-/// Reads all ranks' operations.
+/// Reads the operations of all ranks.
 pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {
     let mut ranks: Option<u32> = None;
     let mut graphs: Vec<Graph> = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {
                     graphs.resize_with(rank + 1, Graph::default);
                 }
                 if !graphs[rank].nodes.is_empty() {
-                    return Err(words.error(format!("rank {rank} is there twice")));
+                    return Err(words.error(format!("rank {rank} is given twice")));
                 }
                 match words.next() {
                     Some("{") => open = Some((rank, HashMap::new())),
@@ -88,7 +88,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {
     Ok(graphs)
 }
 
-/// The line with signs as words of their own.
+/// Separates signs in the line into words.
 fn separated(line: &str) -> String {
     let mut text = String::with_capacity(line.len() + 4);
     for sign in line.chars() {
@@ -100,7 +100,7 @@ fn separated(line: &str) -> String {
     text
 }
 
-/// The line without `//` and `/* */`.
+/// Removes `//` and `/* */` comments from the line.
 fn without_comments(line: &str, in_comment: &mut bool) -> String {
     let mut text = String::new();
     let mut rest = line;
@@ -127,7 +127,7 @@ fn without_comments(line: &str, in_comment: &mut bool) -> String {
     }
 }
 
-/// A line between the braces of a rank.
+/// Reads a line between the braces of a rank.
 fn operation(
     words: &mut Words<'_>,
     graph: &mut Graph,
@@ -164,16 +164,16 @@ fn operation(
         return Err(words.error(format!("expected a new label; found \"{label}\" again")));
     }
     let label = label.unwrap_or(kind).to_owned();
-    graph.nodes.push(Node { work, label, needs: 0, at_start: Vec::new(), at_end: Vec::new() });
+    graph.nodes.push(GraphNode { work, label, needs: 0, at_start: Vec::new(), at_end: Vec::new() });
     Ok(())
 }
 
-fn work(words: &mut Words<'_>, kind: &str, ranks: u32) -> Result<Work, ImportError> {
+fn work(words: &mut Words<'_>, kind: &str, ranks: u32) -> Result<GraphWork, ImportError> {
     let work = match kind {
         "calc" => {
             let time = words.integer("a time in ns")?;
             let span = u64::try_from(time).ok().filter(|ns| *ns <= u64::MAX / 1000).map(SimSpan::from_ns);
-            Work::Calc(span.ok_or_else(|| words.error(format!("expected a time in ns; found {time}")))?)
+            GraphWork::Calc(span.ok_or_else(|| words.error(format!("expected a time in ns; found {time}")))?)
         }
         "send" | "recv" => {
             let word = words.expect("a size such as 8b")?;
@@ -201,14 +201,14 @@ fn work(words: &mut Words<'_>, kind: &str, ranks: u32) -> Result<Work, ImportErr
                 );
             }
             match any {
-                true => Work::Recv(Pattern {
+                true => GraphWork::Recv(Pattern {
                     from: u32::try_from(peer).map_or(Source::Any, Source::Rank),
                     context: 0,
                     tag: u32::try_from(tag).map_or(TagPattern::Any, TagPattern::Tag),
                     capacity: Bytes::MAX,
                     buffer: Default::default(),
                 }),
-                false => Work::Send(GraphMessage { to: peer as u32, tag: tag as u32, size }),
+                false => GraphWork::Send(GraphMessage { to: peer as u32, tag: tag as u32, size }),
             }
         }
         other => return Err(words.error(format!("expected calc, send or recv; found \"{other}\""))),

@@ -1,7 +1,7 @@
-//! A rank whose operations are ordered by what each of them needs, and no more.
+//! A rank whose operations are ordered only by their dependences.
 //!
-//! Receives are posted and sends started as soon as they may be, in the order of the file; then the first block of work
-//! that may be done is. Where nothing can be done, the rank waits for the first of what is under way.
+//! Receives are posted and sends started as early as possible, in the order of the file. Then the first executable
+//! block of work is executed. If no operation is executable, the rank waits for the first request in progress.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use std::sync::Arc;
 use crate::rank::{Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, Which};
 use crate::units::SimSpan;
 
-/// Operations and what they need.
+/// Operations and their dependences.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Graph {
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
 }
 
 /// An operation.
 #[derive(Debug, PartialEq)]
-pub(super) struct Node {
-    pub work: Work,
-    /// What its label is, for reports.
+pub(super) struct GraphNode {
+    pub work: GraphWork,
+    /// Its label, for reports.
     pub label: String,
-    /// How many things it needs.
+    /// Number of its dependences.
     pub needs: u32,
-    /// Those that need its start.
+    /// Operations that depend on its start.
     pub at_start: Vec<u32>,
-    /// Those that need its end.
+    /// Operations that depend on its end.
     pub at_end: Vec<u32>,
 }
 
-/// What an operation does.
+/// Action of an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Work {
+pub(super) enum GraphWork {
     Calc(SimSpan),
     Send(GraphMessage),
     Recv(Pattern),
@@ -46,8 +46,8 @@ pub(super) struct GraphMessage {
 }
 
 impl Graph {
-    /// An operation that can never start, because it needs what needs it.
-    pub fn stuck(&self) -> Option<&Node> {
+    /// An operation that can never start because of a cycle.
+    pub fn stuck(&self) -> Option<&GraphNode> {
         let mut needs: Vec<u32> = self.nodes.iter().map(|node| node.needs).collect();
         let mut ready: Vec<u32> = (0..).zip(&needs).filter(|(_, needs)| **needs == 0).map(|(node, _)| node).collect();
         while let Some(node) = ready.pop() {
@@ -67,22 +67,22 @@ impl Graph {
 pub struct GraphProgram {
     graph: Arc<Graph>,
     needs: Vec<u32>,
-    /// Messages that may be started, and work that may be done, in the order of the file.
+    /// Startable messages and executable work, in the order of the file.
     messages: BTreeSet<u32>,
     work: BTreeSet<u32>,
     under_way: Vec<(u32, RequestId)>,
-    doing: Doing,
+    pending: PendingOp,
     last: u32,
 }
 
-/// What the last call does.
+/// Purpose of the last call.
 #[derive(Clone, Copy)]
-enum Doing {
+enum PendingOp {
     Nothing,
-    Work(u32),
+    GraphWork(u32),
     Start(u32),
     Wait,
-    /// Looks what is complete before the next block of work.
+    /// Tests for completions before the next block of work.
     Look,
 }
 
@@ -90,7 +90,8 @@ impl GraphProgram {
     pub(super) fn new(graph: Arc<Graph>) -> Self {
         let needs: Vec<u32> = graph.nodes.iter().map(|node| node.needs).collect();
         let (messages, work, under_way) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        let mut program = GraphProgram { graph, needs, messages, work, under_way, doing: Doing::Nothing, last: 0 };
+        let mut program =
+            GraphProgram { graph, needs, messages, work, under_way, pending: PendingOp::Nothing, last: 0 };
         (0..program.needs.len() as u32).for_each(|node| program.start_if_ready(node));
         program
     }
@@ -102,14 +103,14 @@ impl GraphProgram {
     fn start_if_ready(&mut self, node: u32) {
         if self.needs[node as usize] == 0 {
             match self.graph.nodes[node as usize].work {
-                Work::Calc(_) => self.work.insert(node),
-                Work::Send(_) | Work::Recv(_) => self.messages.insert(node),
+                GraphWork::Calc(_) => self.work.insert(node),
+                GraphWork::Send(_) | GraphWork::Recv(_) => self.messages.insert(node),
             };
         }
     }
 
-    /// Those of `list` need one thing less.
-    fn satisfy(&mut self, list: impl Fn(&Node) -> &[u32], node: u32) {
+    /// Removes one dependence of each operation in `list`.
+    fn satisfy(&mut self, list: impl Fn(&GraphNode) -> &[u32], node: u32) {
         let graph = self.graph.clone();
         for &next in list(&graph.nodes[node as usize]) {
             self.needs[next as usize] -= 1;
@@ -127,14 +128,14 @@ impl GraphProgram {
 
     pub(super) fn next(&mut self, reply: Reply<'_>) -> Call {
         let mut looked = false;
-        match (std::mem::replace(&mut self.doing, Doing::Nothing), reply.kind) {
-            (Doing::Work(node), _) => self.ended(node),
-            (Doing::Start(node), ReplyKind::Started(id)) => match id {
+        match (std::mem::replace(&mut self.pending, PendingOp::Nothing), reply.kind) {
+            (PendingOp::GraphWork(node), _) => self.ended(node),
+            (PendingOp::Start(node), ReplyKind::Started(id)) => match id {
                 crate::rank::COMPLETE => self.ended(node),
                 id => self.under_way.push((node, id)),
             },
-            (doing @ (Doing::Wait | Doing::Look), ReplyKind::Completed(done)) => {
-                looked = matches!(doing, Doing::Look);
+            (pending @ (PendingOp::Wait | PendingOp::Look), ReplyKind::Completed(done)) => {
+                looked = matches!(pending, PendingOp::Look);
                 let ended: Vec<u32> =
                     done.iter().rev().map(|one| self.under_way.remove(one.index as usize).0).collect();
                 ended.into_iter().rev().for_each(|node| self.ended(node));
@@ -143,11 +144,11 @@ impl GraphProgram {
         }
         if let Some(node) = self.messages.pop_first() {
             self.last = node;
-            self.doing = Doing::Start(node);
+            self.pending = PendingOp::Start(node);
             self.started(node);
             return match self.graph.nodes[node as usize].work {
-                Work::Recv(pattern) => Call::Irecv(pattern),
-                Work::Send(GraphMessage { to, tag, size }) => Call::Isend(Message {
+                GraphWork::Recv(pattern) => Call::Irecv(pattern),
+                GraphWork::Send(GraphMessage { to, tag, size }) => Call::Isend(Message {
                     to,
                     context: 0,
                     tag,
@@ -156,29 +157,29 @@ impl GraphProgram {
                     payload: None,
                     buffer: Default::default(),
                 }),
-                Work::Calc(_) => Call::Yield,
+                GraphWork::Calc(_) => Call::Yield,
             };
         }
         let requests = || -> Requests { self.under_way.iter().map(|(_, id)| *id).collect() };
         if let Some(&node) = self.work.first() {
-            // What has come meanwhile may let messages go before it.
+            // Messages that have arrived meanwhile may enable other messages, which go first.
             if !looked && !self.under_way.is_empty() {
                 let requests = requests();
-                self.doing = Doing::Look;
+                self.pending = PendingOp::Look;
                 return Call::Test { requests, which: Which::Some, poll: false };
             }
             self.work.remove(&node);
             self.last = node;
-            self.doing = Doing::Work(node);
+            self.pending = PendingOp::GraphWork(node);
             self.started(node);
-            let Work::Calc(span) = self.graph.nodes[node as usize].work else { return Call::Yield };
+            let GraphWork::Calc(span) = self.graph.nodes[node as usize].work else { return Call::Yield };
             return Call::Compute(span);
         }
         if self.under_way.is_empty() {
             return Call::Finish;
         }
         let requests = requests();
-        self.doing = Doing::Wait;
+        self.pending = PendingOp::Wait;
         Call::WaitAny(requests)
     }
 }

@@ -1,8 +1,8 @@
-//! OTF2 archives as Score-P writes them, from the lines that `trace/otf2/read.c` prints.
+//! OTF2 archives of Score-P, read from the lines printed by `trace/otf2/read.c`.
 //!
-//! Code is the time between regions of MPI, from the end of `MPI_Init` to the beginning of `MPI_Finalize` where these
-//! are. What MPI functions do is told by the events in them; requests that end in a region are waited for together, at
-//! its end.
+//! The program's code is the time between regions of MPI, from the end of `MPI_Init` to the beginning of
+//! `MPI_Finalize` if these exist. The events in a region describe the actions of its MPI function. Requests that end
+//! in a region are waited for together, at its end.
 
 mod program;
 mod rank;
@@ -21,44 +21,44 @@ use crate::trace::logs::Function;
 use crate::units::SimSpan;
 pub use program::Otf2Program;
 use rank::RankReader;
-use sizes::Agreed;
+use sizes::MemberSizes;
 
-/// What a rank does.
+/// An action of a rank.
 #[derive(Debug)]
-struct Deed {
+struct TraceAction {
     function: Option<Function>,
-    act: Act,
+    operation: TraceOperation,
 }
 
 #[derive(Debug)]
-enum Act {
-    /// A receive that ended nowhere, say.
+enum TraceOperation {
+    /// No action, for example a receive that never ended.
     Nothing,
     Compute(SimSpan),
-    Send(Mail),
-    Recv(Mail),
-    Exchange(Box<(Mail, Mail)>),
-    /// The number is that of the request, the lowest that is free.
-    Isend(u32, Mail),
-    Irecv(u32, Mail),
+    Send(MessageRecord),
+    Recv(MessageRecord),
+    Exchange(Box<(MessageRecord, MessageRecord)>),
+    /// The number is the slot of the request, the lowest free one.
+    Isend(u32, MessageRecord),
+    Irecv(u32, MessageRecord),
     Wait(Box<[u32]>),
     /// The rank's n-th collective.
     Collective(u32),
     Start(u32, u32),
 }
 
-/// A message: the other rank, in the world.
+/// A message record; the peer is a world rank.
 #[derive(Clone, Copy, Debug)]
-struct Mail {
+struct MessageRecord {
     peer: Rank,
     context: Context,
     tag: Tag,
     bytes: u64,
 }
 
-/// A collective as a rank called it.
+/// A collective as called by a rank.
 #[derive(Clone, Debug)]
-struct Joined {
+struct CollectiveRecord {
     function: Option<Function>,
     /// OTF2's number.
     op: u32,
@@ -66,49 +66,49 @@ struct Joined {
     root: u32,
     sent: u64,
     received: u64,
-    /// With those of the others.
-    agreed: Agreed,
+    /// Sizes derived from all members.
+    member_sizes: MemberSizes,
 }
 
-/// What a rank did.
+/// Actions of a rank.
 #[derive(Debug, Default)]
-pub(super) struct RankDeeds {
-    deeds: Vec<Deed>,
-    collectives: Vec<Joined>,
+pub(super) struct RankActions {
+    actions: Vec<TraceAction>,
+    collectives: Vec<CollectiveRecord>,
 }
 
-/// Who is in a communicator.
+/// Members of a communicator.
 #[derive(Clone, Debug)]
-enum Members {
+enum CommMembers {
     Group(Group),
     Own,
-    /// Two groups.
+    /// An intercommunicator: two groups.
     Inter,
 }
 
 /// A region of MPI.
 #[derive(Clone, Debug)]
-struct Region {
+struct MpiRegion {
     name: String,
     function: Option<Function>,
-    /// `MPI_File_*` counts as code.
+    /// Whether it counts as code, as `MPI_File_*` does.
     is_code: bool,
 }
 
-/// What all ranks share.
+/// Definitions shared by all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     ticks: f64,
     start: u64,
-    regions: BTreeMap<u32, Region>,
-    comms: BTreeMap<u32, Members>,
+    regions: BTreeMap<u32, MpiRegion>,
+    comms: BTreeMap<u32, CommMembers>,
 }
 
 /// An archive.
 #[derive(Debug)]
 pub(super) struct Archive {
     definitions: Arc<Definitions>,
-    ranks: Vec<Arc<RankDeeds>>,
+    ranks: Vec<Arc<RankActions>>,
     /// Whether sizes of an alltoallv were estimated.
     pub estimated: bool,
 }
@@ -118,20 +118,20 @@ fn error(what: impl Into<String>) -> ImportError {
 }
 
 impl Definitions {
-    /// The communicator as `rank` of the world sees it.
+    /// The communicator as seen by world rank `rank`.
     fn comm(&self, number: u32, rank: Rank) -> Result<CommMember, ImportError> {
         let id = number.checked_add(1).filter(|id| *id < u32::MAX / 2 - 1);
         let id = id.ok_or_else(|| error(format!("expected communicators up to 2^31 - 4; found {number}")))?;
         match self.comms.get(&number) {
-            Some(Members::Group(group)) => {
+            Some(CommMembers::Group(group)) => {
                 let member = group.member(rank);
                 let member = member.ok_or_else(|| {
                     error(format!("rank {rank} uses communicator {number}, of which it is no member"))
                 })?;
                 Ok(CommMember::new(id, member, group.clone()))
             }
-            Some(Members::Own) => Ok(CommMember::new(id, 0, Group::Strided { first: rank, stride: 1, size: 1 })),
-            Some(Members::Inter) => {
+            Some(CommMembers::Own) => Ok(CommMember::new(id, 0, Group::Strided { first: rank, stride: 1, size: 1 })),
+            Some(CommMembers::Inter) => {
                 Err(error(format!("rank {rank} communicates by an intercommunicator, which is not replayed")))
             }
             None => Err(error(format!("rank {rank} uses communicator {number}, whose members are not defined"))),
@@ -140,12 +140,10 @@ impl Definitions {
 
     fn define(&mut self, words: &mut Words<'_>, kind: &str, ranks: Option<usize>) -> Result<(), ImportError> {
         match kind {
-            // Its own archives show what ranks did over time; not all that a replay needs is in them.
+            // Archives written by mcpsim show activities over time, but lack data that a replay needs.
             "creator" if words.peek() == Some("mcpsim") => {
                 return Err(error(
-                    "an archive that mcpsim wrote: it shows the messages that a collective is made of and not the call, \
-                     no tags and no requests, so that a replay would be another run; expected what --record FILE.trace \
-                     of the same run writes",
+                    "an archive that mcpsim wrote: it contains the messages of a collective instead of the call, and neither tags nor requests, so its replay would differ; expected the file of --record FILE.trace of the same run",
                 ));
             }
             "creator" => {}
@@ -157,19 +155,19 @@ impl Definitions {
                 let of = number(words, "a region")? as u32;
                 let name = words.next().unwrap_or_default().to_owned();
                 let is_code = name.starts_with("MPI_File_");
-                self.regions.insert(of, Region { function: Function::named(&name), name, is_code });
+                self.regions.insert(of, MpiRegion { function: Function::named(&name), name, is_code });
             }
             "comm" if ranks.is_none() => {
                 let of = number(words, "a communicator")? as u32;
                 let members = match words.expect("members")? {
-                    "self" => Members::Own,
-                    "inter" => Members::Inter,
+                    "self" => CommMembers::Own,
+                    "inter" => CommMembers::Inter,
                     _ => {
                         let mut list: Vec<Rank> = Vec::new();
                         while words.peek().is_some() {
                             list.push(number(words, "a rank")? as Rank);
                         }
-                        Members::Group(Group::from_ranks(list))
+                        CommMembers::Group(Group::from_ranks(list))
                     }
                 };
                 self.comms.insert(of, members);
@@ -180,21 +178,21 @@ impl Definitions {
     }
 }
 
-/// A whole number.
+/// Reads an unsigned integer.
 fn number(words: &mut Words<'_>, what: &str) -> Result<u64, ImportError> {
     let word = words.expect(what)?;
     word.parse().map_err(|_| words.error(format!("expected {what}, a whole number; found \"{word}\"")))
 }
 
 impl Archive {
-    /// Reads what `read.c` prints.
+    /// Reads the output of `read.c`.
     ///
     /// # Errors
-    /// What is wrong, and what is not replayed.
+    /// An error in the lines, or a call that cannot be replayed.
     pub fn read(mut lines: impl BufRead) -> Result<Archive, ImportError> {
         let mut definitions = Definitions::default();
         let mut ranks: Option<usize> = None;
-        let mut read: Vec<RankDeeds> = Vec::new();
+        let mut read: Vec<RankActions> = Vec::new();
         let mut current: Option<RankReader> = None;
         let (mut line, mut whole) = (String::new(), false);
         let (mut foreign, mut at) = (false, 0);
@@ -204,7 +202,7 @@ impl Archive {
             match lines.read_line(&mut line) {
                 Ok(0) => break,
                 Ok(_) => {}
-                Err(cause) => return Err(error(format!("cannot read what the OTF2 library says: {cause}"))),
+                Err(cause) => return Err(error(format!("cannot read the output of the OTF2 library: {cause}"))),
             }
             let mut words = Words::new(at, &line);
             let Some(kind) = words.next() else { continue };
@@ -233,7 +231,7 @@ impl Archive {
         if foreign {
             return Err(error("MPI is called by several threads of a rank, which is not replayed"));
         }
-        let estimated = sizes::agree(&definitions, &mut read)?;
+        let estimated = sizes::combine_members(&definitions, &mut read)?;
         let ranks = read.into_iter().map(Arc::new).collect();
         Ok(Archive { definitions: Arc::new(definitions), ranks, estimated })
     }
@@ -248,13 +246,13 @@ impl Archive {
 }
 
 impl Definitions {
-    /// Whether all is right of a run of `ranks` ranks.
+    /// Checks the definitions of a run of `ranks` ranks.
     fn check(&self, ranks: usize) -> Result<(), ImportError> {
         if ranks == 0 {
             return Err(error("expected the archive of an MPI program; found no ranks of MPI"));
         }
         for (of, members) in &self.comms {
-            let Members::Group(group) = members else { continue };
+            let CommMembers::Group(group) = members else { continue };
             let mut sorted: Vec<Rank> = group.ranks().collect();
             sorted.sort_unstable();
             let differ = sorted.windows(2).all(|pair| pair[0] != pair[1]);
@@ -267,7 +265,7 @@ impl Definitions {
     }
 }
 
-/// What is not replayed of a function, if anything.
+/// Whether calls of the function cannot be replayed.
 fn refused(function: Option<Function>) -> bool {
     matches!(function.map(Function::class), Some(Class::Refused | Class::Neighbours))
 }

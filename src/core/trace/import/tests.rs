@@ -1,4 +1,4 @@
-//! Traces of other tools against times worked out by hand, and what is said of wrong ones.
+//! Traces of other tools: times computed by hand, and errors.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::platform::{Placement, Platform, PlatformSource};
 use crate::rank::Rank;
 use proptest::prelude::*;
 
-/// A core of 1 Gflop/s a node; between nodes 1000 ns and 1 ns a byte, eager up to 1 KB, no overheads.
+/// One core of 1 Gflop/s per node; between nodes 1000 ns and 1 ns per byte, eager up to 1 KB, no overheads.
 const MACHINE: &str = r#"
 name = "tiny"
 nct = [4, 1, 1]
@@ -35,7 +35,7 @@ pub(super) fn execute(import: &ImportedTrace, options: RunOptions) -> Result<Out
     Simulation::new(&platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
-/// The ranks' clocks at the end, ns.
+/// Final clocks of the ranks in ns.
 fn clocks(format: TraceFormat, text: &str) -> Vec<u64> {
     run(format, text).unwrap().per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
 }
@@ -55,30 +55,29 @@ fn formats_are_told_from_the_first_line() {
 
 #[test]
 fn deeds_take_what_the_machine_says() {
-    // 500 flops are 500 ns; 100 doubles take 1000 + 800 ns and are there at 2300; the receiver goes on for 200.
+    // 500 flops take 500 ns; 100 doubles take 1000 + 800 ns and arrive at 2300; the receiver continues for 200 ns.
     let text =
         "0 init 1\n1 init 1\n0 compute 5e2\n0 send 1 7 100\n1 recv 0 7 100\n1 compute 200\n0 finalize\n1 finalize\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [500, 2500]);
-    // Bytes without the argument of init; the old form; wait for the last request.
+    // Without the argument of init, sizes are in bytes; the old form; a wait for the last request.
     let text = "0 init\n1 init\n1 Irecv 0 100\n0 send 1 1e2\n1 compute 50\n1 wait\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 1100]);
-    // Type 1 is an int of 4 bytes. A wait for one of two, then for all: 1400 and, of the later one, 1000 + 1000 + 800.
+    // Type 1 is an int of 4 bytes. A wait for one of two, then for all: 1400; the later one 1000 + 1000 + 800.
     let text = "0 isend 1 1 100 1\n0 compute 1000\n0 isend 1 2 100 0\n0 waitall\n\
                 1 irecv 0 2 100 0\n1 irecv 0 1 100 1\n1 wait 0 1 1\n1 compute 1\n1 waitall\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [1000, 2800]);
-    // What a test has completed is not waited for again.
+    // A request completed by a test is not waited for again.
     let text = "0 send 1 0 100\n1 irecv 0 0 100\n1 compute 2000\n1 test 0 1 0\n1 wait 0 1 0\n1 sleep 1e-6\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 3000]);
 }
 
 #[test]
 fn a_collective_of_some_ranks_is_told_from_one_of_all_where_it_has_a_size_for_each() {
-    // As SMPI writes an allgatherv of three of six ranks: the communicator is not in the line.
+    // SMPI's line for an allgatherv of three of six ranks does not contain the communicator.
     let lines: String = (0..6).map(|rank| format!("{rank} allgatherv 1 1 2 3 0 0\n")).collect();
     assert_eq!(
         error(TraceFormat::TimeIndependent, &lines),
-        "line 1: expected 6 counts, one a rank; found 5: a collective of a smaller communicator cannot be told of in \
-         this format"
+        "line 1: expected 6 counts, one per rank; found 5: this format has no collectives of smaller communicators"
     );
 }
 
@@ -126,17 +125,17 @@ fn wrong_deeds_name_the_line_and_what_was_expected() {
 
 #[test]
 fn operations_start_when_what_they_need_is_there() {
-    // The send needs 100 ns of work, the work after the receive its end at 100 + 1000 + 8; beside it 5000 ns of other
-    // work.
+    // The send needs 100 ns of work; the work after the receive needs its end at 100 + 1000 + 8. Meanwhile there are
+    // 5000 ns of other work.
     let text = "num_ranks 2\nrank 0 {\nl1: calc 100 cpu 0\nl2: send 8b to 1 tag 3 nic 1\nl2 requires l1\n}\n\
                 rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50\nl2 requires l1\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [100, 1158]);
-    // Without a need the work comes first, and the message that came meanwhile lets the answer go before the second
+    // Without dependences the work is first. The message that arrived meanwhile lets the answer go before the second
     // block.
     let text = "num_ranks 2 // two\nrank 0 {\nl1: send 8b to 1\nl2: recv 8b from 1\n}\n/* the\nother */\nrank 1 {\n\
                 l1: recv 8b from -1 tag -1\nl2: calc 3000\nl3: calc 3000\nl4: send 8b to 0\nl4 requires l1\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [3000 + 1008, 6000]);
-    // irequires: the send may go once the work has started, but the core is free only after it.
+    // irequires: the send may start once the work has started, but the core is free only after it.
     let text = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1\nb irequires a\n}\nrank 1 {\nrecv 8b from 0\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [700, 1708]);
 }
@@ -171,7 +170,7 @@ const DEEDS: &str = "0 init\n1 init\n0 isend 1 1 100 1\n0 test 0 1 1\n0 waitall\
 const SCHEDULE: &str = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1 tag 3\nb irequires a\nc: recv 8b from -1\n}\n\
     rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50 cpu 0\nl2 requires l1\nsend 8b to 0\n}\n";
 
-/// Some signs, or a number that is too much for something.
+/// Some signs, or a number beyond some limit.
 fn new_text() -> impl Strategy<Value = String> {
     let extreme =
         ["-1", "16777215", "4294967295", "9223372036854775807", "18446744073709551615", "1e15", "1e300", "nan"];

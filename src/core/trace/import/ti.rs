@@ -1,8 +1,9 @@
-//! Time-independent traces of SimGrid/SMPI (`smpi/trace-ti`): a line a deed, `RANK DEED ARGUMENTS`, lines of `#` aside.
+//! Time-independent traces of SimGrid/SMPI (`smpi/trace-ti`): one action per line, `RANK ACTION ARGUMENTS`, and
+//! comment lines with `#`.
 //!
-//! Sizes are counts of a datatype, whose number may stand behind them; without one it is the byte, or the double where
-//! `init` has an argument. Work is in flops. Both forms of point-to-point lines are read: `send PEER TAG COUNT [TYPE]`,
-//! and that of versions before 3.21, `send PEER COUNT`, whose `wait` waits for the request started last.
+//! Sizes are counts of a datatype, whose number may follow them. The default is the byte, or the double if `init` has
+//! an argument. Work is in flops. Both forms of point-to-point lines are supported: `send PEER TAG COUNT [TYPE]`, and
+//! `send PEER COUNT` of versions before 3.21, whose `wait` waits for the last started request.
 
 use std::sync::Arc;
 
@@ -15,34 +16,34 @@ use crate::rank::{
 };
 use crate::units::{Bytes, Rate, SimSpan};
 
-/// The most ranks that lines may name.
+/// Greatest number of ranks that lines may name.
 const MOST_RANKS: usize = 1 << 24;
 
-/// The sizes of datatypes by their numbers (SimGrid, `smpi_datatype.cpp`), bytes.
+/// Sizes in bytes of datatypes by number (SimGrid, `smpi_datatype.cpp`).
 const TYPES: [u64; 60] = [
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8, 8, 16, 16, 8, 8, 8,
     16, 16, 4, 4, 8, 16, 8, 16, 16, 4, 2, 4, 8, 16, 32, 1, 8, 16, 32, 0, 0, 1, 8, 8,
 ];
 const DOUBLE: u64 = 8;
 
-/// What a line says.
+/// Action of a line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Deed {
+pub(super) enum TiAction {
     Compute(f64),
     Sleep(SimSpan),
     Send(TiMessage),
     Isend(TiMessage),
     Recv(TiMessage),
     Irecv(TiMessage),
-    /// For the request of this sender, receiver and tag.
+    /// For the request with this sender, receiver and tag.
     Wait(i64, i64, i64),
     WaitLast,
     WaitAll,
     Test(i64, i64, i64),
-    Collective(Collective, u32, Amount),
+    Collective(Collective, u32, TiAmount),
 }
 
-/// A message: the other rank and tag (negative: any), and its bytes.
+/// A message: the other rank and the tag (negative: any), and the number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TiMessage {
     peer: i64,
@@ -50,15 +51,15 @@ pub(super) struct TiMessage {
     size: u64,
 }
 
-/// How much a collective moves.
+/// Data sizes of a collective.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Amount {
+pub(super) enum TiAmount {
     Same(u64),
     Each(Arc<[Bytes]>),
 }
 
-/// Reads all ranks' deeds.
-pub(super) fn read(text: &str) -> Result<Vec<Vec<Deed>>, ImportError> {
+/// Reads the actions of all ranks.
+pub(super) fn read(text: &str) -> Result<Vec<Vec<TiAction>>, ImportError> {
     let mut lines = Vec::new();
     let mut ranks = 0;
     for (number, line) in (1..).zip(text.lines()) {
@@ -76,15 +77,15 @@ pub(super) fn read(text: &str) -> Result<Vec<Vec<Deed>>, ImportError> {
     if ranks > lines.len() {
         return Err(ImportError { line: 0, what: format!("expected lines of all ranks up to {}", ranks - 1) });
     }
-    let mut deeds = vec![Vec::new(); ranks];
+    let mut actions = vec![Vec::new(); ranks];
     let mut types = vec![1; ranks];
     for (rank, words) in lines {
-        deed(words, rank, ranks, &mut types[rank], &mut deeds[rank])?;
+        action(words, rank, ranks, &mut types[rank], &mut actions[rank])?;
     }
-    Ok(deeds)
+    Ok(actions)
 }
 
-/// The whole number of bytes of `count` things.
+/// Number of bytes of `count` items, a whole number.
 fn bytes(words: &Words<'_>, count: f64, size: u64) -> Result<u64, ImportError> {
     let bytes = count.max(0.0).trunc() * size as f64;
     if bytes > 9e15 {
@@ -93,38 +94,37 @@ fn bytes(words: &Words<'_>, count: f64, size: u64) -> Result<u64, ImportError> {
     Ok(bytes as u64)
 }
 
-/// The size of the datatype that may come next.
+/// Size of the optional datatype that follows.
 fn datatype(words: &mut Words<'_>, default: u64) -> Result<u64, ImportError> {
     let Some(word) = words.next() else { return Ok(default) };
     let size = word.parse::<usize>().ok().and_then(|number| TYPES.get(number)).copied();
     size.ok_or_else(|| words.error(format!("expected the number of a datatype, 0 to 59; found \"{word}\"")))
 }
 
-/// A list of counts.
+/// Reads a list of counts.
 fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
     if words.left() < ranks {
         return Err(words.error(format!(
-            "expected {ranks} counts, one a rank; found {}: a collective of a smaller communicator cannot be told of in \
-             this format",
+            "expected {ranks} counts, one per rank; found {}: this format has no collectives of smaller communicators",
             words.left()
         )));
     }
     (0..ranks).map(|_| words.amount("a count")).collect()
 }
 
-fn deed(
+fn action(
     mut words: Words<'_>,
     rank: usize,
     ranks: usize,
     default: &mut u64,
-    to: &mut Vec<Deed>,
+    to: &mut Vec<TiAction>,
 ) -> Result<(), ImportError> {
     let words = &mut words;
     let name = words.expect("what the rank does")?.to_ascii_lowercase();
-    let each = |words: &Words<'_>, list: Vec<f64>, size: u64| -> Result<Amount, ImportError> {
+    let each = |words: &Words<'_>, list: Vec<f64>, size: u64| -> Result<TiAmount, ImportError> {
         let sizes: Result<Vec<Bytes>, _> =
             list.into_iter().map(|one| Ok(Bytes::new(bytes(words, one, size)?))).collect();
-        Ok(Amount::Each(sizes?.into()))
+        Ok(TiAmount::Each(sizes?.into()))
     };
     let root = |words: &mut Words<'_>| -> Result<u32, ImportError> {
         let Some(word) = words.next() else { return Ok(0) };
@@ -138,11 +138,11 @@ fn deed(
     match name.as_str() {
         "init" => *default = if words.next().is_some() { DOUBLE } else { 1 },
         "finalize" | "comm_size" | "comm_split" | "comm_dup" | "location" => return Ok(()),
-        "compute" => to.push(Deed::Compute(words.amount("flops")?)),
+        "compute" => to.push(TiAction::Compute(words.amount("flops")?)),
         "sleep" => {
             let seconds = words.amount("seconds")?;
             let span = SimSpan::from_seconds(seconds);
-            to.push(Deed::Sleep(span.ok_or_else(|| words.error(format!("expected a time; found {seconds} s")))?));
+            to.push(TiAction::Sleep(span.ok_or_else(|| words.error(format!("expected a time; found {seconds} s")))?));
         }
         "send" | "isend" | "recv" | "irecv" => {
             let old = words.left() == 2;
@@ -150,7 +150,7 @@ fn deed(
             let tag = if old { 0 } else { words.integer("a tag")? };
             let count = words.amount("a size")?;
             let size = datatype(words, *default)?;
-            let mail = TiMessage { peer, tag, size: bytes(words, count, size)? };
+            let message = TiMessage { peer, tag, size: bytes(words, count, size)? };
             let sends = name.ends_with("send");
             if peer >= ranks as i64 || (sends && (peer < 0 || tag < 0)) || tag >= i64::from(Tag::MAX) {
                 return Err(
@@ -158,28 +158,28 @@ fn deed(
                 );
             }
             to.push(match name.as_str() {
-                "send" => Deed::Send(mail),
-                "isend" => Deed::Isend(mail),
-                "recv" => Deed::Recv(mail),
-                _ => Deed::Irecv(mail),
+                "send" => TiAction::Send(message),
+                "isend" => TiAction::Isend(message),
+                "recv" => TiAction::Recv(message),
+                _ => TiAction::Irecv(message),
             });
         }
-        "wait" if words.left() == 0 => to.push(Deed::WaitLast),
+        "wait" if words.left() == 0 => to.push(TiAction::WaitLast),
         "wait" => {
             let (from, at, tag) = wait(words)?;
-            to.push(Deed::Wait(from, at, tag));
+            to.push(TiAction::Wait(from, at, tag));
         }
         "test" => {
             let (from, at, tag) = wait(words)?;
-            to.push(Deed::Test(from, at, tag));
+            to.push(TiAction::Test(from, at, tag));
         }
-        "waitall" => to.push(Deed::WaitAll),
-        "barrier" => to.push(Deed::Collective(C::Barrier, 0, Amount::Same(0))),
+        "waitall" => to.push(TiAction::WaitAll),
+        "barrier" => to.push(TiAction::Collective(C::Barrier, 0, TiAmount::Same(0))),
         "bcast" => {
             let count = words.amount("a size")?;
             let root = root(words)?;
             let size = datatype(words, *default)?;
-            to.push(Deed::Collective(C::Bcast, root, Amount::Same(bytes(words, count, size)?)));
+            to.push(TiAction::Collective(C::Bcast, root, TiAmount::Same(bytes(words, count, size)?)));
         }
         "reduce" | "allreduce" => {
             let (count, flops) = (words.amount("a size")?, words.amount("flops")?);
@@ -188,8 +188,8 @@ fn deed(
                 _ => (C::Allreduce, 0),
             };
             let size = datatype(words, *default)?;
-            to.push(Deed::Collective(collective, root, Amount::Same(bytes(words, count, size)?)));
-            to.push(Deed::Compute(flops));
+            to.push(TiAction::Collective(collective, root, TiAmount::Same(bytes(words, count, size)?)));
+            to.push(TiAction::Compute(flops));
         }
         "alltoall" | "allgather" | "gather" | "scatter" => {
             let (sent, received) = (words.amount("a size")?, words.amount("a size")?);
@@ -201,7 +201,7 @@ fn deed(
             };
             let size = datatype(words, *default)?;
             datatype(words, 1)?;
-            to.push(Deed::Collective(collective, root, Amount::Same(bytes(words, count, size)?)));
+            to.push(TiAction::Collective(collective, root, TiAmount::Same(bytes(words, count, size)?)));
         }
         "gatherv" | "allgatherv" => {
             words.amount("a size")?;
@@ -212,7 +212,7 @@ fn deed(
             while words.next().is_some() {}
             let collective = if name == "gatherv" { C::Gatherv } else { C::Allgatherv };
             let amount = each(words, list, size)?;
-            to.push(Deed::Collective(collective, root, amount));
+            to.push(TiAction::Collective(collective, root, amount));
         }
         "scatterv" => {
             let list = counts(words, ranks)?;
@@ -221,15 +221,15 @@ fn deed(
             let size = datatype(words, *default)?;
             datatype(words, 1)?;
             let amount = each(words, list, size)?;
-            to.push(Deed::Collective(C::Scatterv, root, amount));
+            to.push(TiAction::Collective(C::Scatterv, root, amount));
         }
         "reducescatter" => {
             let list = counts(words, ranks)?;
             let flops = words.amount("flops")?;
             let size = datatype(words, *default)?;
             let amount = each(words, list, size)?;
-            to.push(Deed::Collective(C::ReduceScatter, 0, amount));
-            to.push(Deed::Compute(flops));
+            to.push(TiAction::Collective(C::ReduceScatter, 0, amount));
+            to.push(TiAction::Compute(flops));
         }
         "alltoallv" => {
             words.amount("a size")?;
@@ -239,7 +239,7 @@ fn deed(
             let size = datatype(words, *default)?;
             datatype(words, 1)?;
             let amount = each(words, list, size)?;
-            to.push(Deed::Collective(C::Alltoallv, 0, amount));
+            to.push(TiAction::Collective(C::Alltoallv, 0, amount));
         }
         _ => {
             return Err(words.error(format!(
@@ -251,29 +251,29 @@ fn deed(
     words.end()
 }
 
-/// A rank that does what its lines say.
+/// A rank that repeats the actions of its lines.
 pub struct TiProgram {
-    deeds: Arc<Vec<Deed>>,
+    actions: Arc<Vec<TiAction>>,
     next: usize,
     rank: Rank,
     flops: Rate,
     comm: CommMember,
-    /// Requests that are not waited for yet, by sender, receiver and tag, in the order started.
+    /// Requests without a wait so far, by sender, receiver and tag, in the order of their start.
     pending: Vec<((i64, i64, i64), RequestId)>,
-    /// What the last call started.
+    /// Request started by the last call.
     starting: Option<(i64, i64, i64)>,
-    /// The request that the last call tested.
+    /// Request tested by the last call.
     tested: Option<usize>,
 }
 
 impl TiProgram {
-    pub(super) fn new(deeds: Arc<Vec<Deed>>, rank: Rank, ranks: u32, flops: Rate) -> Self {
+    pub(super) fn new(actions: Arc<Vec<TiAction>>, rank: Rank, ranks: u32, flops: Rate) -> Self {
         let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
-        TiProgram { deeds, next: 0, rank, flops, comm, pending: Vec::new(), starting: None, tested: None }
+        TiProgram { actions, next: 0, rank, flops, comm, pending: Vec::new(), starting: None, tested: None }
     }
 
     pub(super) fn position(&self) -> Option<String> {
-        Some(format!("deed {} of the trace", self.next))
+        Some(format!("action {} of the trace", self.next))
     }
 
     pub(super) fn next(&mut self, reply: Reply<'_>) -> MpiCall {
@@ -283,51 +283,51 @@ impl TiProgram {
             ReplyKind::Completed([_, ..]) => _ = tested.map(|place| self.pending.remove(place)),
             _ => {}
         }
-        let deeds = self.deeds.clone();
+        let actions = self.actions.clone();
         loop {
-            let Some(deed) = deeds.get(self.next) else { return MpiCall::Call(Call::Finish) };
+            let Some(action) = actions.get(self.next) else { return MpiCall::Call(Call::Finish) };
             self.next += 1;
             let own = i64::from(self.rank);
-            return MpiCall::Call(match deed {
-                Deed::Compute(flops) => {
+            return MpiCall::Call(match action {
+                TiAction::Compute(flops) => {
                     let seconds = self.flops.seconds(flops.max(0.0));
                     Call::Compute(SimSpan::from_seconds(seconds).unwrap_or(SimSpan::MAX))
                 }
-                Deed::Sleep(span) => Call::Compute(*span),
-                Deed::Send(mail) => Call::Send(self.message(mail)),
-                Deed::Isend(mail) => {
-                    self.starting = Some((own, mail.peer, mail.tag));
-                    Call::Isend(self.message(mail))
+                TiAction::Sleep(span) => Call::Compute(*span),
+                TiAction::Send(message) => Call::Send(self.message(message)),
+                TiAction::Isend(message) => {
+                    self.starting = Some((own, message.peer, message.tag));
+                    Call::Isend(self.message(message))
                 }
-                Deed::Recv(mail) => Call::Recv(self.pattern(mail)),
-                Deed::Irecv(mail) => {
-                    self.starting = Some((mail.peer, own, mail.tag));
-                    Call::Irecv(self.pattern(mail))
+                TiAction::Recv(message) => Call::Recv(self.pattern(message)),
+                TiAction::Irecv(message) => {
+                    self.starting = Some((message.peer, own, message.tag));
+                    Call::Irecv(self.pattern(message))
                 }
-                Deed::Wait(from, to, tag) => {
-                    // A test may have completed it: then there is nothing to wait for.
+                TiAction::Wait(from, to, tag) => {
+                    // A test may have completed it.
                     let Some(place) = self.find((*from, *to, *tag)) else { continue };
                     Call::Complete(Requests::from_slice(&[self.pending.remove(place).1]))
                 }
-                Deed::WaitLast => match self.pending.pop() {
+                TiAction::WaitLast => match self.pending.pop() {
                     Some((_, id)) => Call::Complete(Requests::from_slice(&[id])),
                     None => continue,
                 },
-                Deed::WaitAll => Call::Complete(self.pending.drain(..).map(|(_, id)| id).collect()),
-                Deed::Test(from, to, tag) => {
+                TiAction::WaitAll => Call::Complete(self.pending.drain(..).map(|(_, id)| id).collect()),
+                TiAction::Test(from, to, tag) => {
                     let Some(place) = self.find((*from, *to, *tag)) else { continue };
                     self.tested = Some(place);
                     let requests = Requests::from_slice(&[self.pending[place].1]);
                     Call::Test { requests, which: Which::All, poll: true }
                 }
-                Deed::Collective(collective, root, amount) => {
+                TiAction::Collective(collective, root, amount) => {
                     let sizes = match amount {
-                        Amount::Same(size) => Sizes::Same(Bytes::new(*size)),
-                        // Others than the root know only their own block.
-                        Amount::Each(sizes) if *collective == Collective::Gatherv && *root != self.rank => {
+                        TiAmount::Same(size) => Sizes::Same(Bytes::new(*size)),
+                        // Ranks other than the root know only their own block.
+                        TiAmount::Each(sizes) if *collective == Collective::Gatherv && *root != self.rank => {
                             Sizes::Same(sizes[self.rank as usize])
                         }
-                        Amount::Each(sizes) => Sizes::Each(sizes.clone()),
+                        TiAmount::Each(sizes) => Sizes::Each(sizes.clone()),
                     };
                     let (collective, root, comm) = (*collective, *root, self.comm.clone());
                     return MpiCall::Collective(CollectiveCall { collective, comm, root, sizes, algorithm: None });
@@ -340,23 +340,23 @@ impl TiProgram {
         self.pending.iter().position(|(other, _)| *other == name)
     }
 
-    fn message(&self, mail: &TiMessage) -> Message {
+    fn message(&self, message: &TiMessage) -> Message {
         Message {
-            to: mail.peer as Rank,
+            to: message.peer as Rank,
             context: self.comm.point_to_point(),
-            tag: mail.tag as Tag,
-            size: Bytes::new(mail.size),
+            tag: message.tag as Tag,
+            size: Bytes::new(message.size),
             mode: SendMode::Standard,
             payload: None,
             buffer: Default::default(),
         }
     }
 
-    fn pattern(&self, mail: &TiMessage) -> Pattern {
+    fn pattern(&self, message: &TiMessage) -> Pattern {
         Pattern {
-            from: Rank::try_from(mail.peer).map_or(Source::Any, Source::Rank),
+            from: Rank::try_from(message.peer).map_or(Source::Any, Source::Rank),
             context: self.comm.point_to_point(),
-            tag: Tag::try_from(mail.tag).map_or(TagPattern::Any, TagPattern::Tag),
+            tag: Tag::try_from(message.tag).map_or(TagPattern::Any, TagPattern::Tag),
             capacity: Bytes::MAX,
             buffer: Default::default(),
         }

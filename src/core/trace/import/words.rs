@@ -1,8 +1,8 @@
-//! The words of a line, read one after another; errors say the line.
+//! Words of a line, read one after another. Errors state the line.
 
 use super::ImportError;
 
-/// What is left of a line.
+/// Unread part of a line.
 pub(super) struct Words<'a> {
     line: usize,
     words: std::iter::Peekable<std::str::SplitAsciiWhitespace<'a>>,
@@ -25,7 +25,7 @@ impl<'a> Words<'a> {
         self.words.peek().copied()
     }
 
-    /// How many are left.
+    /// Number of unread words.
     pub fn left(&self) -> usize {
         self.words.clone().count()
     }
@@ -34,13 +34,13 @@ impl<'a> Words<'a> {
         self.next().ok_or_else(|| self.error(format!("expected {what}; found the end of the line")))
     }
 
-    /// A whole number, perhaps negative.
+    /// Reads an integer.
     pub fn integer(&mut self, what: &str) -> Result<i64, ImportError> {
         let word = self.expect(what)?;
         word.parse().map_err(|_| self.error(format!("expected {what}, a whole number; found \"{word}\"")))
     }
 
-    /// A number from 0 on, which may be written as 1e6.
+    /// Reads a number of at least 0, which may be in the form 1e6.
     pub fn amount(&mut self, what: &str) -> Result<f64, ImportError> {
         let word = self.expect(what)?;
         let amount = word.parse::<f64>().ok().filter(|amount| amount.is_finite());

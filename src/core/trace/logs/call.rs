@@ -1,17 +1,17 @@
-//! The calls of logs.
+//! Calls in logs.
 //!
-//! | class | what follows the function |
+//! | class | content after the function |
 //! |---|---|
-//! | message | communicator; peer (−1 none); tag; bytes; buffer; its extent where that is not its bytes |
-//! | send, receive; both | a message; two |
-//! | start of one | slot of the request; a message, whose peer may be −2 (any) and whose tag −1 |
+//! | message | communicator; peer (−1 for none); tag; bytes; buffer; its extent if that differs from the bytes |
+//! | send, receive; both | one message; two messages |
+//! | start of one | slot of the request; a message whose peer may be −2 (any) and whose tag −1 (any) |
 //! | probe | communicator, peer, tag |
-//! | wait | a list of slots; a list of (slot, source or −1 where it was withdrawn, tag), signed |
-//! | release | the slot and one |
-//! | collective | the slot and one, or 0; communicator; root; twice the bytes of an element, and one where ranks' order counts; how many sizes, 0 for one; the sizes; buffer, extent |
+//! | wait | a list of slots; a list of (slot, source or −1 for a cancelled receive, tag), signed |
+//! | release | the slot plus one |
+//! | collective | the slot plus one, or 0; communicator; root; twice the bytes of an element, plus one if the order of ranks matters; number of sizes, 0 for a single size; the sizes; buffer, extent |
 //! | of neighbours | communicator; a list of sources; a list of (destination, bytes) |
-//! | communicator made | the old one; what its members told each other (0 a number, 1 three of each, 2 a number among the new members, 3 nothing: recording was off); its own number and one, 0 if there is none; its first member and the how manieth it is of these members; its size; the distance of members and the first, or 0 and all |
-//! | mark | what the function says |
+//! | communicator creation | the old communicator; data exchanged by its members (0 a number, 1 three per member, 2 a number among the new members, 3 nothing: recording was off); its own number plus one, or 0 if there is none; its first member and its index among the communicators with these members; its size; the stride of members and the first one, or 0 and all members |
+//! | mark | defined by the function |
 
 use super::super::TraceError;
 use super::super::bytes::{TraceReader, unzigzag};
@@ -21,28 +21,28 @@ use crate::platform::Collective;
 use crate::rank::Buffer;
 use crate::units::Bytes;
 
-/// The most ranks and slots that a log may name.
+/// Greatest number of ranks and slots that a log may name.
 const MOST: u64 = 1 << 24;
 
 /// One end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageEnd {
-    /// The communicator, by the rank's own number.
+    /// Communicator, by the rank's own number.
     pub comm: u32,
-    /// The other rank in it; none for MPI_PROC_NULL. Any source is `u32::MAX`.
+    /// Peer in the communicator; `None` for MPI_PROC_NULL, `u32::MAX` for any source.
     pub peer: Option<u32>,
-    /// The tag; none is any.
+    /// Tag; `None` for any.
     pub tag: Option<u32>,
-    /// The data's size, or the receive's room.
+    /// Size of the data, or room of the receive.
     pub bytes: u64,
-    /// The buffer's number; 0 is unknown.
+    /// Number of the buffer; 0 if unknown.
     pub buffer: u64,
-    /// From its first byte to behind its last, where that is not `bytes`.
+    /// Number of bytes from its first to its last byte, if that differs from `bytes`.
     pub extent: u64,
 }
 
 impl MessageEnd {
-    /// The buffer that its message states, as a message of a real program does.
+    /// Buffer stated in the message, as in messages of real programs.
     pub(super) fn stated(&self) -> Buffer {
         match self.buffer.checked_sub(1) {
             Some(number) if self.bytes >= Buffer::LEAST_MESSAGE => {
@@ -53,21 +53,21 @@ impl MessageEnd {
     }
 }
 
-/// A peer that may be any.
+/// Any peer.
 pub(super) const ANY: u32 = u32::MAX;
 
 /// Sizes of a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizesOf {
-    /// One for all.
+    /// One size for all ranks.
     Same(u64),
-    /// One a rank.
+    /// One size per rank.
     Each(std::sync::Arc<[Bytes]>),
 }
 
-/// A collective as it was called.
+/// A collective call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Joined {
+pub(super) struct JoinedCall {
     pub slot: Option<u32>,
     pub comm: u32,
     pub root: u32,
@@ -79,30 +79,30 @@ pub(super) struct Joined {
 /// An exchange with neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourCall {
-    /// The communicator.
+    /// Communicator.
     pub comm: u32,
-    /// Who sends.
+    /// Senders to this rank.
     pub sources: Vec<Option<u32>>,
-    /// Who gets how much.
+    /// Receivers and sizes.
     pub destinations: Vec<(Option<u32>, u64)>,
 }
 
-/// A communicator that was made.
+/// A new communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewComm {
-    /// The rank's number for it.
+    /// Number assigned by the rank.
     pub number: u32,
-    /// What all ranks know it by, beside its members: its first one, and the how manieth of these members it is
-    /// (version 1 of the format: of this first one).
+    /// Identity common to all ranks, in addition to the members: the first member, and the index among the
+    /// communicators with these members (in version 1 of the format: with this first member).
     pub key: (u32, u32),
-    /// Its members.
+    /// Members.
     pub group: Group,
 }
 
 /// A call of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCall {
-    /// Of which function.
+    /// Function.
     pub function: Function,
     pub(super) what: CallClass,
 }
@@ -118,7 +118,7 @@ pub(super) enum CallClass {
     Probe(MessageEnd),
     Wait { slots: Vec<u32>, got: Vec<(u32, i64, i64)> },
     Release(Option<u32>),
-    Collective(Box<Joined>),
+    Collective(Box<JoinedCall>),
     Near(Box<NeighbourCall>),
     Comm { parent: u32, telling: u8, made: Option<Box<NewComm>> },
     Refused,
@@ -198,7 +198,7 @@ impl LogCall {
         let reader = &mut reader;
         reader.part("a call");
         let [number] = reader.array("a function")?;
-        let function = Function::of(number);
+        let function = Function::from_number(number);
         let function = function.ok_or_else(|| reader.error(format_args!("expected a function; found {number}")))?;
         let what = match function.class() {
             Class::Mark | Class::Library => CallClass::Nothing,
@@ -234,7 +234,7 @@ impl LogCall {
                 };
                 let in_order = element & 1 == 1;
                 let element = ((element >> 1) as u32).max(1);
-                CallClass::Collective(Box::new(Joined { slot, comm, root, element, in_order, sizes }))
+                CallClass::Collective(Box::new(JoinedCall { slot, comm, root, element, in_order, sizes }))
             }
             Class::Neighbours => {
                 let comm = reader.at_most(MOST, "a communicator")? as u32;
@@ -246,14 +246,14 @@ impl LogCall {
             }
             Class::Comm => {
                 let parent = reader.at_most(MOST, "a communicator")? as u32;
-                let telling = reader.at_most(3, "what members told each other")? as u8;
+                let telling = reader.at_most(3, "the data that members exchanged")? as u8;
                 CallClass::Comm { parent, telling, made: new_comm(reader)? }
             }
         };
         Ok(LogCall { function, what })
     }
 
-    /// The bytes that the call sends by itself; of a collective the sizes of its blocks, once.
+    /// Bytes sent by the call itself; for a collective the sizes of its blocks, once.
     pub fn bytes(&self) -> u64 {
         match &self.what {
             CallClass::Send(mail) | CallClass::Isend(_, mail) => mail.peer.map_or(0, |_| mail.bytes),
@@ -267,7 +267,7 @@ impl LogCall {
         }
     }
 
-    /// The collective that the function is, if it is one: what it is called in schedules.
+    /// Collective of the function, if it is one.
     pub(super) fn collective(&self) -> Option<Collective> {
         let name = self.function.name().strip_prefix("MPI_")?.to_ascii_lowercase();
         let name = if self.function.class() == Class::StartedCollective { &name[1..] } else { &name[..] };

@@ -1,4 +1,4 @@
-//! Reads the records of a log one after another.
+//! Reads the records of a log in order.
 
 use std::sync::Arc;
 
@@ -8,35 +8,35 @@ use super::call::LogCall;
 use super::function::Class;
 use super::rank_log::RankLog;
 
-/// So many calls have numbers; the library counts alike.
+/// Greatest number of calls with numbers, as in the library.
 const MOST_CALLS: usize = 1 << 16;
-/// The longest call that has a number, bytes.
+/// Greatest length of a call with a number, in bytes.
 const LONGEST: usize = 1 << 16;
-/// So many bytes have those with numbers together, from version 2 of the format on.
+/// Greatest total length of calls with numbers in bytes, since version 2 of the format.
 const MOST_BYTES: usize = 1 << 25;
 
-/// A call, and the times around it, ns.
+/// A call with its times in ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedCall {
-    /// The call.
+    /// Call.
     pub call: Arc<LogCall>,
-    /// Of the program's code before it.
+    /// Time of the program's code before it.
     pub code: u64,
-    /// From the end of the call before to its beginning; at least `code`.
+    /// Time from the end of the previous call to its beginning; at least `code`.
     pub gap: u64,
-    /// Of the call.
+    /// Time of the call.
     pub duration: u64,
-    /// Before `gap`, what the library took for itself, and for how long nothing was recorded.
+    /// Time before `gap` used by the library itself or not recorded.
     pub aside: u64,
 }
 
-/// Goes through the records of a log.
+/// Reader of the records of a log.
 #[derive(Debug)]
 pub(super) struct LogCursor {
     log: Arc<RankLog>,
     at: usize,
     known: Vec<Arc<LogCall>>,
-    /// The bytes of `known`.
+    /// Total bytes of `known`.
     bytes: usize,
 }
 
@@ -45,10 +45,10 @@ impl LogCursor {
         LogCursor { log, at: 0, known: Vec::new(), bytes: 0 }
     }
 
-    /// The next call.
+    /// Returns the next call.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The record is invalid.
     pub fn step(&mut self) -> Result<Option<LoggedCall>, TraceError> {
         let mut aside = 0u64;
         loop {
@@ -93,13 +93,13 @@ impl LogCursor {
 impl Iterator for LogCursor {
     type Item = LoggedCall;
 
-    /// Of a log that was checked.
+    /// Only for a checked log.
     fn next(&mut self) -> Option<LoggedCall> {
         self.step().ok().flatten()
     }
 }
 
-/// For errors that name a rank.
+/// Adds the rank to an error.
 pub(super) fn of_rank(rank: u32, error: &TraceError) -> TraceError {
     TraceError::damaged(format!("rank {rank}: {error}"))
 }

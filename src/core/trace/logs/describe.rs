@@ -1,4 +1,4 @@
-//! What there is in a real run's file, as text.
+//! Text descriptions of a real run's file.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,23 +6,23 @@ use std::fmt::Write;
 
 use super::{LoggedCall, Logs};
 
-/// A time in seconds of so many ns.
+/// Formats ns as seconds.
 fn seconds(ns: u64) -> String {
     format!("{:.6} s", ns as f64 * 1e-9)
 }
 
-/// What the calls of a function took.
+/// Times of the calls of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionTimes {
-    /// How many there were.
+    /// Number of calls.
     pub calls: u64,
-    /// What they sent, bytes.
+    /// Bytes sent.
     pub bytes: u64,
-    /// All of them, ns.
+    /// Sum of the times in ns.
     pub total: u64,
-    /// The shortest, ns.
+    /// Shortest time in ns.
     pub least: u64,
-    /// The longest, ns.
+    /// Longest time in ns.
     pub most: u64,
 }
 
@@ -36,33 +36,34 @@ impl FunctionTimes {
     }
 }
 
-/// A call of a rank as it was measured.
+/// A measured call of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpan {
-    /// When it began, from the first rank's beginning, by rank 0's clock, ns.
+    /// Start on rank 0's clock, relative to the beginning of the first rank, in ns.
     pub start: u64,
-    /// How long it took, ns.
+    /// Duration in ns.
     pub length: u64,
-    /// The MPI function.
+    /// MPI function.
     pub name: &'static str,
 }
 
 impl Logs {
-    /// The calls of each rank over time. The clocks of hosts are brought together by what was known of them at the
-    /// beginning and the end of the run, and by the line between.
+    /// Calls of each rank over time. Clocks of different hosts are aligned linearly between the comparisons at the
+    /// beginning and at the end of the run.
     pub fn spans(&self) -> Vec<Vec<CallSpan>> {
         let first = self.first_start();
         (0..self.ranks()).map(|rank| self.spans_of(rank, first).collect()).collect()
     }
 
-    /// When the last call ended, from the first rank's beginning, by rank 0's clock, ns: what recording took is in it.
+    /// End of the last call on rank 0's clock, relative to the beginning of the first rank, in ns. Includes the time
+    /// of recording.
     pub fn passed(&self) -> u64 {
         let first = self.first_start();
         let calls = (0..self.ranks()).flat_map(|rank| self.spans_of(rank, first));
         calls.map(|call| call.start.saturating_add(call.length)).max().unwrap_or(0)
     }
 
-    /// When the log of `rank` begins, by rank 0's clock, ns.
+    /// Beginning of the log of `rank` on rank 0's clock, in ns.
     fn start_of(&self, rank: u32) -> i128 {
         let (clock, offset) = self.info(rank).begin;
         clock as i128 + i128::from(offset)
@@ -72,7 +73,7 @@ impl Logs {
         (0..self.ranks()).map(|rank| self.start_of(rank)).min().unwrap_or(0)
     }
 
-    /// The calls of `rank`, from `first` on.
+    /// Calls of `rank`, relative to `first`.
     fn spans_of(&self, rank: u32, first: i128) -> impl Iterator<Item = CallSpan> + '_ {
         let (start, info) = (self.start_of(rank) - first, self.info(rank));
         let (drift, asked_before) = (info.drift(), info.asked_before as f64);
@@ -85,7 +86,7 @@ impl Logs {
         })
     }
 
-    /// The measured time of `rank` from the end of MPI_Init to MPI_Finalize without what recording took, ns.
+    /// Measured time of `rank` from the end of MPI_Init to MPI_Finalize without the time of recording, in ns.
     pub fn measured(&self, rank: u32) -> u64 {
         let of = |step: LoggedCall| match step.call.function.name() {
             "MPI_Finalize" => step.gap,
@@ -94,12 +95,12 @@ impl Logs {
         self.steps(rank).map(of).fold(0, u64::saturating_add)
     }
 
-    /// The time of the program's own code in `rank`, ns.
+    /// Time of the program's own code in `rank`, in ns.
     pub fn code(&self, rank: u32) -> u64 {
         self.steps(rank).map(|step| step.code).fold(0, u64::saturating_add)
     }
 
-    /// What the calls of `rank` took, by function.
+    /// Times of the calls of `rank`, by function.
     pub fn functions(&self, rank: u32) -> BTreeMap<&'static str, FunctionTimes> {
         let mut found: BTreeMap<&'static str, FunctionTimes> = BTreeMap::new();
         for step in self.steps(rank) {
@@ -108,7 +109,7 @@ impl Logs {
         found
     }
 
-    /// A host on which more ranks ran than it has cores, if there is one: its name, the ranks and the cores.
+    /// A host with more ranks than cores, if there is one: its name, its ranks and its cores.
     pub fn crowded(&self) -> Option<(&str, u64, u64)> {
         let on = |host: &str| self.ranks.iter().filter(|log| log.info.host == host).count() as u64;
         self.ranks.iter().find_map(|log| {
@@ -118,8 +119,8 @@ impl Logs {
         })
     }
 
-    /// Of each host but rank 0's: its name, by how many seconds its clock was ahead of rank 0's at the beginning, and
-    /// how many microseconds it gained in a second.
+    /// For each host other than rank 0's: its name, the lead of its clock over rank 0's at the beginning in seconds,
+    /// and its drift in microseconds per second.
     pub fn clocks(&self) -> Vec<(&str, f64, f64)> {
         let mut found: Vec<(&str, f64, f64)> = Vec::new();
         for log in &self.ranks {
@@ -131,20 +132,20 @@ impl Logs {
         found
     }
 
-    /// The rank that waited longest for a core, for how many ns, and their part of the time that passed for it, if
-    /// whole logs tell.
+    /// Rank that waited longest for a core: the rank, the waiting time in ns, and its fraction of the elapsed time.
+    /// `None` if unknown.
     pub fn waited(&self) -> Option<(u32, u64, f64)> {
         let (rank, waited) = (0..self.ranks())
             .filter(|&rank| self.info(rank).finished)
             .filter_map(|rank| Some((rank, self.info(rank).waited?)))
             .max_by_key(|&(rank, waited)| (waited, Reverse(rank)))?;
-        // While the library had the core it may have been taken away, too.
+        // The core may also have been taken away from the library.
         let aside = self.steps(rank).map(|step| step.aside).fold(0, u64::saturating_add);
         let passed = self.measured(rank).saturating_add(aside).max(1);
         Some((rank, waited, waited as f64 / passed as f64))
     }
 
-    /// What was recorded, and how.
+    /// Description of the recording.
     pub fn tell(&self) -> String {
         let info = self.info(0);
         let calls: u64 = self.resolved.iter().map(|one| one.calls).sum();
@@ -157,7 +158,7 @@ impl Logs {
         let code = (0..self.ranks()).map(|rank| self.code(rank)).max().unwrap_or(0);
         let mut out = String::new();
         let mut line = |name: &str, value: String| _ = writeln!(out, "{name:<14}{value}");
-        // A library tells more of itself than its version: packages, identities, dates.
+        // The version text of a library also contains packages, identities and dates.
         line("recorded", format!("under {}", info.library.split(", ").next().unwrap_or_default()));
         line("program", info.program.clone());
         let shared = self
@@ -167,13 +168,13 @@ impl Logs {
         line("ranks", format!("{} on {} host{plural}{shared}", self.ranks(), hosts.len()));
         line("calls", format!("{calls} in {bytes} bytes"));
         for (host, ahead, gained) in self.clocks() {
-            line("clocks", format!("{host}: {ahead:.6} s ahead, gained {gained:.1} us a second"));
+            line("clocks", format!("{host}: {ahead:.6} s ahead, gained {gained:.1} us per second"));
         }
         line("code", format!("by {clock}; {} in the longest rank", seconds(code)));
         let of_program = format!("{} from MPI_Init to MPI_Finalize in the longest rank,", seconds(longest));
-        line("measured", format!("{of_program}\n{:14}without what recording took", ""));
+        line("measured", format!("{of_program}\n{:14}without the time of recording", ""));
         let of_all = format!("{} from the first MPI_Init to the end of the last call,", seconds(self.passed()));
-        line("passed", format!("{of_all}\n{:14}with MPI_Finalize and what recording took", ""));
+        line("passed", format!("{of_all}\n{:14}with MPI_Finalize and the time of recording", ""));
         if let Some((rank, waited, part)) = self.waited() {
             let share = 100.0 * part;
             line(

@@ -1,4 +1,4 @@
-//! The functions that logs know by numbers: the library's own table.
+//! Functions of logs by number, from the library's own table.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,10 @@ const TABLE: &str = include_str!("../library/functions.h");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Function(u8);
 
-/// What follows a function's number in a call: what it does.
+/// Class of a function, which defines the content after its number in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Nothing that others feel.
+    /// No effect on other ranks.
     Mark,
     /// Sends.
     Send,
@@ -27,7 +27,7 @@ pub enum Class {
     Probe,
     /// Waits for requests.
     Wait,
-    /// Gives a request up.
+    /// Frees a request.
     Release,
     /// A blocking collective.
     Collective,
@@ -35,21 +35,21 @@ pub enum Class {
     StartedCollective,
     /// A neighbourhood collective.
     Neighbours,
-    /// Makes a communicator.
+    /// Creates a communicator.
     Comm,
-    /// What is not replayed.
+    /// Cannot be replayed.
     Refused,
-    /// The library itself: time that passed, of which nothing is the program's.
+    /// The library itself: elapsed time that is not the program's.
     Library,
 }
 
-struct Entry {
+struct FunctionEntry {
     name: &'static str,
     class: Class,
 }
 
-fn table() -> &'static [Entry] {
-    static READ: OnceLock<Vec<Entry>> = OnceLock::new();
+fn table() -> &'static [FunctionEntry] {
+    static READ: OnceLock<Vec<FunctionEntry>> = OnceLock::new();
     READ.get_or_init(|| {
         let lines = TABLE.lines().filter_map(|line| line.strip_prefix("F(")?.strip_suffix(')')?.split_once(", "));
         lines
@@ -71,36 +71,36 @@ fn table() -> &'static [Entry] {
                     "LIBRARY" => Class::Library,
                     _ => Class::Mark,
                 };
-                // Once a process: names of functions live as long as it does.
-                Entry { name: Box::leak(format!("MPI_{name}").into_boxed_str()), class }
+                // Leaked once per process: names of functions live as long as the process.
+                FunctionEntry { name: Box::leak(format!("MPI_{name}").into_boxed_str()), class }
             })
             .collect()
     })
 }
 
 impl Function {
-    /// The function of this number, if there is one.
-    pub(super) fn of(number: u8) -> Option<Function> {
+    /// Function with this number, if there is one.
+    pub(super) fn from_number(number: u8) -> Option<Function> {
         (usize::from(number) < table().len()).then_some(Function(number))
     }
 
-    /// The function of this name, such as `MPI_Send`.
+    /// Function with this name, such as `MPI_Send`.
     pub fn named(name: &str) -> Option<Function> {
         table().iter().position(|entry| entry.name == name).map(|place| Function(place as u8))
     }
 
-    /// Its name, such as `MPI_Send`.
+    /// Name, such as `MPI_Send`.
     pub fn name(self) -> &'static str {
         table()[usize::from(self.0)].name
     }
 
-    /// Its number in logs.
+    /// Number in logs.
     #[cfg(test)]
     pub(super) fn number(self) -> u8 {
         self.0
     }
 
-    /// What follows its number in a call.
+    /// Class, which defines the content after its number in a call.
     pub fn class(self) -> Class {
         table()[usize::from(self.0)].class
     }
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn functions_have_the_numbers_of_the_librarys_table() {
-        assert_eq!(Function::of(0).map(Function::name), Some("MPI_Init"));
+        assert_eq!(Function::from_number(0).map(Function::name), Some("MPI_Init"));
         assert_eq!(Function::named("MPI_Alltoallw").map(Function::class), Some(Class::Collective));
         assert_eq!(Function::named("MPI_library").map(|last| usize::from(last.number()) + 1), Some(table().len()));
-        assert_eq!(Function::of(255), None);
+        assert_eq!(Function::from_number(255), None);
     }
 }

@@ -1,10 +1,10 @@
-//! The C sources of the library that records programs under a real MPI.
+//! C sources of the library that records programs under a real MPI.
 
 macro_rules! sources {
     ($($name:literal),*) => { &[$(($name, include_str!(concat!("../library/", $name)))),*] };
 }
 
-/// Their names and texts; `library.c` is compiled.
+/// Names and texts of the files; `library.c` is compiled.
 pub const SOURCES: &[(&str, &str)] = sources![
     "library.c",
     "log.h",

@@ -1,4 +1,4 @@
-//! The logs of all ranks in one file.
+//! Merges the logs of all ranks into one file.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn wrong<T>(what: String) -> Result<T, TraceError> {
     Err(TraceError::damaged(what))
 }
 
-/// The logs in a run's file.
+/// Logs in a run's file.
 pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, TraceError> {
     check_head(bytes, RUN, "a run that was recorded under a real MPI")?;
     let Some(head) = bytes.get(16..32) else { return wrong("cut: it ends before its first log".to_owned()) };
@@ -24,12 +24,12 @@ pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, TraceError> {
         at += 8 + log.len();
     }
     if ranks == 0 || at != bytes.len() {
-        return wrong(format!("damaged: {ranks} logs, and {} bytes behind them", bytes.len() - at));
+        return wrong(format!("damaged: {ranks} logs, followed by {} bytes", bytes.len() - at));
     }
     Ok(logs)
 }
 
-/// Checks that these are the logs of all ranks of a run, in their order.
+/// Checks that these are the logs of all ranks of a run, in order.
 pub(super) fn check(logs: &[Arc<RankLog>]) -> Result<(), TraceError> {
     let first = &logs[0].info;
     for (rank, log) in (0..).zip(logs) {
@@ -50,15 +50,15 @@ pub(super) fn check(logs: &[Arc<RankLog>]) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// One file of the logs of all ranks, each with a name for errors, in any order.
+/// Merges the logs of all ranks, given in any order with a name for errors.
 ///
 /// # Errors
-/// A log that is none, is there twice, of another run, or not there.
+/// A file is not a log, or a log is duplicate, missing or of another run.
 pub fn merge(logs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, TraceError> {
     let mut read: Vec<(RankLog, &String, &Vec<u8>)> = Vec::new();
     for (name, bytes) in logs {
         if is_run(bytes) {
-            return wrong(format!("{name}: is put together already; expected the logs of single ranks"));
+            return wrong(format!("{name}: is already merged; expected the logs of single ranks"));
         }
         let log = RankLog::read(bytes).map_err(|error| TraceError::damaged(format!("{name}: {error}")))?;
         if let Some((_, other, _)) = read.iter().find(|(other, ..)| other.info.rank == log.info.rank) {
@@ -74,7 +74,7 @@ pub fn merge(logs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, TraceError> {
         return wrong(format!("{first_name} and {other}: are of different runs"));
     }
     if let Some(rank) = (0..ranks).find(|rank| !read.iter().any(|(log, ..)| log.info.rank == *rank)) {
-        return wrong(format!("the log of rank {rank} is not there: expected those of all {ranks} ranks"));
+        return wrong(format!("the log of rank {rank} is missing: expected those of all {ranks} ranks"));
     }
     let mut out = RUN.to_vec();
     for word in [VERSION, ORDER] {

@@ -1,9 +1,9 @@
-//! A rank that does what its log says.
+//! A rank that repeats the actions of its log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::call::{CallClass, Joined, LogCall, MessageEnd, NeighbourCall, SizesOf};
+use super::call::{CallClass, JoinedCall, LogCall, MessageEnd, NeighbourCall, SizesOf};
 use super::cursor::{LogCursor, LoggedCall};
 use super::function::Function;
 use super::rank_log::RankLog;
@@ -17,9 +17,9 @@ use crate::rank::{
 use crate::trace::Machine;
 use crate::units::{Bytes, SimSpan};
 
-/// A communicator, and the collectives begun on it.
+/// A communicator and the number of collectives begun on it.
 #[derive(Debug)]
-struct Known {
+struct KnownComm {
     comm: CommMember,
     begun: u32,
 }
@@ -30,40 +30,40 @@ pub struct LogProgram {
     cursor: LogCursor,
     resolved: Arc<ResolvedLog>,
     machine: Machine,
-    /// By what times of code are multiplied.
+    /// Factor on times of code.
     factor: f64,
     rank: Rank,
-    comms: BTreeMap<u32, Known>,
+    comms: BTreeMap<u32, KnownComm>,
     slots: Vec<Option<RequestId>>,
-    /// The call that is made after the code before it.
+    /// Call to make after the code before it.
     due: Option<LoggedCall>,
-    state: State,
+    state: LogStep,
     function: Option<Function>,
-    /// Receives posted so far, and how many of them are among those known late.
+    /// Number of receives posted so far, and of those with a late value.
     posted: u64,
     late: usize,
     made: u64,
 }
 
-/// What the last call was for.
+/// Purpose of the last call.
 #[derive(Debug)]
-enum State {
-    /// Nothing that its reply matters to.
+enum LogStep {
+    /// None: its reply is ignored.
     Free,
     /// Starts the request of this slot.
     Starting(u32),
-    /// A collective is under way.
+    /// A collective in progress.
     Collective(Box<Runner<Elements>>),
-    /// Messages with neighbours: what is still to be started, and what was.
+    /// Messages with neighbours: the remaining calls and the started requests.
     Near(Vec<Call>, Requests),
-    /// All of it was done.
+    /// All calls of the exchange were made.
     Leaving,
 }
 
 impl LogProgram {
     pub(super) fn new(log: Arc<RankLog>, resolved: Arc<ResolvedLog>, machine: Machine, factor: f64) -> Self {
         let (rank, ranks) = (log.info.rank, log.info.ranks);
-        let known = |id, rank, group| Known { comm: CommMember::new(id, rank, group), begun: 0 };
+        let known = |id, rank, group| KnownComm { comm: CommMember::new(id, rank, group), begun: 0 };
         let world = known(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
         let own = known(SELF, 0, Group::Strided { first: rank, stride: 1, size: 1 });
         LogProgram {
@@ -75,7 +75,7 @@ impl LogProgram {
             comms: BTreeMap::from([(0, world), (SELF, own)]),
             slots: Vec::new(),
             due: None,
-            state: State::Free,
+            state: LogStep::Free,
             function: None,
             posted: 0,
             late: 0,
@@ -120,16 +120,16 @@ impl LogProgram {
         self.slots[slot] = request;
     }
 
-    /// Starts what `call` does; its request belongs to `slot`. Nothing is started with MPI_PROC_NULL.
+    /// Starts `call`; its request belongs to `slot`. Starts nothing with MPI_PROC_NULL.
     fn start(&mut self, slot: u32, call: Option<Call>) -> Option<Call> {
         self.set(slot, None);
         if call.is_some() {
-            self.state = State::Starting(slot);
+            self.state = LogStep::Starting(slot);
         }
         call
     }
 
-    /// What the receive that is posted now gets, if that is known late.
+    /// Message received by the receive that is posted now, if it is a late value.
     fn posts(&mut self, mail: &MessageEnd) -> Option<MessageEnd> {
         let place = self.posted;
         self.posted += 1;
@@ -143,7 +143,7 @@ impl LogProgram {
         }
     }
 
-    /// The schedule of a collective on `comm`.
+    /// Schedule of a collective on `comm`.
     fn runner(
         &mut self,
         comm: u32,
@@ -158,11 +158,11 @@ impl LogProgram {
         Runner::new((call, form), rules, self.machine.cost, sequence, Elements { size: element, in_order })
     }
 
-    fn join(&mut self, call: &LogCall, joined: &Joined) -> Option<Call> {
+    fn join(&mut self, call: &LogCall, joined: &JoinedCall) -> Option<Call> {
         let collective = call.collective().unwrap_or(Collective::Barrier);
         let comm = self.comms[&joined.comm].comm.clone();
         let sizes = match &joined.sizes {
-            // All ranks have a block of the same size.
+            // All ranks have blocks of the same size.
             SizesOf::Same(size) if collective == Collective::ReduceScatter => {
                 Sizes::Each(vec![Bytes::new(*size); comm.size() as usize].into())
             }
@@ -177,7 +177,7 @@ impl LogProgram {
             Ok(runner) => match joined.slot {
                 None => {
                     let entry = CollectiveEntry { name, method: Some(runner.method()), bytes };
-                    self.state = State::Collective(Box::new(runner));
+                    self.state = LogStep::Collective(Box::new(runner));
                     Some(Call::Enter(entry))
                 }
                 Some(slot) => self.start(slot, Some(Call::Start(Box::new(Strand::new(runner, name, bytes))))),
@@ -185,7 +185,7 @@ impl LogProgram {
         }
     }
 
-    /// The messages by which members agree on a new communicator, and the communicator.
+    /// Messages by which members agree on a new communicator, and the communicator.
     fn make_comm(
         &mut self,
         function: Function,
@@ -196,7 +196,7 @@ impl LogProgram {
         if let Some(made) = made {
             let member = made.group.member(self.rank).expect("members were checked");
             let comm = CommMember::new(self.resolved.comms[&made.number], member, made.group.clone());
-            self.comms.insert(made.number, Known { comm, begun: 0 });
+            self.comms.insert(made.number, KnownComm { comm, begun: 0 });
         }
         let (collective, size) = if telling == 1 { (Collective::Allgather, 12) } else { (Collective::Allreduce, 4) };
         let among = match (telling, made) {
@@ -208,7 +208,7 @@ impl LogProgram {
         let call = CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(Bytes::new(size)), algorithm: None };
         match self.runner(among, (call, CallForm::Blocking), 4, false) {
             Ok(runner) => {
-                self.state = State::Collective(Box::new(runner));
+                self.state = LogStep::Collective(Box::new(runner));
                 Some(Call::Enter(CollectiveEntry::named(function.name())))
             }
             Err(what) => Some(self.fail(what)),
@@ -217,7 +217,7 @@ impl LogProgram {
 
     fn exchange_near(&mut self, function: Function, near: &NeighbourCall) -> Option<Call> {
         let known = self.comms.get_mut(&near.comm).expect("communicators were checked");
-        // As messages of no schedule, whose kinds are below 15.
+        // Different from the messages of schedules, whose kinds are below 15.
         let tag: Tag = known.begun << 4 | 15;
         known.begun = known.begun.wrapping_add(1);
         let comm = &known.comm;
@@ -246,7 +246,7 @@ impl LogProgram {
         });
         let mut calls: Vec<Call> = receives.chain(sends).collect();
         calls.reverse();
-        self.state = State::Near(calls, Requests::new());
+        self.state = LogStep::Near(calls, Requests::new());
         Some(Call::Enter(CollectiveEntry::named(function.name())))
     }
 
@@ -255,7 +255,7 @@ impl LogProgram {
         Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what }))
     }
 
-    /// Does `call`; `None` if it has no effect on others.
+    /// Executes `call`; `None` if it has no effect on other ranks.
     fn perform(&mut self, call: &LogCall) -> Option<Call> {
         let function = call.function;
         match &call.what {
@@ -294,25 +294,25 @@ impl LogProgram {
         }
     }
 
-    /// Goes on with what is under way; `None` if nothing is.
+    /// Continues the action in progress; `None` if there is none.
     fn go_on(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
         match &mut self.state {
-            State::Free | State::Leaving => None,
-            State::Starting(slot) => {
+            LogStep::Free | LogStep::Leaving => None,
+            LogStep::Starting(slot) => {
                 let slot = *slot;
                 if let ReplyKind::Started(request) = reply.kind {
                     self.set(slot, Some(request));
                 }
                 None
             }
-            State::Collective(runner) => match runner.next_call(reply) {
+            LogStep::Collective(runner) => match runner.next_call(reply) {
                 Some(call) => Some(call),
                 None => {
-                    self.state = State::Leaving;
+                    self.state = LogStep::Leaving;
                     Some(Call::Leave)
                 }
             },
-            State::Near(calls, requests) => {
+            LogStep::Near(calls, requests) => {
                 if let ReplyKind::Started(request) = reply.kind {
                     requests.push(request);
                 }
@@ -320,7 +320,7 @@ impl LogProgram {
                     return Some(call);
                 }
                 if requests.is_empty() {
-                    self.state = State::Leaving;
+                    self.state = LogStep::Leaving;
                     return Some(Call::Leave);
                 }
                 Some(Call::Complete(std::mem::take(requests)))
@@ -334,7 +334,7 @@ impl Program for LogProgram {
         if let Some(call) = self.go_on(&mut reply) {
             return call;
         }
-        self.state = State::Free;
+        self.state = LogStep::Free;
         loop {
             let step = match self.due.take() {
                 Some(step) => step,
@@ -366,7 +366,7 @@ impl Program for LogProgram {
     }
 
     fn called(&mut self) -> Option<Called> {
-        let State::Collective(runner) = &self.state else { return None };
+        let LogStep::Collective(runner) = &self.state else { return None };
         Some(Box::new(runner.called()))
     }
 

@@ -1,44 +1,45 @@
-//! The log of a rank: its chunks, checked.
+//! Log of a rank: its chunks, checked.
 
 use super::super::bytes::TraceReader;
 use super::super::{TraceError, checksum};
 use super::{LOG, OLDEST, ORDER, VERSION};
 
-/// What a log says of itself.
+/// Description in a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogInfo {
-    /// The run's number, the same in all its logs.
+    /// Number of the run, the same in all its logs.
     pub run: u64,
-    /// The rank.
+    /// Rank.
     pub rank: u32,
-    /// How many there were.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Code is timed by the thread's CPU time, and by the wall clock otherwise.
+    /// Whether code is timed by the thread's CPU time instead of the wall clock.
     pub by_cpu: bool,
-    /// The host's name.
+    /// Name of the host.
     pub host: String,
-    /// The MPI library.
+    /// MPI library.
     pub library: String,
-    /// The program.
+    /// Program.
     pub program: String,
-    /// The host's cores; 0 if the log does not tell.
+    /// Number of cores of the host; 0 if unknown.
     pub cores: u64,
-    /// The host's clock when it began, and by how much rank 0's was ahead, ns.
+    /// Clock of the host at the beginning, and the lead of rank 0's clock, in ns.
     pub begin: (u64, i64),
-    /// How long before that the clocks were compared, ns.
+    /// Time from the comparison of the clocks to the beginning, in ns.
     pub asked_before: u64,
-    /// The clock when they were compared at its end, and what was found; as at the beginning if that is not known.
+    /// Clock at the comparison at the end, and the lead of rank 0's clock, in ns; as at the beginning if unknown.
     pub end: (u64, i64),
-    /// Polls that found nothing, and how long they took, ns.
+    /// Number of polls without success, and their time in ns.
     pub polls: (u64, u64),
-    /// Whether the rank came to MPI_Finalize.
+    /// Whether the rank reached MPI_Finalize.
     pub finished: bool,
-    /// For how long it was ready to run while others had the cores, ns, if the log tells.
+    /// Time for which it was runnable while others had the cores, in ns, if known.
     pub waited: Option<u64>,
 }
 
 impl LogInfo {
-    /// What rank 0's clock gained on this one's, as a part of this one's time, by what was found at both ends.
+    /// Drift of rank 0's clock against this one, as a fraction of this clock's time, from the comparisons at both
+    /// ends.
     pub(super) fn drift(&self) -> f64 {
         let compared = self.begin.0.saturating_sub(self.asked_before);
         let length = self.end.0.saturating_sub(compared).max(1) as f64;
@@ -46,21 +47,21 @@ impl LogInfo {
     }
 }
 
-/// What a rank did.
+/// Actions of a rank.
 #[derive(Debug, Default)]
 pub struct RankLog {
     pub info: LogInfo,
-    /// The version of its format.
+    /// Version of its format.
     pub version: u32,
-    /// The records of all chunks.
+    /// Records of all chunks.
     pub records: Vec<u8>,
 }
 
-/// Checks the first 16 bytes, of which `magic` is the first half; gives the version of the format.
+/// Checks the first 16 bytes, which begin with `magic`. Returns the version of the format.
 pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, TraceError> {
     let wrong = |what: String| Err(TraceError::damaged(what));
     if bytes.len() < 16 && magic.starts_with(&bytes[..bytes.len().min(8)]) {
-        return wrong("cut: it ends before it says what it is".to_owned());
+        return wrong("cut: it ends within its head".to_owned());
     }
     if bytes.len() < 16 || !bytes.starts_with(magic) {
         return wrong(format!("expected {what}; found something else"));
@@ -83,7 +84,7 @@ pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, Trac
 }
 
 impl RankLog {
-    /// Reads a log. What a killed program left of its last chunk is passed over.
+    /// Reads a log. Ignores an incomplete last chunk, which a killed program may leave.
     pub fn read(bytes: &[u8]) -> Result<RankLog, TraceError> {
         let version = check_head(bytes, LOG, "the log of a rank")?;
         let (mut at, mut log, mut number, mut ended) = (16, RankLog { version, ..RankLog::default() }, 0, false);
@@ -110,10 +111,10 @@ impl RankLog {
             (at, number) = (at + 16 + length, number + 1);
         }
         if number == 0 {
-            return Err(TraceError::damaged("cut: it ends before it says whose log it is".to_owned()));
+            return Err(TraceError::damaged("cut: it ends before the description of its rank".to_owned()));
         }
         if ended && at != bytes.len() {
-            return Err(TraceError::damaged(format!("damaged: {} bytes stand behind its end", bytes.len() - at)));
+            return Err(TraceError::damaged(format!("damaged: {} bytes after its end", bytes.len() - at)));
         }
         Ok(log)
     }
@@ -131,7 +132,7 @@ impl RankLog {
         let begin = (u64::from_le_bytes(reader.array("a time")?), i64::from_le_bytes(reader.array("a time")?));
         let host = text(&mut reader, "a host")?;
         let (library, program) = (text(&mut reader, "a library")?, text(&mut reader, "a program")?);
-        // Logs of libraries made earlier end here.
+        // Logs of older libraries end here.
         let cores = if reader.rest() > 0 { reader.number()? } else { 0 };
         let asked_before = if reader.rest() > 0 { reader.number()? } else { 0 };
         let (end, rest) = (begin, LogInfo::default());

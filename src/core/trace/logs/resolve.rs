@@ -1,4 +1,4 @@
-//! What must be known of a run before it is replayed: what open receives got, and how communicators are numbered.
+//! Facts that are determined before a replay: messages of open receives, and the numbering of communicators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use super::function::Function;
 use super::rank_log::RankLog;
 use crate::mpi::Group;
 
-/// Numbers of communicators: the world, and a rank's own.
+/// Numbers of predefined communicators: 0 is the world, 1 is the rank itself.
 pub(super) const SELF: u32 = 1;
 
-/// What is known of a rank's log beforehand.
+/// Facts about a rank's log.
 #[derive(Debug, Default)]
 pub(super) struct ResolvedLog {
-    /// Of posted receives, by their place among them: what they got, or that nothing matches them.
+    /// Messages of posted receives, by index of the receive; `None` if nothing matches.
     pub late: Vec<(u64, Option<(u32, u32)>)>,
-    /// The run's numbers of communicators, by the rank's own.
+    /// The run's numbers of communicators, by the rank's own number.
     pub comms: BTreeMap<u32, u32>,
-    /// How many calls there are.
+    /// Number of calls.
     pub calls: u64,
-    /// What it did that replays do not have.
+    /// A call that cannot be replayed.
     pub refused: Option<Function>,
 }
 
@@ -30,12 +30,12 @@ fn wrong<T>(what: String) -> Result<T, TraceError> {
     Err(TraceError::damaged(what))
 }
 
-/// Reads all logs and checks what they name.
+/// Reads all logs and checks their references.
 pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceError> {
     let mut keys = BTreeSet::new();
     let mut found = Vec::new();
     for (rank, log) in (0..).zip(logs) {
-        let one = Scan::of(log, logs.len() as u32).map_err(|error| of_rank(rank, &error))?;
+        let one = Scan::new(log, logs.len() as u32).map_err(|error| of_rank(rank, &error))?;
         keys.extend(one.keys.values().cloned());
         found.push(one);
     }
@@ -49,10 +49,10 @@ pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceE
         .collect())
 }
 
-/// What all members know a communicator by.
+/// Identity of a communicator, common to all members.
 type Identity = ((u32, u32), Group);
 
-/// What a pass through a log finds.
+/// Result of one pass over a log.
 struct Scan {
     resolved: ResolvedLog,
     keys: BTreeMap<u32, Identity>,
@@ -66,7 +66,7 @@ struct Posted {
 }
 
 impl Scan {
-    fn of(log: &Arc<RankLog>, ranks: u32) -> Result<Scan, TraceError> {
+    fn new(log: &Arc<RankLog>, ranks: u32) -> Result<Scan, TraceError> {
         let mut scan = Scan { resolved: ResolvedLog::default(), keys: BTreeMap::new() };
         let mut sizes: BTreeMap<u32, u32> = BTreeMap::from([(0, ranks), (SELF, 1)]);
         let mut posted: BTreeMap<u32, Posted> = BTreeMap::new();
@@ -77,7 +77,7 @@ impl Scan {
             let name = step.call.function.name();
             let size_of = |comm: u32| match sizes.get(&comm) {
                 Some(&size) => Ok(size),
-                None => wrong(format!("{name} on communicator {comm}, which was not made")),
+                None => wrong(format!("{name} on communicator {comm}, which was not created")),
             };
             let known = |mail: &MessageEnd, open: bool| {
                 let size = size_of(mail.comm)?;
@@ -100,7 +100,7 @@ impl Scan {
                 CallClass::Irecv(slot, mail) => {
                     known(mail, true)?;
                     if mail.peer == Some(ANY) || mail.tag.is_none() {
-                        // Nothing, unless a wait says more.
+                        // Nothing, unless a later wait contains a message.
                         late.insert(place, None);
                     }
                     posted.insert(*slot, Posted { place, mail: *mail });

@@ -1,4 +1,4 @@
-//! Logs written by hand, as the library writes them, and what is wrong with them.
+//! Handwritten logs in the library's format, and invalid ones.
 
 use super::super::bytes::{put, put_text, zigzag};
 use super::super::checksum;
@@ -21,7 +21,7 @@ fn call(name: &str, rest: &[i64], signed: &[usize]) -> Vec<u8> {
     out
 }
 
-/// What a log says beside its calls.
+/// Description of the host in a log.
 #[derive(Clone, Copy, Default)]
 struct Host {
     cores: Option<u64>,
@@ -31,18 +31,18 @@ struct Host {
     end: (u64, i64),
 }
 
-/// The log of `rank` of two in run `run` with these calls, a microsecond of code before each, two in each.
+/// Log of `rank` of two in run `run` with these calls, each of two microseconds after one microsecond of code.
 fn log(run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
     log_on(Host::default(), run, rank, calls)
 }
 
-/// The same on a host of so many cores, for which the rank waited for so many ns.
+/// Like [`log`], on a host with these cores and waiting times in ns.
 fn log_on(host: Host, run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
     let records = calls.iter().zip(0..).map(|(call, number)| (number, Some(&call[..]), [1000, 0, 2000]));
     log_of(host, run, rank, records)
 }
 
-/// The log of these records: a call's number, its bytes if it is new, and times.
+/// Log with these records: number of a call, its bytes if it is new, and times.
 fn log_of<'a>(
     host: Host,
     run: u64,
@@ -137,7 +137,7 @@ fn the_rank_that_waited_longest_for_a_core_is_told() {
 fn what_is_no_whole_run_says_what_is_wrong() {
     let [zero, one] = pair();
     let named = |name: &str, bytes: Vec<u8>| (name.to_owned(), bytes);
-    assert_eq!(error(std::slice::from_ref(&zero)), "the log of rank 1 is not there: expected those of all 2 ranks");
+    assert_eq!(error(std::slice::from_ref(&zero)), "the log of rank 1 is missing: expected those of all 2 ranks");
     assert_eq!(
         error(&[zero.clone(), named("copy", zero.1.clone()), one.clone()]),
         "copy and 0.log: both are of rank 0; expected each rank once"
@@ -147,7 +147,7 @@ fn what_is_no_whole_run_says_what_is_wrong() {
     let whole = merge(&[zero.clone(), one.clone()]).unwrap();
     assert_eq!(
         error(&[named("x.trace", whole.clone())]),
-        "x.trace: is put together already; expected the logs of single ranks"
+        "x.trace: is already merged; expected the logs of single ranks"
     );
     assert_eq!(
         Logs::read(&whole[..whole.len() - 3]).unwrap_err().to_string(),
@@ -174,9 +174,9 @@ fn what_is_no_whole_run_says_what_is_wrong() {
     );
     assert_eq!(
         error(&[zero.clone(), named("1.log", one.1[..20].to_vec())]),
-        "1.log: cut: it ends before it says whose log it is"
+        "1.log: cut: it ends before the description of its rank"
     );
-    assert_eq!(error(&[zero.clone(), named("1.log", Vec::new())]), "1.log: cut: it ends before it says what it is");
+    assert_eq!(error(&[zero.clone(), named("1.log", Vec::new())]), "1.log: cut: it ends within its head");
     let mut damaged = whole.clone();
     *damaged.last_mut().unwrap() ^= 1;
     let found = Logs::read(&damaged).unwrap_err().to_string();
@@ -198,7 +198,7 @@ fn what_replays_do_not_have_is_named() {
     let [_, one] = pair();
     let zero = ("0.log".to_owned(), log(5, 0, &[send(1), call("MPI_Win_create", &[], &[])]));
     let run = Logs::read(&merge(&[zero, one]).unwrap()).unwrap();
-    assert_eq!(run.fault().unwrap(), "rank 0: it called MPI_Win_create, which replays do not have");
+    assert_eq!(run.fault().unwrap(), "rank 0: it called MPI_Win_create, which cannot be replayed");
 }
 
 #[test]
@@ -234,15 +234,15 @@ fn sizes_of_a_list_are_a_ranks_each() {
     assert_eq!((gather.bytes(), joined.root, joined.slot), (24, 1, None));
 }
 
-/// Two logs as a run.
+/// Merges two logs into a run.
 fn run_of(logs: [Vec<u8>; 2]) -> Logs {
     Logs::read(&merge(&logs.map(|log| (String::new(), log))).unwrap()).unwrap()
 }
 
 #[test]
 fn clocks_that_are_apart_and_drift_are_brought_together() {
-    // Rank 1's clock began 10 s ahead and gains 1 ms a second. What it has as 2 ms and 3 ms from its beginning, which
-    // was 1 ms of its own behind the comparison of clocks, is 2 and 3 us less, and 1 us for the time before.
+    // Rank 1's clock is 10 s ahead and gains 1 ms per second. It began 1 ms of its own time after the comparison of
+    // clocks. Its times of 2 ms and 3 ms are therefore 2 and 3 us less, plus 1 us for the time before the beginning.
     let drift = |after: i64| -10_000_000_000 - after / 1000;
     let host = Host {
         cores: Some(1),
@@ -281,7 +281,7 @@ fn what_the_library_takes_is_time_that_passes_and_not_the_programs() {
 
 #[test]
 fn long_calls_have_no_numbers() {
-    // A wait for 40,000 requests has more than 65,536 bytes: the call behind it has the number that it would have.
+    // A wait for 40,000 requests has more than 65,536 bytes: the next call gets the number that it would have had.
     let slots: Vec<i64> = std::iter::once(40_000).chain(0..40_000).chain([0]).collect();
     let (wait, barrier) = (call("MPI_Waitall", &slots, &[]), call("MPI_Barrier", &[0; 8], &[]));
     assert!(wait.len() > 1 << 16);
@@ -294,7 +294,7 @@ fn long_calls_have_no_numbers() {
 
 #[test]
 fn communicators_are_the_same_where_their_members_are() {
-    // Each rank makes one of both, and one of its own: all are the first ones of their members.
+    // Each rank creates one communicator of both and one of its own: all are the first ones of their members.
     let both = call("MPI_Comm_dup", &[0, 3, 3, 0, 1, 2, 1, 0], &[]);
     let own = |rank: i64| call("MPI_Comm_split", &[0, 3, 4, rank, 1, 1, 1, rank], &[]);
     let run = run_of([log(5, 0, &[both.clone(), own(0)]), log(5, 1, &[both, own(1)])]);

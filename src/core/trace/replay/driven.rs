@@ -1,4 +1,4 @@
-//! The ranks of a trace on a machine, as the engine runs them.
+//! Programs of a trace's ranks on a machine, for the engine.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::platform::{MemoryShares, Platform, Site};
 use crate::rank::{Program, Rank};
 use crate::trace::{Machine, Trace};
 
-/// A machine as each rank of a replay sees it.
+/// A machine as seen by each rank of a replay.
 pub struct ReplayMachine<'a> {
     platform: Arc<Platform>,
     sites: &'a [Site],
@@ -17,12 +17,12 @@ pub struct ReplayMachine<'a> {
 }
 
 impl<'a> ReplayMachine<'a> {
-    /// With ranks at `sites` of `platform`.
+    /// Creates the machine with ranks at `sites` of `platform`.
     pub fn new(platform: &Platform, sites: &'a [Site]) -> Self {
         ReplayMachine { platform: Arc::new(platform.clone()), sites, memory: MemoryShares::new(platform, sites) }
     }
 
-    /// What `rank` sees.
+    /// Machine as seen by `rank`.
     pub fn of(&self, rank: Rank) -> Machine {
         let part = self.memory.part(self.sites[rank as usize]);
         let platform = self.platform.clone();
@@ -30,7 +30,7 @@ impl<'a> ReplayMachine<'a> {
     }
 }
 
-/// The ranks of a trace on a machine.
+/// Ranks of a trace on a machine.
 pub struct ReplayedRun<'a> {
     trace: &'a Arc<Trace>,
     machine: ReplayMachine<'a>,
@@ -38,7 +38,7 @@ pub struct ReplayedRun<'a> {
 }
 
 impl Trace {
-    /// The ranks on `machine`, the time of whose own code is multiplied by these factors, one a rank.
+    /// Returns the ranks on `machine`, with the times of their own code multiplied by these factors, one per rank.
     pub fn on<'a>(self: &'a Arc<Self>, machine: ReplayMachine<'a>, factors: Vec<f64>) -> ReplayedRun<'a> {
         ReplayedRun { trace: self, machine, factors }
     }

@@ -1,4 +1,4 @@
-//! Where a task of a replay stands in what was recorded, straight from the folded form.
+//! Position of a replayed task in the recording, read directly from the folded form.
 
 mod spans;
 
@@ -11,7 +11,7 @@ use super::super::Machine;
 use super::super::bytes::take_at;
 use super::super::called::{CalledOp, block_on};
 use super::super::code::Cursor;
-use super::super::late::{self, Late};
+use super::super::late::{self, LateValue};
 use super::super::op::{Entered, LISTED_PEER, LISTED_SIZE, NOWHERE, PeerEnd, Sent, TagOrigin, TraceOp};
 use super::super::read::Trace;
 use super::{TaskReplay, look};
@@ -27,23 +27,23 @@ use crate::units::Bytes;
 const FREE: RequestId = RequestId::MAX - 1;
 /// No request is being started.
 const NOTHING: u32 = u32::MAX;
-/// What is being started is a send that was eager when recorded.
+/// The request being started is a send that was eager in the recording.
 const EAGER: u32 = u32::MAX - 1;
-/// Strands may start strands so deep.
+/// Greatest nesting depth of strands that start strands.
 const DEEPEST: u8 = 8;
-/// So many sends that no wait has asked for yet are kept before it is looked whether some are done.
+/// Number of sends without a wait from which they are tested for completion.
 const UNASKED: usize = 64;
 
-/// A step, or what is wrong with the trace.
+/// A step, or an error in the trace.
 type Step<T = Call> = Result<T, &'static str>;
 
-/// Where a task stands.
-pub struct State {
+/// State of a task.
+pub struct TaskPosition {
     pub rank: Rank,
     pub number: u32,
     depth: u8,
     pub asked: RecordedAnswer,
-    /// Where the next request goes.
+    /// Slot for the next request.
     starting: u32,
     cursor: Cursor,
     spans: Range<usize>,
@@ -51,57 +51,58 @@ pub struct State {
     sizes: Range<usize>,
     late: Range<usize>,
     withdrawn: Range<usize>,
-    /// The receives until the next that was withdrawn.
+    /// Number of receives before the next cancelled one.
     until_withdrawn: u64,
     late_tag: Tag,
-    /// What tags are relative to, by [`TagOrigin`].
+    /// Values of the tag registers, by [`TagOrigin`].
     origins: [Tag; 3],
-    /// Those of the next message, where they are stated.
+    /// Buffers of the next message, if stated.
     buffers: (Buffer, Buffer),
     slots: SmallVec<[RequestId; 12]>,
-    /// Sends that were eager when recorded, in order; neighbours that are eager here too are counted together.
+    /// Sends that were eager in the recording, in order. Consecutive ones that are eager here too are counted
+    /// together.
     sends: SmallVec<[(RequestId, u32); 1]>,
     calls: u64,
-    /// What lengths of computing are multiplied by, but for those in collectives.
+    /// Factor on lengths of computing outside collectives.
     pub factor: f64,
-    /// The collective it is in.
+    /// Collective in progress.
     collective: Option<&'static str>,
-    /// What it does there, if that is recorded as a call.
+    /// Execution of the collective, if it was recorded as a call.
     under_way: UnderWay,
-    /// Where; none if collectives are not to be carried out.
+    /// Machine; `None` if collectives are not executed.
     machine: Option<Machine>,
-    /// The last operation that was a call.
+    /// Last operation that was a call.
     last: u32,
 }
 
-/// A collective that is recorded as a call.
+/// A collective that was recorded as a call.
 enum UnderWay {
-    /// There is none.
+    /// None in progress.
     Nothing,
-    /// It is carried out.
+    /// It is being executed.
     Carried(Box<Runner<CalledData>>),
-    /// There is no machine to carry it out.
+    /// It is listed but not executed, because there is no machine.
     Listed,
 }
 
-/// What the last call asked that may have been answered otherwise when it was recorded.
+/// Request of the last call whose answer may differ from the recording.
 pub enum RecordedAnswer {
     Nothing,
-    /// Whether sends are done; they are at the front of `sends`.
+    /// Whether the sends at the front of `sends` are complete.
     Sends,
-    /// Whether these are complete, which they were.
+    /// Whether these requests are complete, as they were in the recording.
     Test(Box<Requests>),
-    /// Whether there is such a message, which there was.
+    /// Whether this message has arrived, as it had in the recording.
     Iprobe(Pattern),
 }
 
-impl State {
-    /// Of task `number` of `rank`, a strand so deep whose first tag is `base`.
+impl TaskPosition {
+    /// Creates the state of task `number` of `rank`. A strand has nesting depth `depth` and first tag `base`.
     pub fn new(trace: &Trace, machine: Option<Machine>, rank: Rank, number: u32, (base, depth): (Tag, u8)) -> Self {
         let task = trace.tasks[number as usize].clone();
         let mut withdrawn = task.withdrawn;
         let until_withdrawn = take_at(&trace.bytes, &mut withdrawn).unwrap_or(u64::MAX);
-        State {
+        TaskPosition {
             rank,
             number,
             depth,
@@ -128,7 +129,7 @@ impl State {
         }
     }
 
-    /// The next call. Gives it by itself, not within a `Result`: copying one costs as much as making it.
+    /// Next call. Returned directly instead of in a `Result`: copying a call costs as much as constructing it.
     #[inline]
     pub fn step(&mut self, trace: &Arc<Trace>) -> Call {
         macro_rules! attempt {
@@ -206,10 +207,10 @@ impl State {
         }
     }
 
-    /// A collective and how it was done.
+    /// A collective and its algorithm.
     fn entry(&mut self, trace: &Trace, entered: &Entered) -> Step<CollectiveEntry> {
         let [name, algorithm] = entered.names.map(|name| name as usize);
-        let algorithm = trace.algorithms[algorithm].ok_or("an algorithm that is none")?;
+        let algorithm = trace.algorithms[algorithm].ok_or("an unknown algorithm")?;
         let mut bytes = entered.bytes;
         if bytes == LISTED_SIZE {
             bytes = take_at(&trace.bytes, &mut self.sizes).ok_or("its sizes end too soon")?;
@@ -219,7 +220,7 @@ impl State {
         Ok(CollectiveEntry { name: trace.known[name], method, bytes: Bytes::new(bytes) })
     }
 
-    /// Enters a collective that the machine carries out.
+    /// Enters a collective that the machine executes.
     #[inline(never)]
     fn begin_call(&mut self, trace: &Trace, op: &CalledOp) -> Step {
         let sizes = &mut self.sizes;
@@ -249,13 +250,13 @@ impl State {
         }
     }
 
-    /// Whether it is in a collective that the machine carries out.
+    /// Whether it is in a collective that the machine executes.
     #[inline]
     pub fn is_in_call(&self) -> bool {
         !matches!(self.under_way, UnderWay::Nothing)
     }
 
-    /// Goes on with that.
+    /// Continues the collective.
     #[inline]
     pub fn go_on(&mut self, reply: &mut Reply<'_>) -> Call {
         if let UnderWay::Carried(runner) = &mut self.under_way
@@ -267,18 +268,18 @@ impl State {
         Call::Leave
     }
 
-    /// That as a call, at its beginning.
+    /// Recordable form of the collective, at its beginning.
     pub fn called(&self) -> Option<Called> {
         let UnderWay::Carried(runner) = &self.under_way else { return None };
         Some(Box::new(runner.called()))
     }
 
-    /// The operations that take late values.
+    /// Executes operations with late values.
     #[inline(never)]
     fn late(&mut self, trace: &Arc<Trace>, number: u32) -> Step {
         let late = late::next(&trace.bytes, &mut self.late).ok_or("its late values end too soon")?;
         match (&trace.ops[number as usize], late) {
-            (TraceOp::IrecvLate { end, slot, any_source, any_tag }, Late::Nothing) => {
+            (TraceOp::IrecvLate { end, slot, any_source, any_tag }, LateValue::Nothing) => {
                 self.begin(*slot)?;
                 let mut pattern = self.pattern(trace, end)?;
                 if *any_source {
@@ -289,28 +290,28 @@ impl State {
                 }
                 Ok(Call::Irecv(self.received(trace, pattern)))
             }
-            (TraceOp::IrecvLate { end, slot, .. }, Late::Got(peer, step)) => {
+            (TraceOp::IrecvLate { end, slot, .. }, LateValue::Got(peer, step)) => {
                 let (from, tag) = (trace.peer(self.rank, peer), self.late_tag(step));
                 self.begin(*slot)?;
                 let pattern = self.pattern(trace, end)?;
                 let pattern = Pattern { from: Source::Rank(from), tag: TagPattern::Tag(tag), ..pattern };
                 Ok(Call::Irecv(self.received(trace, pattern)))
             }
-            (TraceOp::WorkListed, Late::Moves(bytes)) => {
+            (TraceOp::WorkListed, LateValue::Moves(bytes)) => {
                 let span = self.listed_span(trace)?;
                 Ok(block_on(self.machine.as_ref(), self.scaled(span), Bytes::new(bytes)))
             }
-            (TraceOp::Start(slot), Late::Strand(task, step)) => {
+            (TraceOp::Start(slot), LateValue::Strand(task, step)) => {
                 if self.depth == DEEPEST {
                     return Err("strands start strands too deep");
                 }
                 self.begin(*slot)?;
                 let base = self.late_tag(step);
-                let state = State::new(trace, self.machine.clone(), self.rank, task, (base, self.depth + 1));
+                let state = TaskPosition::new(trace, self.machine.clone(), self.rank, task, (base, self.depth + 1));
                 Ok(Call::Start(Box::new(TaskReplay { trace: trace.clone(), state })))
             }
-            (TraceOp::Cancel(_), Late::Withdrawn(false)) => Ok(look()),
-            (TraceOp::Cancel(slot), Late::Withdrawn(true)) => match self.slots.get(*slot as usize) {
+            (TraceOp::Cancel(_), LateValue::Withdrawn(false)) => Ok(look()),
+            (TraceOp::Cancel(slot), LateValue::Withdrawn(true)) => match self.slots.get(*slot as usize) {
                 Some(&id) if id < FREE => Ok(Call::Cancel(id)),
                 _ => Ok(look()),
             },
@@ -318,7 +319,7 @@ impl State {
         }
     }
 
-    /// The tag that is so far from the last late one.
+    /// Tag at this distance from the last late one.
     fn late_tag(&mut self, step: u32) -> Tag {
         self.late_tag = self.late_tag.wrapping_add(step).min(Tag::MAX - 1);
         self.late_tag
@@ -376,7 +377,7 @@ impl State {
         })
     }
 
-    /// A receive is started: the pattern, or one that nothing matches for a receive that was withdrawn.
+    /// Pattern of a receive that is started now, or one that nothing matches for a cancelled receive.
     #[inline]
     fn received(&mut self, trace: &Trace, pattern: Pattern) -> Pattern {
         if let Some(left) = self.until_withdrawn.checked_sub(1) {
@@ -387,12 +388,12 @@ impl State {
         Pattern { context: NOWHERE, ..pattern }
     }
 
-    /// The next request goes into `slot`.
+    /// Assigns the next request to `slot`.
     #[inline]
     fn begin(&mut self, slot: u32) -> Step<()> {
         match self.slots.get(slot as usize) {
             Some(&FREE) => {}
-            // A task uses the lowest that is free.
+            // A task uses the lowest free slot.
             None if slot as usize == self.slots.len() => self.slots.push(FREE),
             _ => return Err("a slot is used out of order"),
         }
@@ -412,7 +413,7 @@ impl State {
         }
     }
 
-    /// The request of `slot`, which is free again.
+    /// Frees `slot` and returns its request.
     #[inline]
     fn free(&mut self, slot: u32) -> Step<RequestId> {
         match self.slots.get_mut(slot as usize) {
@@ -421,7 +422,7 @@ impl State {
         }
     }
 
-    /// The requests of a wait.
+    /// Requests of a wait.
     #[inline]
     fn waited(&mut self, slots: &[u32], mut eager: u32) -> Step<Requests> {
         let mut requests = Requests::new();
@@ -454,13 +455,13 @@ impl State {
         Ok(Call::Test { requests, which: Which::All, poll: false })
     }
 
-    /// What was asked has been answered. Gives the wait for what was there when it was recorded and is not there yet.
+    /// Handles the answer. Returns a wait for events that had happened in the recording and have not happened yet.
     pub fn answered(&mut self, done: &[Completion]) -> Option<Call> {
         match std::mem::replace(&mut self.asked, RecordedAnswer::Nothing) {
             RecordedAnswer::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
             RecordedAnswer::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
             RecordedAnswer::Sends => {
-                // From the back, so that those before keep their places.
+                // From the back, so that previous indices stay valid.
                 done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
                 None
             }
@@ -468,7 +469,7 @@ impl State {
         }
     }
 
-    /// Looks which sends are done that no wait has asked for: they may become many.
+    /// Tests for completed sends without a wait, which may become many.
     #[cold]
     fn look_at_sends(&mut self) -> Call {
         self.asked = RecordedAnswer::Sends;
@@ -476,7 +477,7 @@ impl State {
         Call::Test { requests, which: Which::Some, poll: false }
     }
 
-    /// The end: what was sent must have gone.
+    /// Ends the task after completing all sends.
     #[cold]
     fn end(&mut self) -> Call {
         let left: Requests = self.sends.drain(..).map(|(id, _)| id).filter(|id| *id != COMPLETE).collect();
@@ -489,7 +490,7 @@ impl State {
         Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place: self.place(), what }))
     }
 
-    /// What it does: the collective, or else the word for the last operation.
+    /// Present action: the collective, or else the word of the last operation.
     pub fn site(&self, trace: &Trace) -> &'static str {
         self.collective.or_else(|| Some(trace.ops.get(self.last as usize)?.word())).unwrap_or("finish")
     }

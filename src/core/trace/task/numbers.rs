@@ -1,4 +1,4 @@
-//! What a task says again and again gets a number: operations, peers, tags, groups, names, sizes.
+//! Numbering of repeated values of a task: operations, peers, tags, groups, names, sizes.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl TaskRecorder {
         self.folder.push(number);
     }
 
-    /// The number of an operation that was not expected.
+    /// Number of an operation that was not predicted.
     #[inline(never)]
     pub(super) fn number(&mut self, op: TraceOp) -> u32 {
         let number = match self.numbers.get(&op) {
@@ -59,7 +59,7 @@ impl TaskRecorder {
         if bytes >= 1 << 61 {
             self.fault = Some(format!("a block that moves {} is too large to be recorded", block.bytes));
         }
-        self.log.late.push(Late::Moves(bytes));
+        self.log.late.push(DeferredResult::Moves(bytes));
         self.push(TraceOp::WorkListed);
     }
 
@@ -73,7 +73,7 @@ impl TaskRecorder {
         }
     }
 
-    /// A peer, relative to this rank.
+    /// A peer relative to this rank.
     pub(super) fn peer(&mut self, peer: Rank) -> u32 {
         let relative = if peer >= self.rank { peer - self.rank } else { peer + (self.ranks - self.rank) };
         if self.log.ops.len() < OPS {
@@ -107,7 +107,7 @@ impl TaskRecorder {
         TagRef { origin: TagOrigin::PointToPoint, offset: 0 }
     }
 
-    /// A collective begins, all of whose messages have this tag.
+    /// Begins a collective whose messages all have this tag.
     pub(super) fn open(&mut self, tag: Tag) {
         let step = tag.wrapping_sub(self.tags[1]);
         self.tags[1] = tag;
@@ -118,17 +118,17 @@ impl TaskRecorder {
         }
     }
 
-    /// The number of `group`.
+    /// Number of `group`.
     pub(super) fn group(&mut self, group: &Group) -> u32 {
         let known = self.seen_groups.iter().position(|known| known == group);
         known.unwrap_or_else(|| {
             self.seen_groups.push(group.clone());
-            self.log.groups.push(Members::of(group));
+            self.log.groups.push(Members::from_group(group));
             self.seen_groups.len() - 1
         }) as u32
     }
 
-    /// The place of `name` among the names.
+    /// Index of `name` among the names.
     pub(super) fn name(&mut self, name: &'static str) -> u32 {
         let known = self.log.names.iter().position(|known| known == name);
         known.unwrap_or_else(|| {
@@ -137,7 +137,7 @@ impl TaskRecorder {
         }) as u32
     }
 
-    /// A size as operations have it; it is listed where there are too many different ones.
+    /// A size as stored in operations; listed if there are too many different ones.
     pub(super) fn size(&mut self, size: u64) -> u64 {
         if self.seen_sizes.len() < SIZES {
             self.seen_sizes.insert(size);
@@ -156,7 +156,7 @@ impl TaskRecorder {
         Sent { to: PeerEnd { peer, context: message.context, tag }, size, mode: message.mode.into() }
     }
 
-    /// What a receive or probe got.
+    /// Source and tag received by a receive or probe.
     pub(super) fn got(&mut self, pattern: &Pattern, completion: &Completion) -> PeerEnd {
         let tag = self.tag(completion.tag);
         PeerEnd { peer: self.peer(completion.source), context: pattern.context, tag }

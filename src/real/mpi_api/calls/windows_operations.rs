@@ -8,7 +8,7 @@ use crate::mpi_api::error::{self, MpiError, MpiResult, expect};
 use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::window::{Back, CheckedOperation, OriginMemory, TargetOperation, Window};
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
-use mcpsim_core::mpi::datatype::{Datatype, Group, Type};
+use mcpsim_core::mpi::datatype::{Datatype, Type, TypeGroup};
 use mcpsim_core::mpi::op::{self, Builtin};
 
 type Origin = (*const c_void, c_int, Handle);
@@ -185,8 +185,8 @@ mpi_functions! {
             let compared = known.kind().is_some_and(|kind| {
                 matches!(
                     kind.group,
-                    Group::CInteger | Group::FortranInteger | Group::Logical | Group::MultiLanguage | Group::Byte
-                        | Group::Character
+                    TypeGroup::CInteger | TypeGroup::FortranInteger | TypeGroup::Logical | TypeGroup::MultiLanguage | TypeGroup::Byte
+                        | TypeGroup::Character
                 )
             });
             expect(compared, abi::MPI_ERR_TYPE, || {

@@ -1,7 +1,7 @@
 //! Datatypes as the standard defines them: an explicit list of basic elements and displacements.
 
 use crate::mpi::abi::Aint;
-use crate::mpi::datatype::{BasicKind, Datatype, Group, Order, Type};
+use crate::mpi::datatype::{BasicKind, Datatype, Order, Type, TypeGroup};
 
 /// A type map with the markers of bounds.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ impl Map {
 
     pub fn true_bounds(&self) -> (i64, i64) {
         let end = |kind: &BasicKind| match kind.group {
-            Group::Pair(index) => kind.index_at() + index.size(),
+            TypeGroup::Pair(index) => kind.index_at() + index.size(),
             _ => kind.size(),
         };
         let lb = self.entries.iter().map(|&(_, at)| at).min().unwrap_or(0);
@@ -67,7 +67,7 @@ impl Map {
                 let at = at + item * self.extent();
                 let scalar = kind.scalar.size() as i64;
                 match kind.group {
-                    Group::Pair(index) => {
+                    TypeGroup::Pair(index) => {
                         places.extend(at..at + scalar);
                         let at = at + kind.index_at() as i64;
                         places.extend(at..at + index.size() as i64);

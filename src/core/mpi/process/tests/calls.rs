@@ -149,7 +149,7 @@ fn what_is_wrong_with_a_collective_is_said() {
         ),
         (
             good(Collective::Allgatherv, each(&[1, 2, 3])),
-            "MPI_Allgatherv: sizes of allgatherv: expected 2, one a rank of the communicator; found 3",
+            "MPI_Allgatherv: sizes of allgatherv: expected 2, one per rank of the communicator; found 3",
         ),
     ] {
         assert_eq!(failure(call), [text]);

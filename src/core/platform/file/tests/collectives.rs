@@ -1,4 +1,4 @@
-//! What a platform file says of collectives.
+//! Platform files: collectives.
 
 use crate::platform::{Algorithm, Collective, Library, Method};
 

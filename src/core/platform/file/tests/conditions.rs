@@ -1,4 +1,4 @@
-//! What a platform file says of what ranks and messages meet besides: protocol, progress, noise, unequal nodes.
+//! Platform files: protocol, progress, noise, unequal nodes.
 
 use crate::platform::{NoiseLaw, ProgressEngine, Site, Spread};
 
@@ -93,7 +93,7 @@ fn nodes_differ_by_factors() {
         ("only = [4]\nrate = 2.0", "expected nodes from 0 to 3 in nodes[0].only of x.toml; found 4"),
         (
             "slowdown = []",
-            "expected a factor for 1, 2, … ranks a CMP such as [1.0, 1.1] in nodes[0].slowdown of x.toml; found []",
+            "expected a factor for 1, 2, … ranks per CMP such as [1.0, 1.1] in nodes[0].slowdown of x.toml; found []",
         ),
         ("rate = \"none.txt\"", "none.txt: no such file"),
         ("cmp = 9\nrate = 2.0", "expected a CMP from 0 to 1 in nodes[0].cmp of x.toml; found 9"),
@@ -120,7 +120,7 @@ fn factors_may_stand_in_a_file_beside_the_platforms() {
     let name = directory.path().join("rates.txt").display().to_string();
     assert_eq!(
         load("1\n1\n").unwrap_err(),
-        format!("{name}: expected a factor for each of 4 nodes, one a line; found 2")
+        format!("{name}: expected a factor for each of 4 nodes, one per line; found 2")
     );
     assert_eq!(
         load("1\n-1\n").unwrap_err(),

@@ -1,4 +1,4 @@
-//! The text of every error that a platform file can cause.
+//! Texts of all errors of platform files.
 
 use proptest::prelude::*;
 
@@ -176,17 +176,17 @@ fn rates_and_factors_of_a_core_must_be_above_zero() {
     );
     assert_eq!(
         core("slowdown = []"),
-        "expected a factor for 1, 2, … ranks a CMP such as [1.0, 1.1] in core.slowdown of x.toml; found []"
+        "expected a factor for 1, 2, … ranks per CMP such as [1.0, 1.1] in core.slowdown of x.toml; found []"
     );
     for count in [0, 65] {
         assert_eq!(
             core(&format!("threads = {count}, sibling_slowdown = 1.5")),
-            format!("expected from 1 to 64 hardware threads a core in core.threads of x.toml; found {count}")
+            format!("expected from 1 to 64 hardware threads per core in core.threads of x.toml; found {count}")
         );
     }
     assert_eq!(
         core("threads = 2"),
-        "expected \"sibling_slowdown\" too, such as 1.6: how much longer a thread takes beside a busy one, in \
+        "expected also \"sibling_slowdown\" such as 1.6, the slowdown of a thread with a busy sibling, in \
          core.threads of x.toml; found 2 and no \"sibling_slowdown\""
     );
     assert_eq!(
@@ -199,7 +199,7 @@ fn rates_and_factors_of_a_core_must_be_above_zero() {
         assert_eq!(
             core(&format!("threads = 4, sibling_slowdown = {stated}")),
             format!(
-                "expected a factor from 1 on, or a list that never falls for 1 to 3 busy siblings, such as 1.6, in \
+                "expected a factor of at least 1, or a non-decreasing list for 1 to 3 busy siblings, such as 1.6, in \
                  core.sibling_slowdown of x.toml; found {found}"
             )
         );

@@ -1,4 +1,4 @@
-//! What a platform file says of adapters, copies, caches and memory.
+//! Platform files: adapters, copies, caches and memory.
 
 use crate::platform::{Copies, CopyMemory, CopyTraffic, MemoryLaw, Occupancy, Rails, Tolerance};
 use crate::units::Bandwidth;
@@ -114,7 +114,7 @@ fn what_is_between_cmps_is_stated_by_their_level() {
     let stated = near("law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
     assert_eq!(stated.heeded_memory(), rate(30.0).map(CopyMemory::of_interconnect));
     assert!(!stated.heeded_memory().unwrap().has_caches());
-    // Another law heeds nothing of it.
+    // Other contention models ignore it.
     let other = near("copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
     assert_eq!(other.heeded_memory(), None);
     assert_eq!(unread(&other), ["inter_cmp: copy_bandwidth capacity"]);
@@ -161,12 +161,12 @@ fn caches_and_memory_of_copies() {
     let error = |extra: &str| error_with(&format!("{cmp}{extra}"));
     assert_eq!(
         error("copy_bandwidth = \"50 GB/s\""),
-        "expected \"cache\" in [cmp] too, beyond which copies use memory, in cmp.copy_bandwidth of x.toml; \
+        "expected also \"cache\" in [cmp], beyond which copies use memory, in cmp.copy_bandwidth of x.toml; \
          found 50.00 GB/s and no \"cache\""
     );
     assert_eq!(
         error_with(node),
-        "expected \"cache\" in [cmp] too, beyond which copies use memory, in node.copy_bandwidth of x.toml; \
+        "expected also \"cache\" in [cmp], beyond which copies use memory, in node.copy_bandwidth of x.toml; \
          found 80.00 GB/s and no \"cache\""
     );
     assert_eq!(
@@ -175,7 +175,7 @@ fn caches_and_memory_of_copies() {
     );
     assert_eq!(
         error("cache = \"40 MB\"\ncopy_traffic = 1"),
-        "expected 2 bytes moved for each one copied, or 3 with write-allocate, in cmp.copy_traffic of x.toml; found 1"
+        "expected 2 bytes moved per copied byte, or 3 with write-allocate, in cmp.copy_traffic of x.toml; found 1"
     );
     assert_eq!(error("cache = \"65 GiB\""), "expected at most 64 GiB of caches in cmp.cache of x.toml; found 65 GiB");
     let text = format!("{MACHINE}{NETWORK}{cmp}cache = \"40 MB\"");
@@ -241,7 +241,7 @@ fn a_core_may_be_faster_within_caches() {
     let error = |in_cache, cmp| said(&load(in_cache, cmp).unwrap_err());
     assert_eq!(
         error("", ""),
-        "expected \"cache\" in [cmp] too, what caches hold, in core.in_cache of x.toml; found no \"cache\""
+        "expected also \"cache\" in [cmp], the size of the caches, in core.in_cache of x.toml; found no \"cache\""
     );
     assert_eq!(
         error("flops = \"9 Gflop/s\"", cache),
@@ -254,7 +254,7 @@ fn a_core_may_be_faster_within_caches() {
     );
 }
 
-/// The tables of a platform that state what nothing reads, each with its keys.
+/// Tables of a platform with unused keys, each with these keys.
 fn unread(platform: &Platform) -> Vec<String> {
     platform.unread.iter().map(|of| format!("{}: {}", of.table, of.keys.join(" "))).collect()
 }
@@ -267,12 +267,12 @@ fn keys_that_only_fair_reads_are_told_where_another_law_holds() {
     assert_eq!(with("share"), ["inter_node: gap capacity duplex"]);
     assert_eq!(with("queue"), ["inter_node: capacity duplex"], "this law reads the gap");
     assert_eq!(with("fair"), [""; 0]);
-    // Loads are of another law.
+    // Loads belong to another contention model.
     let loads = "loads = [1, 2]\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
     let of = |law: &str| unread(&network(&format!("law = \"{law}\"\n{loads}")).unwrap());
     assert_eq!([of("fair"), of("share")], [["inter_node: loads"]; 2]);
     assert_eq!(of("measured"), [""; 0]);
-    // An interval states it, and a level within a node.
+    // The key is stated by an interval of a level within a node.
     let level = "intra_cmp = { copies = \"none\", interval = [{ latency = \"1 us\", bandwidth = \"1 GB/s\", copy_bandwidth = \"1 GB/s\", copy_count = 2 }] }";
     let text =
         format!("{MACHINE}{NETWORK}").replace("intra_cmp = { latency = \"400 ns\", bandwidth = \"4 GB/s\" }", level);
@@ -287,7 +287,7 @@ fn caches_count_where_a_level_within_a_node_is_fair() {
     let text = format!("{MACHINE}{NETWORK}{memory}");
     assert_eq!(load(&text), ["cmp: cache copy_traffic", "node: copy_bandwidth"]);
     assert_eq!(load(&text.replace("inter_cmp = {", "inter_cmp = { law = \"fair\", ")), [""; 0]);
-    // Blocks that fit a cache need its size, whatever the laws.
+    // Blocks that fit into a cache need its size under every contention model.
     let text = text.replace("memory_bandwidth = \"5 GB/s\" }", "memory_bandwidth = \"5 GB/s\", in_cache = {} }");
     assert_eq!(load(&text), ["cmp: copy_traffic", "node: copy_bandwidth"]);
 }

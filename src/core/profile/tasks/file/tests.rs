@@ -106,10 +106,10 @@ fn what_is_wrong_with_logs_is_said() {
         "prof_00001.json: a log of a run of 3 processes, but prof_00000.json is of 2"
     );
     for (events, expected) in [
-        (r#"[0, "f", "ready"]"#, "event 1: f has \"ready\" without having come (\"distrib\")"),
+        (r#"[0, "f", "ready"]"#, "event 1: f has \"ready\" before its arrival (\"distrib\")"),
         (r#"[0, "f", "distrib"], [1, "f", "start"]"#, "event 2: f starts, but is not ready"),
         (r#"[0, "f", "distrib"], [1, "f", "end"]"#, "event 2: f ends, but has not started"),
-        (r#"[0, "f", "distrib"], [1, "f", "distrib"]"#, "event 2: f comes, but is there already"),
+        (r#"[0, "f", "distrib"], [1, "f", "distrib"]"#, "event 2: f arrives, but is already there"),
         (r#"[5, "f", "distrib"], [1, "f", "wait"]"#, "event 2: f at 1 ticks is before the event above"),
         (r#"[500, "f", "distrib"]"#, "event 1: f at 500 ticks is after the end of the process"),
         (
@@ -124,6 +124,6 @@ fn what_is_wrong_with_logs_is_said() {
     assert_eq!(
         one(r#"[0, "f", "distrib"], [2, "f", "wait", ["u[1]", "u[2]"]], [3, "g", "distrib"], [4, "g", "send"]"#),
         "2 of 2 fragments were not executed:\n  f waits for data on process 0 since 2.000 us: u[1], u[2]\n  \
-         g was sent and never came"
+         g was sent, but never arrived"
     );
 }

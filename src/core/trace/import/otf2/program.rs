@@ -1,9 +1,9 @@
-//! A rank that does what its events say.
+//! A rank that repeats the actions of its events.
 
 use std::sync::Arc;
 
 use super::sizes::collective;
-use super::{Act, Definitions, Mail, RankDeeds};
+use super::{Definitions, MessageRecord, RankActions, TraceOperation};
 use crate::mpi::{CollectiveCall, MpiCall};
 use crate::platform::Collective;
 use crate::rank::{
@@ -15,17 +15,17 @@ use crate::units::Bytes;
 /// A rank of an archive.
 pub struct Otf2Program {
     definitions: Arc<Definitions>,
-    found: Arc<RankDeeds>,
+    found: Arc<RankActions>,
     rank: Rank,
     next: usize,
     slots: Vec<Option<RequestId>>,
-    /// The request that the last call started.
+    /// Request started by the last call.
     starting: Option<u32>,
     function: Option<Function>,
 }
 
 impl Otf2Program {
-    pub(super) fn new(definitions: Arc<Definitions>, found: Arc<RankDeeds>, rank: Rank) -> Self {
+    pub(super) fn new(definitions: Arc<Definitions>, found: Arc<RankActions>, rank: Rank) -> Self {
         Otf2Program { definitions, found, rank, next: 0, slots: Vec::new(), starting: None, function: None }
     }
 
@@ -65,27 +65,27 @@ impl Otf2Program {
         }
         let found = self.found.clone();
         loop {
-            let Some(deed) = found.deeds.get(self.next) else {
+            let Some(action) = found.actions.get(self.next) else {
                 self.function = None;
                 return MpiCall::Call(Call::Finish);
             };
             self.next += 1;
-            self.function = deed.function;
-            return MpiCall::Call(match &deed.act {
-                Act::Nothing => continue,
-                Act::Compute(span) => Call::Compute(*span),
-                Act::Send(mail) => Call::Send(self.message(mail)),
-                Act::Recv(mail) => Call::Recv(pattern(mail)),
-                Act::Exchange(both) => Call::Exchange(self.message(&both.0), pattern(&both.1)),
-                Act::Isend(slot, mail) => {
+            self.function = action.function;
+            return MpiCall::Call(match &action.operation {
+                TraceOperation::Nothing => continue,
+                TraceOperation::Compute(span) => Call::Compute(*span),
+                TraceOperation::Send(message) => Call::Send(self.message(message)),
+                TraceOperation::Recv(message) => Call::Recv(pattern(message)),
+                TraceOperation::Exchange(both) => Call::Exchange(self.message(&both.0), pattern(&both.1)),
+                TraceOperation::Isend(slot, message) => {
                     self.starts(*slot);
-                    Call::Isend(self.message(mail))
+                    Call::Isend(self.message(message))
                 }
-                Act::Irecv(slot, mail) => {
+                TraceOperation::Irecv(slot, message) => {
                     self.starts(*slot);
-                    Call::Irecv(pattern(mail))
+                    Call::Irecv(pattern(message))
                 }
-                Act::Wait(slots) => {
+                TraceOperation::Wait(slots) => {
                     let requests: Requests =
                         slots.iter().filter_map(|slot| self.slots.get_mut(*slot as usize)?.take()).collect();
                     if requests.is_empty() {
@@ -93,9 +93,9 @@ impl Otf2Program {
                     }
                     Call::Complete(requests)
                 }
-                Act::Collective(number) => return MpiCall::Collective(self.collective(*number)),
-                Act::Start(slot, number) => {
-                    // It never ended, so nobody knows what it was.
+                TraceOperation::Collective(number) => return MpiCall::Collective(self.collective(*number)),
+                TraceOperation::Start(slot, number) => {
+                    // It never ended, so its kind is unknown.
                     if found.collectives[*number as usize].op == u32::MAX {
                         continue;
                     }
@@ -106,22 +106,22 @@ impl Otf2Program {
         }
     }
 
-    fn message(&self, mail: &Mail) -> Message {
+    fn message(&self, message: &MessageRecord) -> Message {
         let mode = match self.call_name() {
             Some("MPI_Ssend" | "MPI_Issend") => SendMode::Synchronous,
             Some("MPI_Bsend" | "MPI_Ibsend") => SendMode::Buffered,
             _ => SendMode::Standard,
         };
-        let Mail { peer: to, context, tag, bytes } = *mail;
+        let MessageRecord { peer: to, context, tag, bytes } = *message;
         Message { to, context, tag, size: Bytes::new(bytes), mode, payload: None, buffer: Default::default() }
     }
 }
 
-fn pattern(mail: &Mail) -> Pattern {
+fn pattern(message: &MessageRecord) -> Pattern {
     Pattern {
-        from: Source::Rank(mail.peer),
-        context: mail.context,
-        tag: TagPattern::Tag(mail.tag),
+        from: Source::Rank(message.peer),
+        context: message.context,
+        tag: TagPattern::Tag(message.tag),
         capacity: Bytes::MAX,
         buffer: Default::default(),
     }

@@ -1,48 +1,51 @@
-//! The events of a rank as what it did.
+//! Converts the events of a rank to actions.
 
 use std::collections::BTreeMap;
 
-use super::{Act, Deed, Definitions, Joined, Mail, RankDeeds, Region, error, number, refused};
+use super::{
+    CollectiveRecord, Definitions, MessageRecord, MpiRegion, RankActions, TraceAction, TraceOperation, error, number,
+    refused,
+};
 use crate::rank::Rank;
 use crate::trace::import::ImportError;
-use crate::trace::import::otf2::sizes::Agreed;
+use crate::trace::import::otf2::sizes::MemberSizes;
 use crate::trace::import::words::Words;
 use crate::trace::logs::{Class, Function};
 use crate::units::SimSpan;
 
-/// OTF2's numbers of what makes communicators, and the first of what concerns them and windows.
+/// OTF2's number of the creation of communicators, the least number of operations on communicators and windows.
 pub(super) const MAKES_COMM: u32 = 17;
 
-/// A request that is not complete.
+/// An incomplete request.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenRequest {
     slot: u32,
-    /// Its deed, if that gets known at the end.
-    deed: Option<usize>,
-    /// The collective that it is.
+    /// Its action, if the action becomes known at the end.
+    action: Option<usize>,
+    /// Its collective, if it is one.
     collective: Option<u32>,
 }
 
 /// A region of MPI that the rank is in.
-struct Inside {
+struct OpenRegion {
     region: u32,
-    /// Regions of MPI in it.
+    /// Number of nested MPI regions in it.
     depth: u32,
-    /// Whether a collective was told of.
-    told: bool,
-    /// What ends in it.
+    /// Whether an event of a collective was read in it.
+    has_collective: bool,
+    /// Requests that end in it.
     ended: Vec<u32>,
-    sent: Option<Mail>,
+    sent: Option<MessageRecord>,
 }
 
 /// Reads the events of a rank, one after another.
 pub(super) struct RankReader {
     rank: Rank,
-    found: RankDeeds,
-    inside: Option<Inside>,
-    open: BTreeMap<u64, Vec<Open>>,
+    found: RankActions,
+    inside: Option<OpenRegion>,
+    open: BTreeMap<u64, Vec<OpenRequest>>,
     slots: Vec<bool>,
-    /// Since when it is code that runs; `None` while nothing is recorded.
+    /// Start of the present code; `None` while nothing is recorded.
     code: Option<u64>,
     /// Whether the last event was read.
     is_whole: bool,
@@ -53,7 +56,7 @@ impl RankReader {
     pub fn new(rank: Rank, start: u64) -> Self {
         RankReader {
             rank,
-            found: RankDeeds::default(),
+            found: RankActions::default(),
             inside: None,
             open: BTreeMap::new(),
             slots: Vec::new(),
@@ -63,25 +66,25 @@ impl RankReader {
         }
     }
 
-    /// What was read.
-    pub fn end(self) -> Result<RankDeeds, ImportError> {
+    /// Returns the actions.
+    pub fn end(self) -> Result<RankActions, ImportError> {
         if !self.is_whole || self.inside.is_some() {
             return Err(error(format!("the events of rank {} end too soon: the archive is cut", self.rank)));
         }
         Ok(self.found)
     }
 
-    fn act(&mut self, function: Option<Function>, act: Act) {
-        self.found.deeds.push(Deed { function, act });
+    fn add_action(&mut self, function: Option<Function>, operation: TraceOperation) {
+        self.found.actions.push(TraceAction { function, operation });
     }
 
-    /// The code up to `time`.
+    /// Adds the code up to `time`.
     fn code_to(&mut self, definitions: &Definitions, time: u64) {
         let Some(since) = self.code.take() else { return };
         let seconds = time.saturating_sub(since) as f64 / definitions.ticks;
         let span = SimSpan::from_seconds(seconds).unwrap_or(SimSpan::MAX);
         if span > SimSpan::ZERO && !self.finalized {
-            self.act(None, Act::Compute(span));
+            self.add_action(None, TraceOperation::Compute(span));
         }
     }
 
@@ -91,7 +94,7 @@ impl RankReader {
     }
 
     fn enter(&mut self, definitions: &Definitions, time: u64, region: u32) -> Result<(), ImportError> {
-        let Region { name, function, is_code } = self.region(definitions, region)?;
+        let MpiRegion { name, function, is_code } = self.region(definitions, region)?;
         if *is_code {
             return Ok(());
         }
@@ -103,11 +106,11 @@ impl RankReader {
             return Err(error(format!("rank {} calls {name}, which is not replayed", self.rank)));
         }
         self.code_to(definitions, time);
-        self.inside = Some(Inside { region, depth: 0, told: false, ended: Vec::new(), sent: None });
+        self.inside = Some(OpenRegion { region, depth: 0, has_collective: false, ended: Vec::new(), sent: None });
         Ok(())
     }
 
-    fn region<'a>(&self, definitions: &'a Definitions, region: u32) -> Result<&'a Region, ImportError> {
+    fn region<'a>(&self, definitions: &'a Definitions, region: u32) -> Result<&'a MpiRegion, ImportError> {
         let found = definitions.regions.get(&region);
         found.ok_or_else(|| error(format!("rank {} is in region {region}, which is not defined", self.rank)))
     }
@@ -129,22 +132,22 @@ impl RankReader {
             let within = definitions.regions.get(&inside.region).map_or("", |region| &region.name);
             return Err(error(format!("rank {rank} leaves {name} within {within}")));
         }
-        let Inside { told, ended, sent, .. } = self.inside.take().expect("it is inside");
+        let OpenRegion { has_collective, ended, sent, .. } = self.inside.take().expect("it is inside");
         let function = left.function;
-        // What a send-receive sent to, when it received from nobody.
-        sent.into_iter().for_each(|mail| self.act(function, Act::Send(mail)));
+        // The send of a send-receive that received from MPI_PROC_NULL.
+        sent.into_iter().for_each(|message| self.add_action(function, TraceOperation::Send(message)));
         if !ended.is_empty() {
             ended.iter().for_each(|slot| self.slots[*slot as usize] = false);
-            self.act(function, Act::Wait(ended.into()));
+            self.add_action(function, TraceOperation::Wait(ended.into()));
         }
         let class = function.map(Function::class);
-        if !told && matches!(class, Some(Class::Collective | Class::StartedCollective)) {
+        if !has_collective && matches!(class, Some(Class::Collective | Class::StartedCollective)) {
             let hint = if class == Some(Class::Collective) { "" } else { ": Score-P 8 and later record it" };
-            return Err(error(format!("rank {rank} calls {name}, and the archive does not tell what it did{hint}")));
+            return Err(error(format!("rank {rank} calls {name}, whose events the archive lacks{hint}")));
         }
         match name.as_str() {
-            // What ran before is no matter of the replay.
-            "MPI_Init" | "MPI_Init_thread" => self.found = RankDeeds::default(),
+            // Actions before MPI_Init are not replayed.
+            "MPI_Init" | "MPI_Init_thread" => self.found = RankActions::default(),
             "MPI_Finalize" => self.finalized = true,
             _ => {}
         }
@@ -152,7 +155,7 @@ impl RankReader {
         Ok(())
     }
 
-    fn mail(&self, definitions: &Definitions, words: &mut Words<'_>) -> Result<Mail, ImportError> {
+    fn message(&self, definitions: &Definitions, words: &mut Words<'_>) -> Result<MessageRecord, ImportError> {
         let (peer, comm) = (number(words, "a rank")?, number(words, "a communicator")? as u32);
         let (tag, bytes) = (number(words, "a tag")? as u32, number(words, "bytes")?);
         let comm = definitions.comm(comm, self.rank)?;
@@ -160,10 +163,15 @@ impl RankReader {
         let member = member.ok_or_else(|| {
             error(format!("rank {} has a message of rank {peer} of a communicator of {}", self.rank, comm.size()))
         })?;
-        Ok(Mail { peer: comm.world(member), context: comm.point_to_point(), tag: tag.min(u32::MAX - 1), bytes })
+        Ok(MessageRecord {
+            peer: comm.world(member),
+            context: comm.point_to_point(),
+            tag: tag.min(u32::MAX - 1),
+            bytes,
+        })
     }
 
-    fn open(&mut self, request: u64, deed: Option<usize>, collective: Option<u32>) -> u32 {
+    fn open(&mut self, request: u64, action: Option<usize>, collective: Option<u32>) -> u32 {
         let free = self.slots.iter().position(|used| !used);
         let slot = free.unwrap_or_else(|| {
             self.slots.push(false);
@@ -171,12 +179,12 @@ impl RankReader {
         });
         self.slots[slot] = true;
         let slot = slot as u32;
-        self.open.entry(request).or_default().push(Open { slot, deed, collective });
+        self.open.entry(request).or_default().push(OpenRequest { slot, action, collective });
         slot
     }
 
-    /// Requests of one number end in the order in which they began.
-    fn ended(&mut self, request: u64) -> Result<Open, ImportError> {
+    /// Requests with the same number end in the order in which they began.
+    fn ended(&mut self, request: u64) -> Result<OpenRequest, ImportError> {
         let Some(list) = self.open.get_mut(&request) else {
             return Err(error(format!("rank {}: request {request} ends, which never began", self.rank)));
         };
@@ -192,99 +200,106 @@ impl RankReader {
             Some(inside) => inside.ended.push(slot),
             None => {
                 self.slots[slot as usize] = false;
-                self.act(None, Act::Wait([slot].into()));
+                self.add_action(None, TraceOperation::Wait([slot].into()));
             }
         }
     }
 
-    fn joined(&self, definitions: &Definitions, words: &mut Words<'_>) -> Result<Joined, ImportError> {
+    fn joined(&self, definitions: &Definitions, words: &mut Words<'_>) -> Result<CollectiveRecord, ImportError> {
         let (op, comm) = (number(words, "a collective")? as u32, number(words, "a communicator")? as u32);
         let root = number(words, "a root")? as u32;
         let (sent, received) = (number(words, "bytes")?, number(words, "bytes")?);
         definitions.comm(comm, self.rank)?;
         let function = self.function(definitions);
-        Ok(Joined { function, op, comm, root, sent, received, agreed: Agreed::Own })
+        Ok(CollectiveRecord { function, op, comm, root, sent, received, member_sizes: MemberSizes::Own })
     }
 
-    /// Takes an event, whose kind and further words these are.
+    /// Handles an event with this kind and these arguments.
     pub fn event(&mut self, definitions: &Definitions, kind: &str, words: &mut Words<'_>) -> Result<(), ImportError> {
         let time = number(words, "a time")?;
         let function = self.function(definitions);
         if let Some(inside) = &mut self.inside {
-            inside.told |= matches!(kind, "c" | "n");
+            inside.has_collective |= matches!(kind, "c" | "n");
         }
         match kind {
             "b" if self.inside.is_none() => self.code = Some(time),
             "e" => self.enter(definitions, time, number(words, "a region")? as u32)?,
             "x" => self.leave(definitions, time, number(words, "a region")? as u32)?,
             "s" => {
-                let mail = self.mail(definitions, words)?;
+                let message = self.message(definitions, words)?;
                 let exchanges = function.is_some_and(|function| function.class() == Class::Exchange);
                 match &mut self.inside {
-                    Some(inside) if exchanges => inside.sent = Some(mail),
-                    _ => self.act(function, Act::Send(mail)),
+                    Some(inside) if exchanges => inside.sent = Some(message),
+                    _ => self.add_action(function, TraceOperation::Send(message)),
                 }
             }
             "r" => {
-                let mail = self.mail(definitions, words)?;
+                let message = self.message(definitions, words)?;
                 match self.inside.as_mut().and_then(|inside| inside.sent.take()) {
-                    Some(sent) => self.act(function, Act::Exchange(Box::new((sent, mail)))),
-                    None => self.act(function, Act::Recv(mail)),
+                    Some(sent) => self.add_action(function, TraceOperation::Exchange(Box::new((sent, message)))),
+                    None => self.add_action(function, TraceOperation::Recv(message)),
                 }
             }
             "i" => {
-                let mail = self.mail(definitions, words)?;
+                let message = self.message(definitions, words)?;
                 let slot = self.open(number(words, "a request")?, None, None);
-                self.act(function, Act::Isend(slot, mail));
+                self.add_action(function, TraceOperation::Isend(slot, message));
             }
             "q" => {
-                let deed = self.found.deeds.len();
-                self.open(number(words, "a request")?, Some(deed), None);
-                // What it receives is known when it ends.
-                self.act(function, Act::Nothing);
+                let action = self.found.actions.len();
+                self.open(number(words, "a request")?, Some(action), None);
+                // The received message is known when it ends.
+                self.add_action(function, TraceOperation::Nothing);
             }
             "d" => {
                 let open = self.ended(number(words, "a request")?)?;
                 self.waited(open.slot);
             }
             "j" => {
-                let mail = self.mail(definitions, words)?;
+                let message = self.message(definitions, words)?;
                 let request = number(words, "a request")?;
-                let Open { slot, deed, .. } = self.ended(request)?;
-                let of = deed.and_then(|deed| self.found.deeds.get_mut(deed));
+                let OpenRequest { slot, action, .. } = self.ended(request)?;
+                let of = action.and_then(|action| self.found.actions.get_mut(action));
                 let of = of.ok_or_else(|| error(format!("request {request} ends as a receive, which it is not")))?;
-                of.act = Act::Irecv(slot, mail);
+                of.operation = TraceOperation::Irecv(slot, message);
                 self.waited(slot);
             }
             "k" => {
-                let Open { slot, .. } = self.ended(number(words, "a request")?)?;
+                let OpenRequest { slot, .. } = self.ended(number(words, "a request")?)?;
                 self.slots[slot as usize] = false;
             }
             "c" => {
                 let joined = self.joined(definitions, words)?;
-                // What frees communicators tells nobody anything.
+                // Freeing communicators needs no messages.
                 if joined.op <= MAKES_COMM {
                     let number = self.found.collectives.len() as u32;
                     self.found.collectives.push(joined);
-                    self.act(function, Act::Collective(number));
+                    self.add_action(function, TraceOperation::Collective(number));
                 }
             }
             "n" => {
                 let number_of = self.found.collectives.len() as u32;
                 let slot = self.open(number(words, "a request")?, None, Some(number_of));
-                // What it does is known when it ends.
-                let unknown =
-                    Joined { function, op: u32::MAX, comm: 0, root: 0, sent: 0, received: 0, agreed: Agreed::Own };
+                // The kind of collective is known when it ends.
+                let unknown = CollectiveRecord {
+                    function,
+                    op: u32::MAX,
+                    comm: 0,
+                    root: 0,
+                    sent: 0,
+                    received: 0,
+                    member_sizes: MemberSizes::Own,
+                };
                 self.found.collectives.push(unknown);
-                self.act(function, Act::Start(slot, number_of));
+                self.add_action(function, TraceOperation::Start(slot, number_of));
             }
             "m" => {
                 let joined = self.joined(definitions, words)?;
                 let request = number(words, "a request")?;
-                let Open { slot, collective, .. } = self.ended(request)?;
+                let OpenRequest { slot, collective, .. } = self.ended(request)?;
                 let of = collective.and_then(|of| self.found.collectives.get_mut(of as usize));
                 let of = of.ok_or_else(|| error(format!("request {request} ends as a collective, which it is not")))?;
-                *of = Joined { function: of.function, ..joined };
+                *of = CollectiveRecord { function: of.function, ..joined };
                 self.waited(slot);
             }
             "f" => {

@@ -1,4 +1,4 @@
-//! What archives say, as lines: times worked out by hand, and what is said of wrong ones.
+//! Archives as lines: times computed by hand, and errors.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use crate::trace::import::ImportedTrace;
 use crate::trace::import::tests::{execute, platform};
 use crate::units::SimTime;
 
-/// Regions, the world as communicator 1, the rank's own as 2, ranks 2 and 1 as 3; ticks are nanoseconds.
+/// Regions; the world as communicator 1, the rank's own as 2, ranks 2 and 1 as 3; ticks are nanoseconds.
 const HEAD: &str = "creator Score-P 8.1\nclock 1000000000 5000\nregion 1 MPI_Init\nregion 2 MPI_Finalize\n\
     region 3 MPI_Send\nregion 4 MPI_Recv\nregion 5 MPI_Isend\nregion 6 MPI_Irecv\nregion 7 MPI_Waitall\n\
     region 8 MPI_Sendrecv\nregion 9 MPI_Allreduce\nregion 10 MPI_Ibcast\nregion 11 MPI_Win_create\nregion 12 MPI_File_read\n\
     region 13 MPI_Comm_split\n";
 
-/// An archive of ranks whose events these are.
+/// An archive of ranks with these events.
 fn archive(ranks: &[&str]) -> String {
     let mut text = HEAD.to_owned();
     text.push_str("comm 1 group");
@@ -33,7 +33,7 @@ fn read(ranks: &[&str]) -> Result<ImportedTrace, String> {
     ImportedTrace::read_otf2(archive(ranks).as_bytes()).map_err(|error| error.to_string())
 }
 
-/// The ranks' clocks at the end, ns. Between nodes 1000 ns and 1 ns a byte, eager up to 1000 bytes.
+/// Final clocks of the ranks in ns. Between nodes: 1000 ns and 1 ns per byte, eager up to 1000 bytes.
 fn clocks(ranks: &[&str]) -> Vec<u64> {
     let outcome = execute(&read(ranks).unwrap(), RunOptions::default()).unwrap();
     outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
@@ -41,20 +41,21 @@ fn clocks(ranks: &[&str]) -> Vec<u64> {
 
 #[test]
 fn code_is_the_time_between_regions_of_mpi() {
-    // 100 ns of code, a send; a message of 200 bytes is there at 100 + 1200; then 50 ns, of which 30 wrote a buffer
-    // out.
+    // 100 ns of code, then a send; a message of 200 bytes arrives at 100 + 1200; then 50 ns, of which 30 wrote a
+    // buffer to disk.
     let sender = "b 5000; e 5010 1; x 6000 1; e 6100 3; s 6150 1 1 7 200; x 6200 3; e 6250 2; x 9000 2; z 9999";
     let receiver =
         "b 5000; e 5010 1; x 6000 1; e 6001 4; r 6400 0 1 7 200; x 6500 4; f 6510 6540; e 6550 2; x 9000 2; z 9000";
     assert_eq!(clocks(&[sender, receiver]), [150, 1320]);
-    // Without MPI_Init from where the archive begins, to its last event; files are code; what is not recorded is none.
+    // Without MPI_Init: from the start of the archive to its last event. File functions count as code; unrecorded
+    // time counts as nothing.
     assert_eq!(clocks(&["e 5100 12; x 5200 12; z 5300"]), [300]);
     assert_eq!(clocks(&["o 5100 1; o 5400 0; z 5450"]), [150]);
 }
 
 #[test]
 fn requests_end_where_they_were_waited_for() {
-    // Both start at 0; the receive ends at 1400, the send at once: each rank goes on at 1400.
+    // Both start at 0. The receive ends at 1400, the send at once: each rank continues at 1400.
     let both = |other: u32| {
         format!(
             "e 5000 6; q 5000 1; x 5000 6; e 5000 5; i 5000 {other} 1 3 400 2; x 5000 5; \
@@ -62,19 +63,19 @@ fn requests_end_where_they_were_waited_for() {
         )
     };
     let (first, second) = (both(1), both(0));
-    // 100 ns of code between the calls are done when it comes; 100 after it.
+    // 100 ns of code between the calls end before the arrival; 100 ns follow it.
     assert_eq!(clocks(&[&first, &second]), [1500, 1500]);
-    // At once in MPI_Sendrecv, by a communicator of others' numbers: 0 is rank 2, 1 is rank 1.
+    // MPI_Sendrecv in a communicator with other rank numbers: 0 is rank 2, 1 is rank 1.
     let exchange = |other: u32| format!("e 5000 8; s 5000 {other} 3 0 400; r 5001 {other} 3 0 400; x 5001 8; z 5011");
     assert_eq!(clocks(&["z 5004", &exchange(0), &exchange(1)]), [4, 1410, 1410]);
-    // A send to somebody and a receive from nobody; a receive that was cancelled.
+    // A send to a rank and a receive from MPI_PROC_NULL; a cancelled receive.
     let half = "e 5000 8; s 5000 1 1 0 400; x 5001 8; z 5001";
     let cancelled =
         "e 5000 6; q 5000 9; x 5000 6; e 5000 7; k 5000 9; x 5000 7; e 5000 4; r 5000 0 1 0 400; x 5000 4; z 5000";
     assert_eq!(clocks(&[half, cancelled]), [0, 1400]);
 }
 
-/// What each of `ranks` calls of a collective whose events' ends these are.
+/// Calls of `ranks` ranks to a collective with these end events.
 fn called(ends: &[&str]) -> Result<Vec<(u32, Vec<u64>)>, String> {
     let events: Vec<String> = ends.iter().map(|end| format!("e 5000 9; c 5000 {end}; x 5000 9; z 5000")).collect();
     let import = read(&events.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -98,7 +99,7 @@ fn sizes_of_collectives_are_what_score_p_counts() {
     assert_eq!(called(&["0 1 4294967295 0 0"; 3]), same(0, 0));
     assert_eq!(called(&["1 1 1 0 8", "1 1 1 24 8", "1 1 1 0 8"]), same(1, 8));
     assert_eq!(called(&["2 1 0 8 24", "2 1 0 8 0", "2 1 0 8 0"]), same(0, 8));
-    // In place the root sends itself nothing.
+    // With MPI_IN_PLACE the root sends nothing to itself.
     assert_eq!(called(&["12 1 0 0 16", "12 1 0 8 0", "12 1 0 8 0"]), same(0, 8));
     assert_eq!(called(&["4 1 2 0 8", "4 1 2 0 8", "4 1 2 24 8"]), same(2, 8));
     assert_eq!(called(&["11 1 4294967295 30 30"; 3]), same(0, 10));
@@ -112,7 +113,7 @@ fn sizes_of_collectives_are_what_score_p_counts() {
     assert_eq!(called(&["7 1 0 2 5", "7 1 0 4 4", "7 1 0 6 3"]), each([1, 2, 3]));
     assert_eq!(called(&["13 1 0 6 3", "13 1 0 6 6", "13 1 0 6 9"]), each([1, 2, 3]));
     assert_eq!(called(&["16 1 0 6 6"; 3]), each([2, 2, 2]));
-    // Of an alltoallv only the sums are known: what is sent is divided as what is received.
+    // Only the sums of an alltoallv are known: sent data are divided like received data.
     let divided = called(&["9 1 0 12 6", "9 1 0 6 6", "9 1 0 0 12"]).unwrap();
     assert_eq!(divided, [(0, vec![3, 3, 6]), (0, vec![1, 1, 3]), (0, vec![0, 0, 0])]);
     assert!(
@@ -163,12 +164,10 @@ fn what_cannot_be_replayed_is_said() {
     assert_eq!(error("s 5000 2 1 0 8; z 5000"), "rank 0 has a message of rank 2 of a communicator of 2");
     assert_eq!(error("s 5000 0 9 0 8; z 5000"), "rank 0 uses communicator 9, whose members are not defined");
     assert_eq!(error("s 5000 0 4 0 8; z 5000"), "rank 0 communicates by an intercommunicator, which is not replayed");
-    assert_eq!(
-        error("e 5000 9; x 5000 9; z 5000"),
-        "rank 0 calls MPI_Allreduce, and the archive does not tell what it did"
-    );
+    assert_eq!(error("e 5000 9; x 5000 9; z 5000"), "rank 0 calls MPI_Allreduce, whose events the archive lacks");
     assert!(
-        error("e 5000 10; x 5000 10; z 5000").ends_with("does not tell what it did: Score-P 8 and later record it")
+        error("e 5000 10; x 5000 10; z 5000")
+            .ends_with("whose events the archive lacks: Score-P 8 and later record it")
     );
     assert_eq!(error("d 5000 3; z 5000"), "rank 0: request 3 ends, which never began");
     assert_eq!(
@@ -187,6 +186,6 @@ fn what_cannot_be_replayed_is_said() {
     let own = changed("Score-P", "mcpsim");
     assert!(
         own.starts_with("an archive that mcpsim wrote: ")
-            && own.ends_with("--record FILE.trace of the same run writes")
+            && own.ends_with("--record FILE.trace of the same run")
     );
 }

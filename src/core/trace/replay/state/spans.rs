@@ -1,12 +1,12 @@
-//! Lengths of computing of a replay.
+//! Lengths of computing in a replay.
 
-use super::{State, Step, take_at};
+use super::{Step, TaskPosition, take_at};
 use crate::rank::Call;
 use crate::trace::Trace;
 use crate::units::SimSpan;
 
-impl State {
-    /// A block as it is here: of code, if that was timed.
+impl TaskPosition {
+    /// Call of a block; timed code counts as code.
     #[inline]
     pub(super) fn computing(&self, trace: &Trace, span: SimSpan) -> Call {
         let is_code = self.collective.is_none() && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
@@ -14,7 +14,7 @@ impl State {
         if is_code { Call::Code(span) } else { Call::Compute(span) }
     }
 
-    /// A length of computing as it is here.
+    /// Length of computing on this machine.
     #[inline]
     pub(super) fn scaled(&self, span: SimSpan) -> SimSpan {
         if self.factor == 1.0 || self.collective.is_some() {
