@@ -143,7 +143,9 @@ impl Definitions {
             // Archives written by mcpsim show activities over time, but lack data that a replay needs.
             "creator" if words.peek() == Some("mcpsim") => {
                 return Err(error(
-                    "an archive that mcpsim wrote: it contains the messages of a collective instead of the call, and neither tags nor requests, so its replay would differ; expected the file of --record FILE.trace of the same run",
+                    "an archive that mcpsim wrote: it contains the messages of a collective instead of the call, and \
+                     neither tags nor requests, so its replay would differ; expected the file of --record FILE.trace \
+                     of the same run",
                 ));
             }
             "creator" => {}

@@ -184,8 +184,5 @@ fn what_cannot_be_replayed_is_said() {
     assert_eq!(changed("ranks 2", "ranks 0"), "expected the archive of an MPI program; found no ranks of MPI");
     assert!(changed("ranks 2", "ranks 1").starts_with("communicator 1: expected members that differ, up to rank 0"));
     let own = changed("Score-P", "mcpsim");
-    assert!(
-        own.starts_with("an archive that mcpsim wrote: ")
-            && own.ends_with("--record FILE.trace of the same run")
-    );
+    assert!(own.starts_with("an archive that mcpsim wrote: ") && own.ends_with("--record FILE.trace of the same run"));
 }
