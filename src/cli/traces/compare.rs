@@ -43,8 +43,9 @@ pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
 }
 
 /// From when on times of recorded runs are.
-const RECORDED: &str = "note: the ends of calls of a recorded run are from the first MPI_Init on, with MPI_Finalize and the time of recording, as \"passed\" of mcpsim trace info; those of a predicted run are from its \
-    start on";
+const RECORDED: &str = "note: the ends of calls of a recorded run are from the first MPI_Init on, with \
+    MPI_Finalize and the time of recording, as \"passed\" of mcpsim trace info; those of a \
+    predicted run are from its start on";
 
 /// Whether `path` is of what `--timeline` wrote, by its name.
 fn is_timeline(path: &Path) -> bool {

@@ -77,7 +77,6 @@ pub struct TaskPosition {
 
 /// A collective that was recorded as a call.
 enum UnderWay {
-    /// None in progress.
     Nothing,
     /// It is being executed.
     Carried(Box<Runner<CalledData>>),
