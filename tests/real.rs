@@ -23,6 +23,8 @@ mod programs_c;
 mod recorded;
 #[path = "real/recorded_more.rs"]
 mod recorded_more;
+#[path = "real/recorded_opened.rs"]
+mod recorded_opened;
 #[path = "support/sends.rs"]
 mod sends;
 #[path = "real/together.rs"]

@@ -78,7 +78,7 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
     let mut left_out = String::new();
     let longest = ranks.clone().map(|rank| logs.measured(rank)).max().unwrap_or(0);
     line("total, s", seconds(longest), outcome.predicted_s);
-    let code: u64 = ranks.clone().map(|rank| logs.code(rank)).sum();
+    let code: u64 = ranks.clone().map(|rank| logs.code(rank).saturating_add(logs.slept(rank))).sum();
     let computed = outcome.mean_parts.compute.as_seconds() * f64::from(outcome.ranks);
     line("code of all ranks, s", seconds(code), computed);
     let mut functions: BTreeMap<&str, (f64, Option<f64>)> = BTreeMap::new();

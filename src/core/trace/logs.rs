@@ -20,8 +20,9 @@
 //!
 //! Repeated calls are stored by their numbers. Numbers are assigned to calls of at most 65,536 bytes, to at most
 //! 65,536 calls, with at most 32 MiB in all. The function `library` represents the time used by the library itself,
-//! and time while recording was off: other ns before it. `call` describes the bytes after a call's first byte, which
-//! is its function (`library/functions.h`). Version 1 had no longer calls, and assigned numbers beyond the 32 MiB.
+//! and time while recording was off; `sleep` the time that the program slept: other ns before it. `call` describes the
+//! bytes after a call's first byte, which is its function (`library/functions.h`). Version 1 had no longer calls, and
+//! assigned numbers beyond the 32 MiB.
 
 mod call;
 mod cursor;

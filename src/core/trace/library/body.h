@@ -65,21 +65,14 @@ int N(Irecv)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MP
 int N(Mrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
 {
     MPI_Message handle = *message;
-    DO(P(Mrecv)(buffer, count, type, message, status), {
-        struct message one = take_message(handle);
-        op_begin(F_Mrecv);
-        op_message(buffer, (uint64_t)count, type, one.source, one.tag, one.comm);
-    })
+    DO(P(Mrecv)(buffer, count, type, message, status), note_mrecv(handle, buffer, (uint64_t)count, type))
     return result;
 }
 
 int N(Imrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
 {
     MPI_Message handle = *message;
-    DO(P(Imrecv)(buffer, count, type, message, request), {
-        struct message one = take_message(handle);
-        op_started(new_message(F_Imrecv, buffer, (uint64_t)count, type, one.source, one.tag, one.comm, *request, 1));
-    })
+    DO(P(Imrecv)(buffer, count, type, message, request), note_imrecv(handle, buffer, (uint64_t)count, type, *request))
     return result;
 }
 

@@ -2,7 +2,13 @@
 
 /* Calls that an MPI library makes by itself are inside of one of the program's. */
 static __thread int depth __attribute__((tls_model("initial-exec")));
-static __thread int mine __attribute__((tls_model("initial-exec")));
+/* Its address tells threads apart. */
+static __thread char this_thread __attribute__((tls_model("initial-exec")));
+
+/* Threads may call MPI, one at a time: the one whose call was the last, and whether one is inside of a call. */
+static char *last_thread;
+static int many_threads, inside, overlapped;
+static __thread char claimed __attribute__((tls_model("initial-exec"))); /* 1: this thread is inside; 2: another one was. */
 
 enum { SHORT = 5000 }; /* Blocks up to so many ns are taken by the wall clock, which is read without a system call. */
 enum { LONG = 20000 }; /* Of code and calls longer than so many ns page faults are counted. */
@@ -17,8 +23,12 @@ static uint64_t page_cost;        /* What the first touch of a page takes, ns. *
 static uint64_t faults_seen;      /* Page faults of this thread, when they were last counted. */
 static uint64_t uncounted;        /* Of code and calls since then, whose faults belong to no long call, ns. */
 
+enum { PAUSE = 100000 }; /* Code that had no core for so many ns may have slept. */
+static int waits_file = -1;       /* The system's figures of the last thread. */
+static int64_t waited_seen = -1;  /* How long it had waited for a core, when that was last read. */
+
 struct span {
-    uint64_t wall, code, gap, end;
+    uint64_t wall, code, gap, slept, end;
     int on;
 };
 
@@ -55,23 +65,100 @@ static inline uint64_t first_touches(uint64_t duration)
     return took < duration ? took : duration;
 }
 
+/* For how long this thread was ready to run and had no core, ns: the second figure of the system's file. -1: unknown. */
+static int64_t waited_for_core(void)
+{
+    char text[128];
+    long long ran, waited;
+    ssize_t length = waits_file < 0 ? -1 : pread(waits_file, text, sizeof text - 1, 0);
+    if (length <= 0)
+        return -1;
+    text[length] = 0;
+    return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? waited : -1;
+}
+
+/* Another thread calls MPI than before: its clock and the system's figures of it say nothing of the time up to now. */
+static void change_thread(uint64_t now)
+{
+    last_thread = &this_thread;
+    if (waits_file >= 0)
+        close(waits_file);
+    waits_file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    waited_seen = waited_for_core();
+    faults_seen = faults();
+    uncounted = 0;
+    pair_wall = now, pair_cpu = cpu();
+}
+
+/* Of the time for which the code before a call did not run, what it slept, or waited for files and other threads: what
+ * the system did not keep it from a core. */
+static uint64_t slept(uint64_t away)
+{
+    int64_t before = waited_seen, now = waited_for_core();
+    waited_seen = now;
+    if (before < 0 || now < before)
+        return 0;
+    uint64_t waited = (uint64_t)(now - before);
+    return away > waited + PAUSE / 2 ? away - waited : 0;
+}
+
+/* The call begins now: what passed since its time was taken was this library's. */
+static inline void skip_own_time(struct span *s)
+{
+    uint64_t now = wall();
+    own_time += now - s->wall;
+    s->wall = now;
+}
+
+/* Whether this thread may write down its call: no other is inside of one. The thread that is ends the log, as it writes
+ * there. */
+static inline int take_turn(void)
+{
+    if (!many_threads || claimed)
+        return claimed < 2;
+    claimed = 1;
+    if (__atomic_exchange_n(&inside, 1, __ATOMIC_ACQUIRE)) {
+        claimed = 2;
+        __atomic_store_n(&overlapped, 1, __ATOMIC_RELEASE);
+    }
+    return claimed < 2;
+}
+
+/* A call that replays do not have. */
+static void refuse_call(int function, const char *why)
+{
+    if (depth == 0 && active && take_turn())
+        refuse(function, why);
+    claimed = 0;
+}
+
 static inline void enter(struct span *s)
 {
+    find_mpi();
     s->on = 0;
     if (depth++ || !active)
         return;
-    if (!mine) {
-        refuse(F_threads, "MPI functions are called by several threads, which traces have no room for yet");
+    if (!take_turn()) {
+        claimed = 0;
         return;
     }
     s->on = 1;
     s->wall = wall();
     s->gap = s->code = s->wall - left_at;
-    if (by_cpu && s->gap > SHORT) {
-        uint64_t used_cpu = cpu(), passed = s->wall - pair_wall, ran = used_cpu - pair_cpu;
+    s->slept = 0;
+    if (last_thread != &this_thread) {
+        change_thread(s->wall);
+        skip_own_time(s);
+    } else if (by_cpu && s->gap > SHORT) {
+        uint64_t looked = s->wall, used_cpu = cpu(), passed = looked - pair_wall, ran = used_cpu - pair_cpu;
         uint64_t away = passed > ran ? passed - ran : 0;
-        s->code = s->gap > away ? s->gap - away : 0;
-        pair_wall = s->wall, pair_cpu = used_cpu;
+        away = away < s->gap ? away : s->gap;
+        s->code = s->gap - away;
+        if (away > PAUSE) {
+            s->slept = slept(away);
+            skip_own_time(s);
+        }
+        pair_wall = looked, pair_cpu = used_cpu;
     }
     if (s->gap > LONG) {
         faults_seen = faults();
@@ -89,38 +176,59 @@ static inline void leave(struct span *s)
         s->end = wall();
 }
 
+/* Reads the thread's clock after a call that took long, and for how long it had no core in it. */
+static inline void look_at_clock(uint64_t now, uint64_t duration)
+{
+    if (by_cpu && duration > SHORT) {
+        pair_cpu = cpu();
+        pair_wall = now;
+        if (duration > PAUSE)
+            waited_seen = waited_for_core();
+    }
+}
+
+/* The call is over for this library: another thread may have the next one. */
+static inline void end_span(struct span *s)
+{
+    left_at = wall();
+    own_time += left_at - s->end;
+    if (!many_threads)
+        return;
+    if (__atomic_load_n(&overlapped, __ATOMIC_ACQUIRE))
+        refuse(F_threads, "MPI functions are called by several threads at a time, which traces have no room for");
+    claimed = 0;
+    __atomic_store_n(&inside, 0, __ATOMIC_RELEASE);
+}
+
 /* The operation was this call. */
 static inline void noted(struct span *s)
 {
     uint64_t now = s->end, duration = now - s->wall;
-    if (by_cpu && duration > SHORT) {
-        pair_cpu = cpu();
-        pair_wall = now;
-    }
+    look_at_clock(now, duration);
+    /* A pause between polls that find nothing is a part of waiting. */
+    if (!polled)
+        sleep_time += s->slept;
     uint64_t touched = first_touches(duration);
     record(held_code + s->code + touched, held_gap + s->gap + touched, duration - touched, now);
     held_code = held_gap = 0;
     polled = 0;
-    left_at = wall();
-    own_time += left_at - s->end;
+    end_span(s);
 }
 
 /* A poll that found nothing: its time is waiting, and so is that of short code between two of them. */
 static inline void found_nothing(struct span *s)
 {
     uint64_t now = s->end, duration = now - s->wall;
-    if (by_cpu && duration > SHORT) {
-        pair_cpu = cpu();
-        pair_wall = now;
-    }
+    look_at_clock(now, duration);
+    if (!polled)
+        sleep_time += s->slept;
     held_code += first_touches(duration);
     polls_failed++, polls_time += duration;
     held_gap += s->gap + duration;
     if (!polled || s->gap > 1000)
         held_code += s->code;
     polled = 1;
-    left_at = wall();
-    own_time += left_at - s->end;
+    end_span(s);
 }
 
 /* A call that needs no record of its own: its time belongs to nobody. */
@@ -129,8 +237,9 @@ static inline void passed(struct span *s)
     uncounted += s->end - s->wall;
     held_gap += s->end - s->wall + s->gap;
     held_code += s->code;
-    left_at = wall();
-    own_time += left_at - s->end;
+    if (!polled)
+        sleep_time += s->slept;
+    end_span(s);
 }
 
 /* Does the call, and notes it if it succeeded. */

@@ -1,5 +1,8 @@
 /* Clocks of hosts brought together, and what the system says of time: waiting for a core, the first touch of a page. */
 
+/* A duplicate of MPI_COMM_WORLD: what this library sends meets no receive of the program. */
+static MPI_Comm own_world;
+
 static int64_t asked_at; /* This host's clock when `ask_offset` found its answer. */
 
 /* Exchanges with a host at least, and as many after the last that told more; where no less than SLOW ns is left in doubt,
@@ -13,12 +16,12 @@ static int64_t ask_offset(void)
     MPI_Comm node, leaders;
     int within, count = 0, leader = 0;
     int64_t offset = 0, at = (int64_t)wall();
-    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    PMPI_Comm_rank(node, &within);
-    PMPI_Comm_split(MPI_COMM_WORLD, within == 0 ? 0 : MPI_UNDEFINED, 0, &leaders);
+    REAL(Comm_split_type)(own_world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    REAL(Comm_rank)(node, &within);
+    REAL(Comm_split)(own_world, within == 0 ? 0 : MPI_UNDEFINED, 0, &leaders);
     if (leaders != MPI_COMM_NULL) {
-        PMPI_Comm_size(leaders, &count);
-        PMPI_Comm_rank(leaders, &leader);
+        REAL(Comm_size)(leaders, &count);
+        REAL(Comm_rank)(leaders, &leader);
         uint64_t began_at = wall();
         for (int other = 1; other < count; other++) {
             int64_t theirs = 0, more = 1;
@@ -33,8 +36,8 @@ static int64_t ask_offset(void)
                            ((turn - improved < TURNS || (width > SLOW && start - began_at < 1000000000u)) &&
                             wall() - start < 250000000u);
                     uint64_t before_it = wall();
-                    PMPI_Send(&more, 1, MPI_INT64_T, other, 0, leaders);
-                    PMPI_Recv(&theirs, 1, MPI_INT64_T, other, 0, leaders, MPI_STATUS_IGNORE);
+                    REAL(Send)(&more, 1, MPI_INT64_T, other, 0, leaders);
+                    REAL(Recv)(&theirs, 1, MPI_INT64_T, other, 0, leaders, MPI_STATUS_IGNORE);
                     /* The other clock was read between both looks at this one. */
                     int64_t least = (int64_t)before_it - theirs, most = (int64_t)wall() - theirs;
                     low = least > low ? least : low;
@@ -49,42 +52,27 @@ static int64_t ask_offset(void)
                 }
             }
             while (leader == other && more) {
-                PMPI_Recv(&more, 1, MPI_INT64_T, 0, 0, leaders, MPI_STATUS_IGNORE);
+                REAL(Recv)(&more, 1, MPI_INT64_T, 0, 0, leaders, MPI_STATUS_IGNORE);
                 theirs = (int64_t)wall();
-                PMPI_Send(&theirs, 1, MPI_INT64_T, 0, 0, leaders);
+                REAL(Send)(&theirs, 1, MPI_INT64_T, 0, 0, leaders);
             }
             int64_t found[2] = {offset, at};
             if (leader == 0)
-                PMPI_Send(found, 2, MPI_INT64_T, other, 1, leaders);
+                REAL(Send)(found, 2, MPI_INT64_T, other, 1, leaders);
             else if (leader == other)
-                PMPI_Recv(found, 2, MPI_INT64_T, 0, 1, leaders, MPI_STATUS_IGNORE);
+                REAL(Recv)(found, 2, MPI_INT64_T, 0, 1, leaders, MPI_STATUS_IGNORE);
             if (leader == other)
                 offset = found[0], at = found[1];
         }
         if (leader == 0)
             offset = 0, at = (int64_t)wall();
-        PMPI_Comm_free(&leaders);
+        REAL(Comm_free)(&leaders);
     }
     int64_t found[2] = {offset, at};
-    PMPI_Bcast(found, 2, MPI_INT64_T, 0, node);
-    PMPI_Comm_free(&node);
+    REAL(Bcast)(found, 2, MPI_INT64_T, 0, node);
+    REAL(Comm_free)(&node);
     asked_at = found[1];
     return found[0];
-}
-
-/* For how long this thread was ready to run and had no core, ns: the second figure of the system's file. -1: unknown. */
-static int64_t waited_for_core(void)
-{
-    char text[128];
-    long long ran, waited;
-    int from = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = from < 0 ? -1 : read(from, text, sizeof text - 1);
-    if (from >= 0)
-        close(from);
-    if (length <= 0)
-        return -1;
-    text[length] = 0;
-    return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? waited : -1;
 }
 
 /* What the first touch of a page takes, ns: of some that nobody has touched. */

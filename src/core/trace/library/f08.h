@@ -7,14 +7,20 @@ typedef void *A; /* Everything is given by address. */
 #ifdef OPEN_MPI
 #define PLAIN(status) (status)
 #else
-/* This module's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE have addresses of their own. */
-#pragma weak MPI_F08_STATUS_IGNORE
-#pragma weak MPI_F08_STATUSES_IGNORE
+/* This module's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE have addresses of their own. Those of the other modules are
+ * null until the first of their functions is called. */
 static A PLAIN(A status)
 {
-    if (&MPI_F08_STATUS_IGNORE && status == (A)MPI_F08_STATUS_IGNORE)
-        return MPI_F_STATUS_IGNORE;
-    return &MPI_F08_STATUSES_IGNORE && status == (A)MPI_F08_STATUSES_IGNORE ? (A)MPI_F_STATUSES_IGNORE : status;
+    MPI_F08_status **one = VARIABLE(MPI_F08_STATUS_IGNORE), **all = VARIABLE(MPI_F08_STATUSES_IGNORE);
+    MPI_Fint **plain = VARIABLE(MPI_F_STATUS_IGNORE), **plain_all = VARIABLE(MPI_F_STATUSES_IGNORE);
+    int is_one = one && status == *one, is_all = all && status == *all;
+    if (!is_one && !is_all)
+        return status;
+    if (!*plain) {
+        MPI_Fint flag, error;
+        REAL_FORTRAN(initialized, (MPI_Fint *, MPI_Fint *))(&flag, &error);
+    }
+    return is_one ? *plain : *plain_all;
 }
 #endif
 
@@ -70,38 +76,38 @@ F08(intercomm_create, (A comm, A leader, A peers, A remote, A tag, A made, A err
     (comm, leader, peers, remote, tag, made, error))
 F08(win_create_dynamic, (A info, A comm, A win, A error), (info, comm, win, error))
 
-__attribute__((weak)) void pmpir_init_f08_(MPI_Fint *);
 void mpi_init_f08_(MPI_Fint *error)
 {
     MPI_Fint own_error = 0;
+    start_mpi();
     error = error ? error : &own_error;
     depth++;
-    pmpir_init_f08_(error);
+    ((void (*)(MPI_Fint *))SYMBOL("pmpir_init_f08_"))(error);
     if (depth == 1)
         begin_after_init((int)*error);
     depth--;
 }
 
-__attribute__((weak)) void pmpir_init_thread_f08_(MPI_Fint *, MPI_Fint *, MPI_Fint *);
 void mpi_init_thread_f08_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *error)
 {
     MPI_Fint own_error = 0;
+    start_mpi();
     error = error ? error : &own_error;
     depth++;
-    pmpir_init_thread_f08_(required, provided, error);
+    ((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *))SYMBOL("pmpir_init_thread_f08_"))(required, provided, error);
     if (depth == 1)
         begin_after_init((int)*error);
     depth--;
 }
 
-__attribute__((weak)) void pmpir_finalize_f08_(MPI_Fint *);
 void mpi_finalize_f08_(MPI_Fint *error)
 {
     MPI_Fint own_error;
+    find_mpi();
     if (depth == 0)
         before_finalize();
     depth++;
-    pmpir_finalize_f08_(error ? error : &own_error);
+    ((void (*)(MPI_Fint *))SYMBOL("pmpir_finalize_f08_"))(error ? error : &own_error);
     depth--;
 }
 

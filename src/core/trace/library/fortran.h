@@ -1,9 +1,9 @@
 /* The functions as Fortran calls them (mpif.h and `use mpi`): handles are integers, and everything is given by address. The
  * program's own functions stay what they are; those of libraries without Fortran are never called. */
 
-#define T(type) PMPI_Type_f2c(*(type))
-#define C(comm) PMPI_Comm_f2c(*(comm))
-#define R(request) PMPI_Request_f2c(*(request))
+#define T(type) F2C(Type, *(type))
+#define C(comm) F2C(Comm, *(comm))
+#define R(request) F2C(Request, *(request))
 #define U(count) ((uint64_t)(*(count) < 0 ? 0 : *(count)))
 #ifdef OPEN_MPI
 /* `use mpi_f08` calls these, which are the same functions. */
@@ -11,20 +11,19 @@
 #else
 #define NAME_F08(name)
 #endif
+/* Compilers append one underscore or two. A name without any may be a C function of the program. */
 #define NAMES(name)                                                                                                      \
     __attribute__((alias("mpi_" #name "_"))) void mpi_##name##__();                                                      \
-    __attribute__((alias("mpi_" #name "_"))) void mpi_##name();                                                          \
     NAME_F08(name)
 
 /* What the C functions are given for Fortran's special addresses is of no account here: nothing is read or written. */
 #define FORTRAN(name, parameters, arguments, before_it, found, note)                                                     \
-    __attribute__((weak)) void pmpi_##name##_ parameters;                                                                \
     void mpi_##name##_ parameters                                                                                        \
     {                                                                                                                    \
         before_it;                                                                                                       \
         struct span span;                                                                                                \
         enter(&span);                                                                                                    \
-        pmpi_##name##_ arguments;                                                                                        \
+        REAL_FORTRAN(name, parameters) arguments;                                                                        \
         leave(&span);                                                                                                    \
         if (span.on) {                                                                                                   \
             if (*ierr != MPI_SUCCESS) {                                                                                  \
@@ -39,17 +38,14 @@
     }                                                                                                                    \
     NAMES(name)
 
-/* Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE are variables of the MPI library's, under Open MPI by several names. */
-extern __attribute__((weak)) int mpi_fortran_status_ignore_, mpi_fortran_status_ignore__, mpi_fortran_status_ignore,
-    mpi_fortran_statuses_ignore_, mpi_fortran_statuses_ignore__, mpi_fortran_statuses_ignore;
-
-static int is_ignored(const MPI_Fint *status)
+/* Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE are variables of the MPI library, under Open MPI by several names. */
+static int is_ignored(const void *status)
 {
-    const int *found = (const int *)status;
-    return !status || status == MPI_F_STATUS_IGNORE || status == MPI_F_STATUSES_IGNORE ||
-           found == &mpi_fortran_status_ignore_ || found == &mpi_fortran_status_ignore__ ||
-           found == &mpi_fortran_status_ignore || found == &mpi_fortran_statuses_ignore_ ||
-           found == &mpi_fortran_statuses_ignore__ || found == &mpi_fortran_statuses_ignore;
+    MPI_Fint **one = VARIABLE(MPI_F_STATUS_IGNORE), **all = VARIABLE(MPI_F_STATUSES_IGNORE);
+    return !status || (one && status == *one) || (all && status == *all) ||
+           status == SYMBOL("mpi_fortran_status_ignore_") || status == SYMBOL("mpi_fortran_status_ignore__") ||
+           status == SYMBOL("mpi_fortran_status_ignore") || status == SYMBOL("mpi_fortran_statuses_ignore_") ||
+           status == SYMBOL("mpi_fortran_statuses_ignore__") || status == SYMBOL("mpi_fortran_statuses_ignore");
 }
 
 /* Statuses in C, of so many requests, from Fortran's. */
@@ -58,7 +54,7 @@ static MPI_Status *to_statuses(int count, MPI_Fint *statuses)
     if (wild_pending == 0 || is_ignored(statuses))
         return NULL;
     for (int at = 0; at < count; at++)
-        PMPI_Status_f2c(statuses + at * (int)(sizeof(MPI_Status) / sizeof(MPI_Fint)), &own_statuses[at]);
+        REAL(Status_f2c)(statuses + at * (int)(sizeof(MPI_Status) / sizeof(MPI_Fint)), &own_statuses[at]);
     return own_statuses;
 }
 
@@ -68,11 +64,11 @@ static MPI_Fint *own_fortran;
 static MPI_Fint *before_fortran(int count, MPI_Fint *requests, MPI_Fint *statuses)
 {
     static int room;
-    if (depth > 0 || !active || !mine)
+    if (depth > 0 || !active || !take_turn())
         return statuses;
     before(count, NULL, NULL, own_statuses);
     for (int at = 0; at < count; at++)
-        handles[at] = PMPI_Request_f2c(requests[at]);
+        handles[at] = F2C(Request, requests[at]);
     if (count > room || !own_fortran) {
         room = count + 64;
         own_fortran = realloc(own_fortran, sizeof(MPI_Status) * (size_t)room);
@@ -85,7 +81,7 @@ static MPI_Fint *before_fortran(int count, MPI_Fint *requests, MPI_Fint *statuse
 static MPI_Status *status_of(MPI_Fint *status)
 {
     static MPI_Status one;
-    PMPI_Status_f2c(status, &one);
+    REAL(Status_f2c)(status, &one);
     return &one;
 }
 
@@ -104,16 +100,14 @@ static int *from_one(int count, const MPI_Fint *indices)
     return list;
 }
 
-/* Whether this is Fortran's MPI_IN_PLACE: a variable of the MPI library's, at an address of its own. */
-extern __attribute__((weak)) int mpi_fortran_in_place_, mpi_fortran_in_place__, mpi_fortran_in_place;
-extern __attribute__((weak)) void *MPIR_F_MPI_IN_PLACE;
-
+/* Whether this is Fortran's MPI_IN_PLACE: a variable of the MPI library, at an address of its own. */
 static int is_in_place(const void *buffer)
 {
-    if (&MPIR_F_MPI_IN_PLACE && MPIR_F_MPI_IN_PLACE)
-        return buffer == MPIR_F_MPI_IN_PLACE;
-    return buffer && (buffer == &mpi_fortran_in_place_ || buffer == &mpi_fortran_in_place__ ||
-                      buffer == &mpi_fortran_in_place);
+    void **mpich = SYMBOL("MPIR_F_MPI_IN_PLACE");
+    if (mpich && *mpich)
+        return buffer == *mpich;
+    return buffer && (buffer == SYMBOL("mpi_fortran_in_place_") || buffer == SYMBOL("mpi_fortran_in_place__") ||
+                      buffer == SYMBOL("mpi_fortran_in_place"));
 }
 
 static MPI_Fint any_status[sizeof(MPI_Status) / sizeof(MPI_Fint) + 1];
@@ -266,43 +260,63 @@ FORTRAN(iprobe,
         (src, tag, comm, flag, status, ierr),
         OWN(1), *flag,
         note_probe(F_Iprobe, comm_of(C(comm))->number, status_of(status)))
+FORTRAN(mprobe,
+        (MPI_Fint *src, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr),
+        (src, tag, comm, message, status, ierr),
+        OWN(1), 1,
+        note_matched(F_Mprobe, C(comm), F2C(Message, *message), status_of(status)))
+FORTRAN(improbe,
+        (MPI_Fint *src, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr),
+        (src, tag, comm, flag, message, status, ierr),
+        OWN(1), *flag,
+        note_matched(F_Improbe, C(comm), F2C(Message, *message), status_of(status)))
+FORTRAN(mrecv,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr),
+        (buf, count, type, message, status, ierr),
+        MPI_Message handle = F2C(Message, *message), 1,
+        note_mrecv(handle, buf, U(count), T(type)))
+FORTRAN(imrecv,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, message, request, ierr),
+        MPI_Message handle = F2C(Message, *message), 1,
+        note_imrecv(handle, buf, U(count), T(type), R(request)))
 #include "fortran_all.h"
 FORTRAN(comm_dup, (MPI_Fint *comm, MPI_Fint *made, MPI_Fint *ierr), (comm, made, ierr), , 1,
-        note_comm(F_Comm_dup, C(comm), PMPI_Comm_f2c(*made), 0))
+        note_comm(F_Comm_dup, C(comm), F2C(Comm, *made), 0))
 FORTRAN(comm_create, (MPI_Fint *comm, MPI_Fint *group, MPI_Fint *made, MPI_Fint *ierr), (comm, group, made, ierr), , 1,
-        note_comm(F_Comm_create, C(comm), PMPI_Comm_f2c(*made), 0))
+        note_comm(F_Comm_create, C(comm), F2C(Comm, *made), 0))
 FORTRAN(comm_create_group,
         (MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *made, MPI_Fint *ierr),
         (comm, group, tag, made, ierr),
         , 1,
-        note_comm(F_Comm_create_group, C(comm), PMPI_Comm_f2c(*made), 2))
+        note_comm(F_Comm_create_group, C(comm), F2C(Comm, *made), 2))
 FORTRAN(comm_split,
         (MPI_Fint *comm, MPI_Fint *colour, MPI_Fint *key, MPI_Fint *made, MPI_Fint *ierr),
         (comm, colour, key, made, ierr),
         , 1,
-        note_comm(F_Comm_split, C(comm), PMPI_Comm_f2c(*made), 1))
+        note_comm(F_Comm_split, C(comm), F2C(Comm, *made), 1))
 FORTRAN(comm_split_type,
         (MPI_Fint *comm, MPI_Fint *type, MPI_Fint *key, MPI_Fint *info, MPI_Fint *made, MPI_Fint *ierr),
         (comm, type, key, info, made, ierr),
         , 1,
-        note_comm(F_Comm_split_type, C(comm), PMPI_Comm_f2c(*made), 1))
+        note_comm(F_Comm_split_type, C(comm), F2C(Comm, *made), 1))
 FORTRAN(cart_create,
         (MPI_Fint *comm, MPI_Fint *n, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *made, MPI_Fint *ierr),
         (comm, n, dims, periods, reorder, made, ierr),
         , 1,
-        note_comm(F_Cart_create, C(comm), PMPI_Comm_f2c(*made), 0))
+        note_comm(F_Cart_create, C(comm), F2C(Comm, *made), 0))
 FORTRAN(cart_sub, (MPI_Fint *comm, MPI_Fint *remain, MPI_Fint *made, MPI_Fint *ierr), (comm, remain, made, ierr), , 1,
-        note_comm(F_Cart_sub, C(comm), PMPI_Comm_f2c(*made), 0))
+        note_comm(F_Cart_sub, C(comm), F2C(Comm, *made), 0))
 FORTRAN(graph_create,
         (MPI_Fint *comm, MPI_Fint *n, MPI_Fint *index, MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *made, MPI_Fint *ierr),
         (comm, n, index, edges, reorder, made, ierr),
         , 1,
-        note_comm(F_Graph_create, C(comm), PMPI_Comm_f2c(*made), 0))
+        note_comm(F_Graph_create, C(comm), F2C(Comm, *made), 0))
 FORTRAN(dist_graph_create_adjacent,
         (MPI_Fint *comm, MPI_Fint *in, MPI_Fint *sources, MPI_Fint *weights, MPI_Fint *out, MPI_Fint *destinations, MPI_Fint *others, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *made, MPI_Fint *ierr),
         (comm, in, sources, weights, out, destinations, others, info, reorder, made, ierr),
         , 1,
-        note_comm(F_Dist_graph_create_adjacent, C(comm), PMPI_Comm_f2c(*made), 0))
+        note_comm(F_Dist_graph_create_adjacent, C(comm), F2C(Comm, *made), 0))
 FORTRAN(comm_free, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), MPI_Comm old = C(comm), 1,
         note_free(F_Comm_free, old))
 FORTRAN(comm_disconnect, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), MPI_Comm old = C(comm), 1,
@@ -325,13 +339,12 @@ FORTRAN(neighbor_allgatherv,
 
 /* Functions that a trace ends with. */
 #define FORTRAN_REFUSED(name, F_name, parameters, arguments)                                                             \
-    __attribute__((weak)) void pmpi_##name##_ parameters;                                                                \
     void mpi_##name##_ parameters                                                                                        \
     {                                                                                                                    \
-        if (depth == 0)                                                                                                  \
-            refuse(F_name, "mpi_" #name " is called, which replays do not have");                                        \
+        find_mpi();                                                                                                      \
+        refuse_call(F_name, "mpi_" #name " is called, which replays do not have");                                        \
         depth++;                                                                                                         \
-        pmpi_##name##_ arguments;                                                                                        \
+        REAL_FORTRAN(name, parameters) arguments;                                                                        \
         depth--;                                                                                                         \
     }                                                                                                                    \
     NAMES(name)
@@ -348,51 +361,52 @@ FORTRAN_REFUSED(win_allocate_shared, F_Win_allocate_shared, (MPI_Fint *size, MPI
 FORTRAN_REFUSED(win_create_dynamic, F_Win_create_dynamic, (MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr),
                 (info, comm, win, ierr))
 
-__attribute__((weak)) void pmpi_init_(MPI_Fint *ierr);
 void mpi_init_(MPI_Fint *ierr)
 {
+    start_mpi();
     depth++;
-    pmpi_init_(ierr);
+    REAL_FORTRAN(init, (MPI_Fint *))(ierr);
     if (depth == 1)
         begin_after_init((int)*ierr);
     depth--;
 }
 NAMES(init)
 
-__attribute__((weak)) void pmpi_init_thread_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);
 void mpi_init_thread_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)
 {
+    start_mpi();
     depth++;
-    pmpi_init_thread_(required, provided, ierr);
+    REAL_FORTRAN(init_thread, (MPI_Fint *, MPI_Fint *, MPI_Fint *))(required, provided, ierr);
     if (depth == 1)
         begin_after_init((int)*ierr);
     depth--;
 }
 NAMES(init_thread)
 
-__attribute__((weak)) void pmpi_finalize_(MPI_Fint *ierr);
 void mpi_finalize_(MPI_Fint *ierr)
 {
+    find_mpi();
     if (depth == 0)
         before_finalize();
     depth++;
-    pmpi_finalize_(ierr);
+    REAL_FORTRAN(finalize, (MPI_Fint *))(ierr);
     depth--;
 }
 NAMES(finalize)
 
-__attribute__((weak)) void pmpi_abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr);
 void mpi_abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)
 {
+    find_mpi();
     if (depth == 0 && active)
         end_log(0, clock_offset);
-    pmpi_abort_(comm, code, ierr);
+    REAL_FORTRAN(abort, (MPI_Fint *, MPI_Fint *, MPI_Fint *))(comm, code, ierr);
 }
 NAMES(abort)
 
 void mpi_pcontrol_(MPI_Fint *level)
 {
+    find_mpi();
     control((int)*level);
-    PMPI_Pcontrol((int)*level);
+    REAL(Pcontrol)((int)*level);
 }
 NAMES(pcontrol)

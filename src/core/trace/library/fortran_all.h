@@ -19,45 +19,45 @@ FORTRAN(reduce,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr),
         (from_, to, count, type, with, root, comm, ierr),
         , 1,
-        op_collective(F_Reduce, C(comm), (int)*root, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(from_, U(count), T(type)))
+        op_collective(F_Reduce, C(comm), (int)*root, type_size(T(type)), in_order(F2C(Op, *with)), NULL); op_same(from_, U(count), T(type)))
 FORTRAN(ireduce,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
         (from_, to, count, type, with, root, comm, request, ierr),
         , 1,
-        MPI_Request made = R(request); op_collective(F_Ireduce, C(comm), (int)*root, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        MPI_Request made = R(request); op_collective(F_Ireduce, C(comm), (int)*root, type_size(T(type)), in_order(F2C(Op, *with)), &made);
         op_same(from_, U(count), T(type)))
 FORTRAN(allreduce,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
         (from_, to, count, type, with, comm, ierr),
         , 1,
-        op_collective(F_Allreduce, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(to, U(count), T(type)))
+        op_collective(F_Allreduce, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), NULL); op_same(to, U(count), T(type)))
 FORTRAN(iallreduce,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
         (from_, to, count, type, with, comm, request, ierr),
         , 1,
-        MPI_Request made = R(request); op_collective(F_Iallreduce, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        MPI_Request made = R(request); op_collective(F_Iallreduce, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), &made);
         op_same(to, U(count), T(type)))
 FORTRAN(scan,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
         (from_, to, count, type, with, comm, ierr),
         , 1,
-        op_collective(F_Scan, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(to, U(count), T(type)))
+        op_collective(F_Scan, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), NULL); op_same(to, U(count), T(type)))
 FORTRAN(iscan,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
         (from_, to, count, type, with, comm, request, ierr),
         , 1,
-        MPI_Request made = R(request); op_collective(F_Iscan, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        MPI_Request made = R(request); op_collective(F_Iscan, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), &made);
         op_same(to, U(count), T(type)))
 FORTRAN(exscan,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
         (from_, to, count, type, with, comm, ierr),
         , 1,
-        op_collective(F_Exscan, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(to, U(count), T(type)))
+        op_collective(F_Exscan, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), NULL); op_same(to, U(count), T(type)))
 FORTRAN(iexscan,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
         (from_, to, count, type, with, comm, request, ierr),
         , 1,
-        MPI_Request made = R(request); op_collective(F_Iexscan, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        MPI_Request made = R(request); op_collective(F_Iexscan, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), &made);
         op_same(to, U(count), T(type)))
 FORTRAN(gather,
         (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr),
@@ -151,21 +151,21 @@ FORTRAN(reduce_scatter,
         (void *from_, void *to, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
         (from_, to, counts, type, with, comm, ierr),
         , 1,
-        op_collective(F_Reduce_scatter, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_list(to, counts, T(type), C(comm)))
+        op_collective(F_Reduce_scatter, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), NULL); op_list(to, counts, T(type), C(comm)))
 FORTRAN(ireduce_scatter,
         (void *from_, void *to, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
         (from_, to, counts, type, with, comm, request, ierr),
         , 1,
-        MPI_Request made = R(request); op_collective(F_Ireduce_scatter, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        MPI_Request made = R(request); op_collective(F_Ireduce_scatter, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), &made);
         op_list(to, counts, T(type), C(comm)))
 FORTRAN(reduce_scatter_block,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
         (from_, to, count, type, with, comm, ierr),
         , 1,
-        op_collective(F_Reduce_scatter_block, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(to, U(count), T(type)))
+        op_collective(F_Reduce_scatter_block, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), NULL); op_same(to, U(count), T(type)))
 FORTRAN(ireduce_scatter_block,
         (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
         (from_, to, count, type, with, comm, request, ierr),
         , 1,
-        MPI_Request made = R(request); op_collective(F_Ireduce_scatter_block, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        MPI_Request made = R(request); op_collective(F_Ireduce_scatter_block, C(comm), 0, type_size(T(type)), in_order(F2C(Op, *with)), &made);
         op_same(to, U(count), T(type)))

@@ -8,7 +8,7 @@
 #define COUNT int
 #define DISPL int
 #define N(name) MPI_##name
-#define P(name) PMPI_##name
+#define P(name) REAL(name)
 #define N_(name) name
 #include "lists.h"
 #include "body.h"
@@ -22,7 +22,7 @@
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
 #define N(name) MPI_##name##_c
-#define P(name) PMPI_##name##_c
+#define P(name) REAL(name##_c)
 #define N_(name) name##_large
 #include "lists.h"
 #include "body.h"
@@ -31,6 +31,7 @@
 #include "waits.h"
 #include "clocks.h"
 #include "start.h"
+#include "opened.h"
 /* The header of the standard ABI (MPI-5.0, chapter 20) has no type for Fortran's handles. */
 #if !defined(MPI_ABI_VERSION) || defined(MPICH_NAME) || defined(OPEN_MPI)
 #include "fortran.h"

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <mpi.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,21 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Variables of the MPI library: without them, under another MPI, the library is loaded all the same and says what is wrong. */
-#pragma weak MPI_F_STATUS_IGNORE
-#pragma weak MPI_F_STATUSES_IGNORE
-#ifdef OPEN_MPI
-#pragma weak ompi_message_no_proc
-#pragma weak ompi_mpi_byte
-#pragma weak ompi_mpi_comm_null
-#pragma weak ompi_mpi_comm_self
-#pragma weak ompi_mpi_comm_world
-#pragma weak ompi_mpi_info_null
-#pragma weak ompi_mpi_int
-#pragma weak ompi_mpi_int64_t
-#pragma weak ompi_mpi_op_min
-#pragma weak ompi_request_null
-#endif
+#include "real.h"
 
 enum { /* Numbers of functions. */
 #define F(name, class) F_##name,
@@ -293,19 +280,33 @@ static unsigned char *put_call(unsigned char *at, const unsigned char *call, siz
 static uint64_t own_time;
 enum { OWN_TIME = 1000 }; /* It is written down from so many ns on. */
 
+/* What the code before the next record slept, ns: it passes on any machine, by no processor. */
+static uint64_t sleep_time;
+
+/* Writes a call without arguments down, before which `passed` ns went by. */
+static unsigned char *put_passed(unsigned char *at, int function, uint64_t passed)
+{
+    unsigned char call = (unsigned char)function;
+    at = at ? put_call(at, &call, 1) : NULL;
+    return at ? put(put(put(at, 0), passed), 0) : NULL;
+}
+
 /* Writes the operation and its times down: of the code before it, of what else passed before it, and its own. */
 static void record_always(uint64_t code, uint64_t gap, uint64_t duration, uint64_t now)
 {
-    static const unsigned char library = F_library;
     if (!active)
         return;
     size_t length = (size_t)(op_end - op);
-    unsigned char *at = op_lost || !chunk_fits(length + 128) ? NULL : chunk + used;
-    if (at && own_time >= OWN_TIME && allowed) {
-        at = put_call(at, &library, 1);
-        if (at)
-            at = put(put(put(at, 0), own_time), 0);
+    unsigned char *at = op_lost || !chunk_fits(length + 192) ? NULL : chunk + used;
+    if (own_time >= OWN_TIME && allowed) {
+        at = put_passed(at, F_library, own_time);
         own_time = 0;
+    }
+    if (sleep_time > 0 && allowed) {
+        sleep_time = sleep_time < gap - code ? sleep_time : gap - code;
+        at = put_passed(at, F_sleep, sleep_time);
+        gap -= sleep_time;
+        sleep_time = 0;
     }
     if (at)
         at = put_call(at, op, length);

@@ -106,6 +106,20 @@ static void note_probe(int function, int comm, const MPI_Status *status)
     op_signed(tag_of(status->MPI_TAG));
 }
 
+/* The receive of a message that a probe matched. */
+static void note_mrecv(MPI_Message handle, const void *buffer, uint64_t count, MPI_Datatype type)
+{
+    struct message one = take_message(handle);
+    op_begin(F_Mrecv);
+    op_message(buffer, count, type, one.source, one.tag, one.comm);
+}
+
+static void note_imrecv(MPI_Message handle, const void *buffer, uint64_t count, MPI_Datatype type, MPI_Request request)
+{
+    struct message one = take_message(handle);
+    op_started(new_message(F_Imrecv, buffer, count, type, one.source, one.tag, one.comm, request, 1));
+}
+
 /* The beginning of a collective: the request's slot and one where it has one, communicator, root, what must not be divided,
  * and twice that plus one where contributions are combined in order of ranks. */
 static void op_collective(int function, MPI_Comm comm, int root, uint64_t element, int in_order, MPI_Request *request)
@@ -132,7 +146,7 @@ static void op_same(const void *buffer, uint64_t count, MPI_Datatype type)
 static int in_order(MPI_Op operation)
 {
     int commutes = 1;
-    PMPI_Op_commutative(operation, &commutes);
+    REAL(Op_commutative)(operation, &commutes);
     return !commutes;
 }
 
@@ -150,7 +164,7 @@ static void note_exchange(int function, const void *sent, uint64_t count, MPI_Da
 static int is_root(MPI_Comm comm, int root)
 {
     int rank = 0;
-    PMPI_Comm_rank(comm, &rank);
+    REAL(Comm_rank)(comm, &rank);
     return rank == root;
 }
 
@@ -171,16 +185,16 @@ static struct near near_of(MPI_Comm comm)
     static int *ranks, room;
     struct near near = {0, 0, NULL, NULL};
     int kind = MPI_UNDEFINED, dims = 0, nodes = 0, rank = 0, weighted = 0;
-    PMPI_Topo_test(comm, &kind);
-    PMPI_Comm_rank(comm, &rank);
+    REAL(Topo_test)(comm, &kind);
+    REAL(Comm_rank)(comm, &rank);
     if (kind == MPI_CART) {
-        PMPI_Cartdim_get(comm, &dims);
+        REAL(Cartdim_get)(comm, &dims);
         near.sources = near.destinations = 2 * dims;
     } else if (kind == MPI_GRAPH) {
-        PMPI_Graph_neighbors_count(comm, rank, &nodes);
+        REAL(Graph_neighbors_count)(comm, rank, &nodes);
         near.sources = near.destinations = nodes;
     } else if (kind == MPI_DIST_GRAPH) {
-        PMPI_Dist_graph_neighbors_count(comm, &near.sources, &near.destinations, &weighted);
+        REAL(Dist_graph_neighbors_count)(comm, &near.sources, &near.destinations, &weighted);
     }
     if (near.sources + near.destinations > room) {
         room = near.sources + near.destinations;
@@ -191,16 +205,16 @@ static struct near near_of(MPI_Comm comm)
     near.source = ranks, near.destination = ranks + near.sources;
     if (kind == MPI_CART)
         for (int dim = 0; dim < dims; dim++) {
-            PMPI_Cart_shift(comm, dim, 1, &near.source[2 * dim], &near.source[2 * dim + 1]);
+            REAL(Cart_shift)(comm, dim, 1, &near.source[2 * dim], &near.source[2 * dim + 1]);
             near.destination[2 * dim] = near.source[2 * dim];
             near.destination[2 * dim + 1] = near.source[2 * dim + 1];
         }
     else if (kind == MPI_GRAPH) {
-        PMPI_Graph_neighbors(comm, rank, nodes, near.source);
+        REAL(Graph_neighbors)(comm, rank, nodes, near.source);
         memcpy(near.destination, near.source, sizeof(int) * (size_t)nodes);
     } else if (kind == MPI_DIST_GRAPH) {
         int *weights = ranks + near.sources + near.destinations;
-        PMPI_Dist_graph_neighbors(comm, near.sources, near.source, weights, near.destinations, near.destination, weights);
+        REAL(Dist_graph_neighbors)(comm, near.sources, near.source, weights, near.destinations, near.destination, weights);
     }
     return near;
 }

@@ -78,8 +78,8 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
         op_put(0);
         return;
     }
-    PMPI_Comm_test_inter(made, &inter);
-    PMPI_Comm_size(made, &size);
+    REAL(Comm_test_inter)(made, &inter);
+    REAL(Comm_size)(made, &size);
     if (inter) {
         refuse(F_Intercomm_create, "an intercommunicator is made, which replays do not have");
         return;
@@ -88,11 +88,11 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
     int *ranks = malloc(sizeof(int) * 2 * (size_t)size);
     if (!ranks)
         abort();
-    PMPI_Comm_group(made, &group);
+    REAL(Comm_group)(made, &group);
     for (int rank = 0; rank < size; rank++)
         ranks[rank] = rank;
-    PMPI_Group_translate_ranks(group, size, ranks, world_group, ranks + size);
-    PMPI_Group_free(&group);
+    REAL(Group_translate_ranks)(group, size, ranks, world_group, ranks + size);
+    REAL(Group_free)(&group);
     ranks += size;
     add_comm(made, comm_next, size);
     op_begin(function);
@@ -141,7 +141,7 @@ static uint64_t buffer_number(const void *address)
 static uint64_t type_size(MPI_Datatype type)
 {
     int size = 0;
-    PMPI_Type_size(type, &size);
+    REAL(Type_size)(type, &size);
     return (uint64_t)size;
 }
 
@@ -149,7 +149,7 @@ static uint64_t type_size(MPI_Datatype type)
 static void op_buffer(const void *address, uint64_t count, MPI_Datatype type, uint64_t size)
 {
     MPI_Aint lower = 0, extent = 0;
-    PMPI_Type_get_extent(type, &lower, &extent);
+    REAL(Type_get_extent)(type, &lower, &extent);
     op_put(buffer_number(address));
     op_put((uint64_t)extent == size ? 0 : count * (uint64_t)extent);
 }
@@ -244,7 +244,7 @@ static void completed(int slot, const MPI_Status *status)
         if (one->wild || one->cancelled) {
             int withdrawn = 0, *to = got + 3 * got_count++;
             if (one->cancelled)
-                PMPI_Test_cancelled(status, &withdrawn);
+                REAL(Test_cancelled)(status, &withdrawn);
             to[0] = slot, to[1] = withdrawn ? -1 : status->MPI_SOURCE, to[2] = withdrawn ? 0 : status->MPI_TAG;
         }
     }

@@ -51,19 +51,27 @@ static void tell_of_other_mpi(const char *found)
             "with the program's mpicc: mcpsim trace lib --mpicc MPICC -o FILE\n", found);
 }
 
+/* The MPI that the program has by now, else the one whose launcher started it; NULL if neither is known. */
+static const char *mpi_of_program(void)
+{
+    int is_open_mpi = find_symbol("ompi_mpi_comm_world") != NULL;
+    int is_mpich = find_symbol("MPIR_Process") || find_symbol("MPICH_Version") || find_symbol("MPIR_Err_create_code");
+    if (is_open_mpi != is_mpich)
+        return is_open_mpi ? "Open MPI" : "MPICH";
+    return !is_open_mpi && !mpi_is_there && getenv("OMPI_COMM_WORLD_RANK") ? "Open MPI" : NULL;
+}
+
 /* Under another MPI handles have another size and cannot be passed on: the program is started anew without this library. */
-__attribute__((constructor)) static void leave_other_mpi(void)
+static void leave_other_mpi(void)
 {
     const char *preload = getenv("LD_PRELOAD");
     static char line[1 << 17], kept[1 << 12];
     static char *arguments[1 << 12];
-    int is_open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL, count = 0;
-    int is_mpich = dlsym(RTLD_DEFAULT, "MPIR_Process") != NULL || dlsym(RTLD_DEFAULT, "MPICH_Version") != NULL ||
-                   dlsym(RTLD_DEFAULT, "MPIR_Err_create_code") != NULL;
+    int count = 0;
     Dl_info of;
     const char *own = dladdr((void *)leave_other_mpi, &of) && of.dli_fname ? of.dli_fname : "";
-    const char *found = is_open_mpi && !is_mpich ? "Open MPI" : is_mpich && !is_open_mpi ? "MPICH" : BUILT_FOR;
-    if (!preload || !*BUILT_FOR || !strcmp(found, BUILT_FOR))
+    const char *found = mpi_of_program();
+    if (!preload || !*BUILT_FOR || !found || !strcmp(found, BUILT_FOR))
         return;
     tell_of_other_mpi(found);
     for (const char *at = preload; *at;) {
@@ -88,12 +96,18 @@ __attribute__((constructor)) static void leave_other_mpi(void)
     execv("/proc/self/exe", arguments);
 }
 
+__attribute__((constructor)) static void loaded(void)
+{
+    find_mpi();
+    leave_other_mpi();
+}
+
 /* Whether the program's MPI is the one that this was compiled for. */
 static int is_right_mpi(void)
 {
     static char version[1 << 16]; /* Another MPI's may be longer than this one's. */
     int length = 0;
-    PMPI_Get_library_version(version, &length);
+    REAL(Get_library_version)(version, &length);
     if (strstr(version, BUILT_FOR))
         return 1;
     version[strcspn(version, "\t\n,")] = 0;
@@ -108,8 +122,8 @@ static void meet(void)
     MPI_Request all;
     uint64_t start = wall();
     int there = 0, told = 0;
-    PMPI_Ibarrier(MPI_COMM_WORLD, &all);
-    while (PMPI_Test(&all, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS && !there) {
+    REAL(Ibarrier)(MPI_COMM_WORLD, &all);
+    while (REAL(Test)(&all, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS && !there) {
         if (!told && wall() - start > 10000000000u) {
             told = 1;
             if (world_rank < 2 || world_rank == world_size - 1)
@@ -175,7 +189,7 @@ static void name_files(void)
         run_id = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + ((uint64_t)getpid() << 48);
         memcpy(buffer + sizeof target, &run_id, 8);
     }
-    PMPI_Bcast(buffer, sizeof buffer, MPI_BYTE, 0, MPI_COMM_WORLD);
+    REAL(Bcast)(buffer, sizeof buffer, MPI_BYTE, 0, own_world);
     memcpy(&run_id, buffer + sizeof target, 8);
     snprintf(target, sizeof target, "%s", buffer);
     snprintf(parts, sizeof parts, "%s.parts", target);
@@ -206,7 +220,7 @@ static void open_log(void)
     }
     /* The first rank that fails, and whether all of them do. */
     int error = errno, own[2] = {file < 0 ? world_rank : world_size, file < 0}, all[2];
-    PMPI_Allreduce(own, all, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    REAL(Allreduce)(own, all, 2, MPI_INT, MPI_MIN, own_world);
     any_log = !all[1];
     if (all[0] == world_rank)
         tell("mcpsim-trace: rank %d: cannot %s %s: %s: nothing %sis recorded\n", world_rank, what, which,
@@ -221,15 +235,16 @@ static void begin(void)
     int length;
     began = 1;
     own_process = getpid();
-    PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    REAL(Comm_rank)(MPI_COMM_WORLD, &world_rank);
+    REAL(Comm_size)(MPI_COMM_WORLD, &world_size);
     const char *clock = getenv("MCPSIM_TRACE_CLOCK");
     by_cpu = !(clock && !strcmp(clock, "wall"));
     meet();
+    REAL(Comm_dup)(MPI_COMM_WORLD, &own_world);
     name_files();
     if (world_rank == 0)
         clear_parts();
-    PMPI_Barrier(MPI_COMM_WORLD);
+    REAL(Barrier)(own_world);
     open_log();
     clock_offset = ask_offset();
     if (file < 0)
@@ -243,7 +258,7 @@ static void begin(void)
     if (error)
         cannot_write(error);
     gethostname(host, sizeof host - 1);
-    PMPI_Get_library_version(version, &length);
+    REAL(Get_library_version)(version, &length);
     at = put_word(at, run_id);
     at = put(at, (uint64_t)world_rank);
     at = put(at, (uint64_t)world_size);
@@ -258,12 +273,15 @@ static void begin(void)
     at = put(at, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
     at = put(at, left_at - (uint64_t)asked_at);
     write_chunk(INFO, info, (size_t)(at - info));
-    PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
+    REAL(Comm_group)(MPI_COMM_WORLD, &world_group);
     add_comm(MPI_COMM_WORLD, 0, world_size);
     add_comm(MPI_COMM_SELF, 1, 1);
     comm_next = 2;
-    mine = 1;
-    waited_before = waited_for_core();
+    int level = MPI_THREAD_SINGLE;
+    REAL(Query_thread)(&level);
+    many_threads = level >= MPI_THREAD_SERIALIZED;
+    change_thread(left_at);
+    waited_before = waited_seen;
     page_cost = cost_of_a_page();
     faults_seen = faults();
     flushed_at = pair_wall = wall();
@@ -299,12 +317,12 @@ static void send_log(const char *from)
     int source = open(from, O_RDONLY);
     struct stat of;
     int64_t size = source >= 0 && fstat(source, &of) == 0 ? (int64_t)of.st_size : -1;
-    PMPI_Send(&size, 1, MPI_INT64_T, 0, 0, MPI_COMM_WORLD);
+    REAL(Send)(&size, 1, MPI_INT64_T, 0, 0, own_world);
     for (; size > 0; size -= PIECE) {
         int count = size < PIECE ? (int)size : PIECE;
         if (read(source, piece, (size_t)count) != count)
             memset(piece, 0, (size_t)count); /* The checksums will tell. */
-        PMPI_Send(piece, count, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        REAL(Send)(piece, count, MPI_BYTE, 0, 0, own_world);
     }
     if (source >= 0)
         close(source);
@@ -330,7 +348,7 @@ static int merge(void)
             source = open(path, O_RDONLY);
             size = source >= 0 && fstat(source, &of) == 0 ? (int64_t)of.st_size : -1;
         } else {
-            PMPI_Recv(&size, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            REAL(Recv)(&size, 1, MPI_INT64_T, rank, 0, own_world, MPI_STATUS_IGNORE);
         }
         if (size < 0 && !error)
             error = ENOENT;
@@ -339,7 +357,7 @@ static int merge(void)
         for (; size > 0; size -= PIECE) {
             int count = size < PIECE ? (int)size : PIECE;
             if (rank != 0)
-                PMPI_Recv(piece, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                REAL(Recv)(piece, count, MPI_BYTE, rank, 0, own_world, MPI_STATUS_IGNORE);
             else if (read(source, piece, (size_t)count) != count)
                 error = EIO;
             if (!error)
@@ -372,7 +390,7 @@ static void finish(void)
         file = -1;
     }
     active = 0;
-    PMPI_Allreduce(&whole, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    REAL(Allreduce)(&whole, &all, 1, MPI_INT, MPI_MIN, own_world);
     if (!all) {
         if (world_rank == 0 && any_log)
             tell("mcpsim-trace: not all ranks could be recorded whole: what there is stays in %s; put it "
@@ -384,17 +402,25 @@ static void finish(void)
         merged = merge();
     else
         send_log(path);
-    PMPI_Bcast(&merged, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    REAL(Bcast)(&merged, 1, MPI_INT, 0, own_world);
     if (merged) {
         char note[4096];
         snprintf(note, sizeof note, "%s/told", parts);
         unlink(path);
         unlink(note);
-        PMPI_Barrier(MPI_COMM_WORLD);
+        REAL(Barrier)(own_world);
         rmdir(parts);
         if (parts_lock >= 0)
             close(parts_lock);
     }
+}
+
+/* Before MPI_Init: a program that opens its MPI by itself has it by now. */
+static void start_mpi(void)
+{
+    find_mpi();
+    if (!began)
+        leave_other_mpi();
 }
 
 static void begin_after_init(int result)
@@ -411,10 +437,11 @@ static void begin_after_init(int result)
 #if MPI_VERSION >= 4
 int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
+    find_mpi();
     if (depth == 0 && !began && !is_other_rank())
         tell("mcpsim-trace: the program begins with MPI_Session_init, which is not recorded; expected MPI_Init\n");
     depth++;
-    int result = PMPI_Session_init(info, handler, session);
+    int result = REAL(Session_init)(info, handler, session);
     depth--;
     return result;
 }
@@ -422,11 +449,12 @@ int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session
 
 int MPI_Init(int *argc, char ***argv)
 {
+    start_mpi();
     if (depth++ > 0) {
         depth--;
-        return PMPI_Init(argc, argv);
+        return REAL(Init)(argc, argv);
     }
-    int result = PMPI_Init(argc, argv);
+    int result = REAL(Init)(argc, argv);
     begin_after_init(result);
     depth--;
     return result;
@@ -434,11 +462,12 @@ int MPI_Init(int *argc, char ***argv)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
+    start_mpi();
     if (depth++ > 0) {
         depth--;
-        return PMPI_Init_thread(argc, argv, required, provided);
+        return REAL(Init_thread)(argc, argv, required, provided);
     }
-    int result = PMPI_Init_thread(argc, argv, required, provided);
+    int result = REAL(Init_thread)(argc, argv, required, provided);
     begin_after_init(result);
     depth--;
     return result;
@@ -449,7 +478,7 @@ static void before_finalize(void)
 {
     if (!began)
         return;
-    if (active && mine) {
+    if (active) {
         struct span span;
         enter(&span);
         leave(&span);
@@ -465,19 +494,21 @@ static void before_finalize(void)
 
 int MPI_Finalize(void)
 {
+    find_mpi();
     if (depth == 0)
         before_finalize();
     depth++;
-    int result = PMPI_Finalize();
+    int result = REAL(Finalize)();
     depth--;
     return result;
 }
 
 int MPI_Abort(MPI_Comm comm, int code)
 {
+    find_mpi();
     if (depth == 0 && active)
         end_log(0, clock_offset);
-    return PMPI_Abort(comm, code);
+    return REAL(Abort)(comm, code);
 }
 
 static void control(int level)
@@ -492,7 +523,7 @@ static void control(int level)
     if (level == 1 && !allowed) {
         /* What was done meanwhile is not part of the trace, but that it took so long. */
         allowed = 1;
-        span.code = span.gap = held_code = held_gap = 0;
+        span.code = span.gap = span.slept = held_code = held_gap = sleep_time = 0;
         own_time = span.wall - stopped_at;
     }
     noted(&span);
@@ -508,7 +539,7 @@ static void control(int level)
 int MPI_Pcontrol(const int level, ...)
 {
     control(level);
-    return PMPI_Pcontrol(level);
+    return REAL(Pcontrol)(level);
 }
 
 __attribute__((destructor)) static void ended(void)

@@ -7,7 +7,7 @@ static int handles_room;
 /* Requests as they are before a wait sets them to null; gives the statuses to use where the program wants none. */
 static MPI_Status *before(int count, const MPI_Request *requests, MPI_Status *statuses, MPI_Status *ignored)
 {
-    if (depth > 0 || !active || !mine)
+    if (depth > 0 || !active || !take_turn())
         return statuses;
     if (count > handles_room) {
         handles_room = count + 64;
@@ -61,21 +61,21 @@ static void some_done(int function, int count, const int *indices, const MPI_Sta
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     status = before(1, request, status, MPI_STATUS_IGNORE);
-    DO(PMPI_Wait(request, status), all_done(F_Wait, 1, READABLE(status, MPI_STATUS_IGNORE)))
+    DO(REAL(Wait)(request, status), all_done(F_Wait, 1, READABLE(status, MPI_STATUS_IGNORE)))
     return result;
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     statuses = before(count, requests, statuses, MPI_STATUSES_IGNORE);
-    DO(PMPI_Waitall(count, requests, statuses), all_done(F_Waitall, count, READABLE(statuses, MPI_STATUSES_IGNORE)))
+    DO(REAL(Waitall)(count, requests, statuses), all_done(F_Waitall, count, READABLE(statuses, MPI_STATUSES_IGNORE)))
     return result;
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
     status = before(count, requests, status, MPI_STATUS_IGNORE);
-    DO(PMPI_Waitany(count, requests, index, status),
+    DO(REAL(Waitany)(count, requests, index, status),
        some_done(F_Waitany, *index != MPI_UNDEFINED, index, READABLE(status, MPI_STATUS_IGNORE)))
     return result;
 }
@@ -83,7 +83,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *statu
 int MPI_Waitsome(int count, MPI_Request requests[], int *found, int indices[], MPI_Status statuses[])
 {
     statuses = before(count, requests, statuses, MPI_STATUSES_IGNORE);
-    DO(PMPI_Waitsome(count, requests, found, indices, statuses),
+    DO(REAL(Waitsome)(count, requests, found, indices, statuses),
        some_done(F_Waitsome, *found == MPI_UNDEFINED ? 0 : *found, indices, READABLE(statuses, MPI_STATUSES_IGNORE)))
     return result;
 }
@@ -91,14 +91,14 @@ int MPI_Waitsome(int count, MPI_Request requests[], int *found, int indices[], M
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     status = before(1, request, status, MPI_STATUS_IGNORE);
-    POLL(PMPI_Test(request, flag, status), *flag, all_done(F_Test, 1, READABLE(status, MPI_STATUS_IGNORE)))
+    POLL(REAL(Test)(request, flag, status), *flag, all_done(F_Test, 1, READABLE(status, MPI_STATUS_IGNORE)))
     return result;
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     statuses = before(count, requests, statuses, MPI_STATUSES_IGNORE);
-    POLL(PMPI_Testall(count, requests, flag, statuses), *flag,
+    POLL(REAL(Testall)(count, requests, flag, statuses), *flag,
          all_done(F_Testall, count, READABLE(statuses, MPI_STATUSES_IGNORE)))
     return result;
 }
@@ -106,7 +106,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     status = before(count, requests, status, MPI_STATUS_IGNORE);
-    POLL(PMPI_Testany(count, requests, index, flag, status), *flag && *index != MPI_UNDEFINED,
+    POLL(REAL(Testany)(count, requests, index, flag, status), *flag && *index != MPI_UNDEFINED,
          some_done(F_Testany, 1, index, READABLE(status, MPI_STATUS_IGNORE)))
     return result;
 }
@@ -114,14 +114,14 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
 int MPI_Testsome(int count, MPI_Request requests[], int *found, int indices[], MPI_Status statuses[])
 {
     statuses = before(count, requests, statuses, MPI_STATUSES_IGNORE);
-    POLL(PMPI_Testsome(count, requests, found, indices, statuses), *found != MPI_UNDEFINED && *found > 0,
+    POLL(REAL(Testsome)(count, requests, found, indices, statuses), *found != MPI_UNDEFINED && *found > 0,
          some_done(F_Testsome, *found, indices, READABLE(statuses, MPI_STATUSES_IGNORE)))
     return result;
 }
 
 int MPI_Start(MPI_Request *request)
 {
-    DO(PMPI_Start(request), restart(find_request(*request)))
+    DO(REAL(Start)(request), restart(find_request(*request)))
     return result;
 }
 
@@ -141,7 +141,7 @@ static void restart_all(struct span *s, int count, const MPI_Request *requests)
 
 int MPI_Startall(int count, MPI_Request requests[])
 {
-    DO(PMPI_Startall(count, requests), restart_all(&span, count, requests))
+    DO(REAL(Startall)(count, requests), restart_all(&span, count, requests))
     return result;
 }
 
@@ -156,7 +156,7 @@ static void note_release(int slot)
 int MPI_Request_free(MPI_Request *request)
 {
     MPI_Request handle = *request;
-    DO(PMPI_Request_free(request), note_release(find_request(handle)))
+    DO(REAL(Request_free)(request), note_release(find_request(handle)))
     return result;
 }
 
@@ -172,7 +172,7 @@ static void cancel(int slot)
 
 int MPI_Cancel(MPI_Request *request)
 {
-    DO(PMPI_Cancel(request), cancel(find_request(*request)))
+    DO(REAL(Cancel)(request), cancel(find_request(*request)))
     return result;
 }
 
@@ -180,7 +180,7 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     MPI_Status own;
     status = status == MPI_STATUS_IGNORE ? &own : status;
-    DO(PMPI_Probe(source, tag, comm, status), note_probe(F_Probe, comm_of(comm)->number, status))
+    DO(REAL(Probe)(source, tag, comm, status), note_probe(F_Probe, comm_of(comm)->number, status))
     return result;
 }
 
@@ -188,7 +188,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
 {
     MPI_Status own;
     status = status == MPI_STATUS_IGNORE ? &own : status;
-    POLL(PMPI_Iprobe(source, tag, comm, flag, status), *flag, note_probe(F_Iprobe, comm_of(comm)->number, status))
+    POLL(REAL(Iprobe)(source, tag, comm, flag, status), *flag, note_probe(F_Iprobe, comm_of(comm)->number, status))
     return result;
 }
 
@@ -202,7 +202,7 @@ int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Sta
 {
     MPI_Status own;
     status = status == MPI_STATUS_IGNORE ? &own : status;
-    DO(PMPI_Mprobe(source, tag, comm, message, status), note_matched(F_Mprobe, comm, *message, status))
+    DO(REAL(Mprobe)(source, tag, comm, message, status), note_matched(F_Mprobe, comm, *message, status))
     return result;
 }
 
@@ -210,7 +210,7 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 {
     MPI_Status own;
     status = status == MPI_STATUS_IGNORE ? &own : status;
-    POLL(PMPI_Improbe(source, tag, comm, flag, message, status), *flag,
+    POLL(REAL(Improbe)(source, tag, comm, flag, message, status), *flag,
          note_matched(F_Improbe, comm, *message, status))
     return result;
 }
@@ -224,13 +224,13 @@ static void note_barrier(int function, MPI_Comm comm, MPI_Request *request)
 
 int MPI_Barrier(MPI_Comm comm)
 {
-    DO(PMPI_Barrier(comm), note_barrier(F_Barrier, comm, NULL))
+    DO(REAL(Barrier)(comm), note_barrier(F_Barrier, comm, NULL))
     return result;
 }
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
-    DO(PMPI_Ibarrier(comm, request), note_barrier(F_Ibarrier, comm, request))
+    DO(REAL(Ibarrier)(comm, request), note_barrier(F_Ibarrier, comm, request))
     return result;
 }
 
@@ -238,7 +238,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 #define WRAP_COMM(name, telling, parameters, arguments)                                                                  \
     int MPI_##name(STRIP parameters, MPI_Comm *made)                                                                     \
     {                                                                                                                    \
-        DO(PMPI_##name(STRIP arguments, made), note_comm(F_##name, comm, *made, telling))                                \
+        DO(REAL(name)(STRIP arguments, made), note_comm(F_##name, comm, *made, telling))                                \
         return result;                                                                                                   \
     }
 #define STRIP(...) __VA_ARGS__
@@ -268,14 +268,14 @@ static void note_free(int function, MPI_Comm handle)
 int MPI_Comm_free(MPI_Comm *comm)
 {
     MPI_Comm handle = *comm;
-    DO(PMPI_Comm_free(comm), note_free(F_Comm_free, handle))
+    DO(REAL(Comm_free)(comm), note_free(F_Comm_free, handle))
     return result;
 }
 
 int MPI_Comm_disconnect(MPI_Comm *comm)
 {
     MPI_Comm handle = *comm;
-    DO(PMPI_Comm_disconnect(comm), note_free(F_Comm_disconnect, handle))
+    DO(REAL(Comm_disconnect)(comm), note_free(F_Comm_disconnect, handle))
     return result;
 }
 
@@ -283,9 +283,9 @@ int MPI_Comm_disconnect(MPI_Comm *comm)
 #define WRAP_REFUSED(name, parameters, arguments)                                                                        \
     int MPI_##name parameters                                                                                            \
     {                                                                                                                    \
-        if (depth == 0)                                                                                                  \
-            refuse(F_##name, "MPI_" #name " is called, which replays do not have");                                      \
-        return PMPI_##name arguments;                                                                                    \
+        find_mpi();                                                                                                      \
+        refuse_call(F_##name, "MPI_" #name " is called, which replays do not have");                                      \
+        return REAL(name) arguments;                                                                                    \
     }
 WRAP_REFUSED(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request))
 WRAP_REFUSED(Intercomm_create, (MPI_Comm mine_, int leader, MPI_Comm peers, int remote, int tag, MPI_Comm *made),

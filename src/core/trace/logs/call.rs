@@ -201,7 +201,7 @@ impl LogCall {
         let function = Function::from_number(number);
         let function = function.ok_or_else(|| reader.error(format_args!("expected a function; found {number}")))?;
         let what = match function.class() {
-            Class::Mark | Class::Library => CallClass::Nothing,
+            Class::Mark | Class::Library | Class::Sleep => CallClass::Nothing,
             Class::Refused => CallClass::Refused,
             Class::Send => CallClass::Send(mail(reader)?),
             Class::Recv => CallClass::Recv(mail(reader)?),

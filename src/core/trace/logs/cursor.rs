@@ -22,8 +22,10 @@ pub struct LoggedCall {
     pub call: Arc<LogCall>,
     /// Time of the program's code before it.
     pub code: u64,
-    /// Time from the end of the previous call to its beginning; at least `code`.
+    /// Time from the end of the previous call to its beginning; at least `code` and `slept` together.
     pub gap: u64,
+    /// Part of `gap` in which the program slept or waited for files and other threads.
+    pub slept: u64,
     /// Time of the call.
     pub duration: u64,
     /// Time before `gap` used by the library itself or not recorded.
@@ -50,11 +52,16 @@ impl LogCursor {
     /// # Errors
     /// The record is invalid.
     pub fn step(&mut self) -> Result<Option<LoggedCall>, TraceError> {
-        let mut aside = 0u64;
+        let (mut aside, mut slept) = (0u64, 0u64);
         loop {
             match self.record()? {
                 Some(one) if one.call.function.class() == Class::Library => aside = aside.saturating_add(one.gap),
-                found => return Ok(found.map(|one| LoggedCall { aside, ..one })),
+                Some(one) if one.call.function.class() == Class::Sleep => slept = slept.saturating_add(one.gap),
+                found => {
+                    let whole =
+                        |one: LoggedCall| LoggedCall { aside, slept, gap: one.gap.saturating_add(slept), ..one };
+                    return Ok(found.map(whole));
+                }
             }
         }
     }
@@ -86,7 +93,7 @@ impl LogCursor {
         let mut time = || get(log, &mut at).ok_or_else(|| wrong("a time"));
         let (code, rest, duration) = (time()?, time()?, time()?);
         self.at = at;
-        Ok(Some(LoggedCall { call, code, gap: code.saturating_add(rest), duration, aside: 0 }))
+        Ok(Some(LoggedCall { call, code, gap: code.saturating_add(rest), slept: 0, duration, aside: 0 }))
     }
 }
 

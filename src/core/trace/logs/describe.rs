@@ -100,6 +100,11 @@ impl Logs {
         self.steps(rank).map(|step| step.code).fold(0, u64::saturating_add)
     }
 
+    /// Time that `rank` slept or waited outside of MPI, in ns.
+    pub fn slept(&self, rank: u32) -> u64 {
+        self.steps(rank).map(|step| step.slept).fold(0, u64::saturating_add)
+    }
+
     /// Times of the calls of `rank`, by function.
     pub fn functions(&self, rank: u32) -> BTreeMap<&'static str, FunctionTimes> {
         let mut found: BTreeMap<&'static str, FunctionTimes> = BTreeMap::new();
@@ -171,6 +176,9 @@ impl Logs {
             line("clocks", format!("{host}: {ahead:.6} s ahead, gained {gained:.1} us per second"));
         }
         line("code", format!("by {clock}; {} in the longest rank", seconds(code)));
+        if let Some(slept @ 1..) = (0..self.ranks()).map(|rank| self.slept(rank)).max() {
+            line("slept", format!("{} in the longest rank: outside of MPI, without a core", seconds(slept)));
+        }
         let of_program = format!("{} from MPI_Init to MPI_Finalize in the longest rank,", seconds(longest));
         line("measured", format!("{of_program}\n{:14}without the time of recording", ""));
         let of_all = format!("{} from the first MPI_Init to the end of the last call,", seconds(self.passed()));
@@ -209,6 +217,9 @@ impl Logs {
             let bytes = step.call.bytes();
             let size = if bytes > 0 { format!("{bytes} B") } else { String::new() };
             let name = step.call.function.name();
+            if step.slept > 0 {
+                let _ = writeln!(out, "sleep {:>11} ns", step.slept);
+            }
             let line = format!("code {:>12} ns  {name:<24} {:>12} ns  {size}", step.code, step.duration);
             let _ = writeln!(out, "{}", line.trim_end());
         }

@@ -8,6 +8,7 @@ macro_rules! sources {
 pub const SOURCES: &[(&str, &str)] = sources![
     "library.c",
     "log.h",
+    "real.h",
     "calls.h",
     "objects.h",
     "notes.h",
@@ -16,6 +17,7 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "waits.h",
     "clocks.h",
     "start.h",
+    "opened.h",
     "fortran.h",
     "fortran_all.h",
     "f08.h",

@@ -342,14 +342,20 @@ impl Program for LogProgram {
                     self.function = None;
                     let Some(step) = self.cursor.next() else { return Call::Finish };
                     self.made += 1;
-                    if step.code > 0 {
-                        let span = SimSpan::from_seconds(step.code as f64 * 1e-9 * self.factor).unwrap_or(SimSpan::MAX);
-                        self.due = Some(step);
-                        return Call::Code(span);
-                    }
                     step
                 }
             };
+            let seconds = |ns: u64| ns as f64 * 1e-9;
+            if step.slept > 0 {
+                let span = SimSpan::from_seconds(seconds(step.slept)).unwrap_or(SimSpan::MAX);
+                self.due = Some(LoggedCall { slept: 0, ..step });
+                return Call::Compute(span);
+            }
+            if step.code > 0 {
+                let span = SimSpan::from_seconds(seconds(step.code) * self.factor).unwrap_or(SimSpan::MAX);
+                self.due = Some(LoggedCall { code: 0, ..step });
+                return Call::Code(span);
+            }
             self.function = Some(step.call.function);
             if let Some(call) = self.perform(&step.call) {
                 return call;
