@@ -198,6 +198,9 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     if args.task_logs.is_some() {
         alone("--task-logs")?;
     }
+    if args.check {
+        alone("--check")?;
+    }
     if args.repeats.is_some() {
         alone("--repeats")?;
     }
@@ -258,8 +261,8 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
         let text = format!("stdout was closed at virtual time {clock}, and no result goes to a file: ended there");
         return Err(Failure { exit: Exit::Interrupted, text });
     }
-    if let (Err(error @ PredictError::Simulation(why)), Some(outputs)) = (&ran, outputs) {
-        outputs.write_end(why, Exit::without_prediction(error))?;
+    if let (Err(error), Some(outputs)) = (&ran, outputs) {
+        outputs.write_end(error, Exit::without_prediction(error))?;
     }
     let (Some(prediction), Some(outputs)) = (ran?, outputs) else { return Ok(Exit::Predicted.code()) };
     let Prediction { mut outcome, trace, exit_code, mut notes } = prediction;

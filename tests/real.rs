@@ -13,6 +13,8 @@ mod cc;
 mod conformance;
 #[path = "real/isolation.rs"]
 mod isolation;
+#[path = "real/mistakes.rs"]
+mod mistakes;
 #[path = "real/profiles.rs"]
 mod profiles;
 #[path = "real/programs.rs"]

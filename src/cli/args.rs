@@ -8,6 +8,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::cc::Language;
 use crate::config::{Override, did_you_mean};
+use crate::process::Checks;
 use crate::run::{Details, RunRequest, Shipped, is_elf};
 
 use super::commands::{Parsed, SUBCOMMANDS, command, read_run};
@@ -143,6 +144,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Real programs")]
     pub check_leaks: bool,
 
+    /// Look for mistakes in MPI calls; exit code 1 if there is one
+    #[arg(long, help_heading = "Real programs")]
+    pub check: bool,
+
     /// Prefix what ranks print by their number
     #[arg(long, help_heading = "Real programs")]
     pub tag_output: bool,
@@ -183,7 +188,7 @@ impl RunArgs {
                 host_profile: self.host_profile,
                 task_logs: self.task_logs.is_some(),
             },
-            check_leaks: self.check_leaks,
+            checks: Checks { leaks: self.check_leaks || self.check, calls: self.check },
             direct: self.direct,
             ..RunRequest::new(&self.app)
         })

@@ -72,7 +72,7 @@ impl Exit {
 
     /// How the process ends if there is no prediction.
     pub fn without_prediction(error: &PredictError) -> Self {
-        if let PredictError::Simulation(RunError::Program { error: why, .. }) = error
+        if let Some(RunError::Program { error: why, .. }) = error.simulation()
             && let FailureKind::Crashed { signal } = why.kind
         {
             return Exit::crashed(signal);

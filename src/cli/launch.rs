@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::engine::{HostThreads, Processes};
 use crate::platform::{Placement, Site};
+use crate::process::{Checks, SIMULATED_RANK};
 use crate::run::{Application, Details, PlacementChoice, Resolved, RunRequest};
 
 use super::commands::Parsed;
@@ -52,8 +53,12 @@ fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<u64>
     variable(name).and_then(|text| text.trim().parse().ok())
 }
 
-/// "4 times by an MPI launcher (PMI_SIZE=4)", if there are several.
+/// "4 times by an MPI launcher (PMI_SIZE=4)", if there are several. What a simulated rank starts has the rank's
+/// variables, and no launcher.
 fn launched(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
+    if variable(SIMULATED_RANK).is_some() {
+        return None;
+    }
     let size = SIZES.into_iter().find_map(|name| Some((name, number(variable, name)?)));
     match size {
         Some((name, size)) => (size > 1).then(|| format!("{size} times by an MPI launcher ({name}={size})")),
@@ -70,7 +75,7 @@ pub(super) struct RunMessage {
     typed: String,
     /// Name and text of a described application's file: all processes tell places in it alike.
     file: Option<(String, Arc<str>)>,
-    check_leaks: bool,
+    checks: Checks,
     details: Details,
     /// Whether a trace is wanted.
     pub recorded: bool,
@@ -95,20 +100,17 @@ impl RunMessage {
             run.remove("placement");
         }
         let whole = toml::to_string(&tables).map_err(|error| Failure::bad_input(error.to_string()))?;
-        let (check_leaks, details) = (run.settings.job.check_leaks, run.settings.details);
+        let (checks, details) = (run.settings.job.checks, run.settings.details);
         let file = match &run.application {
             Application::Described(app) => Some(app.file()),
             Application::Real(_) | Application::Trace(_) => None,
         };
-        Ok(RunMessage { whole, typed: run.typed.clone(), file, check_leaks, details, recorded, tagged, sites })
+        Ok(RunMessage { whole, typed: run.typed.clone(), file, checks, details, recorded, tagged, sites })
     }
 
     pub fn open(self) -> Result<Resolved, Failure> {
-        let request = RunRequest {
-            check_leaks: self.check_leaks,
-            details: self.details,
-            ..RunRequest::of_text(&self.typed, &self.whole)?
-        };
+        let request =
+            RunRequest { checks: self.checks, details: self.details, ..RunRequest::of_text(&self.typed, &self.whole)? };
         let mut run = request.resolve()?;
         if let (Application::Described(app), Some(file)) = (&run.application, self.file) {
             run.application = Application::Described(Arc::new(App::clone(app).copied_from(file)));

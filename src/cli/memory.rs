@@ -24,13 +24,13 @@ pub struct ReportingAllocator;
 // SAFETY: all is done by mimalloc; a failure does not return.
 unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        reserve_nothing_if_limited();
+        reserve_little_if_limited();
         // SAFETY: the caller's.
         there(unsafe { MiMalloc.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        reserve_nothing_if_limited();
+        reserve_little_if_limited();
         // SAFETY: the caller's.
         there(unsafe { MiMalloc.alloc_zeroed(layout) }, layout.size())
     }
@@ -49,16 +49,30 @@ unsafe impl GlobalAlloc for ReportingAllocator {
 /// mimalloc's option for how much address space it reserves at a time, KiB, which its package has no name for.
 const ARENA_RESERVE: libmimalloc_sys::mi_option_t = 23;
 
-/// Where address space is limited, none is reserved: the stacks of ranks need it. Asked once, before any memory is
-/// taken, when there is one thread.
+/// The part of limited address space that is reserved at a time: the stacks of ranks need the rest.
+const RESERVED_PART: u64 = 32;
+/// What is reserved without a limit, KiB: mimalloc's own choice.
+const RESERVED: u64 = 1 << 20;
+/// The least that mimalloc makes an arena of, KiB.
+const LEAST_RESERVED: u64 = 32 << 10;
+
+/// How much address space of `limit` bytes is reserved at a time, KiB. Without arenas, every large buffer would be
+/// mapped and unmapped again.
+fn reserved(limit: u64) -> u64 {
+    let part = (limit / RESERVED_PART / 1024).min(RESERVED);
+    if part < LEAST_RESERVED { 0 } else { part }
+}
+
+/// Where address space is limited, little of it is reserved. Asked once, before any memory is taken, when there is one
+/// thread.
 #[inline(always)]
-fn reserve_nothing_if_limited() {
+fn reserve_little_if_limited() {
     static ASKED: AtomicBool = AtomicBool::new(false);
     if !ASKED.load(Ordering::Relaxed) {
         ASKED.store(true, Ordering::Relaxed);
-        if limit().is_some() {
+        if let Some(limit) = limit() {
             // SAFETY: no other thread takes memory yet.
-            unsafe { libmimalloc_sys::mi_option_set(ARENA_RESERVE, 0) };
+            unsafe { libmimalloc_sys::mi_option_set(ARENA_RESERVE, reserved(limit) as libc::c_long) };
         }
     }
 }
@@ -156,6 +170,13 @@ mod tests {
     fn the_number_of_the_option_is_that_of_what_is_reserved() {
         // SAFETY: a question; 1 GiB is mimalloc's own choice.
         assert_eq!(unsafe { libmimalloc_sys::mi_option_get(ARENA_RESERVE) }, 1 << 20);
+    }
+
+    #[test]
+    fn a_part_of_limited_address_space_is_reserved() {
+        let kib = |limit_gib: u64| reserved(limit_gib << 30);
+        assert_eq!([kib(1), kib(2), kib(32), kib(64), kib(1 << 20)], [32 << 10, 64 << 10, 1 << 20, 1 << 20, 1 << 20]);
+        assert_eq!(reserved((1 << 30) - 1), 0);
     }
 
     #[test]

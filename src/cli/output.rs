@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::engine::{Outcome, RunError};
+use crate::engine::Outcome;
 use crate::report;
-use crate::run::{check_no_input, directory_of, write_whole};
+use crate::run::{PredictError, check_no_input, directory_of, write_whole};
 
 use super::exit::{Exit, Failure};
 use super::otf2::Otf2Writer;
@@ -167,8 +167,9 @@ impl Outputs {
     }
 
     /// Writes how a program ended that gave no outcome, where its JSON was asked for.
-    pub fn write_end(&self, error: &RunError, exit: Exit) -> Result<(), Failure> {
-        match (&self.json, report::end_json(error, exit.code())) {
+    pub fn write_end(&self, error: &PredictError, exit: Exit) -> Result<(), Failure> {
+        let end = error.simulation().and_then(|why| report::end_json(why, error.mistakes(), exit.code()));
+        match (&self.json, end) {
             (Some(target), Some(text)) => target.put(&text),
             _ => Ok(()),
         }

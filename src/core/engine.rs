@@ -20,6 +20,7 @@ mod lp;
 mod memory;
 mod messages;
 mod meter;
+mod mistake;
 mod network;
 mod outcome;
 mod paths;
@@ -42,6 +43,7 @@ mod worker;
 pub use error::{Deadlock, RunError, Waiting};
 pub use event::EventKey;
 pub use horizon::Horizon;
+pub use mistake::{Mistake, MistakeKind};
 pub use outcome::{
     HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd, RankTime, Totals,
 };

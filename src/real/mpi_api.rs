@@ -7,6 +7,7 @@ mod attribute;
 mod calls;
 mod collective;
 mod comm;
+mod compare;
 mod error;
 mod handler;
 mod handles;

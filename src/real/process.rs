@@ -6,23 +6,29 @@
 //! to find of them is given from there, and what they keep of a rank comes in through [`Interface`].
 
 pub(crate) mod ask;
+mod checks;
 pub(crate) mod clib;
 pub(crate) mod crash;
 mod function;
 pub(crate) mod job;
+mod launched;
 mod outermost;
 mod polling;
 mod program;
 mod rank;
 mod sample;
+mod signature;
 mod timer;
 pub(crate) mod unwind;
 
+pub use checks::{CollectiveRecord, ComparedArguments, PeerSignatures};
 pub use clib::{ProcessNumbers, set_default_threads, set_variables, survive_size_limit};
 pub use crash::running as running_ranks;
 pub use function::{Function, NamedFunction};
-pub use job::{ComputeMode, Endings, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
+pub use job::{Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
+pub use launched::SIMULATED_RANK;
 pub(crate) use outermost::outermost;
 pub use program::RealProgram;
-pub use rank::{Interface, Process, RankStage};
+pub use rank::{Interface, Process, ProgramMemory, RankStage};
 pub(crate) use rank::{bytes, current, current_as, put_text, run_as, run_as_nobody, text};
+pub use signature::Signature;

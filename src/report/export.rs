@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::engine::{Outcome, RunError};
+use crate::engine::{Mistake, MistakeKind, Outcome, RunError, Waiting};
 use crate::platform::Level;
 use crate::rank::FailureKind;
 
@@ -20,7 +20,56 @@ pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
 
 /// How a program ended that ended the run, as indented JSON with the one key `program`; README states what is in it.
 /// None where the program is not the reason.
-pub fn end_json(error: &RunError, exit_code: u8) -> Option<String> {
+///
+/// The key `mistakes` has those that were found before, and what ended the run.
+pub fn end_json(error: &RunError, mistakes: &[Mistake], exit_code: u8) -> Option<String> {
+    let last = mistakes_of(error);
+    if mistakes.is_empty() && last.is_empty() {
+        return None;
+    }
+    let mistakes = [mistakes, &last].concat();
+    let mut end = json!({ "mcpsim": env!("CARGO_PKG_VERSION"), "mistakes": mistakes });
+    if let Some(ended) = ended_by(error) {
+        end["program"] = json!({ "exit_code": exit_code, "ended": ended });
+    }
+    serde_json::to_string_pretty(&end).ok().map(|text| text + "\n")
+}
+
+/// The failure as mistakes of ranks.
+fn mistakes_of(error: &RunError) -> Vec<Mistake> {
+    match error {
+        RunError::Program { rank, error, .. } => {
+            let kind = match error.kind {
+                FailureKind::Description | FailureKind::NoRoom => return Vec::new(),
+                FailureKind::Error => MistakeKind::MpiError,
+                FailureKind::Aborted { .. } => MistakeKind::Abort,
+                FailureKind::Exited { .. } => MistakeKind::Exit,
+                FailureKind::Crashed { .. } => MistakeKind::Crash,
+            };
+            let (call, place) = match kind {
+                MistakeKind::Crash => (String::new(), Some(error.place.clone())),
+                _ => Mistake::call_and_place(&error.place),
+            };
+            vec![Mistake { rank: *rank, kind, call, place, text: error.what.clone() }]
+        }
+        RunError::Truncated { rank, position, .. } => {
+            let (call, place) = Mistake::call_and_place(position.as_deref().unwrap_or_default());
+            vec![Mistake { rank: *rank, kind: MistakeKind::MpiError, call, place, text: error.to_string() }]
+        }
+        RunError::Deadlock(deadlock) => {
+            let waits = |waiting: &Waiting| {
+                let place = waiting.position.as_deref().and_then(|position| Mistake::call_and_place(position).1);
+                let text = format!("waits for {}", waiting.awaits.join("; "));
+                Mistake { rank: waiting.rank, kind: MistakeKind::Deadlock, call: waiting.call.clone(), place, text }
+            };
+            deadlock.waiting.iter().map(waits).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Which rank ended the run, and how.
+fn ended_by(error: &RunError) -> Option<Value> {
     let (rank, clock, by, number) = match error {
         RunError::Program { rank, clock, error: why } => {
             let (by, number) = match why.kind {
@@ -35,9 +84,7 @@ pub fn end_json(error: &RunError, exit_code: u8) -> Option<String> {
         RunError::Deadlock(deadlock) => (*deadlock.unfinalised.first()?, json!(null), "exit", json!(0)),
         _ => return None,
     };
-    let ended = json!({ "rank": rank, "by": by, "number": number, "clock_ps": clock, "text": error.to_string() });
-    let end = json!({ "mcpsim": env!("CARGO_PKG_VERSION"), "program": { "exit_code": exit_code, "ended": ended } });
-    serde_json::to_string_pretty(&end).ok().map(|text| text + "\n")
+    Some(json!({ "rank": rank, "by": by, "number": number, "clock_ps": clock, "text": error.to_string() }))
 }
 
 /// The message profile as tidy rows, one an interval and level, those without messages included.
@@ -76,8 +123,6 @@ pub fn profile_csv(outcome: &Outcome) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
     use crate::report::samples::{busy, empty};
 

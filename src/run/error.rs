@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cc::CcError;
 use crate::config::ConfigError;
-use crate::engine::RunError;
+use crate::engine::{Mistake, RunError};
 use crate::rank::FailureKind;
+
+/// Lines about mistakes that a failure shows.
+const MOST_LINES: usize = 20;
 
 /// Why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +30,13 @@ pub enum PredictError {
         kind: ErrorKind,
         /// What it is called, and what it said; empty where another process tells the user.
         text: String,
+    },
+    /// A failure of a program in which mistakes were found before.
+    WithMistakes {
+        /// The mistakes.
+        mistakes: Vec<Mistake>,
+        /// The failure.
+        error: Box<PredictError>,
     },
     /// The failure of a point of a study: which, and why.
     At(String, Box<PredictError>),
@@ -74,7 +84,24 @@ impl PredictError {
             PredictError::Program(_) => ErrorKind::Program,
             PredictError::Interrupted => ErrorKind::Interrupted,
             PredictError::Elsewhere { kind, .. } => *kind,
-            PredictError::At(_, error) => error.kind(),
+            PredictError::At(_, error) | PredictError::WithMistakes { error, .. } => error.kind(),
+        }
+    }
+
+    /// The simulation's end without a prediction, if that is the failure.
+    pub fn simulation(&self) -> Option<&RunError> {
+        match self {
+            PredictError::Simulation(error) => Some(error),
+            PredictError::WithMistakes { error, .. } => error.simulation(),
+            _ => None,
+        }
+    }
+
+    /// The mistakes that were found before the failure.
+    pub fn mistakes(&self) -> &[Mistake] {
+        match self {
+            PredictError::WithMistakes { mistakes, .. } => mistakes,
+            _ => &[],
         }
     }
 
@@ -86,6 +113,10 @@ impl PredictError {
             }
             PredictError::Simulation(error) => tell(error),
             PredictError::Interrupted => "interrupted".to_owned(),
+            PredictError::WithMistakes { mistakes, error } => {
+                let lines = Mistake::lines(mistakes).into_iter().take(MOST_LINES).map(|line| format!("\n  {line}"));
+                error.told(tell) + &lines.collect::<String>()
+            }
             PredictError::At(point, error) => format!("at {point}: {}", error.told(tell)),
         }
     }

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
-use crate::engine::{Deadlock, Labels, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, Screen, Simulation};
+use crate::engine::{
+    Deadlock, Labels, Mistake, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, Screen, Simulation,
+};
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealRanks};
@@ -20,6 +22,8 @@ use super::place::placed;
 use super::record;
 use super::resolved::Resolved;
 
+/// Mistakes of which each has a note.
+const MOST_NOTES: usize = 20;
 /// How the names of variables begin that launchers set for a process of their own.
 const LAUNCHERS: [&str; 9] = ["OMPI_", "OPAL_", "ORTE_", "PMI_", "PMIX_", "PRTE_", "MV2_", "HYD", "MPI_LOCAL"];
 
@@ -112,10 +116,17 @@ pub(super) fn simulate(
         }
         other => other,
     });
+    // Other processes have none of the mistakes, and tell nothing.
+    let ran = ran.map_err(|error| match endings.mistakes.is_empty() {
+        true => error,
+        false => PredictError::WithMistakes { mistakes: endings.mistakes.clone(), error: Box::new(error) },
+    });
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
+    outcome.mistakes.clone_from(&endings.mistakes);
     // A launcher takes ranks that never call MPI_Finalize for a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
-    let exit_code = endings.codes.first().map_or(unfinalised, |(_, code)| (code & 0xff) as u8);
+    let mistaken = u8::from(settings.job.checks.calls && !endings.mistakes.is_empty());
+    let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
     if exit_code != 0 || !endings.shared.is_empty() {
         let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
         let shared_libraries = endings.shared.clone();
@@ -152,7 +163,12 @@ fn notes(endings: &Endings) -> Vec<String> {
             "rank {rank} polled in vain for {time} and went on by itself{others}: the prediction may be too long by that"
         ));
     }
-    notes.extend(endings.leaks.iter().map(|(rank, what)| format!("rank {rank} has not freed {what}")));
+    let lines = Mistake::lines(&endings.mistakes);
+    let more = lines.len().saturating_sub(MOST_NOTES);
+    notes.extend(lines.into_iter().take(MOST_NOTES));
+    if more > 0 {
+        notes.push(format!("and {more} other mistakes, which --json lists"));
+    }
     notes
 }
 

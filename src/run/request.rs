@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cc::ProgramFile;
 use crate::config::{Document, Override, note_input};
 use crate::platform::{Noise, Platform, PlatformSource};
+use crate::process::Checks;
 
 use super::application::{Application, is_elf};
 use super::collective_rules::with_rules;
@@ -50,8 +51,8 @@ pub struct RunRequest {
     pub given: Given,
     /// What the outcome is to tell beside the prediction.
     pub details: Details,
-    /// Whether a real program's ranks say what they have not freed.
-    pub check_leaks: bool,
+    /// Which mistakes of a real program's ranks to look for.
+    pub checks: Checks,
     /// Whether a real program was started by its own name: one core, unless the environment sets another machine.
     pub direct: bool,
     /// The text of the application's file, where it is given and not read.
@@ -88,7 +89,7 @@ impl RunRequest {
             set: Vec::new(),
             given: Given::default(),
             details: Details::default(),
-            check_leaks: false,
+            checks: Checks::default(),
             direct: false,
             text: None,
         }

@@ -12,7 +12,7 @@ use toml::Value;
 use crate::config::{Document, Override};
 use crate::engine::{MOST_REQUESTS, RunOptions};
 use crate::platform::Shape;
-use crate::process::{ComputeMode, HostClock, JobOptions};
+use crate::process::{Buffering, ComputeMode, HostClock, JobOptions};
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -22,8 +22,9 @@ use super::host;
 use super::request::{Details, RunRequest};
 use super::shipped::Shipped;
 use super::values::{
-    MemoryBound, Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of,
-    natural, parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole, part_of, positive, stack_of,
+    MemoryBound, Model, PlacementChoice, buffering_of, clock_of, clock_text, compute_of, compute_text, intervals_of,
+    model_of, natural, parse_buffering, parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole, part_of,
+    positive, stack_of,
 };
 
 /// A rank's stack, as it is for a process by default, bytes.
@@ -233,6 +234,9 @@ settings! {
     #[serde(deserialize_with = "stack_of")]
     stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack),
         "Stack of each rank (default: 8 MiB)";
+    #[serde(deserialize_with = "buffering_of")]
+    buffering: Buffering = "MODE", Programs, |text| utf8(text).and_then(parse_buffering),
+        "Standard sends: platform (default), or none: each waits for its receive";
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
         "Libraries of which all ranks share one copy, such as libcrypto,libcurl";
@@ -326,7 +330,8 @@ impl Settings {
                 clock: given.clock.unwrap_or_default(),
                 compute: given.compute.unwrap_or_default(),
                 stack_size: given.stack_size.map_or(DEFAULT_STACK, |size| size.get() as usize),
-                check_leaks: request.check_leaks,
+                checks: request.checks,
+                buffering: given.buffering.unwrap_or_default(),
                 shared: given.share_libraries.unwrap_or_default(),
             },
         };
@@ -403,6 +408,7 @@ impl Settings {
             ("clock", real(clock_text(self.job.clock).into())),
             ("memory_bound", self.memory_bound.map(|part| part.of_one().into())),
             ("stack_size", real(self.job.stack_size.to_string().into())),
+            ("buffering", real("none".into()).filter(|_| self.job.buffering == Buffering::None)),
             ("share_libraries", real(Value::Array(shared)).filter(|_| !self.job.shared.is_empty())),
         ];
         entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()

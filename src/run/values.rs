@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
 use crate::platform::{Site, Textbook};
-use crate::process::{ComputeMode, HostClock};
+use crate::process::{Buffering, ComputeMode, HostClock};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
@@ -153,6 +153,15 @@ pub(super) fn parse_clock(text: &str) -> Result<HostClock, String> {
     }
 }
 
+/// Reads "platform" or "none".
+pub(super) fn parse_buffering(text: &str) -> Result<Buffering, String> {
+    match text {
+        "platform" => Ok(Buffering::Platform),
+        "none" => Ok(Buffering::None),
+        _ => Err("expected platform or none".to_owned()),
+    }
+}
+
 /// As it is written in files.
 pub(super) fn clock_text(clock: HostClock) -> &'static str {
     match clock {
@@ -183,6 +192,7 @@ macro_rules! as_option {
 
 as_option!(compute_of, parse_compute, ComputeMode, "\"measure\", \"skip\" or a time such as \"1 us\"");
 as_option!(clock_of, parse_clock, HostClock, "\"cpu\" or \"wall\"");
+as_option!(buffering_of, parse_buffering, Buffering, "\"platform\" or \"none\"");
 as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \"8 MiB\"");
 
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";

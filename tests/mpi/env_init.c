@@ -2,6 +2,14 @@
    sections 8.1, 8.2, 8.6, 8.7, 12.4). */
 #include "check.h"
 
+/* Called by MPI_Finalize for attributes of MPI_COMM_SELF and MPI_COMM_WORLD. */
+static int deleted(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    ++*(int *)value;
+    return MPI_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     int flag = -1, version = 0, subversion = 0, length = -1, provided = -1, level = -1;
@@ -59,6 +67,12 @@ int main(int argc, char **argv)
     OK(MPI_Pcontrol(1));
     OK(MPI_Pcontrol(2, "anything"));
 
+    int key, of_self = 0, of_world = 0;
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &key, NULL));
+    OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, &of_self));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &of_world));
+    CHECK(of_self == 0 && of_world == 0);
+
     long mine[2], all[2];
     mine[0] = checks;
     mine[1] = failures;
@@ -66,6 +80,7 @@ int main(int argc, char **argv)
     long before = failures;
     OK(MPI_Finalize());
     /* And after MPI_Finalize. */
+    CHECK(of_self == 1 && of_world == 1);
     OK(MPI_Initialized(&flag));
     CHECK(flag);
     OK(MPI_Finalized(&flag));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::mistake::Mistake;
 use super::repeats::Repeats;
 use crate::platform::UnreadKeys;
 use crate::profile::{
@@ -137,6 +138,9 @@ pub struct Outcome {
     /// How a real program ended, if not as MPI wants it, and what its ranks shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
+    /// Mistakes of the program's MPI calls that did not end the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mistakes: Vec<Mistake>,
     /// Other runs that differ in their seeds only, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,

@@ -318,6 +318,7 @@ impl<'a> Simulation<'a> {
         Ok(Outcome {
             mcpsim: env!("CARGO_PKG_VERSION").to_owned(),
             predicted,
+            mistakes: Vec::new(),
             predicted_s: predicted.as_seconds(),
             nct: [shape.nodes, shape.cmps, shape.cores],
             threads: self.platform.core.threads.count(),

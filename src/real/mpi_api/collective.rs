@@ -6,35 +6,37 @@ mod mover;
 pub mod own;
 mod region;
 mod strand;
+mod under_way;
 
 pub use letters::CollectiveMessages;
 pub use mover::{Combine, DataMover, UserFunction};
 pub use region::{BufferShape, NO_LAYOUT, Region};
 pub use strand::start_strand;
+pub use under_way::UnderWay;
 
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
+
+use under_way::{CheckedMover, StrandMover};
 
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Handle};
-use mcpsim_core::mpi::{
-    CallForm, CalledCollective, CalledData, CollectiveCall, Mover, Runner, Sizes, choose, rule_size,
-};
+use mcpsim_core::mpi::{CallForm, CalledCollective, CalledData, CollectiveCall, Runner, Sizes, choose, rule_size};
 use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::{Call, CollectiveEntry, Reply, ReplyKind};
 
 /// A rank's part in a collective: what it does, and with which data.
-pub struct CollectivePart {
+pub struct CollectivePart<M = DataMover> {
     pub collective: Collective,
     pub comm: Rc<Comm>,
     pub root: u32,
     pub sizes: Sizes,
-    pub mover: DataMover,
+    pub mover: M,
 }
 
-impl CollectivePart {
+impl<M: CheckedMover> CollectivePart<M> {
     fn call(&self) -> CollectiveCall {
         let (collective, comm, root, sizes) = (self.collective, self.comm.local.clone(), self.root, self.sizes.clone());
         CollectiveCall { collective, comm, root, sizes, algorithm: None }
@@ -54,6 +56,17 @@ impl CollectivePart {
         let (call, mover) = (self.call(), &self.mover);
         let data = CalledData { element: mover.element(call.collective).max(1), in_order: mover.is_ordered() };
         CalledCollective { call, data, sequence }
+    }
+
+    /// Carries the part out between Enter and Leave.
+    fn entered(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
+        if p.tells_collectives.get() {
+            p.called.replace(Some(Box::new(self.called(sequence))));
+        }
+        p.call_done(Call::Enter(self.entry(p, form)));
+        let result = self.carry_out_as(p, form, sequence);
+        p.call_done(Call::Leave);
+        result
     }
 
     /// Carries the part out in the task that runs: the `sequence`th collective of its communicator.
@@ -83,6 +96,15 @@ impl CollectivePart {
                 Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(handle))
             }
         }
+    }
+}
+
+impl CollectivePart {
+    /// The same for a strand, whose data the rank's end can take from the program's buffers.
+    fn in_strand(self, p: &MpiProcess) -> CollectivePart<StrandMover> {
+        let CollectivePart { collective, comm, root, sizes, mover } = self;
+        let mover = StrandMover::new(p, mover, comm.size());
+        CollectivePart { collective, comm, root, sizes, mover }
     }
 }
 
@@ -120,20 +142,15 @@ impl CollectivePlan {
 
     /// Carries it out between Enter and Leave.
     fn carry_out(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
-        let entry = match &self {
-            CollectivePlan::Part(part) => part.entry(p, form),
-            CollectivePlan::Code(..) => CollectiveEntry::named(p.function.get()),
-        };
-        if let (true, CollectivePlan::Part(part)) = (p.tells_collectives.get(), &self) {
-            p.called.replace(Some(Box::new(part.called(sequence))));
+        match self {
+            CollectivePlan::Part(part) => part.entered(p, form, sequence),
+            CollectivePlan::Code(_, code) => {
+                p.call_done(Call::Enter(CollectiveEntry::named(p.function.get())));
+                let result = code(p, sequence);
+                p.call_done(Call::Leave);
+                result
+            }
         }
-        p.call_done(Call::Enter(entry));
-        let result = match self {
-            CollectivePlan::Part(part) => part.carry_out_as(p, form, sequence),
-            CollectivePlan::Code(_, code) => code(p, sequence),
-        };
-        p.call_done(Call::Leave);
-        result
     }
 
     /// Carries the collective out in the rank's own task.
@@ -143,6 +160,7 @@ impl CollectivePlan {
     pub fn block(self, p: &MpiProcess) -> MpiResult {
         p.no_poll();
         let sequence = self.comm().next_sequence();
+        p.check_collective(self.comm(), sequence);
         self.carry_out(p, CallForm::Blocking, sequence)
     }
 
@@ -153,6 +171,16 @@ impl CollectivePlan {
     pub fn start(self, p: &MpiProcess) -> MpiResult<Handle> {
         let comm = self.comm().clone();
         let sequence = comm.next_sequence();
-        start_strand(p, p.function.get(), comm, move |p| self.carry_out(p, CallForm::NonBlocking, sequence))
+        p.check_collective(&comm, sequence);
+        let form = CallForm::NonBlocking;
+        match self {
+            CollectivePlan::Part(part) => {
+                let part = part.in_strand(p);
+                start_strand(p, p.function.get(), comm, move |p| part.entered(p, form, sequence))
+            }
+            code @ CollectivePlan::Code(..) => {
+                start_strand(p, p.function.get(), comm, move |p| code.carry_out(p, form, sequence))
+            }
+        }
     }
 }

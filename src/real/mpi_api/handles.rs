@@ -27,12 +27,24 @@ pub struct HandleTable<T> {
     kind: HandleKind,
     entries: Vec<Option<T>>,
     free: Vec<u32>,
+    /// Handles of new objects, if somebody asks for them.
+    recent: Option<Vec<Handle>>,
 }
 
 impl<T> HandleTable<T> {
     /// No objects yet.
     pub const fn new(kind: HandleKind) -> Self {
-        HandleTable { kind, entries: Vec::new(), free: Vec::new() }
+        HandleTable { kind, entries: Vec::new(), free: Vec::new(), recent: None }
+    }
+
+    /// From now on [`HandleTable::take_recent`] knows the handles of new objects.
+    pub fn track(&mut self) {
+        self.recent = Some(Vec::new());
+    }
+
+    /// The handles of the objects that were taken up since the last call.
+    pub fn take_recent(&mut self) -> Vec<Handle> {
+        self.recent.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Takes up an object and gives its handle.
@@ -48,7 +60,11 @@ impl<T> HandleTable<T> {
                 self.entries.len() - 1
             }
         };
-        FIRST_USER + (index << KIND_BITS | self.kind as usize)
+        let handle = FIRST_USER + (index << KIND_BITS | self.kind as usize);
+        if let Some(recent) = &mut self.recent {
+            recent.push(handle);
+        }
+        handle
     }
 
     /// The handle that the next object gets.

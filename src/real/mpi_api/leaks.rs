@@ -1,14 +1,22 @@
-//! What a rank has not freed when it calls MPI_Finalize (`--check-leaks`).
+//! Objects that a rank has not freed when it calls MPI_Finalize (`--check-leaks`), and collectives that it never
+//! completed.
+
+use std::collections::BTreeMap;
 
 use crate::mpi_api::handles::HandleTable;
 use crate::mpi_api::process::MpiProcess;
+use crate::mpi_api::request::{Operation, Request};
+use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::mpi::abi::Handle;
 
+/// Mistakes by kind, kind of object and the position of the call that made it: how many objects.
+type Left = BTreeMap<(MistakeKind, &'static str, String), usize>;
+
 impl MpiProcess {
-    /// Remembers what has made the object behind `handle`, if that may be asked for.
+    /// Remembers the call that has made the object behind `handle`, if leaks are looked for.
     #[inline]
     pub fn note_maker(&self, handle: Handle) {
-        if self.job.options.check_leaks {
+        if self.job.options.checks.leaks {
             self.note_maker_of(handle);
         }
     }
@@ -19,46 +27,71 @@ impl MpiProcess {
         self.makers.borrow_mut().insert(handle, maker);
     }
 
-    /// States what was not freed.
-    pub fn report_leaks(&self) {
-        if !self.job.options.check_leaks {
-            return;
-        }
-        let kinds = [
-            self.left(&self.requests.borrow(), "request"),
-            self.left(&self.comms.borrow(), "communicator"),
-            self.left(&self.messages.borrow(), "matched message"),
-            self.left(&self.groups.borrow(), "group"),
-            self.left(&self.ops.borrow(), "operation"),
-            self.left(&self.infos.borrow(), "info object"),
-            self.left(&self.windows.borrow().table, "window"),
-            counted(self.types.borrow().count(), "datatype"),
+    /// Has the tables of objects tell which are new.
+    pub fn track_objects(&self) {
+        self.messages.borrow_mut().track();
+        self.groups.borrow_mut().track();
+        self.ops.borrow_mut().track();
+        self.infos.borrow_mut().track();
+        self.windows.borrow_mut().table.track();
+        self.types.borrow_mut().track();
+    }
+
+    /// The MPI function that ends has made the objects that are new.
+    #[cold]
+    pub fn note_new_objects(&self) {
+        let recent = [
+            self.messages.borrow_mut().take_recent(),
+            self.groups.borrow_mut().take_recent(),
+            self.ops.borrow_mut().take_recent(),
+            self.infos.borrow_mut().take_recent(),
+            self.windows.borrow_mut().table.take_recent(),
+            self.types.borrow_mut().take_recent(),
         ];
-        let left: Vec<String> = kinds.into_iter().flatten().collect();
-        if !left.is_empty() {
-            self.job.leaked(self.rank, left.join(", "));
+        recent.concat().into_iter().for_each(|handle| self.note_maker_of(handle));
+    }
+
+    /// Records what was not freed, and operations that were not completed.
+    pub fn report_leaks(&self) {
+        let mut left = Left::new();
+        if self.job.options.checks.leaks {
+            self.add_left(&mut left, &self.comms.borrow(), "communicator");
+            self.add_left(&mut left, &self.messages.borrow(), "matched message");
+            self.add_left(&mut left, &self.groups.borrow(), "group");
+            self.add_left(&mut left, &self.ops.borrow(), "operation");
+            self.add_left(&mut left, &self.infos.borrow(), "info object");
+            self.add_left(&mut left, &self.windows.borrow().table, "window");
+            let types = self.types.borrow().left();
+            types.into_iter().for_each(|handle| self.add_one(&mut left, MistakeKind::Leak, "datatype", handle));
+        }
+        for (handle, request) in self.requests.borrow().iter() {
+            self.add_request_left(&mut left, handle, request);
+        }
+        for ((kind, object, maker), count) in left {
+            let (call, place) = Mistake::call_and_place(&maker);
+            let text = if count == 1 { format!("1 {object}") } else { format!("{count} {object}s") };
+            self.job.add_mistake(Mistake { rank: self.rank, kind, call, place, text });
         }
     }
 
-    /// "2 requests (first from MPI_Irecv at ring.c:42)".
-    pub fn left<T>(&self, table: &HandleTable<T>, kind: &str) -> Option<String> {
-        let handles: Vec<Handle> = table.iter().map(|(handle, _)| handle).collect();
-        let count = counted(handles.len(), kind)?;
-        let makers = self.makers.borrow();
-        let maker = handles.first().and_then(|handle| makers.get(handle)).filter(|maker| !maker.is_empty());
-        Some(match (maker, handles.len()) {
-            (None, _) => count,
-            (Some(maker), 1) => format!("{count} (from {maker})"),
-            (Some(maker), _) => format!("{count} (first from {maker})"),
-        })
+    /// A collective that nobody waited for is a mistake in any case: its data are not where they belong.
+    fn add_request_left(&self, left: &mut Left, handle: Handle, request: &Request) {
+        let kind = if request.active { MistakeKind::UnfinishedRequest } else { MistakeKind::Leak };
+        match &request.operation {
+            _ if self.job.options.checks.leaks => self.add_one(left, kind, "request", handle),
+            Operation::Strand { function, .. } => {
+                *left.entry((kind, "request", (*function).to_owned())).or_default() += 1;
+            }
+            _ => {}
+        }
     }
-}
 
-/// "2 requests"; none if there are none.
-fn counted(count: usize, kind: &str) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some(format!("1 {kind}")),
-        count => Some(format!("{count} {kind}s")),
+    fn add_left<T>(&self, left: &mut Left, table: &HandleTable<T>, object: &'static str) {
+        table.iter().for_each(|(handle, _)| self.add_one(left, MistakeKind::Leak, object, handle));
+    }
+
+    fn add_one(&self, left: &mut Left, kind: MistakeKind, object: &'static str, handle: Handle) {
+        let maker = self.makers.borrow().get(&handle).cloned().unwrap_or_default();
+        *left.entry((kind, object, maker)).or_default() += 1;
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::attribute::AttributeKeys;
 use super::calls::Matched;
-use super::collective::Combine;
+use super::collective::{Combine, UnderWay};
 use super::comm::Comm;
 use super::error::{MpiError, MpiResult};
 use super::handler::Errors;
@@ -19,7 +19,7 @@ use super::request::Request;
 use super::types::Types;
 use super::window::{self, Windows};
 use crate::process::job::{MOST_COMMS, fatal};
-use crate::process::{Interface, Process, RankStage, current_as};
+use crate::process::{ComparedArguments, Interface, Process, ProgramMemory, RankStage, current_as};
 use mcpsim_core::mpi::Group;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::info::Info;
@@ -38,6 +38,8 @@ pub struct MpiProcess {
     /// Operations whose requests the program has freed before they were complete.
     pub abandoned: RefCell<Vec<Request>>,
     pub requests: RefCell<HandleTable<Request>>,
+    /// Non-blocking collectives.
+    pub under_way: UnderWay,
 
     pub itself: Rc<Comm>,
     pub comms: RefCell<HandleTable<Rc<Comm>>>,
@@ -57,6 +59,8 @@ pub struct MpiProcess {
     buffers: RefCell<FxHashMap<usize, u32>>,
     /// What made the objects that are there, by their handles; kept only if leaks are looked for.
     pub makers: RefCell<HashMap<Handle, String>>,
+    /// The arguments of the collective that begins, and its function, if they are compared.
+    pub compared: RefCell<Option<(&'static str, ComparedArguments)>>,
 }
 
 impl Deref for MpiProcess {
@@ -78,13 +82,14 @@ unsafe impl Interface for MpiProcess {
         let itself = Comm::intra(abi::MPI_COMM_SELF, mcpsim_core::mpi::CommMember::new(1, 0, alone));
         world.set_name("MPI_COMM_WORLD");
         itself.set_name("MPI_COMM_SELF");
-        MpiProcess {
+        let made = MpiProcess {
             process,
             world: Rc::new(world),
             given: Cell::new(None),
             numbered: Cell::new(0),
             abandoned: RefCell::default(),
             requests: RefCell::new(HandleTable::new(HandleKind::Request)),
+            under_way: RefCell::default(),
             itself: Rc::new(itself),
             comms: RefCell::new(HandleTable::new(HandleKind::Comm)),
             groups: RefCell::new(HandleTable::new(HandleKind::Group)),
@@ -99,11 +104,21 @@ unsafe impl Interface for MpiProcess {
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             buffers: RefCell::default(),
             makers: RefCell::default(),
+            compared: RefCell::default(),
+        };
+        if made.job.options.checks.leaks {
+            made.track_objects();
         }
+        made
     }
 
     fn serve(&self, message: Served, answers: &mut Vec<Message>) {
         window::serve(self, message, answers);
+    }
+
+    fn ended(&self) -> ProgramMemory {
+        self.detach_collectives();
+        if self.needs_memory() { ProgramMemory::Needed } else { ProgramMemory::Free }
     }
 }
 
@@ -119,6 +134,12 @@ pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
         process.check_stage(name);
     }
     process
+}
+
+/// The rank whose code runs on this thread.
+pub fn current_process<'a>() -> Option<&'a MpiProcess> {
+    // SAFETY: as in [`enter`].
+    unsafe { current_as::<MpiProcess>() }
 }
 
 #[cold]
@@ -161,8 +182,12 @@ impl MpiProcess {
     /// # Errors
     /// Of functions that free attributes.
     pub fn finalise(&self) -> MpiResult {
-        let list = self.itself.attributes.take();
-        self.delete_attributes(self.itself.handle, list)?;
+        // The standard has the first of these only (MPI-3.1, section 8.7.1); MPI libraries do both.
+        for comm in [&self.itself, &self.world] {
+            let list = comm.attributes.take();
+            self.delete_attributes(comm.handle, list)?;
+        }
+        self.detach_collectives();
         self.report_leaks();
         Ok(())
     }

@@ -6,11 +6,13 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 use crate::mpi_api::comm::Comm;
+use crate::mpi_api::compare::{check_received, sign};
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::held::DatatypeRef;
 use crate::mpi_api::payloads;
 use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Status};
+use mcpsim_core::mpi::datatype::Datatype;
 use mcpsim_core::rank::{Completion, Data, Message, Pattern, RequestId};
 
 /// A request.
@@ -33,8 +35,8 @@ pub enum Operation {
     Send,
     /// A receive.
     Recv(ReceiveBuffer),
-    /// A strand, which leaves here what became of it.
-    Strand(Rc<RefCell<MpiResult>>),
+    /// A strand of the MPI function `function`, which leaves its result here.
+    Strand { function: &'static str, result: Rc<RefCell<MpiResult>> },
     /// What the program completes itself.
     Generalised(Rc<Generalised>),
     /// Nothing: complete from the start, with this status.
@@ -131,7 +133,10 @@ impl ReceiveBuffer {
         let size = completion.size.get() as usize;
         let mut result = Ok(());
         if let Some(payload) = completion.payload.take() {
-            let data = &payload[..room.min(payload.len())];
+            if payload.len() > size {
+                check_received(&payload, completion, comm, &self.datatype, self.count);
+            }
+            let data = &payload[..room.min(size)];
             // SAFETY: the caller's promise.
             unsafe { self.datatype.unpack(self.buffer, self.count, data) };
             payloads::done(Some(payload));
@@ -148,22 +153,27 @@ impl ReceiveBuffer {
     }
 }
 
-/// A message of `p` to `to`, whose data are those of the program's `buffer`.
+/// A message of `p` to `to`, whose data are `count` items of `datatype` in the program's `buffer`.
 #[inline(always)]
 pub fn message_to(
     p: &MpiProcess,
     to: mcpsim_core::rank::Rank,
     (comm, tag): (&Comm, c_int),
-    (data, buffer): (Data, *const u8),
+    (mut data, buffer): (Data, *const u8),
+    (datatype, count): (&Datatype, usize),
     mode: mcpsim_core::rank::SendMode,
 ) -> Message {
+    let size = data.len();
+    if p.job.options.checks.calls && size > 0 {
+        sign(&mut data, datatype, count);
+    }
     Message {
         to,
         context: comm.context(),
         tag: tag as u32,
-        size: mcpsim_core::units::Bytes::new(data.len() as u64),
-        mode,
-        buffer: p.buffer_at(buffer, data.len()),
-        payload: (!data.is_empty()).then_some(data),
+        size: mcpsim_core::units::Bytes::new(size as u64),
+        mode: p.sent_as(mode),
+        buffer: p.buffer_at(buffer, size),
+        payload: (size > 0).then_some(data),
     }
 }

@@ -122,9 +122,19 @@ impl Types {
         self.derived.remove(handle);
     }
 
-    /// How many datatypes the program has made and not freed.
-    pub fn count(&self) -> usize {
-        self.derived.iter().count() - self.fortran.len()
+    /// The datatypes that the program has made and not freed.
+    pub fn left(&self) -> Vec<Handle> {
+        self.derived.iter().map(|(handle, _)| handle).filter(|handle| !self.fortran.contains(handle)).collect()
+    }
+
+    /// See [`HandleTable::track`].
+    pub fn track(&mut self) {
+        self.derived.track();
+    }
+
+    /// See [`HandleTable::take_recent`].
+    pub fn take_recent(&mut self) -> Vec<Handle> {
+        self.derived.take_recent()
     }
 }
 
@@ -218,9 +228,9 @@ mod tests {
         let part = types.part(&datatype);
         assert!(part != pair);
         assert_eq!(types.part(int), abi::MPI_INT);
-        assert_eq!((types.count(), types.can_free(part)), (2, Ok(())));
+        assert_eq!((types.left().len(), types.can_free(part)), (2, Ok(())));
         types.remove(part);
-        assert_eq!((types.count(), types.get(part).unwrap_err().class), (1, abi::MPI_ERR_TYPE));
+        assert_eq!((types.left().len(), types.get(part).unwrap_err().class), (1, abi::MPI_ERR_TYPE));
         assert_eq!(types.can_free(abi::MPI_INT).unwrap_err().class, abi::MPI_ERR_TYPE);
     }
 
@@ -232,7 +242,7 @@ mod tests {
         assert!(types.fortran(Datatype::f90_complex(6, 30).unwrap()) != six);
         assert!(types.fortran(Datatype::f90_real(6, 31).unwrap()) != six);
         let again = types.get(six).unwrap();
-        assert_eq!((types.part(&again), types.count()), (six, 0));
+        assert_eq!((types.part(&again), types.left().len()), (six, 0));
         assert_eq!(types.can_free(six).unwrap_err().class, abi::MPI_ERR_TYPE);
     }
 

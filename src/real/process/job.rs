@@ -8,9 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use serde::{Deserialize, Serialize};
 
 use crate::loader::Image;
+use crate::process::checks::CollectiveChecks;
 use crate::process::clib::{self, Futexes, ProcessNumbers};
+use crate::process::launched::places_in_nodes;
 use crate::process::sample::Sampled;
 use crate::process::timer;
+use mcpsim_core::engine::Mistake;
 use mcpsim_core::mpi::DataCost;
 use mcpsim_core::platform::{MemoryPart, Platform, Site};
 use mcpsim_core::rank::Rank;
@@ -66,6 +69,25 @@ pub struct Started {
     pub states_buffers: bool,
 }
 
+/// Which standard sends may complete before their receives begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buffering {
+    /// Those that the platform sends eagerly.
+    #[default]
+    Platform,
+    /// None: all are synchronous.
+    None,
+}
+
+/// Which mistakes of programs to look for, besides those that cost nothing to find.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checks {
+    /// Objects that were not freed.
+    pub leaks: bool,
+    /// Arguments of collectives and datatypes of messages that differ between ranks.
+    pub calls: bool,
+}
+
 /// How real programs are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOptions {
@@ -75,8 +97,10 @@ pub struct JobOptions {
     pub compute: ComputeMode,
     /// A rank's stack, bytes.
     pub stack_size: usize,
-    /// Whether to list objects that were not freed.
-    pub check_leaks: bool,
+    /// Which mistakes of programs to look for.
+    pub checks: Checks,
+    /// Which sends are buffered.
+    pub buffering: Buffering,
     /// Libraries of which all ranks share one copy: beginnings of their files' names.
     pub shared: Vec<String>,
 }
@@ -87,7 +111,8 @@ impl Default for JobOptions {
             clock: HostClock::default(),
             compute: ComputeMode::default(),
             stack_size: 8 << 20,
-            check_leaks: false,
+            checks: Checks::default(),
+            buffering: Buffering::default(),
             shared: Vec::new(),
         }
     }
@@ -105,6 +130,8 @@ pub struct Job {
     pub arguments: Vec<CString>,
     /// `environ`, as NAME=value.
     pub environment: Vec<CString>,
+    /// Each rank's number among those of its node, and how many these are.
+    pub places_in_nodes: Vec<(u32, u32)>,
     /// Numbers of the ranks' processes.
     pub numbers: ProcessNumbers,
     /// Whether messages state their buffers.
@@ -127,6 +154,8 @@ pub struct Job {
     pub samples: Mutex<HashMap<(usize, usize), Sampled>>,
     /// Ranks that wait at words in memory.
     pub futexes: Futexes,
+    /// Collectives that are compared between ranks.
+    pub collectives: CollectiveChecks,
 }
 
 /// There are less than so many communicators: each has two contexts.
@@ -137,8 +166,8 @@ pub const MOST_COMMS: u32 = u32::MAX / 4;
 pub struct Endings {
     /// Ranks that ended with a code other than 0.
     pub codes: Vec<(Rank, i32)>,
-    /// Objects that ranks did not free: "3 requests".
-    pub leaks: Vec<(Rank, String)>,
+    /// Mistakes of ranks' MPI calls.
+    pub mistakes: Vec<Mistake>,
     /// Ranks that ended between MPI_Init and MPI_Finalize.
     pub unfinalised: Vec<Rank>,
     /// Ranks that idled so long in vain and then went on by themselves.
@@ -153,13 +182,13 @@ impl Endings {
         let mut all = Endings::default();
         for part in parts {
             all.codes.extend(part.codes);
-            all.leaks.extend(part.leaks);
+            all.mistakes.extend(part.mistakes);
             all.unfinalised.extend(part.unfinalised);
             all.in_vain.extend(part.in_vain);
             all.shared.extend(part.shared);
         }
         all.codes.sort_unstable();
-        all.leaks.sort_unstable();
+        all.mistakes.sort_unstable();
         all.unfinalised.sort_unstable();
         all.in_vain.sort_unstable();
         all.shared.sort_unstable();
@@ -185,7 +214,9 @@ impl Job {
         clib::protect_open();
         let timer_overhead = timer::overhead();
         let endings = Mutex::default();
+        let places_in_nodes = places_in_nodes(sites.iter().map(|site| site.node));
         Job {
+            places_in_nodes,
             image,
             platform,
             sites,
@@ -203,6 +234,7 @@ impl Job {
             call_places: Mutex::default(),
             samples: Mutex::default(),
             futexes: Futexes::default(),
+            collectives: CollectiveChecks::default(),
         }
     }
 
@@ -263,9 +295,9 @@ impl Job {
         found.map_or_else(|| number.to_string(), |(module, offset)| self.describe(module, offset))
     }
 
-    /// A rank has not freed `what`.
-    pub fn leaked(&self, rank: Rank, what: String) {
-        self.endings.lock().expect("nothing panics with this lock held").leaks.push((rank, what));
+    /// Records a mistake of a rank.
+    pub fn add_mistake(&self, mistake: Mistake) {
+        self.endings.lock().expect("nothing panics with this lock held").mistakes.push(mistake);
     }
 
     /// A rank has idled for `time` in all without a change, and then gone on.
@@ -276,7 +308,8 @@ impl Job {
     /// What is known of ranks after their end, in order of ranks.
     pub fn endings(&self) -> Endings {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
-        Endings::merge(vec![Endings { shared: self.image.shared(), ..endings }])
+        let compared = Endings { mistakes: self.collectives.left(), ..Endings::default() };
+        Endings::merge(vec![Endings { shared: self.image.shared(), ..endings }, compared])
     }
 }
 

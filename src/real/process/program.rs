@@ -1,15 +1,16 @@
 //! A rank of a real program, as the engine runs it.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 use std::sync::Arc;
 
 use super::clib;
 use super::crash::{self, CrashContext};
 use super::job::{self, Job};
+use super::launched;
 use super::outermost::{self, outermost};
-use super::rank::{Interface, Process, RankStage, run_as, run_as_nobody};
+use super::rank::{Interface, Process, ProgramMemory, RankStage, run_as, run_as_nobody};
 use crate::loader;
 use mcpsim_core::profile::StepSource;
 use mcpsim_core::rank::{
@@ -115,7 +116,7 @@ impl<I: Interface> RealProgram<I> {
         let call = call?;
         if let Call::Finish | Call::Fail(_) = call {
             self.finished = matches!(call, Call::Finish);
-            if self.finished {
+            if self.finished && self.process.ended() == ProgramMemory::Free {
                 self.fiber = None;
             }
             self.process.ground.replace(None);
@@ -217,8 +218,8 @@ fn main(p: &Process) -> Call {
     p.instance.replace(Some(instance));
     loader::set_main(p.instance_id.get());
     clib::open_streams(p);
-    let arguments = strings(p.job.arguments.iter().map(|text| text.as_c_str()));
-    clib::set_environment(p, strings(p.job.environment.iter().map(|text| text.as_c_str())));
+    let arguments = strings(p.job.arguments.iter().cloned());
+    clib::set_environment(p, strings(launched::environment(&p.job, p.rank)));
     let count = p.job.arguments.len() as c_int;
     let main = {
         let instance = p.instance.borrow();
@@ -267,8 +268,8 @@ pub fn leave(p: &Process, code: c_int) -> Call {
 }
 
 /// A list of strings as C has them, with a null at the end. It is the rank's for good.
-fn strings<'a>(texts: impl Iterator<Item = &'a std::ffi::CStr>) -> *mut *mut c_char {
-    let mut list: Vec<*mut c_char> = texts.map(|text| text.to_owned().into_raw()).collect();
+fn strings(texts: impl Iterator<Item = CString>) -> *mut *mut c_char {
+    let mut list: Vec<*mut c_char> = texts.map(CString::into_raw).collect();
     list.push(ptr::null_mut());
     Box::leak(list.into_boxed_slice()).as_mut_ptr()
 }

@@ -127,6 +127,18 @@ pub unsafe trait Interface: Deref<Target = Process> + 'static {
 
     /// Serves a message in place of the rank's code.
     fn serve(&self, message: Served, answers: &mut Vec<Message>);
+
+    /// The rank's code has come to its end: whether its stack must stay.
+    fn ended(&self) -> ProgramMemory;
+}
+
+/// What becomes of the stack of a rank whose code has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramMemory {
+    /// Nothing uses it any more.
+    Free,
+    /// Collectives under way or other ranks' one-sided calls may use it until the run ends.
+    Needed,
 }
 
 thread_local! {

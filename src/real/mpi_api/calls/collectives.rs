@@ -11,7 +11,7 @@ use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::types::check_buffer;
-use crate::process::bytes;
+use crate::process::{ComparedArguments, PeerSignatures, Signature, bytes};
 pub use buffer::{Buffer, BufferBlocks};
 use mcpsim_core::mpi::Sizes;
 use mcpsim_core::mpi::abi::{self, Handle};
@@ -89,6 +89,11 @@ fn bcast(
     let root = root(&comm, root_argument)?;
     let buffer = buffer.checked()?;
     let (size, with) = (buffer.size(), comm.clone());
+    p.compare(|| ComparedArguments {
+        root: Some(root_argument),
+        alike: vec![buffer.signature()],
+        ..ComparedArguments::default()
+    });
     // Datatypes may differ between ranks: what they share, and what is divided, are the bytes.
     let part = move |base: *mut u8| {
         let output = Region::new(base, named(abi::MPI_BYTE), BufferShape::Whole(size.get() as usize));
@@ -142,6 +147,12 @@ fn reduction(
     }
     let root = if collective == Collective::Reduce { root(&comm, root_argument)? } else { 0 };
     let input = input.checked()?;
+    p.compare(|| ComparedArguments {
+        root: (collective == Collective::Reduce).then_some(root_argument),
+        operator: Some(combine.name()),
+        alike: vec![input.signature()],
+        ..ComparedArguments::default()
+    });
     let size = input.size();
     let whole = BufferShape::Whole(input.count);
     if !in_place(sendbuf) && (collective != Collective::Reduce || comm.rank() == root) {
@@ -189,12 +200,33 @@ unsafe fn reduce_scatter(
     if !in_place(sendbuf) {
         apart(input.shares(&result), &comm)?;
     }
+    p.compare(|| ComparedArguments {
+        operator: Some(combine.name()),
+        alike: blocks.iter().map(|(count, _)| Signature::new(&input.datatype, *count)).collect(),
+        ..ComparedArguments::default()
+    });
     let mut from = if in_place(sendbuf) { copied(&input) } else { input.region(BufferShape::Absent) };
     from.shape = BufferShape::Varying(blocks.clone());
     let to = result.region(BufferShape::Only(comm.rank(), own));
     let sizes = sizes(&blocks, &input.datatype);
     let mover = DataMover::combining(from, to, combine, total, datatype);
     Ok(CollectivePart { collective: Collective::ReduceScatter, comm, root: 0, sizes, mover }.into())
+}
+
+/// States what goes from or to the root, if it is compared.
+fn compare_rooted(p: &MpiProcess, root: c_int, data: impl FnOnce() -> [Option<PeerSignatures>; 2]) {
+    p.compare(|| {
+        let [sent, received] = data();
+        ComparedArguments { root: Some(root), sent, received, ..ComparedArguments::default() }
+    });
+}
+
+/// States what goes between all ranks, if it is compared.
+fn compare_all(p: &MpiProcess, (sent, to): (&Region, u32), (received, from): (&Region, u32)) {
+    p.compare(|| {
+        let [sent, received] = [sent.signatures(to), received.signatures(from)].map(Some);
+        ComparedArguments { sent, received, ..ComparedArguments::default() }
+    });
 }
 
 /// A buffer as the program gives it.
@@ -219,6 +251,7 @@ unsafe fn gather(
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
         let mine = Buffer::new(p, send.0, send.1, send.2)?.checked()?;
+        compare_rooted(p, root_argument, || [Some(mine.signatures()), None]);
         let mover = DataMover::new(mine.block_of(me), Region::absent(mine.datatype.clone()));
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
@@ -230,6 +263,7 @@ unsafe fn gather(
     if !in_place(send.0) {
         apart(input.shares(&output, me), &comm)?;
     }
+    compare_rooted(p, root_argument, || [input.signatures(me), output.signatures(comm.size())].map(Some));
     Ok(CollectivePart { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
 }
 
@@ -252,6 +286,7 @@ unsafe fn scatter(
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
         let mine = Buffer::new(p, recv.0, recv.1, recv.2)?.checked()?;
+        compare_rooted(p, root_argument, || [None, Some(mine.signatures())]);
         let mover = DataMover::new(Region::absent(mine.datatype.clone()), mine.block_of(me));
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
@@ -263,6 +298,7 @@ unsafe fn scatter(
     if !in_place(recv.0) {
         apart(input.shares(&output, me), &comm)?;
     }
+    compare_rooted(p, root_argument, || [input.signatures(comm.size()), output.signatures(me)].map(Some));
     Ok(CollectivePart { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
 }
 
@@ -287,6 +323,7 @@ unsafe fn allgather(
     if !in_place(send.0) {
         apart(input.shares(&output, me), &comm)?;
     }
+    compare_all(p, (&input, me), (&output, comm.size()));
     Ok(CollectivePart { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
 }
 
@@ -314,6 +351,8 @@ unsafe fn alltoall(
         let (shape, sizes) = unsafe { sent.shape(&source, ranks)? };
         (source.region(shape), sizes)
     };
+    // The copy of what is sent in place has lost its datatype.
+    compare_all(p, (if in_place(send.0) { &output } else { &input }, ranks), (&output, ranks));
     exchange(comm, collective, input, output, sizes)
 }
 
@@ -354,6 +393,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
         bytes(count * datatype.size())
     });
     let sizes = Sizes::Each(sizes.collect());
+    compare_all(p, (if in_place(send.0) { &output } else { &input }, ranks), (&output, ranks));
     exchange(comm, Collective::Alltoallv, input, output, sizes)
 }
 

@@ -29,6 +29,9 @@ pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c
     if process.has_abandoned() {
         process.store_abandoned();
     }
+    if process.job.options.checks.leaks {
+        process.note_new_objects();
+    }
     process.here.set(outer);
     process.start_timer();
     code

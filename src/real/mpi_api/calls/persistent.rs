@@ -40,7 +40,7 @@ unsafe fn start(p: &MpiProcess, handle: Handle) -> MpiResult {
             let mut data = payloads::buffer(datatype.size() * count);
             // SAFETY: the program's buffer is there as long as its request.
             unsafe { datatype.pack(buffer, count, &mut data) };
-            let message = message_to(p, comm.peer(to)?, (&comm, tag), (data, buffer), mode);
+            let message = message_to(p, comm.peer(to)?, (&comm, tag), (data, buffer), (&datatype, count), mode);
             (p.call_start(Call::Isend(message)), Operation::Send)
         }
         Persistent::Recv { target, pattern: Some(pattern) } => {

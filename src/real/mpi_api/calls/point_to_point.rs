@@ -95,7 +95,14 @@ impl Outgoing {
         let to = self.comm.peer(self.to)?;
         // SAFETY: the caller's promise.
         let data = unsafe { self.data() };
-        Ok(Some(message_to(p, to, (&self.comm, self.tag), (data, self.buffer), self.mode)))
+        Ok(Some(message_to(
+            p,
+            to,
+            (&self.comm, self.tag),
+            (data, self.buffer),
+            (&self.datatype, self.count),
+            self.mode,
+        )))
     }
 
     #[inline(always)]
@@ -107,8 +114,16 @@ impl Outgoing {
         // SAFETY: the caller's promise.
         let data = unsafe { self.data() };
         p.no_poll();
-        let call =
-            || ManuallyDrop::new(Call::Send(message_to(p, to, (&self.comm, self.tag), (data, self.buffer), self.mode)));
+        let call = || {
+            ManuallyDrop::new(Call::Send(message_to(
+                p,
+                to,
+                (&self.comm, self.tag),
+                (data, self.buffer),
+                (&self.datatype, self.count),
+                self.mode,
+            )))
+        };
         p.call_made(call, |_| ());
         Ok(())
     }
@@ -127,6 +142,7 @@ impl Outgoing {
                     to,
                     (&self.comm, self.tag),
                     (data, self.buffer),
+                    (&self.datatype, self.count),
                     self.mode,
                 )))
             };

@@ -326,7 +326,7 @@ mpi_functions! {
                     if let Operation::Recv(target) = &entry.operation {
                         let _ = target.store(completion, &entry.comm, &mut found);
                     }
-                    if !matches!(entry.operation, Operation::Strand(_)) {
+                    if !matches!(entry.operation, Operation::Strand { .. }) {
                         entry.operation = Operation::Nothing(found);
                     }
                     entry.engine = COMPLETE;

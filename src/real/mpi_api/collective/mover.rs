@@ -88,6 +88,13 @@ impl DataMover {
         self.too_long
     }
 
+    /// Copies the program's buffers, which have `blocks` blocks: what moves from now on is in memory of the collective's
+    /// own.
+    pub fn detach(&mut self, blocks: u32) {
+        self.input = self.input.detached(blocks);
+        self.output = self.output.detached(blocks);
+    }
+
     fn region(&mut self, layout: &BlockLayout, space: Space) -> &Region {
         // What is combined is kept as items; what is only moved as bytes.
         let own = || match self.reduction {

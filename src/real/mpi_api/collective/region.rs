@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use crate::mpi_api::error::{MpiResult, expect};
+use crate::process::{PeerSignatures, Signature};
 use mcpsim_core::mpi::abi::{MPI_BYTE, MPI_ERR_TRUNCATE};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::schedule::{BlockLayout, Blocks};
@@ -80,6 +81,19 @@ impl Region {
         Region { base, datatype: datatype.clone(), shape, _memory: Some(memory) }
     }
 
+    /// The signatures of all `blocks` blocks, or of the only one.
+    pub fn signatures(&self, blocks: u32) -> PeerSignatures {
+        let of = |block| {
+            let (_, count, datatype) = self.block(&NO_LAYOUT, block);
+            Signature::new(datatype, count)
+        };
+        match self.shape {
+            BufferShape::Blocks(_) => PeerSignatures::Same(of(0)),
+            BufferShape::Only(block, _) => PeerSignatures::Same(of(block)),
+            _ => PeerSignatures::Each((0..blocks).map(of).collect()),
+        }
+    }
+
     /// Block `block` alone, where it is.
     pub fn only(&self, block: u32) -> Region {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
@@ -103,6 +117,39 @@ impl Region {
         // SAFETY: there is room for the data.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), base, data.len()) };
         Region { base, datatype: byte, shape: BufferShape::Varying(at.into()), _memory: Some(memory) }
+    }
+
+    /// A copy with the same division into `blocks` blocks, in memory of the collective's own.
+    pub fn detached(&self, blocks: u32) -> Region {
+        let copied = |from: *mut u8, count: usize, datatype: &Type| {
+            let own = Region::room(datatype, count);
+            // SAFETY: the program's buffer is there, and there is room for the items.
+            unsafe { datatype.copy(from, count, datatype, own.base, count) };
+            own
+        };
+        match self.shape {
+            BufferShape::Absent => Region::absent(self.datatype.clone()),
+            BufferShape::Whole(count) => {
+                Region { shape: BufferShape::Whole(count), ..copied(self.base, count, &self.datatype) }
+            }
+            BufferShape::Only(block, count) => {
+                Region { shape: BufferShape::Only(block, count), ..copied(self.base, count, &self.datatype) }
+            }
+            BufferShape::Blocks(_) | BufferShape::Varying(_) | BufferShape::Mixed(_) => {
+                let mut memory: Vec<u64> = Vec::new();
+                let mut places: Vec<(usize, isize, Type)> = Vec::new();
+                for block in 0..blocks {
+                    let (from, count, datatype) = self.block(&NO_LAYOUT, block);
+                    let own = copied(from, count, datatype);
+                    let (first, _) = datatype.span(count);
+                    places.push((count, (memory.len() * 8) as isize - first as isize, datatype.clone()));
+                    memory.extend(own._memory.unwrap_or_default());
+                }
+                let base = memory.as_mut_ptr().cast();
+                let shape = BufferShape::Mixed(places.into());
+                Region { base, datatype: self.datatype.clone(), shape, _memory: Some(memory) }
+            }
+        }
     }
 
     /// A buffer of the collective's own of `items` items.

@@ -63,7 +63,7 @@ pub fn start_strand(
         MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a stack of {STACK} bytes: {error}"))
     })?;
     let engine = p.call_start(Call::Start(Box::new(Strand { fiber, gate, process, name })));
-    Ok(p.add_request(Request::new(engine, Operation::Strand(result), comm)))
+    Ok(p.add_request(Request::new(engine, Operation::Strand { function: name, result }, comm)))
 }
 
 impl Program for Strand {

@@ -155,10 +155,15 @@ unsafe extern "C" fn sysconf(name: c_int) -> c_long {
     }
 }
 
+/// The number of processors of the rank's node.
+pub fn processors(p: &Process) -> u32 {
+    (p.job.platform.places() / p.job.platform.shape.nodes) as u32
+}
+
 /// The cores of the rank's node.
 unsafe extern "C" fn cores() -> c_int {
     match current() {
-        Some(p) => (p.job.platform.places() / p.job.platform.shape.nodes) as c_int,
+        Some(p) => processors(p) as c_int,
         // SAFETY: may be asked for.
         None => unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) as c_int },
     }

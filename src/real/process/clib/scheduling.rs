@@ -1,6 +1,6 @@
-//! How the system schedules a rank: the processors that it may use, its nice value. The kernel's are those of the host
-//! thread that runs many ranks, so a rank's are remembered and told again, and hold nothing back. Who asks by the
-//! rank's number is told of the rank.
+//! How the system schedules a rank: the processors that it may use, its nice value. A rank may use all processors of
+//! its simulated node. What it sets is remembered and told again, and holds nothing back. Who asks by the rank's number
+//! is told of the rank.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -42,17 +42,24 @@ fn known(pid: c_int) -> c_int {
     if own(pid).is_some() { 0 } else { pid }
 }
 
+/// The processors of the rank's node, a bit each, in whole words.
+fn processors(p: &Process) -> Box<[u8]> {
+    let count = identity::processors(p) as usize;
+    let mut set = vec![0; count.div_ceil(64) * 8];
+    (0..count).for_each(|processor| set[processor / 8] |= 1 << (processor % 8));
+    set.into()
+}
+
 pub(super) unsafe extern "C" fn sched_getaffinity(pid: c_int, room: usize, to: *mut libc::cpu_set_t) -> c_int {
-    if let Some(p) = own(pid)
-        && let Some(set) = &*p.variables.scheduling.processors.borrow()
-    {
-        if room < set.len().min(8) || !room.is_multiple_of(8) {
+    if let Some(p) = own(pid) {
+        let set = p.variables.scheduling.processors.borrow().clone().unwrap_or_else(|| processors(p));
+        if room < set.len() || !room.is_multiple_of(8) {
             return error(libc::EINVAL);
         }
         // SAFETY: the caller's room.
         unsafe {
             std::ptr::write_bytes(to.cast::<u8>(), 0, room);
-            std::ptr::copy_nonoverlapping(set.as_ptr(), to.cast::<u8>(), room.min(set.len()));
+            std::ptr::copy_nonoverlapping(set.as_ptr(), to.cast::<u8>(), set.len());
         }
         return 0;
     }
@@ -65,19 +72,15 @@ pub(super) unsafe extern "C" fn sched_setaffinity(pid: c_int, size: usize, from:
         // SAFETY: the caller's set, of another process.
         return unsafe { libc::sched_setaffinity(pid, size, from) };
     };
-    // SAFETY: the caller's set; room for the answer, for which all zeros is valid.
-    unsafe {
-        let set = std::slice::from_raw_parts(from.cast::<u8>(), size);
-        let mut all: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of_val(&all), &mut all);
-        let all = std::slice::from_raw_parts((&raw const all).cast::<u8>(), size_of_val(&all));
-        // As the kernel does: those that there are not are left out, and one must be left.
-        let set: Vec<u8> = set.iter().zip(all).map(|(wanted, there)| wanted & there).collect();
-        if set.iter().all(|&byte| byte == 0) {
-            return error(libc::EINVAL);
-        }
-        *p.variables.scheduling.processors.borrow_mut() = Some(set.into());
+    let mut set = processors(p);
+    // SAFETY: the caller's set.
+    let wanted = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), size) };
+    // As the kernel does: those that there are not are left out, and one must be left.
+    set.iter_mut().zip(wanted.iter().chain(std::iter::repeat(&0))).for_each(|(there, wanted)| *there &= wanted);
+    if set.iter().all(|&byte| byte == 0) {
+        return error(libc::EINVAL);
     }
+    *p.variables.scheduling.processors.borrow_mut() = Some(set);
     0
 }
 

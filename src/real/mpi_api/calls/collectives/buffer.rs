@@ -26,6 +26,15 @@ impl Buffer {
         Ok(self)
     }
 
+    /// The same data for each rank, or from each.
+    pub(super) fn signatures(&self) -> PeerSignatures {
+        PeerSignatures::Same(self.signature())
+    }
+
+    pub(super) fn signature(&self) -> Signature {
+        Signature::new(&self.datatype, self.count)
+    }
+
     pub fn size(&self) -> Bytes {
         bytes(self.count * self.datatype.size())
     }

@@ -102,7 +102,7 @@ pub(super) unsafe fn settle(
         Operation::Recv(target) => return unsafe { target.store(completion, &comm, to) },
         Operation::Send => (empty_status(), Ok(())),
         Operation::Nothing(status) => (status, Ok(())),
-        Operation::Strand(result) => (empty_status(), std::mem::replace(&mut *result.borrow_mut(), Ok(()))),
+        Operation::Strand { result, .. } => (empty_status(), std::mem::replace(&mut *result.borrow_mut(), Ok(()))),
         Operation::Generalised(request) => {
             let mut status = empty_status();
             // SAFETY: functions of the program, called as the standard says.

@@ -1,0 +1,98 @@
+//! Non-blocking collectives that the rank's program may leave under way: at the rank's end they get copies of the
+//! program's buffers, so that other ranks still receive the data and nothing writes to memory that is gone.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use super::mover::DataMover;
+use crate::mpi_api::process::MpiProcess;
+use crate::mpi_api::request::Operation;
+use mcpsim_core::mpi::Mover;
+use mcpsim_core::mpi::schedule::{BlockLayout, Piece, Side, Then};
+use mcpsim_core::platform::Collective;
+use mcpsim_core::rank::Payload;
+
+/// A mover whose result can be asked for.
+pub trait CheckedMover: Mover {
+    /// The size of a message that did not fit, and the room there was, bytes.
+    fn too_long(&self) -> Option<(usize, usize)>;
+}
+
+impl CheckedMover for DataMover {
+    fn too_long(&self) -> Option<(usize, usize)> {
+        self.too_long()
+    }
+}
+
+/// The data of a collective in a strand.
+#[derive(Debug)]
+pub struct StrandMover(Rc<RefCell<DataMover>>);
+
+/// The collectives of a rank that are under way, with the number of blocks of their buffers.
+pub type UnderWay = RefCell<Vec<(Weak<RefCell<DataMover>>, u32)>>;
+
+impl StrandMover {
+    /// Moves as `mover` does, for a collective of `p` among `blocks` ranks.
+    pub fn new(p: &MpiProcess, mover: DataMover, blocks: u32) -> Self {
+        let shared = Rc::new(RefCell::new(mover));
+        let mut under_way = p.under_way.borrow_mut();
+        // Room is made only where the list would grow: each entry is looked at a constant number of times on average.
+        if under_way.len() == under_way.capacity() {
+            under_way.retain(|(mover, _)| mover.strong_count() > 0);
+        }
+        under_way.push((Rc::downgrade(&shared), blocks));
+        StrandMover(shared)
+    }
+}
+
+impl CheckedMover for StrandMover {
+    fn too_long(&self) -> Option<(usize, usize)> {
+        self.0.borrow().too_long()
+    }
+}
+
+impl Mover for StrandMover {
+    const MOVES: bool = DataMover::MOVES;
+
+    fn element(&self, collective: Collective) -> u32 {
+        self.0.borrow().element(collective)
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.0.borrow().is_ordered()
+    }
+
+    fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
+        self.0.borrow_mut().read(layout, piece)
+    }
+
+    fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
+        self.0.borrow_mut().store(layout, piece, then, payload);
+    }
+
+    fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
+        self.0.borrow_mut().copy(layout, from, to);
+    }
+
+    fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
+        self.0.borrow_mut().combine(layout, from, to, side);
+    }
+}
+
+impl MpiProcess {
+    /// Takes the collectives under way from the program's buffers.
+    pub fn detach_collectives(&self) {
+        for (mover, blocks) in self.under_way.take() {
+            if let Some(mover) = mover.upgrade() {
+                mover.borrow_mut().detach(blocks);
+            }
+        }
+    }
+
+    /// Whether anything may still look at the stack of the rank's program, which has ended.
+    pub fn needs_memory(&self) -> bool {
+        let requests = self.requests.borrow();
+        let strands = requests.iter().any(|(_, request)| matches!(request.operation, Operation::Strand { .. }));
+        strands || self.windows.borrow().table.iter().next().is_some()
+    }
+}

@@ -1,0 +1,153 @@
+//! Collective calls that are compared between ranks (`--check`).
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use super::signature::Signature;
+use mcpsim_core::engine::{Mistake, MistakeKind};
+use mcpsim_core::rank::Rank;
+
+/// A rank's call of a collective.
+#[derive(Debug)]
+pub struct CollectiveRecord {
+    /// The rank in MPI_COMM_WORLD.
+    pub rank: Rank,
+    /// Its number in the communicator.
+    pub member: u32,
+    /// The function and the place of the call: "MPI_Bcast at ring.c:42".
+    pub position: String,
+    /// The function.
+    pub function: &'static str,
+    /// The arguments that other ranks' must match.
+    pub arguments: ComparedArguments,
+}
+
+/// Arguments of a collective that depend on those of other ranks.
+#[derive(Debug, Default)]
+pub struct ComparedArguments {
+    /// The root.
+    pub root: Option<i32>,
+    /// The operator's name.
+    pub operator: Option<&'static str>,
+    /// Data that must be alike at all ranks.
+    pub alike: Vec<Signature>,
+    /// Data for other ranks.
+    pub sent: Option<PeerSignatures>,
+    /// Data from other ranks.
+    pub received: Option<PeerSignatures>,
+}
+
+/// The signatures of the data for each rank, or from each.
+#[derive(Clone, Debug)]
+pub enum PeerSignatures {
+    /// The same for each.
+    Same(Signature),
+    /// One for each.
+    Each(Vec<Signature>),
+}
+
+impl PeerSignatures {
+    fn of(&self, member: u32) -> Option<&Signature> {
+        match self {
+            PeerSignatures::Same(signature) => Some(signature),
+            PeerSignatures::Each(all) => all.get(member as usize),
+        }
+    }
+
+    fn same(&self) -> Option<&Signature> {
+        match self {
+            PeerSignatures::Same(signature) => Some(signature),
+            PeerSignatures::Each(_) => None,
+        }
+    }
+}
+
+/// A collective: the number of its communicator, the first rank in that, and the number of the collective.
+pub type CollectiveKey = (u32, Rank, u32);
+
+/// The collectives that some ranks have called and others have not.
+#[derive(Debug, Default)]
+pub struct CollectiveChecks(Mutex<HashMap<CollectiveKey, Vec<CollectiveRecord>>>);
+
+impl CollectiveChecks {
+    /// A rank of `members` calls a collective: the mistakes, once all ranks have called it.
+    pub fn add(&self, key: CollectiveKey, members: u32, record: CollectiveRecord) -> Vec<Mistake> {
+        let mut open = self.0.lock().expect("nothing panics with this lock held");
+        let records = open.entry(key).or_default();
+        records.push(record);
+        if records.len() < members as usize {
+            return Vec::new();
+        }
+        let records = open.remove(&key).expect("just found");
+        drop(open);
+        judge(records)
+    }
+
+    /// The mistakes in collectives that not all ranks have called.
+    pub fn left(&self) -> Vec<Mistake> {
+        let open = std::mem::take(&mut *self.0.lock().expect("nothing panics with this lock held"));
+        open.into_values().flat_map(judge).collect()
+    }
+}
+
+/// Compares the calls of one collective with that of its lowest rank.
+fn judge(mut records: Vec<CollectiveRecord>) -> Vec<Mistake> {
+    records.sort_unstable_by_key(|record| record.rank);
+    let Some((first, others)) = records.split_first() else { return Vec::new() };
+    let mistakes: Vec<Mistake> = others.iter().filter_map(|record| compare(first, record)).collect();
+    if mistakes.is_empty() { compare_data(&records) } else { mistakes }
+}
+
+fn mistake(record: &CollectiveRecord, kind: MistakeKind, text: String) -> Mistake {
+    let (call, place) = Mistake::call_and_place(&record.position);
+    Mistake { rank: record.rank, kind, call, place, text }
+}
+
+/// The first difference between two calls.
+fn compare(first: &CollectiveRecord, record: &CollectiveRecord) -> Option<Mistake> {
+    let mismatch = |text| Some(mistake(record, MistakeKind::CollectiveMismatch, text));
+    let (rank, position) = (first.rank, &first.position);
+    if first.function != record.function {
+        return mismatch(format!("rank {rank} calls {position}"));
+    }
+    let (theirs, mine) = (&first.arguments, &record.arguments);
+    if theirs.root != mine.root {
+        let [theirs, mine] = [theirs.root, mine.root].map(Option::unwrap_or_default);
+        return mismatch(format!("root {mine}, but root {theirs} at rank {rank} in {position}"));
+    }
+    if theirs.operator != mine.operator {
+        let [theirs, mine] = [theirs.operator, mine.operator].map(Option::unwrap_or_default);
+        return mismatch(format!("operator {mine}, but {theirs} at rank {rank} in {position}"));
+    }
+    let differ = |(theirs, mine): (&Signature, &Signature)| {
+        (!theirs.matches(mine)).then(|| format!("{mine}, but {theirs} at rank {rank} in {position}"))
+    };
+    let text = theirs.alike.iter().zip(&mine.alike).find_map(differ)?;
+    Some(mistake(record, MistakeKind::TypeMismatch, text))
+}
+
+/// Compares what each rank sends with what others expect of it.
+fn compare_data(records: &[CollectiveRecord]) -> Vec<Mistake> {
+    let sent = || records.iter().filter_map(|record| record.arguments.sent.as_ref());
+    let received = || records.iter().filter_map(|record| record.arguments.received.as_ref());
+    let mut all = sent().chain(received()).map(PeerSignatures::same);
+    if let Some(Some(first)) = all.next()
+        && all.all(|other| other.is_some_and(|other| other.matches(first)))
+    {
+        return Vec::new();
+    }
+    records.iter().filter_map(|record| compare_received(record, records)).collect()
+}
+
+/// The first sender whose data are not what `record` expects.
+fn compare_received(record: &CollectiveRecord, records: &[CollectiveRecord]) -> Option<Mistake> {
+    let received = record.arguments.received.as_ref()?;
+    let differ = |sender: &CollectiveRecord| {
+        let (expected, sent) = (received.of(sender.member)?, sender.arguments.sent.as_ref()?.of(record.member)?);
+        let (rank, position) = (sender.rank, &sender.position);
+        (!sent.matches(expected))
+            .then(|| format!("expects {expected} from rank {rank}, which sends {sent} in {position}"))
+    };
+    let text = records.iter().find_map(differ)?;
+    Some(mistake(record, MistakeKind::TypeMismatch, text))
+}

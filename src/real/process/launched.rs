@@ -1,0 +1,103 @@
+//! Environment variables by which launchers tell a rank its number and its place.
+
+use std::ffi::CString;
+
+use crate::process::job::Job;
+use mcpsim_core::rank::Rank;
+
+/// The variable by which a program started by a rank knows that no launcher has started it.
+pub const SIMULATED_RANK: &str = "MCPSIM_COMM_WORLD_RANK";
+
+/// Numbers of a rank that launchers tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Rank,
+    Ranks,
+    RankInNode,
+    RanksInNode,
+    Node,
+    Nodes,
+}
+
+/// The variables of Open MPI, PMI, MPICH's Hydra, MVAPICH2 and Slurm.
+const VARIABLES: [(&str, Told); 24] = [
+    (SIMULATED_RANK, Told::Rank),
+    ("OMPI_COMM_WORLD_RANK", Told::Rank),
+    ("OMPI_COMM_WORLD_SIZE", Told::Ranks),
+    ("OMPI_COMM_WORLD_LOCAL_RANK", Told::RankInNode),
+    ("OMPI_COMM_WORLD_LOCAL_SIZE", Told::RanksInNode),
+    ("OMPI_COMM_WORLD_NODE_RANK", Told::RankInNode),
+    ("OMPI_UNIVERSE_SIZE", Told::Ranks),
+    ("PMI_RANK", Told::Rank),
+    ("PMI_SIZE", Told::Ranks),
+    ("PMI_LOCAL_RANK", Told::RankInNode),
+    ("PMI_LOCAL_SIZE", Told::RanksInNode),
+    ("PMIX_RANK", Told::Rank),
+    ("MPI_LOCALRANKID", Told::RankInNode),
+    ("MPI_LOCALNRANKS", Told::RanksInNode),
+    ("MV2_COMM_WORLD_RANK", Told::Rank),
+    ("MV2_COMM_WORLD_SIZE", Told::Ranks),
+    ("MV2_COMM_WORLD_LOCAL_RANK", Told::RankInNode),
+    ("MV2_COMM_WORLD_LOCAL_SIZE", Told::RanksInNode),
+    ("SLURM_PROCID", Told::Rank),
+    ("SLURM_NTASKS", Told::Ranks),
+    ("SLURM_NPROCS", Told::Ranks),
+    ("SLURM_LOCALID", Told::RankInNode),
+    ("SLURM_NODEID", Told::Node),
+    ("SLURM_NNODES", Told::Nodes),
+];
+
+/// Each rank's number among those of its node, and how many these are.
+pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u32)> {
+    let mut ranks: Vec<u32> = Vec::new();
+    let mut count = |node: u32| {
+        let node = node as usize;
+        ranks.resize(ranks.len().max(node + 1), 0);
+        ranks[node] += 1;
+        ranks[node] - 1
+    };
+    let numbers: Vec<u32> = nodes.clone().map(&mut count).collect();
+    numbers.into_iter().zip(nodes).map(|(number, node)| (number, ranks[node as usize])).collect()
+}
+
+/// The environment of a rank: the job's, with the launchers' variables in place of those that mcpsim was started with.
+pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
+    let site = job.sites[rank as usize];
+    let (number, ranks) = job.places_in_nodes[rank as usize];
+    let nodes = job.sites.iter().map(|site| site.node).max().unwrap_or_default() + 1;
+    let value = move |told: Told| match told {
+        Told::Rank => rank,
+        Told::Ranks => job.size(),
+        Told::RankInNode => number,
+        Told::RanksInNode => ranks,
+        Told::Node => site.node,
+        Told::Nodes => nodes,
+    };
+    let own = VARIABLES
+        .into_iter()
+        .map(move |(name, told)| CString::new(format!("{name}={}", value(told))).expect("names have no zero byte"));
+    job.environment.iter().filter(|entry| !is_told(entry.to_bytes())).cloned().chain(own)
+}
+
+fn is_told(entry: &[u8]) -> bool {
+    let name = entry.split(|&byte| byte == b'=').next().unwrap_or_default();
+    VARIABLES.iter().any(|(known, _)| known.as_bytes() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_numbered_within_their_nodes() {
+        let places = places_in_nodes([0, 1, 0, 3, 0].into_iter());
+        assert_eq!(places, [(0, 3), (0, 1), (1, 3), (0, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn variables_of_the_simulator_itself_are_left_out() {
+        assert!(
+            is_told(b"PMI_RANK=3") && is_told(b"SLURM_LOCALID=") && !is_told(b"PMI_RANKS=3") && !is_told(b"HOME=/")
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Type signatures: the basic elements of a message without their places (MPI-3.1, section 4.1).
+
+use std::fmt;
+
+use mcpsim_core::mpi::abi::{self, Handle};
+use mcpsim_core::mpi::datatype::{BasicKind, Datatype};
+
+/// Runs that a comparison looks at; signatures that are alike up to there count as alike.
+const MOST_RUNS: usize = 1 << 20;
+
+/// The basic elements of some items of a datatype, as runs of equal elements that are repeated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// The named datatype of each run, and its length.
+    runs: Vec<(Handle, u64)>,
+    /// How often the runs follow each other.
+    times: u64,
+}
+
+impl Signature {
+    /// The signature of `count` items of `datatype`.
+    pub fn new(datatype: &Datatype, count: usize) -> Self {
+        let mut runs: Vec<(Handle, u64)> = Vec::new();
+        if count > 0 {
+            datatype.for_each_run(1, |kind: &'static BasicKind, _, length| match runs.last_mut() {
+                Some((last, total)) if *last == kind.handle => *total += length as u64,
+                _ => runs.push((kind.handle, length as u64)),
+            });
+        }
+        match &mut runs[..] {
+            [] => Signature::default(),
+            [(_, length)] => {
+                *length *= count as u64;
+                Signature { runs, times: 1 }
+            }
+            _ => Signature { runs, times: count as u64 },
+        }
+    }
+
+    /// The runs one after another, where neighbours differ.
+    fn elements(&self) -> impl Iterator<Item = (Handle, u64)> + '_ {
+        let mut all = (0..self.times).flat_map(|_| self.runs.iter().copied()).peekable();
+        std::iter::from_fn(move || {
+            let (handle, mut length) = all.next()?;
+            while let Some((_, more)) = all.next_if(|(next, _)| *next == handle) {
+                length += more;
+            }
+            Some((handle, length))
+        })
+    }
+
+    /// Whether packed data are part of it, which any other signature matches.
+    fn is_packed(&self) -> bool {
+        self.runs.iter().any(|(handle, _)| *handle == abi::MPI_PACKED)
+    }
+
+    /// Whether both have the same elements.
+    pub fn matches(&self, other: &Signature) -> bool {
+        if self == other || self.is_packed() || other.is_packed() {
+            return true;
+        }
+        let (mut mine, mut theirs) = (self.elements(), other.elements());
+        for _ in 0..MOST_RUNS {
+            match (mine.next(), theirs.next()) {
+                (None, None) => return true,
+                (a, b) if a != b => return false,
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// Whether a message with this signature fits a receive with that of `room`: its elements are the first of these.
+    /// Of a message that is longer, the elements that there is room for count.
+    pub fn fits(&self, room: &Signature) -> bool {
+        if self == room || self.is_packed() || room.is_packed() {
+            return true;
+        }
+        let (mut mine, mut theirs) = (self.elements(), room.elements());
+        for _ in 0..MOST_RUNS {
+            let (Some((a, sent)), Some((b, wanted))) = (mine.next(), theirs.next()) else { return true };
+            if a != b {
+                return false;
+            }
+            if sent != wanted {
+                // One of both ends in this run, or the next run of the other is of another kind.
+                return if sent < wanted { mine.next().is_none() } else { theirs.next().is_none() };
+            }
+        }
+        true
+    }
+
+    /// As bytes, in front of which the length of all is known.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.times.to_ne_bytes());
+        for &(handle, length) in &self.runs {
+            out.extend((handle as u64).to_ne_bytes());
+            out.extend(length.to_ne_bytes());
+        }
+    }
+
+    /// The signature that [`Signature::encode`] has written.
+    pub fn decode(bytes: &[u8]) -> Signature {
+        let (numbers, _) = bytes.as_chunks::<8>();
+        let mut numbers = numbers.iter().map(|&number| u64::from_ne_bytes(number));
+        let times = numbers.next().unwrap_or_default();
+        let mut runs = Vec::new();
+        while let (Some(handle), Some(length)) = (numbers.next(), numbers.next()) {
+            runs.push((handle as Handle, length));
+        }
+        Signature { runs, times }
+    }
+}
+
+impl fmt::Display for Signature {
+    /// "2 MPI_INT", or "3 times (1 MPI_INT, 2 MPI_DOUBLE)".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 4;
+        let name = |handle| Datatype::named(handle).map_or("?", |named| named.name());
+        let mut texts: Vec<String> =
+            self.runs.iter().take(SHOWN).map(|&(handle, length)| format!("{length} {}", name(handle))).collect();
+        if self.runs.len() > SHOWN {
+            texts.push("…".to_owned());
+        }
+        match (texts.is_empty(), self.times) {
+            (true, _) => f.write_str("nothing"),
+            (false, 1) => f.write_str(&texts.join(", ")),
+            (false, times) => write!(f, "{times} times ({})", texts.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(handle: Handle, count: usize) -> Signature {
+        Signature::new(Datatype::named(handle).unwrap(), count)
+    }
+
+    #[test]
+    fn layouts_do_not_matter_and_elements_do() {
+        let int = Datatype::named(abi::MPI_INT).unwrap();
+        let spread = Datatype::vector(3, 2, 5, int).unwrap();
+        assert!(Signature::new(&spread, 2).matches(&of(abi::MPI_INT, 12)));
+        assert!(!Signature::new(&spread, 2).matches(&of(abi::MPI_INT, 11)));
+        assert!(!of(abi::MPI_DOUBLE, 1).matches(&of(abi::MPI_INT, 2)));
+        assert!(of(abi::MPI_DOUBLE, 0).matches(&of(abi::MPI_INT, 0)));
+        assert!(of(abi::MPI_PACKED, 8).matches(&of(abi::MPI_INT, 2)));
+        assert!(!of(abi::MPI_BYTE, 8).matches(&of(abi::MPI_INT, 2)));
+        assert_eq!(Signature::new(&spread, 2).to_string(), "12 MPI_INT");
+    }
+
+    #[test]
+    fn a_message_fits_the_beginning_of_a_longer_receive() {
+        let (int, double) = (Datatype::named(abi::MPI_INT).unwrap(), Datatype::named(abi::MPI_DOUBLE).unwrap());
+        let pair = Datatype::structure(&[1, 1], &[0, 8], &[int.clone(), double.clone()]).unwrap();
+        let pairs = Signature::new(&pair, 2);
+        assert!(
+            of(abi::MPI_INT, 1).fits(&pairs)
+                && !of(abi::MPI_INT, 2).fits(&pairs)
+                && pairs.fits(&Signature::new(&pair, 3))
+        );
+        assert!(of(abi::MPI_INT, 3).fits(&of(abi::MPI_INT, 9)) && !of(abi::MPI_DOUBLE, 3).fits(&of(abi::MPI_INT, 9)));
+        // What is too long is an error of another kind.
+        assert!(of(abi::MPI_INT, 9).fits(&of(abi::MPI_INT, 3)));
+        assert_eq!(pairs.to_string(), "2 times (1 MPI_INT, 1 MPI_DOUBLE)");
+        let mut bytes = Vec::new();
+        pairs.encode(&mut bytes);
+        assert_eq!(Signature::decode(&bytes), pairs);
+    }
+}
