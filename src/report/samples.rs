@@ -132,6 +132,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         unreceived: 0,
         first_unreceived: Vec::new(),
         unwaited: Vec::new(),
+        mistakes: Vec::new(),
         levels: LevelTotals::from(profile),
         profile: IntervalMessages::rows(profile),
         mean_parts,

@@ -389,6 +389,7 @@ mod tests {
                 site: None,
             }],
             unwaited: Vec::new(),
+            mistakes: Vec::new(),
             levels: LevelTotals { inter_node: messages, ..LevelTotals::default() },
             profile: vec![IntervalMessages {
                 above: 0,
