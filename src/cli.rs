@@ -96,7 +96,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
         if let Some(brief) = brief {
             // Whatever goes wrong is said by the first process.
             let (recorded, tagged) = (brief.recorded, brief.tagged);
-            let _ = brief.open().and_then(|run| {
+            let _ = agree(processes, brief.open()).and_then(|run| {
                 predict(&RequestedRun { run, recorded, tagged, further: FurtherRuns::None, outputs: None }, processes)
             });
         }
@@ -108,7 +108,11 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
         _ => None,
     });
     match todo? {
-        NextAction::Run(asked, _) => predict(&asked, processes),
+        NextAction::Run(asked, _) => {
+            // The others read what the files of the machine name by themselves.
+            agree(processes, Ok::<(), Failure>(()))?;
+            predict(&asked, processes)
+        }
         NextAction::Ended(code) => Ok(code),
     }
 }

@@ -18,6 +18,7 @@ mod efficiency;
 mod error;
 mod files;
 mod host;
+mod inputs;
 mod key;
 mod mistake;
 mod otf2;

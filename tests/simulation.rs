@@ -1,7 +1,11 @@
 //! What holds of any run of the engine: outcomes for any number of workers, errors, growth, shares over time, traces.
 
+#[path = "support/random.rs"]
+mod random;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "support/tools.rs"]
+mod tools;
 
 #[path = "simulation/determinism.rs"]
 mod determinism;
@@ -9,6 +13,8 @@ mod determinism;
 mod failures;
 #[path = "simulation/fair_shares.rs"]
 mod fair_shares;
+#[path = "simulation/random_runs.rs"]
+mod random_runs;
 #[path = "simulation/scaling.rs"]
 mod scaling;
 #[path = "simulation/trace_collectives.rs"]

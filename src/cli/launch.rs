@@ -88,7 +88,7 @@ pub(super) struct RunMessage {
 impl RunMessage {
     /// Of a run that is `recorded` or not.
     pub fn of(run: &Resolved, recorded: bool, tagged: bool) -> Result<RunMessage, Failure> {
-        let mut tables = run.tables();
+        let mut tables = run.portable_tables();
         let sites = match &run.settings.placement {
             PlacementChoice::File(path) => match Placement::read(path)? {
                 Placement::Explicit(sites) => Some(sites),

@@ -120,6 +120,12 @@ impl Image {
         self.common.told()
     }
 
+    /// The files that are loaded: the program, libraries of its own and those that ranks have opened, and shared ones
+    /// without those that are part of the C library or a compiler's.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.common.files()
+    }
+
     /// What the OpenMP runtime is to keep of a new rank, where there is one.
     pub fn runtime(&self) -> Option<SavedRuntime> {
         self.runtime.map(SavedRuntime::new)

@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
@@ -18,6 +19,7 @@ use crate::trace::Header;
 
 use super::conduct::{Conduct, Console, Prediction, agree};
 use super::error::{ErrorKind, PredictError};
+use super::inputs::{self, Presence};
 use super::place::placed;
 use super::record;
 use super::resolved::Resolved;
@@ -97,6 +99,8 @@ pub(super) fn simulate(
         Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
     };
     let job = Arc::new(agree(processes, load())?);
+    let loaded = job.image.files();
+    inputs::compare(processes, || named(&loaded, &built.path, &run.typed), Presence::Everywhere)?;
     let programs = RealRanks::new(job.clone());
     let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {
@@ -110,6 +114,8 @@ pub(super) fn simulate(
     let ran = record::run(&simulation, screen, programs, (conduct, details), &header);
     let endings = Endings::merge(processes.gather(job.endings()));
     let left = processes.broadcast(|| endings.unfinalised.clone());
+    let opened = || job.image.files().into_iter().filter(|file| !loaded.contains(file)).collect::<Vec<_>>();
+    inputs::compare(processes, || named(&opened(), &built.path, &run.typed), Presence::WhereOpened)?;
     let ran = ran.map_err(|error| match error {
         PredictError::Simulation(RunError::Deadlock(deadlock)) => {
             PredictError::Simulation(RunError::Deadlock(Deadlock { unfinalised: left, ..deadlock }))
@@ -170,6 +176,21 @@ fn notes(endings: &Endings) -> Vec<String> {
         notes.push(format!("and {more} other mistakes, which --json lists"));
     }
     notes
+}
+
+/// The files of a program that is called `typed`, by what they are: hosts may find a library in different directories.
+fn named(files: &[PathBuf], program: &Path, typed: &str) -> Vec<(String, PathBuf)> {
+    let mut named: Vec<(String, PathBuf)> = Vec::new();
+    for file in files {
+        let name = match file == program {
+            true => format!("program {typed}"),
+            false => format!("library {}", file.file_name().unwrap_or_default().to_string_lossy()),
+        };
+        let same = named.iter().filter(|(other, _)| other.split(" (").next() == Some(&name)).count();
+        let name = if same == 0 { name } else { format!("{name} ({})", same + 1) };
+        named.push((name, file.clone()));
+    }
+    named
 }
 
 /// The machine, and where the program's ranks are on it.

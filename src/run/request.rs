@@ -14,7 +14,7 @@ use super::application::{Application, is_elf};
 use super::collective_rules::with_rules;
 use super::error::PredictError;
 use super::mistake;
-use super::resolved::Resolved;
+use super::resolved::{RULES, Resolved, file_keys};
 use super::settings::{Given, SETTINGS, Setting, Settings};
 use super::shipped::Shipped;
 use super::trace_file::TraceFile;
@@ -223,8 +223,16 @@ impl Sources {
             }
             None => own_platform.unwrap_or_else(Platform::default_document),
         };
+        let own_directory = Path::new(document.name()).parent().unwrap_or(Path::new("")).to_owned();
         let mut platform = PlatformSource::load(document, &of("platform"))?;
         let beside = settings.platform.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        let mut table = platform.table.clone();
+        let platform_files = file_keys(&mut table).into_iter().map(|(key, file)| {
+            let directory = if key == RULES { beside } else { &own_directory };
+            let file = directory.join(file.as_str().unwrap_or_default());
+            (key, std::path::absolute(&file).unwrap_or(file))
+        });
+        let platform_files = platform_files.collect();
         platform.platform = with_rules(platform.platform, beside)?;
         let platform = match settings.shape {
             Some(shape) => platform.with_shape(shape),
@@ -245,7 +253,7 @@ impl Sources {
         let is_given = |setting: &&Setting| [setting.key, setting.name].iter().any(|name| given.contains(name));
         let unheeded = SETTINGS.iter().filter(is_given).filter(|setting| !setting.is_heeded(&application)).collect();
         let typed = request.app.to_string_lossy().into_owned();
-        Ok(Resolved { settings, platform, application, typed, name, unheeded })
+        Ok(Resolved { settings, platform, platform_files, application, typed, name, unheeded })
     }
 }
 

@@ -1,6 +1,8 @@
 //! A run of which all is known: the settings, the machine and the application, read and layered.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use toml::Value;
 
 use crate::cc::ProgramFile;
 use crate::engine::{Outcome, Processes, Progress};
@@ -9,6 +11,7 @@ use crate::platform::PlatformSource;
 use super::application::Application;
 use super::conduct::{Conduct, Prediction};
 use super::error::PredictError;
+use super::inputs::{self, Presence};
 use super::settings::{Setting, Settings};
 use super::trace_file::TraceFile;
 use super::{described, real, replay};
@@ -20,6 +23,8 @@ pub struct Resolved {
     pub settings: Settings,
     /// The machine, with its merged table.
     pub platform: PlatformSource,
+    /// Files that the machine's table names, each with its key and its absolute path.
+    pub(super) platform_files: Vec<(String, PathBuf)>,
     /// What is run.
     pub application: Application,
     /// The application as the user typed it.
@@ -29,6 +34,32 @@ pub struct Resolved {
     /// Options that were given and that such an application does not heed.
     pub(super) unheeded: Vec<&'static Setting>,
 }
+
+/// The key of a machine's rules for collectives.
+pub(super) const RULES: &str = "collectives.rules";
+
+/// The values of a machine's table that name files, each with its key.
+pub(super) fn file_keys(table: &mut toml::Table) -> Vec<(String, &mut Value)> {
+    let mut found = Vec::new();
+    for (name, value) in table.iter_mut() {
+        match (name.as_str(), value) {
+            ("collectives", Value::Table(of)) => found.extend(of.get_mut("rules").map(|file| (RULES.to_owned(), file))),
+            ("pairs", Value::Table(of)) => found.extend(of.get_mut("file").map(|file| ("pairs.file".to_owned(), file))),
+            ("nodes", Value::Array(entries)) => {
+                for (index, entry) in entries.iter_mut().enumerate() {
+                    let keys = entry.as_table_mut().into_iter().flatten();
+                    let files = keys.filter(|(key, value)| NODE_FILES.contains(&key.as_str()) && value.is_str());
+                    found.extend(files.map(|(key, file)| (format!("nodes[{index}].{key}"), file)));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The keys of an entry of `[[nodes]]` that may name a file.
+const NODE_FILES: [&str; 3] = ["rate", "memory", "adapter"];
 
 impl Resolved {
     /// Predicts, in this process; what a real program prints is not shown.
@@ -48,6 +79,7 @@ impl Resolved {
     /// # Errors
     /// As of [`Resolved::run`].
     pub fn run_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
+        inputs::compare(conduct.processes, || self.input_files(), Presence::Everywhere)?;
         let mut prediction = match &self.application {
             Application::Described(app) => described::simulate(self, app, conduct),
             Application::Real(program) => real::simulate(self, program, conduct),
@@ -57,6 +89,17 @@ impl Resolved {
             prediction.notes.extend(self.unheeded());
         }
         Ok(prediction)
+    }
+
+    /// The files that each process reads by itself before a program is loaded, by what they are.
+    fn input_files(&self) -> Vec<(String, PathBuf)> {
+        let name = &self.platform.platform.name;
+        let of_machine = |(key, path): &(String, PathBuf)| (format!("{key} of platform {name}"), path.clone());
+        let mut files: Vec<_> = self.platform_files.iter().map(of_machine).collect();
+        if let Application::Trace(file) = &self.application {
+            files.extend(file.files());
+        }
+        files
     }
 
     /// A word on options without effect.
@@ -76,6 +119,22 @@ impl Resolved {
         self.tables_with(self.application.table())
     }
 
+    /// The same for a reader in any directory: files of the machine have absolute paths.
+    pub fn portable_tables(&self) -> toml::Table {
+        self.portable_with(self.application.table())
+    }
+
+    fn portable_with(&self, app: toml::Table) -> toml::Table {
+        let mut tables = self.tables_with(app);
+        let machine = tables.get_mut("platform").and_then(Value::as_table_mut);
+        for (key, file) in machine.into_iter().flat_map(file_keys) {
+            if let Some((_, path)) = self.platform_files.iter().find(|(known, _)| *known == key) {
+                *file = path.display().to_string().into();
+            }
+        }
+        tables
+    }
+
     fn tables_with(&self, app: toml::Table) -> toml::Table {
         let is_real = self.application.program().is_some();
         let tables = [("run", self.settings.table(is_real)), ("platform", self.platform.table.clone()), ("app", app)];
@@ -87,8 +146,8 @@ impl Resolved {
     /// # Errors
     /// A table that TOML cannot hold.
     pub fn to_toml(&self) -> Result<String, PredictError> {
-        let text =
-            toml::to_string(&self.tables()).map_err(|error| PredictError::input(format!("--show-config: {error}")))?;
+        let text = toml::to_string(&self.portable_tables())
+            .map_err(|error| PredictError::input(format!("--show-config: {error}")))?;
         Ok(format!("# The merged configuration of {}; runs as it is: mcpsim FILE\n\n{text}", self.name))
     }
 
@@ -98,7 +157,8 @@ impl Resolved {
     /// A table that TOML cannot hold.
     pub fn to_toml_of(&self, program: &ProgramFile) -> Result<String, PredictError> {
         let app = toml::Table::from_iter([("program".to_owned(), program.config().into())]);
-        toml::to_string(&self.tables_with(app)).map_err(|error| PredictError::input(format!("{}: {error}", self.name)))
+        toml::to_string(&self.portable_with(app))
+            .map_err(|error| PredictError::input(format!("{}: {error}", self.name)))
     }
 
     /// The same with the trace at `path` in place of the application.

@@ -81,6 +81,22 @@ impl TraceFile {
         toml::Table::from_iter([("trace".to_owned(), file.into())])
     }
 
+    /// The files that hold it, by what they are: of an archive or a list all.
+    pub(super) fn files(&self) -> Vec<(String, PathBuf)> {
+        let start = first_bytes(&self.path);
+        let mut files = vec![self.path.clone()];
+        if otf2::is_anchor(&start) {
+            let archive = self.path.with_extension("");
+            let locations = std::fs::read_dir(&archive).into_iter().flatten().flatten();
+            files.extend(locations.map(|entry| entry.path()).filter(|path| path.is_file()));
+            files.extend(Some(self.path.with_extension("def")).filter(|path| path.is_file()));
+        } else if listed(&self.path, &start).is_some() {
+            let content = std::fs::read(&self.path).unwrap_or_default();
+            files.extend(listed(&self.path, &content).unwrap_or_default());
+        }
+        files.into_iter().map(|path| (format!("trace {}", path.display()), path)).collect()
+    }
+
     /// Its name in messages: as short as it can be.
     pub(super) fn name(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();

@@ -109,9 +109,9 @@ fn a_receive_posted_before_other_work_counts_from_where_it_was_posted() {
 #[test]
 fn the_end_of_a_short_rendezvous_is_news_that_takes_a_handshake() {
     // Synchronous, 10 bytes: requested at 20, granted at 820; the head comes at 1820, the end at 1830, the news at
-    // 2220.
+    // 2220, which is a handshake after the head: the bytes are not on the sender's path.
     let scripts = [vec![IsendWith(1, 10, 0, SendMode::Synchronous), WaitAll, Compute(100)], vec![Recv(0)]];
-    let levels = inter_node(parts(1000, 10, 0, 400 + 400 + 390));
+    let levels = inter_node(parts(1000, 0, 0, 400 + 400 + 400));
     let expected = PathParts { compute: ns(100), send: ns(20), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2320));
 }

@@ -112,6 +112,44 @@ fn a_ping_pong_saves_exactly_what_the_path_says() {
     }
 }
 
+/// A sender that resumes by a control message, whose bytes are there before: no bandwidth shortens its path.
+#[test]
+fn a_sender_that_waits_for_the_end_of_a_short_transfer_saves_exactly_what_the_path_says() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let app = r#"main = [{ repeat = 100, do = [{ if = "rank == 0",
+        then = [{ send = { to = 1, bytes = "bytes", mode = "synchronous" } }, { compute = "1 us" }],
+        else = [{ recv = { from = 0 } }] }] }]
+        params = { bytes = 1000 }"#;
+    std::fs::write(directory.path().join("app.toml"), app).unwrap();
+    let level = "latency = \"2 us\"\nbandwidth = \"1 GB/s\"\nlaw = \"ideal\"";
+    let levels = ["intra_cmp", "inter_cmp", "inter_node"].map(|name| format!("[{name}]\n{level}\n")).concat();
+    let core = "[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\nmemory_bandwidth = \"10 GB/s\"";
+    std::fs::write(directory.path().join("m.toml"), format!("name = \"m\"\nnct = [2, 1, 1]\n{core}\n{levels}"))
+        .unwrap();
+    let run = |sets: &str| -> Value {
+        let sets: String = sets.split_whitespace().map(|set| format!(" --set {set}")).collect();
+        let line = format!("--quiet --json - --platform m.toml{sets} app.toml");
+        let ran = crate::support::run(directory.path(), &line);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{line}");
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    // The bytes take 1 us or 20 us, a handshake more or less than that.
+    for (bytes, handshake) in [(1000, "10us"), (20_000, "10us"), (1000, "500ns")] {
+        let sets = format!("app.bytes={bytes} platform.inter_node.handshake={handshake}");
+        let before = run(&sets);
+        let saved = |change: &str| {
+            let what_if = before["what_if"].as_array().unwrap();
+            let is = |what: &&Value| what["level"] == "inter_node" && what["change"] == change;
+            what_if.iter().find(is).map_or(0, |what| number(&what["saved_ps"]))
+        };
+        for (change, key) in [("latency_halved", "latency_factor=0.5"), ("bandwidth_doubled", "bandwidth_factor=2")] {
+            let after = run(&format!("{sets} platform.inter_node.{key}"));
+            let really = number(&before["predicted_ps"]) - number(&after["predicted_ps"]);
+            assert_eq!(really, saved(change), "{change}, {bytes} bytes, a handshake of {handshake}");
+        }
+    }
+}
+
 /// Of what a path holds, send overheads are told from the rest by what is left: without any, nothing may be.
 #[test]
 fn nothing_is_taken_for_a_send_overhead_that_is_none() {

@@ -19,8 +19,27 @@ pub(super) type NamedSource = (String, StepSource);
 /// The logs of a worker's ranks, and the names of the places in them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ClockLogs {
+    #[serde(with = "whole_sources")]
     pub names: Vec<NamedSource>,
     pub logs: Vec<(Rank, ClockLog)>,
+}
+
+/// Every field of each source, whereas reports leave out those that are not known: the format between processes has no
+/// field names.
+mod whole_sources {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{NamedSource, StepSource};
+
+    pub fn serialize<S: Serializer>(names: &[NamedSource], to: S) -> Result<S::Ok, S::Error> {
+        let whole = |(name, source): &NamedSource| (name.clone(), source.operation.clone(), source.line.clone());
+        names.iter().map(whole).collect::<Vec<_>>().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<NamedSource>, D::Error> {
+        let whole = Vec::<(String, Option<String>, Option<String>)>::deserialize(from)?;
+        Ok(whole.into_iter().map(|(name, operation, line)| (name, StepSource { operation, line })).collect())
+    }
 }
 
 /// The timelines of a worker's ranks, and the names of the places in them.
@@ -192,6 +211,17 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
 mod tests {
     use super::*;
     use crate::engine::activity::ClockMark;
+
+    #[test]
+    fn places_without_operation_or_line_reach_other_processes() {
+        let source = |operation: Option<&str>, line: Option<&str>| {
+            let [operation, line] = [operation, line].map(|text| text.map(str::to_owned));
+            ("main".to_owned(), StepSource { operation, line })
+        };
+        let names = vec![source(None, None), source(Some("send"), None), source(Some("recv"), Some("app.toml:3"))];
+        let sent = postcard::to_stdvec(&ClockLogs { names: names.clone(), logs: Vec::new() }).unwrap();
+        assert_eq!(postcard::from_bytes::<ClockLogs>(&sent).unwrap().names, names);
+    }
 
     #[test]
     fn a_walk_that_comes_round_ends() {

@@ -42,6 +42,11 @@ impl Delays {
         self
     }
 
+    /// Only what held up its head.
+    pub fn to_head(self) -> Self {
+        Delays::of_head(self.before, self.by)
+    }
+
     /// What held up its head.
     pub fn before_head(&self) -> (SimSpan, Option<Resource>) {
         (self.before, self.by)

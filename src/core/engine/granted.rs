@@ -100,13 +100,15 @@ pub(super) fn finish_transfer(
     // Of the many that somebody waits for, one determines a clock: only its path crosses the transfer.
     target.requests.get_mut(recv).came_at(since, lp.paths.share(path));
     let mut under_way = since;
-    if heard > end || lp.seats[from as usize].worker != lp.me {
+    if heard > end {
+        // The bytes are there before: they are not on the sender's path.
+        lp.cross_head(&mut path, (from, target.rank), size, since, head.time);
+        let news = TransferParts::of_control(link.handshake(), link.handshake());
+        lp.paths.cross(&mut path, level, left, news);
+        under_way = heard;
+    } else if lp.seats[from as usize].worker != lp.me {
         lp.cross(&mut path, (from, target.rank), size, since, end);
         under_way = heard;
-    }
-    if heard > end {
-        let news = TransferParts::of_control(heard.since(end), link.handshake());
-        lp.paths.cross(&mut path, level, left, news);
     }
     lp.push(target, heard, from, || EventKind::TransferEnd { send, left: under_way, path });
     set_ready(target, lp, recv, end);

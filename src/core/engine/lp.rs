@@ -273,6 +273,22 @@ impl<'a> LogicalProcess<'a> {
         self.paths.cross(path, level, left, self.network.parts((from, to), level, size, end.since(left)));
     }
 
+    /// As [`LogicalProcess::cross`], but only to the transfer's head, which came at `head`.
+    #[inline(never)]
+    pub fn cross_head(
+        &mut self,
+        path: &mut PathSlot,
+        (from, to): (Rank, Rank),
+        size: Bytes,
+        left: SimTime,
+        head: SimTime,
+    ) {
+        let level = self.level(from, to);
+        self.paths.forget_after_head(path);
+        let parts = self.network.head_parts((from, to), level, size, head.since(left));
+        self.paths.cross(path, level, left, parts);
+    }
+
     /// What makes the head of a message get to `to`.
     pub fn head_cause(&mut self, to: Rank, header: ProbedMessage) -> Cause {
         let ProbedMessage { from, left, time, size, rendezvous, path } = header;

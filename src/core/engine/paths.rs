@@ -161,6 +161,15 @@ impl Paths {
         *slot = PathSlot(at | PathSlot::DELAYED);
     }
 
+    /// The holder of `slot`, a transfer, follows its path only to the head: later delays are not charged.
+    pub fn forget_after_head(&mut self, slot: &mut PathSlot) {
+        if slot.delayed().is_some() {
+            let delays = self.delays(*slot).to_head();
+            self.settle(slot);
+            self.delay(slot, delays);
+        }
+    }
+
     /// What held up the transfer that holds `slot`.
     #[inline]
     pub fn delays(&self, slot: PathSlot) -> Delays {
@@ -447,8 +456,10 @@ mod tests {
         let slots = paths.delayed.len();
         for _ in 0..3 {
             let mut unused = paths.share(start);
-            paths.delay(&mut unused, Delays::default().and(Resource::Core, ps(1)));
-            paths.delay(&mut unused, Delays::default().and(Resource::Core, ps(2)));
+            paths.delay(&mut unused, Delays::of_head(ps(3), Some(Resource::Gap)).and(Resource::Core, ps(1)));
+            paths.delay(&mut unused, Delays::of_head(ps(3), Some(Resource::Gap)).and(Resource::Core, ps(2)));
+            paths.forget_after_head(&mut unused);
+            assert_eq!(paths.delays(unused), Delays::of_head(ps(3), Some(Resource::Gap)));
             paths.release(unused);
         }
         assert!(paths.delayed.len() <= slots + 1 && paths.holders[start.0 as usize] == 1);

@@ -144,8 +144,15 @@ impl Processes {
 }
 
 #[cfg(feature = "mpi")]
-fn packed<T: Serialize>(value: &T) -> Vec<u8> {
-    postcard::to_stdvec(value).expect("a vector takes everything")
+fn packed<T: Serialize + DeserializeOwned>(value: &T) -> Vec<u8> {
+    let bytes = postcard::to_stdvec(value).expect("a vector takes everything");
+    // The format has no field names: a type that leaves out fields where it is written for users cannot be read back.
+    debug_assert!(
+        postcard::take_from_bytes::<T>(&bytes).is_ok_and(|(_, rest)| rest.is_empty()),
+        "{} can be packed but not unpacked",
+        std::any::type_name::<T>()
+    );
+    bytes
 }
 
 #[cfg(feature = "mpi")]

@@ -108,6 +108,17 @@ impl Common {
         }
     }
 
+    /// The files of all modules, and those of [`Common::told`].
+    pub fn files(&self) -> Vec<PathBuf> {
+        let of_parts = |parts: &Arc<ModuleParts>| parts.modules.iter().map(|module| module.path.clone()).collect();
+        let mut files: Vec<PathBuf> =
+            self.opened().parts.iter().flat_map(|parts| -> Vec<_> { of_parts(parts) }).collect();
+        files.extend(self.told().into_iter().map(PathBuf::from));
+        files.sort();
+        files.dedup();
+        files
+    }
+
     /// The files of libraries that all ranks share, without those that are part of the C library or a compiler's.
     pub fn told(&self) -> Vec<String> {
         let opened = self.opened();

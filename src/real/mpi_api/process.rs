@@ -23,7 +23,7 @@ use crate::process::{ComparedArguments, Interface, Process, ProgramMemory, RankS
 use mcpsim_core::mpi::Group;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::info::Info;
-use mcpsim_core::rank::{Buffer, FailureKind, Message, Payload, Served};
+use mcpsim_core::rank::{Buffer, Call, FailureKind, Message, Payload, Requests, Served, Which};
 
 /// A rank with its MPI objects. What every call touches comes first.
 #[repr(C)]
@@ -47,6 +47,8 @@ pub struct MpiProcess {
     pub messages: RefCell<HandleTable<Matched>>,
     pub ops: RefCell<HandleTable<Combine>>,
     pub windows: RefCell<Windows>,
+    /// How many windows there are whose memory other ranks share.
+    pub shared_windows: Cell<u32>,
     pub types: RefCell<Types>,
     pub infos: RefCell<HandleTable<Info>>,
     pub errors: Errors,
@@ -96,6 +98,7 @@ unsafe impl Interface for MpiProcess {
             messages: RefCell::new(HandleTable::new(HandleKind::Message)),
             ops: RefCell::new(HandleTable::new(HandleKind::Op)),
             windows: RefCell::default(),
+            shared_windows: Cell::new(0),
             types: RefCell::new(Types::new()),
             infos: RefCell::new(HandleTable::new(HandleKind::Info)),
             errors: Errors::new(),
@@ -152,6 +155,13 @@ fn no_rank(name: &str) -> ! {
 }
 
 impl MpiProcess {
+    /// Waits until virtual time has come to the rank's clock. Plain loads and stores of shared memory happen when code
+    /// runs: so the code of ranks that share memory runs in the order of virtual time, whatever the number of workers.
+    #[cold]
+    pub fn wait_for_own_time(&self) {
+        self.call_done(Call::Test { requests: Requests::new(), which: Which::Some, poll: false });
+    }
+
     #[cold]
     fn check_stage(&self, name: &'static str) {
         let anytime = [

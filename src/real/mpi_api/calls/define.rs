@@ -26,6 +26,9 @@ pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c
         Ok(()) => abi::MPI_SUCCESS,
         Err(error) => process.raise(error),
     };
+    if process.shared_windows.get() > 0 {
+        process.wait_for_own_time();
+    }
     if process.has_abandoned() {
         process.store_abandoned();
     }

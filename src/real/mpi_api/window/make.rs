@@ -265,7 +265,9 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
     let shared: Vec<(*mut u8, WindowSize)> =
         shared.into_iter().map(|(at, shape)| ((base as usize + at) as *mut u8, shape)).collect();
     let base = shared[parent.rank() as usize].0;
-    Blank { agreed, base, shape, flavor: abi::MPI_WIN_FLAVOR_SHARED, memory, shared }.take_up(p)
+    let window = Blank { agreed, base, shape, flavor: abi::MPI_WIN_FLAVOR_SHARED, memory, shared }.take_up(p)?;
+    p.shared_windows.set(p.shared_windows.get() + u32::from(window.is_shared()));
+    Ok(window)
 }
 
 impl super::Windows {
@@ -294,7 +296,13 @@ impl Window {
         windows.table.remove(self.handle);
         windows.numbers.remove(&self.number());
         self.memory.take();
+        p.shared_windows.set(p.shared_windows.get() - u32::from(self.is_shared()));
         Ok(())
+    }
+
+    /// Whether other ranks load and store its memory.
+    fn is_shared(&self) -> bool {
+        self.shared.len() > 1
     }
 
     /// MPI_Win_attach.
