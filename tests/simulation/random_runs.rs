@@ -149,6 +149,7 @@ fn random_runs_use_every_statement_and_every_key_of_a_machine() {
     cases
         .iter()
         .flat_map(|case| &case.sets)
+        .flat_map(|sets| sets.lines())
         .for_each(|set| _ = taken.lock().unwrap().insert(set.split('=').next().unwrap().to_owned()));
     let taken = taken.into_inner().unwrap();
     for (table, _) in KEYS.iter().filter(|(table, _)| *table != "collectives") {

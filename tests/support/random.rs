@@ -73,6 +73,6 @@ impl Case {
         let name = directory.join("app.toml").display().to_string();
         let platform = Some(directory.join("machine.toml"));
         let request = RunRequest::of_text(&name, &self.app)?.with(Given { platform, ..Given::default() });
-        self.sets.iter().try_fold(request, |request, set| request.set(set))
+        self.sets.iter().flat_map(|sets| sets.lines()).try_fold(request, |request, set| request.set(set))
     }
 }

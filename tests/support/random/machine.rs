@@ -9,7 +9,7 @@ use super::Draw;
 /// Values of the keys of a table, each of which may hold only with some of the others.
 type Values = &'static [(&'static str, &'static [&'static str])];
 
-/// The keys of each table, by the table's name; "level" is each of the three levels.
+/// The keys of each table; a value may end in a line with another key that must be beside it. By the table's name; "level" is each of the three levels.
 pub const KEYS: &[(&str, Values)] = &[
     (
         "level",
@@ -65,8 +65,7 @@ pub const KEYS: &[(&str, Values)] = &[
             ("context_switch", &["\"1 us\""]),
             ("scale_factor", &["1.5"]),
             ("slowdown", &["[1.0, 1.2]"]),
-            ("threads", &["2"]),
-            ("sibling_slowdown", &["1.6"]),
+            ("threads", &["2\nplatform.core.sibling_slowdown=1.6"]),
         ],
     ),
     (
