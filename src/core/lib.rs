@@ -1,8 +1,8 @@
-//! The simulator inside mcpsim: a machine as values, ranks, the engine that brings their calls into the order of
-//! virtual time, MPI as messages, traces, and described applications.
+//! The simulator core of mcpsim: the machine as values, ranks, the engine that orders their calls by virtual time, MPI as
+//! messages, traces, and described applications.
 //!
-//! It knows no real programs, no command line and no studies. Programs that use mcpsim as a library take the crate
-//! `mcpsim`, which has these modules and those above them.
+//! This crate does not contain real programs, the command line or studies. Programs that use mcpsim as a library depend on
+//! the crate `mcpsim`, which re-exports these modules and adds the others.
 //!
 //! The modules are listed in the order of their dependence: a module uses only those above it.
 

@@ -346,7 +346,8 @@ fn fewer_workers_than_asked_for_are_explained() {
     );
     assert_eq!(
         note("--nct 4,1,1 --workers 2 --set platform.inter_node.latency=0us app.toml"),
-        "note: 1 instead of 2 workers: messages between nodes take no time, so nothing can be simulated apart\n"
+        "note: 1 instead of 2 workers: a latency or the handshake of inter_node is 0, so nodes \
+         cannot be simulated apart\n"
     );
     assert_eq!(note("--nct 2,1,1 --workers 3 --quiet app.toml"), "");
     assert_eq!(note("--nct 2,1,1 --workers 2 app.toml"), "");

@@ -1,6 +1,6 @@
 //! Textbook models: Hockney, LogP and LogGP, with their parameters and a machine that has nothing else.
 //!
-//! Independent of measurements: [`crate::measure`] fits the same models to samples.
+//! Independent of measurements: the package `mcpsim-measure` fits the same models to samples.
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 

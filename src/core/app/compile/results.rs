@@ -33,7 +33,7 @@ impl<'a> Compiler<'a> {
         let fields = node.fields("a table of what to work out", &["do", "show"])?;
         let start = self.here();
         self.word = "";
-        // Names in [let] with equal values at all ranks are available here.
+        // Names in `[let]` with equal values at all ranks are available here.
         for index in 0..self.lets.len() {
             let (_, slot, value) = &self.lets[index];
             if let Some(value) = value.clone() {
@@ -84,7 +84,7 @@ impl<'a> Compiler<'a> {
         Ok(ResultCode { name: name.to_owned(), value, condition, unit: unit.to_owned() })
     }
 
-    /// Name in [let] of this slot, if its value differs between ranks.
+    /// Name in `[let]` of this slot, if its value differs between ranks.
     pub(super) fn differs(&self, slot: u32) -> Option<String> {
         let (name, _, value) = self.lets.iter().find(|(_, other, _)| *other == slot)?;
         value.is_none().then(|| name.clone())

@@ -1,5 +1,5 @@
-/* Functions with counts: N names MPI's, P the profiling interface's, COUNT is their type and DISPL that of displacements.
- * Included once for int and, where MPI has them, once for large counts. */
+/* Functions with counts. N forms MPI's name, P that of the profiling interface, COUNT is the type of counts and DISPL
+ * that of displacements. Included once for int and, if MPI has them, once for large counts. */
 
 #define WRAP_SEND(name)                                                                                                  \
     int N(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm)                      \
@@ -25,7 +25,7 @@ WRAP_ISEND(Ibsend)
 WRAP_ISEND(Issend)
 WRAP_ISEND(Irsend)
 
-/* Persistent requests are noted when they are started. */
+/* Persistent requests are recorded when they are started. */
 #define WRAP_SEND_INIT(name, function)                                                                                   \
     int N(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)\
     {                                                                                                                    \
@@ -100,8 +100,8 @@ int N(Sendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int to, in
     return result;
 }
 
-/* Collectives, blocking and not: their parameters, their arguments, the root, what must not be divided, whether
- * contributions are combined in order, and how sizes are written down. */
+/* Collectives, blocking and non-blocking: parameters, arguments, root, size of the undivided unit, whether
+ * contributions are combined in order, and the form of the sizes in the log. */
 #define STRIP(...) __VA_ARGS__
 #define WRAP_BOTH(name, iname, parameters, arguments, root, element, ordered, sizes)                                     \
     int N(name)(STRIP parameters)                                                                                        \
@@ -185,7 +185,7 @@ WRAP_BOTH(Reduce_scatter_block, Ireduce_scatter_block,
           (const void *from, void *to, COUNT count, MPI_Datatype type, MPI_Op with, MPI_Comm comm),
           (from, to, count, type, with, comm), 0, type_size(type), in_order(with), SAME(to, count, type))
 
-/* Of neighbours: with whom, and how much goes to each. */
+/* Neighbourhood collectives: the neighbours and the size for each. */
 int N(Neighbor_allgather)(const void *from, COUNT count, MPI_Datatype type, void *to, COUNT room, MPI_Datatype other,
                           MPI_Comm comm)
 {

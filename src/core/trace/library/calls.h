@@ -1,6 +1,6 @@
-/* What surrounds each call: whether it is recorded, and its times. */
+/* Actions around each call: whether it is recorded, and its times. */
 
-/* Calls that an MPI library makes by itself are inside of one of the program's. */
+/* Calls that an MPI library makes internally are nested in a call of the program. */
 static __thread int depth __attribute__((tls_model("initial-exec")));
 /* Its address tells threads apart. */
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
@@ -10,18 +10,18 @@ static char *last_thread;
 static int many_threads, inside, overlapped;
 static __thread char claimed __attribute__((tls_model("initial-exec"))); /* 1: this thread is inside; 2: another one was. */
 
-enum { SHORT = 5000 }; /* Blocks up to so many ns are taken by the wall clock, which is read without a system call. */
-enum { LONG = 20000 }; /* Of code and calls longer than so many ns page faults are counted. */
+enum { SHORT = 5000 }; /* Blocks up to this length in ns are timed by the wall clock, which is read without a system call. */
+enum { LONG = 20000 }; /* Page faults are counted for code and calls longer than this, in ns. */
 
 static int by_cpu = 1;
-static uint64_t left_at;          /* When the last call ended. */
-static uint64_t pair_wall, pair_cpu; /* Both clocks, when they were last asked together. */
-static uint64_t held_code, held_gap; /* What passed since the last record but for the block before this call. */
+static uint64_t left_at;          /* End of the last call. */
+static uint64_t pair_wall, pair_cpu; /* Values of both clocks when they were last read together. */
+static uint64_t held_code, held_gap; /* Time since the last record without the block before this call. */
 static uint64_t polls_failed, polls_time;
-static int polled; /* The last call was a poll that found nothing. */
-static uint64_t page_cost;        /* What the first touch of a page takes, ns. */
-static uint64_t faults_seen;      /* Page faults of this thread, when they were last counted. */
-static uint64_t uncounted;        /* Of code and calls since then, whose faults belong to no long call, ns. */
+static int polled; /* The last call was a poll without success. */
+static uint64_t page_cost;        /* Time of the first access to a page in ns. */
+static uint64_t faults_seen;      /* Number of page faults of this thread at the last count. */
+static uint64_t uncounted;        /* Time of code and calls since the last count in ns; their faults belong to no long call. */
 
 enum { PAUSE = 100000 }; /* Code that had no core for so many ns may have slept. */
 static int waits_file = -1;       /* The system's figures of the last thread. */
@@ -32,7 +32,7 @@ struct span {
     int on;
 };
 
-/* What replays do not have: the log ends with it, even where nothing is recorded just now. */
+/* A call that cannot be replayed: the log ends with it, even while recording is off. */
 static void refuse(int function, const char *why)
 {
     if (!active)
@@ -50,8 +50,9 @@ static uint64_t faults(void)
     return getrusage(RUSAGE_THREAD, &used) == 0 ? (uint64_t)used.ru_minflt : faults_seen;
 }
 
-/* Where a call puts data into memory that the program has not touched before, the system has to find pages for it. That
- * is work of the program's, on any machine and under any MPI, and not of the network: how long it took in this call. */
+/* If a call writes data to memory that the program has not accessed before, the system must provide pages. That is
+ * work of the program on any machine and under any MPI, not of the network. Returns the time of this work in the
+ * call. */
 static inline uint64_t first_touches(uint64_t duration)
 {
     if (duration <= LONG) {
@@ -168,7 +169,7 @@ static inline void enter(struct span *s)
     }
 }
 
-/* The MPI library has given back the thread. */
+/* The call of the MPI library has returned. */
 static inline void leave(struct span *s)
 {
     depth--;
@@ -200,7 +201,7 @@ static inline void end_span(struct span *s)
     __atomic_store_n(&inside, 0, __ATOMIC_RELEASE);
 }
 
-/* The operation was this call. */
+/* Records the operation of this call. */
 static inline void noted(struct span *s)
 {
     uint64_t now = s->end, duration = now - s->wall;
@@ -215,7 +216,7 @@ static inline void noted(struct span *s)
     end_span(s);
 }
 
-/* A poll that found nothing: its time is waiting, and so is that of short code between two of them. */
+/* A poll without success: its time is waiting, and so is the time of short code between two such polls. */
 static inline void found_nothing(struct span *s)
 {
     uint64_t now = s->end, duration = now - s->wall;
@@ -231,7 +232,7 @@ static inline void found_nothing(struct span *s)
     end_span(s);
 }
 
-/* A call that needs no record of its own: its time belongs to nobody. */
+/* A call without a record of its own: its time is not attributed. */
 static inline void passed(struct span *s)
 {
     uncounted += s->end - s->wall;
@@ -242,7 +243,7 @@ static inline void passed(struct span *s)
     end_span(s);
 }
 
-/* Does the call, and notes it if it succeeded. */
+/* Makes the call, and records it if it succeeded. */
 #define DO(call, note)                                                                                                   \
     struct span span;                                                                                                    \
     enter(&span);                                                                                                        \
@@ -257,7 +258,7 @@ static inline void passed(struct span *s)
         }                                                                                                                \
     }
 
-/* The same of a call that has no record. */
+/* Makes a call that has no record. */
 #define SILENT(call, note)                                                                                               \
     struct span span;                                                                                                    \
     enter(&span);                                                                                                        \

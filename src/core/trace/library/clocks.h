@@ -1,16 +1,16 @@
-/* Clocks of hosts brought together, and what the system says of time: waiting for a core, the first touch of a page. */
+/* Alignment of the clocks of hosts, and times reported by the system: waiting for a core, first access to a page. */
 
 /* A duplicate of MPI_COMM_WORLD: what this library sends meets no receive of the program. */
 static MPI_Comm own_world;
 
-static int64_t asked_at; /* This host's clock when `ask_offset` found its answer. */
+static int64_t asked_at; /* This host's clock at the answer found by `ask_offset`. */
 
-/* Exchanges with a host at least, and as many after the last that told more; where no less than SLOW ns is left in doubt,
- * cores or the network may be busy, and there are more. */
+/* Least number of exchanges with a host, and of exchanges after the last improvement. If the uncertainty is at least
+ * SLOW ns, cores or the network may be busy, and there are more exchanges. */
 enum { TURNS = 64, SLOW = 100000 };
 
-/* By how much the clock of rank 0 is ahead of this one: hosts exchange messages with it, the quickest of
- * which tell, there and back. */
+/* Lead of the clock of rank 0 over this one. Hosts exchange messages with rank 0; the quickest ones in both
+ * directions determine the result. */
 static int64_t ask_offset(void)
 {
     MPI_Comm node, leaders;
@@ -29,7 +29,7 @@ static int64_t ask_offset(void)
                 uint64_t start = wall(), width = UINT64_MAX;
                 int64_t low = INT64_MIN, high = INT64_MAX;
                 for (int turn = 0, improved = 0; more; turn++) {
-                    /* Whoever has just slept gets a core at once, also where others have them all. */
+                    /* A process that has just slept gets a core at once, even if all cores are busy. */
                     if (turn % 8 == 0)
                         nanosleep(&(struct timespec){0, 100000}, NULL);
                     more = turn < TURNS ||
@@ -38,7 +38,7 @@ static int64_t ask_offset(void)
                     uint64_t before_it = wall();
                     REAL(Send)(&more, 1, MPI_INT64_T, other, 0, leaders);
                     REAL(Recv)(&theirs, 1, MPI_INT64_T, other, 0, leaders, MPI_STATUS_IGNORE);
-                    /* The other clock was read between both looks at this one. */
+                    /* The other clock was read between the two readings of this one. */
                     int64_t least = (int64_t)before_it - theirs, most = (int64_t)wall() - theirs;
                     low = least > low ? least : low;
                     high = most < high ? most : high;
@@ -75,7 +75,7 @@ static int64_t ask_offset(void)
     return found[0];
 }
 
-/* What the first touch of a page takes, ns: of some that nobody has touched. */
+/* Time of the first access to a page in ns, measured on unused pages. */
 static uint64_t cost_of_a_page(void)
 {
     enum { PAGES = 256 };

@@ -1,8 +1,8 @@
-/* `use mpi_f08`. Most of its functions come by the other names, or in C, and are recorded there. Those of this file do
- * not: under both MPIs the ones with logical arguments, under MPICH all without a buffer. Handles and statuses are those of
- * the other modules; the last argument may be left out. */
+/* `use mpi_f08`. Most of its functions are implemented by functions with the other names, or in C, and are recorded
+ * there. The functions of this file are not: under both MPIs those with logical arguments, under MPICH all without a
+ * buffer. Handles and statuses are those of the other modules; the last argument is optional. */
 
-typedef void *A; /* Everything is given by address. */
+typedef void *A; /* All arguments are passed by address. */
 
 #ifdef OPEN_MPI
 #define PLAIN(status) (status)

@@ -1,12 +1,12 @@
-/* The functions as Fortran calls them (mpif.h and `use mpi`): handles are integers, and everything is given by address. The
- * program's own functions stay what they are; those of libraries without Fortran are never called. */
+/* The functions as called from Fortran (mpif.h and `use mpi`): handles are integers, and all arguments are passed by
+ * address. The program's own functions are not replaced; those of libraries without Fortran are never called. */
 
 #define T(type) F2C(Type, *(type))
 #define C(comm) F2C(Comm, *(comm))
 #define R(request) F2C(Request, *(request))
 #define U(count) ((uint64_t)(*(count) < 0 ? 0 : *(count)))
 #ifdef OPEN_MPI
-/* `use mpi_f08` calls these, which are the same functions. */
+/* `use mpi_f08` calls these names of the same functions. */
 #define NAME_F08(name) __attribute__((alias("mpi_" #name "_"))) void ompi_##name##_f();
 #else
 #define NAME_F08(name)
@@ -16,7 +16,7 @@
     __attribute__((alias("mpi_" #name "_"))) void mpi_##name##__();                                                      \
     NAME_F08(name)
 
-/* What the C functions are given for Fortran's special addresses is of no account here: nothing is read or written. */
+/* The arguments of the C functions for Fortran's special addresses do not matter: they are neither read nor written. */
 #define FORTRAN(name, parameters, arguments, before_it, found, note)                                                     \
     void mpi_##name##_ parameters                                                                                        \
     {                                                                                                                    \
@@ -48,7 +48,7 @@ static int is_ignored(const void *status)
            status == SYMBOL("mpi_fortran_statuses_ignore__") || status == SYMBOL("mpi_fortran_statuses_ignore");
 }
 
-/* Statuses in C, of so many requests, from Fortran's. */
+/* Converts the statuses of `count` requests from Fortran to C. */
 static MPI_Status *to_statuses(int count, MPI_Fint *statuses)
 {
     if (wild_pending == 0 || is_ignored(statuses))
@@ -60,7 +60,8 @@ static MPI_Status *to_statuses(int count, MPI_Fint *statuses)
 
 static MPI_Fint *own_fortran;
 
-/* The requests before they are set to null; room for statuses where the program wants none and something is open. */
+/* Saves the requests before they are set to null. Provides room for statuses if the program ignores them and a
+ * request has an open source or tag. */
 static MPI_Fint *before_fortran(int count, MPI_Fint *requests, MPI_Fint *statuses)
 {
     static int room;
@@ -85,7 +86,7 @@ static MPI_Status *status_of(MPI_Fint *status)
     return &one;
 }
 
-/* Indices count from 1 in Fortran. */
+/* Indices start at 1 in Fortran. */
 static int *from_one(int count, const MPI_Fint *indices)
 {
     static int *list, room;
@@ -337,7 +338,7 @@ FORTRAN(neighbor_allgatherv,
         , 1,
         note_near(F_Neighbor_allgatherv, C(comm), U(count) * type_size(T(type)), NULL))
 
-/* Functions that a trace ends with. */
+/* Functions that end a trace. */
 #define FORTRAN_REFUSED(name, F_name, parameters, arguments)                                                             \
     void mpi_##name##_ parameters                                                                                        \
     {                                                                                                                    \

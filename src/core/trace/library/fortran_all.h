@@ -1,4 +1,4 @@
-/* Collectives as Fortran calls them. */
+/* Collectives as called from Fortran. */
 
 FORTRAN(barrier, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), , 1,
         note_barrier(F_Barrier, C(comm), NULL))

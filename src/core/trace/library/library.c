@@ -1,5 +1,5 @@
-/* libmcpsim-trace: records what the ranks of an MPI program do, by MPI's profiling interface.
- * One translation unit, so that the compiler sees what is called often. */
+/* libmcpsim-trace: records the actions of the ranks of an MPI program through MPI's profiling interface. One
+ * translation unit, so that the compiler can inline frequently called functions. */
 #include "log.h"
 #include "calls.h"
 #include "objects.h"

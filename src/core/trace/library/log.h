@@ -1,4 +1,4 @@
-/* The log of a rank: chunks with a checksum each, written when they are full, once a second, and at the end. */
+/* The log of a rank: chunks with a checksum each, written when they are full, once per second, and at the end. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,15 +29,16 @@ enum { /* Numbers of functions. */
 };
 
 enum { VERSION = 2, ORDER = 0x01020304 };
-enum { INFO = 0, RECORDS = 1, END = 2 }; /* Kinds of chunk. */
+enum { INFO = 0, RECORDS = 1, END = 2 }; /* Kinds of chunks. */
 enum { ROOM = 1 << 18, LONGEST_KNOWN = 1 << 16, MOST_KNOWN = 1 << 25, MOST_OPS = 1 << 16, OP_HEADS = 1 << 17 };
 
 static int world_rank, world_size;
-/* Records are written; Pcontrol allows it; something was not recorded, so that the log is not whole. */
+/* Whether records are written, whether Pcontrol permits it, and whether an action was not recorded, so that the log
+ * is incomplete. */
 static int active, allowed = 1, cut;
 static int file = -1;
 static char path[4096], parts[4000], target[3900];
-static unsigned char *chunk; /* As long as it must be for the longest call. */
+static unsigned char *chunk; /* Capacity of the chunk, which grows for long calls. */
 static size_t used, chunk_room;
 static uint64_t flushed_at, records_made;
 
@@ -55,7 +56,7 @@ static uint64_t cpu(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* FNV-1a of 64 bits, eight bytes at a time, as mcpsim's traces have it. */
+/* 64-bit FNV-1a, eight bytes at a time, as in mcpsim's traces. */
 static uint64_t checksum(const unsigned char *bytes, size_t count)
 {
     uint64_t hash = 0xcbf29ce484222325u, word;
@@ -68,8 +69,8 @@ static uint64_t checksum(const unsigned char *bytes, size_t count)
     return hash;
 }
 
-/* A write past the limit of file sizes (RLIMIT_FSIZE) raises SIGXFSZ, which would end the program. Between these two
- * calls it stays pending; a signal that was not there before is taken back. */
+/* A write beyond the limit of file sizes (RLIMIT_FSIZE) raises SIGXFSZ, which would end the program. Between these
+ * two functions the signal stays pending; if it was not pending before, it is discarded. */
 struct held {
     sigset_t mask;
     int pending;
@@ -110,7 +111,7 @@ static void tell(const char *format, ...)
     release_size_signal(held);
 }
 
-/* Whether this rank is the first of its host's that has something to tell. */
+/* Whether this rank is the first of its host with a message. */
 static int tells(void)
 {
     char note[4096];
@@ -123,7 +124,7 @@ static int tells(void)
     return 1;
 }
 
-/* The trace ends, not the program: this rank's log is not whole from here on. */
+/* Ends the trace but not the program: the log of this rank is incomplete from here on. */
 static void ends_here(const char *why)
 {
     cut = 1;
@@ -131,7 +132,7 @@ static void ends_here(const char *why)
         tell("mcpsim-trace: rank %d: %s: the trace ends here, the program goes on\n", world_rank, why);
 }
 
-/* A disk that is full. */
+/* The disk is full. */
 static void cannot_write(int error)
 {
     char why[5000];
@@ -182,7 +183,7 @@ static void flush_log(void)
     flushed_at = wall();
 }
 
-/* Numbers have seven bits a byte, least first. */
+/* Numbers have seven bits per byte, least significant first. */
 static inline unsigned char *put(unsigned char *at, uint64_t number)
 {
     while (number >= 0x80)
@@ -191,10 +192,10 @@ static inline unsigned char *put(unsigned char *at, uint64_t number)
     return at;
 }
 
-/* The operation that is being written down. */
+/* The operation under construction. */
 static unsigned char first_op[LONGEST_KNOWN];
 static unsigned char *op = first_op, *op_end = first_op, *op_limit = first_op + LONGEST_KNOWN - 16;
-static int op_lost; /* There was no memory for all of it. */
+static int op_lost; /* There was no memory for the whole operation. */
 
 static inline void op_begin(int function)
 {
@@ -203,7 +204,7 @@ static inline void op_begin(int function)
     *op_end++ = (unsigned char)function;
 }
 
-/* Makes room for a number more: a call may have as many arguments as it likes. */
+/* Makes room for one more number: a call may have any number of arguments. */
 static void op_grow(void)
 {
     size_t length = (size_t)(op_end - op), room = 2 * (size_t)(op_limit + 16 - op);
@@ -230,7 +231,7 @@ static inline void op_signed(int64_t number)
     op_put((uint64_t)number << 1 ^ (uint64_t)(number >> 63));
 }
 
-/* Room for so many bytes more in the chunk; 0 if there is no memory. */
+/* Makes room for this many more bytes in the chunk. Returns 0 if there is no memory. */
 static int chunk_fits(size_t more)
 {
     if (used + more <= chunk_room)
@@ -242,8 +243,8 @@ static int chunk_fits(size_t more)
     return 1;
 }
 
-/* Operations that were written before stand in logs by their numbers: those that are not too long, as many as there is
- * room for. Both sides count alike. */
+/* Operations that were written before are stored by their numbers, unless they are too long or there are too many.
+ * Writer and reader count alike. */
 static struct known {
     uint32_t hash, length;
     unsigned char *bytes;
@@ -251,7 +252,7 @@ static struct known {
 static uint32_t known_count, heads[OP_HEADS];
 static size_t known_bytes;
 
-/* Puts a call down: by its number, and whole if it is new. NULL if there is no memory for it. */
+/* Appends a call: its number, and its bytes if it is new. NULL if there is no memory. */
 static unsigned char *put_call(unsigned char *at, const unsigned char *call, size_t length)
 {
     uint64_t sum = checksum(call, length);
@@ -276,9 +277,9 @@ static unsigned char *put_call(unsigned char *at, const unsigned char *call, siz
     return at + length;
 }
 
-/* What this library took since the last record, ns: no part of the program's time, but of the time that passed. */
+/* Time used by this library since the last record in ns. It is elapsed time, but not the program's. */
 static uint64_t own_time;
-enum { OWN_TIME = 1000 }; /* It is written down from so many ns on. */
+enum { OWN_TIME = 1000 }; /* Recorded from this many ns on. */
 
 /* What the code before the next record slept, ns: it passes on any machine, by no processor. */
 static uint64_t sleep_time;
@@ -291,7 +292,7 @@ static unsigned char *put_passed(unsigned char *at, int function, uint64_t passe
     return at ? put(put(put(at, 0), passed), 0) : NULL;
 }
 
-/* Writes the operation and its times down: of the code before it, of what else passed before it, and its own. */
+/* Appends the operation and its times: of the code before it, of other activities before it, and its own. */
 static void record_always(uint64_t code, uint64_t gap, uint64_t duration, uint64_t now)
 {
     if (!active)

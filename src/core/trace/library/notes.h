@@ -1,4 +1,4 @@
-/* What is written down of each kind of call. Peers are ranks of their communicator; PROC_NULL is -1, any is -2. */
+/* Records of each kind of call. Peers are ranks of their communicator; MPI_PROC_NULL is -1, any source is -2. */
 
 static int64_t peer_of(int rank)
 {
@@ -60,7 +60,7 @@ static void note_start(int function, const void *buffer, uint64_t count, MPI_Dat
     op_started(slot);
 }
 
-/* A request that is started later, as often as the program likes. */
+/* A request that is started later, any number of times. */
 static void persistent(int function, const void *buffer, uint64_t count, MPI_Datatype type, int peer, int tag,
                        MPI_Comm comm, MPI_Request request, int receives)
 {
@@ -69,7 +69,7 @@ static void persistent(int function, const void *buffer, uint64_t count, MPI_Dat
     slots[slot].started = 0;
 }
 
-/* Another start of it. */
+/* A further start of a persistent request. */
 static void restart(int slot)
 {
     op_begin(F_Start);
@@ -83,7 +83,7 @@ static void restart(int slot)
     op_started(slot);
 }
 
-/* What a receive got: the ends that were open are told by its status. */
+/* Message of a receive: an open source or tag is taken from its status. */
 static void note_received(int function, const void *buffer, uint64_t count, MPI_Datatype type, int source, int tag,
                           MPI_Comm comm, const MPI_Status *status)
 {
@@ -120,8 +120,8 @@ static void note_imrecv(MPI_Message handle, const void *buffer, uint64_t count, 
     op_started(new_message(F_Imrecv, buffer, count, type, one.source, one.tag, one.comm, request, 1));
 }
 
-/* The beginning of a collective: the request's slot and one where it has one, communicator, root, what must not be divided,
- * and twice that plus one where contributions are combined in order of ranks. */
+/* Beginning of a collective: the request's slot plus one (or 0), communicator, root, and twice the undivided unit,
+ * plus one if contributions are combined in order of ranks. */
 static void op_collective(int function, MPI_Comm comm, int root, uint64_t element, int in_order, MPI_Request *request)
 {
     int slot = -1;
@@ -174,7 +174,7 @@ static void op_rest_of_list(const void *buffer)
     op_put(0);
 }
 
-/* Those next to a rank in its topology. */
+/* Neighbours of a rank in its topology. */
 struct near {
     int sources, destinations;
     int *source, *destination;
@@ -219,7 +219,7 @@ static struct near near_of(MPI_Comm comm)
     return near;
 }
 
-/* An exchange with them: as much to each, or to each its own. */
+/* An exchange with the neighbours: one size for all, or one per neighbour. */
 static void note_near(int function, MPI_Comm comm, uint64_t same, const uint64_t *sizes)
 {
     struct near near = near_of(comm);

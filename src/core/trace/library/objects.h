@@ -1,4 +1,4 @@
-/* Communicators, requests, messages and buffers: the numbers that logs have for them. */
+/* Numbers of communicators, requests, messages and buffers in logs. */
 
 struct comm {
     MPI_Comm handle;
@@ -9,9 +9,9 @@ static struct comm *comms;
 static int comm_count, comm_room, comm_next, comm_last;
 static MPI_Group world_group;
 
-/* Communicators of the same members have numbers in the order in which they are made, which is the same in all of them. */
+/* Communicators with equal members are numbered in the order of their creation, which is the same at all members. */
 static struct made {
-    uint64_t members; /* A checksum of them. */
+    uint64_t members; /* A checksum of the members. */
     int count;
 } *kinds;
 static int kind_count, kind_room;
@@ -64,8 +64,9 @@ static void drop_comm(MPI_Comm handle)
         }
 }
 
-/* Notes a communicator that all of `from` made, and what they told each other for it: 0 a number for all, 1 three numbers of
- * each, 2 a number among the members alone, 3 nothing, as it is made while recording is off and may be used later. */
+/* Records a communicator created by all members of `from`, and the data that they exchanged for it: 0 one number for
+ * all, 1 three numbers per member, 2 a number among the new members alone, 3 nothing, because it is created while
+ * recording is off and may be used later. */
 static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
 {
     int inter = 0, size = 0, parent = comm_of(from)->number;
@@ -98,7 +99,7 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
     op_begin(function);
     op_put((uint64_t)parent);
     op_put((uint64_t)telling);
-    op_put((uint64_t)++comm_next); /* Its number, and one. */
+    op_put((uint64_t)++comm_next); /* Its number plus one. */
     op_put((uint64_t)ranks[0]);
     op_put((uint64_t)how_manieth(ranks, size));
     op_put((uint64_t)size);
@@ -113,7 +114,7 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
         record_always(0, 0, 0, flushed_at);
 }
 
-/* Buffers have the numbers in which they came, 0 where there are too many. */
+/* Buffers are numbered in the order of their first use; 0 if there are too many. */
 enum { BUFFERS = 1 << 13 };
 
 static uint64_t buffer_number(const void *address)
@@ -145,7 +146,7 @@ static uint64_t type_size(MPI_Datatype type)
     return (uint64_t)size;
 }
 
-/* The buffer's number, and its extent where that is not its data's. */
+/* Number of the buffer, and its extent if it differs from the size of the data. */
 static void op_buffer(const void *address, uint64_t count, MPI_Datatype type, uint64_t size)
 {
     MPI_Aint lower = 0, extent = 0;
@@ -154,10 +155,10 @@ static void op_buffer(const void *address, uint64_t count, MPI_Datatype type, ui
     op_put((uint64_t)extent == size ? 0 : count * (uint64_t)extent);
 }
 
-/* A request is a slot, the lowest that is free. */
+/* A request has a slot, the lowest free one. */
 struct request {
     MPI_Request handle;
-    int next;           /* In its chain, and one. */
+    int next;           /* Next slot in its chain, plus one. */
     char there, started, persistent, receives, wild, recorded, cancelled;
     int function, peer, tag, comm;
     const void *buffer;
@@ -217,7 +218,7 @@ static void drop_request(int slot)
         slot_first = slot;
 }
 
-/* What a wait has completed: slots, and which of them got what from a sender or with a tag that was open. */
+/* Completions of a wait: slots, and the messages of receives with an open source or tag. */
 static int *done, *got;
 static int done_count, got_count, done_room;
 
@@ -233,7 +234,7 @@ static void done_begin(int most)
     done_count = got_count = 0;
 }
 
-/* The request of `slot` is complete; `status` is there where something was open. */
+/* Completes the request of `slot`; `status` is needed for an open source or tag. */
 static void completed(int slot, const MPI_Status *status)
 {
     if (slot < 0 || !slots[slot].started)

@@ -1,12 +1,12 @@
-/* The beginning and the end: the log's file, clocks brought together, the logs of all ranks in one file. */
+/* Beginning and end: the log file, the alignment of clocks, the merge of all logs into one file. */
 
 static int64_t clock_offset;
 static uint64_t run_id;
-static int64_t waited_before, waited_after = -1; /* What `waited_for_core` was at the beginning and the end. */
-static int began, any_log; /* Whether there is a rank with a log. */
-static int parts_lock = -1; /* Of rank 0: that the directory of logs is this run's. */
+static int64_t waited_before, waited_after = -1; /* Value of `waited_for_core` at the beginning and at the end. */
+static int began, any_log; /* Whether any rank has a log. */
+static int parts_lock = -1; /* On rank 0: the lock on the directory of logs. */
 static pid_t own_process;
-static uint64_t stopped_at; /* When recording was switched off; to where the log has the times. */
+static uint64_t stopped_at; /* Time at which recording was switched off, and the position of the times in the log. */
 
 static unsigned char *put_word(unsigned char *at, uint64_t word)
 {
@@ -31,7 +31,7 @@ static unsigned char *put_text(unsigned char *at, const char *text, size_t most)
 #define BUILT_FOR ""
 #endif
 
-/* Whether the launcher says that this is not rank 0. */
+/* Whether the launcher's variables show that this is not rank 0. */
 static int is_other_rank(void)
 {
     const char *ranks[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"};
@@ -61,7 +61,7 @@ static const char *mpi_of_program(void)
     return !is_open_mpi && !mpi_is_there && getenv("OMPI_COMM_WORLD_RANK") ? "Open MPI" : NULL;
 }
 
-/* Under another MPI handles have another size and cannot be passed on: the program is started anew without this library. */
+/* Under another MPI, handles have another size and cannot be forwarded: restarts the program without this library. */
 static void leave_other_mpi(void)
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -102,10 +102,10 @@ __attribute__((constructor)) static void loaded(void)
     leave_other_mpi();
 }
 
-/* Whether the program's MPI is the one that this was compiled for. */
+/* Whether the program uses the MPI for which this library was compiled. */
 static int is_right_mpi(void)
 {
-    static char version[1 << 16]; /* Another MPI's may be longer than this one's. */
+    static char version[1 << 16]; /* The text of another MPI may be longer. */
     int length = 0;
     REAL(Get_library_version)(version, &length);
     if (strstr(version, BUILT_FOR))
@@ -115,8 +115,8 @@ static int is_right_mpi(void)
     return 0;
 }
 
-/* Waits until all ranks have come here. One that does not have this library never comes; this call leaves its collectives
- * alone, which are blocking ones or come later. */
+/* Waits for all ranks. A rank without this library never arrives. This function does not disturb such a rank's
+ * collectives, because those block or are called later. */
 static void meet(void)
 {
     MPI_Request all;
@@ -134,14 +134,14 @@ static void meet(void)
     }
 }
 
-/* Makes the directory of logs this run's own, until it ends. Gives 1 if another run has it. */
+/* Locks the directory of logs for this run. Returns 1 if another run has locked it. */
 static int taken(void)
 {
     for (;;) {
         struct stat of;
         int at = mkdir(parts, 0777) == 0 || errno == EEXIST ? open(parts, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
         if (at < 0)
-            return 0; /* It is told when the log is opened. */
+            return 0; /* Reported when the log is opened. */
         if (flock(at, LOCK_EX | LOCK_NB) != 0) {
             int is_taken = errno == EWOULDBLOCK;
             close(at);
@@ -151,11 +151,11 @@ static int taken(void)
             parts_lock = at;
             return 0;
         }
-        close(at); /* The other run has removed it meanwhile. */
+        close(at); /* The other run has removed the directory meanwhile. */
     }
 }
 
-/* The trace's name, or one with a number where another run is being recorded by this name. */
+/* The trace's name, or one with a number appended if another run is being recorded under this name. */
 static void claim(char *name, size_t room)
 {
     static char asked[sizeof target + 8];
@@ -196,7 +196,7 @@ static void name_files(void)
     snprintf(path, sizeof path, "%s/%d.log", parts, world_rank);
 }
 
-/* Logs of an earlier run must not be taken for this one's. */
+/* Removes logs of an earlier run, which must not be mixed with those of this run. */
 static void clear_parts(void)
 {
     char old[4096];
@@ -209,7 +209,7 @@ static void clear_parts(void)
     unlink(old);
 }
 
-/* Opens the log. Of the ranks that cannot, the first says why. */
+/* Opens the log. The first rank that cannot open it reports the reason. */
 static void open_log(void)
 {
     const char *what = "make", *which = parts;
@@ -218,7 +218,7 @@ static void open_log(void)
         what = "write", which = path;
         file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
     }
-    /* The first rank that fails, and whether all of them do. */
+    /* The first failing rank, and whether all ranks fail. */
     int error = errno, own[2] = {file < 0 ? world_rank : world_size, file < 0}, all[2];
     REAL(Allreduce)(own, all, 2, MPI_INT, MPI_MIN, own_world);
     any_log = !all[1];
@@ -263,7 +263,7 @@ static void begin(void)
     at = put(at, (uint64_t)world_rank);
     at = put(at, (uint64_t)world_size);
     at = put(at, (uint64_t)by_cpu);
-    /* The first record's times count from the moment that the log names. */
+    /* The times of the first record start at the time stored in the log. */
     left_at = wall();
     at = put_word(at, left_at);
     at = put_word(at, (uint64_t)clock_offset);
@@ -290,7 +290,7 @@ static void begin(void)
     left_at = flushed_at;
 }
 
-/* The log's end; `finished` is 1 in MPI_Finalize, 0 before it. */
+/* End of the log; `finished` is 1 in MPI_Finalize, 0 before it. */
 static void end_log(int finished, int64_t offset)
 {
     unsigned char end[128], *at = end;
@@ -310,7 +310,7 @@ static void end_log(int finished, int64_t offset)
 
 enum { PIECE = 1 << 20 };
 
-/* Sends the log to rank 0, in pieces; or takes those of the others and writes all into one file. */
+/* Sends the log to rank 0 in pieces. Rank 0 receives all logs and writes them into one file. */
 static void send_log(const char *from)
 {
     static char piece[PIECE];
@@ -321,7 +321,7 @@ static void send_log(const char *from)
     for (; size > 0; size -= PIECE) {
         int count = size < PIECE ? (int)size : PIECE;
         if (read(source, piece, (size_t)count) != count)
-            memset(piece, 0, (size_t)count); /* The checksums will tell. */
+            memset(piece, 0, (size_t)count); /* The checksums reveal errors. */
         REAL(Send)(piece, count, MPI_BYTE, 0, 0, own_world);
     }
     if (source >= 0)
@@ -473,7 +473,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     return result;
 }
 
-/* Notes the end before MPI ends. */
+/* Records the end before MPI ends. */
 static void before_finalize(void)
 {
     if (!began)
@@ -521,7 +521,7 @@ static void control(int level)
     op_begin(F_Pcontrol);
     op_put((uint64_t)(level < 0 ? 0 : level));
     if (level == 1 && !allowed) {
-        /* What was done meanwhile is not part of the trace, but that it took so long. */
+        /* The calls made meanwhile are not part of the trace; only their time is. */
         allowed = 1;
         span.code = span.gap = span.slept = held_code = held_gap = sleep_time = 0;
         own_time = span.wall - stopped_at;
@@ -544,7 +544,7 @@ int MPI_Pcontrol(const int level, ...)
 
 __attribute__((destructor)) static void ended(void)
 {
-    /* A child of the program's that ends must not write what its parent holds. */
+    /* A child process that ends must not write the data of its parent. */
     if (file >= 0 && active && getpid() == own_process)
         flush_log();
 }

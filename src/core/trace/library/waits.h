@@ -1,10 +1,10 @@
-/* Functions without counts: waits, tests, probes, persistent requests, communicators, and what is refused. */
+/* Functions without counts: waits, tests, probes, persistent requests, communicators, and unsupported functions. */
 
 static MPI_Request *handles;
 static MPI_Status *own_statuses;
 static int handles_room;
 
-/* Requests as they are before a wait sets them to null; gives the statuses to use where the program wants none. */
+/* Saves the requests before a wait sets them to null. Returns the statuses to use if the program ignores them. */
 static MPI_Status *before(int count, const MPI_Request *requests, MPI_Status *statuses, MPI_Status *ignored)
 {
     if (depth > 0 || !active || !take_turn())
@@ -21,7 +21,7 @@ static MPI_Status *before(int count, const MPI_Request *requests, MPI_Status *st
     return statuses == ignored && wild_pending > 0 ? own_statuses : statuses;
 }
 
-/* All of them are complete. */
+/* All requests are complete. */
 static void all_done(int function, int count, const MPI_Status *statuses)
 {
     done_begin(count);
@@ -30,7 +30,7 @@ static void all_done(int function, int count, const MPI_Status *statuses)
     note_wait(function);
 }
 
-/* Those of `indices` are, whose statuses stand in this order. */
+/* The requests at `indices` are complete; their statuses are in the same order. */
 static void some_done(int function, int count, const int *indices, const MPI_Status *statuses)
 {
     done_begin(count > 0 ? count : 0);
@@ -39,7 +39,7 @@ static void some_done(int function, int count, const int *indices, const MPI_Sta
     note_wait(function);
 }
 
-/* A test that may have found nothing. */
+/* A test that may be without success. */
 #define POLL(call, found, note)                                                                                          \
     struct span span;                                                                                                    \
     enter(&span);                                                                                                        \
@@ -125,7 +125,7 @@ int MPI_Start(MPI_Request *request)
     return result;
 }
 
-/* Each start has a record; the first has the time of the call. */
+/* Each start has a record; the first record has the time of the call. */
 static void restart_all(struct span *s, int count, const MPI_Request *requests)
 {
     for (int at = 0; at < count; at++) {
@@ -234,7 +234,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
     return result;
 }
 
-/* Communicators; what members tell each other for one is `telling`, as note_comm has it. */
+/* Communicators. `telling` is the kind of data that the members exchange, see note_comm. */
 #define WRAP_COMM(name, telling, parameters, arguments)                                                                  \
     int MPI_##name(STRIP parameters, MPI_Comm *made)                                                                     \
     {                                                                                                                    \
@@ -279,7 +279,7 @@ int MPI_Comm_disconnect(MPI_Comm *comm)
     return result;
 }
 
-/* What replays cannot do: the program does it, and the trace ends with its name. */
+/* Calls that cannot be replayed: the program executes them, and the trace ends with their name. */
 #define WRAP_REFUSED(name, parameters, arguments)                                                                        \
     int MPI_##name parameters                                                                                            \
     {                                                                                                                    \

@@ -1,21 +1,21 @@
-/* Prints what MPI did in an OTF2 archive: `read ANCHOR`. Compiled against the OTF2 library (2.x or 3.x) where it is asked for. Events
- * of code other than MPI are left out. The output, a line each, fields by a blank, times in ticks:
+/* Prints the MPI events of an OTF2 archive: `read ANCHOR`. It is compiled against the OTF2 library (2.x or 3.x) when needed.
+ * Events of other code are omitted. Output: one line per event, fields separated by a blank, times in ticks:
  *
- *   creator TEXT               who wrote the archive
- *   clock TICKS START          ticks a second, and where the archive begins
+ *   creator TEXT               program that wrote the archive
+ *   clock TICKS START          ticks per second, and the beginning of the archive
  *   region REF NAME            a region of MPI
- *   comm REF group RANK...     a communicator and its members by world ranks; in place of "group ..." also "self", "inter"
+ *   comm REF group RANK...     a communicator and its members by world ranks; instead of "group ..." also "self", "inter"
  *   ranks N
- *   foreign                    somewhere a thread that is no rank makes MPI calls; after all ranks
+ *   foreign                    a thread that is not a rank makes MPI calls; after all ranks
  *   rank R                     the events of rank R follow, in order of time, each with its time after the letter:
  *     b            the program begins            z            the last event
- *     e REGION     it enters a region of MPI     x REGION     it leaves it
+ *     e REGION     the rank enters a region      x REGION     the rank leaves a region
  *     s TO COMM TAG BYTES                        r FROM COMM TAG BYTES
- *     i TO COMM TAG BYTES REQUEST                d REQUEST    that send is complete
- *     q REQUEST    a receive is posted           j FROM COMM TAG BYTES REQUEST    it is complete
+ *     i TO COMM TAG BYTES REQUEST                d REQUEST    the send is complete
+ *     q REQUEST    a receive is posted           j FROM COMM TAG BYTES REQUEST    the receive is complete
  *     k REQUEST    a request is cancelled        n REQUEST    a non-blocking collective begins
  *     c OP COMM ROOT SENT RECEIVED               m OP COMM ROOT SENT RECEIVED REQUEST   a non-blocking one is complete
- *     f END        the measurement wrote its buffer out until then
+ *     f END        the measurement wrote its buffer to disk until END
  *     o MODE       recording is on (0) or off    w            one-sided communication
  *   end
  */
@@ -51,7 +51,7 @@ static Table strings, regions, groups, comms, places;
 static uint64_t ticks = 1000000000, start, last;
 static bool foreign;
 
-/* What the library finds wrong, told once, in a line. */
+/* Prints the first error of the library, in one line. */
 static OTF2_ErrorCode complain(void *data, const char *file, uint64_t line, const char *function, OTF2_ErrorCode code,
                                const char *format, va_list words)
 {
@@ -75,7 +75,7 @@ static void check(OTF2_ErrorCode code, const char *what)
 
 static Entry *add(Table *table, uint64_t key)
 {
-    /* Doubled whenever a power of two is reached. */
+    /* The capacity doubles at each power of two. */
     if ((table->count & (table->count - 1)) == 0) {
         size_t room = table->count ? 2 * table->count : 1;
         table->of = realloc(table->of, room * sizeof *table->of);
@@ -92,7 +92,7 @@ static Entry *add(Table *table, uint64_t key)
 
 static Entry *find(const Table *table, uint64_t key)
 {
-    /* Most are defined in order, from 0 on. */
+    /* Most keys are defined in order from 0. */
     if (key < table->count && table->of[key].key == key)
         return &table->of[key];
     for (size_t at = 0; at < table->count; at++)
@@ -169,7 +169,7 @@ static OTF2_CallbackCode on_place(void *data, OTF2_LocationRef self, OTF2_String
     return OK;
 }
 
-/* An event of MPI: printed if it is a rank's. */
+/* Whether an MPI event belongs to a rank and is printed. */
 static bool is_ranks(uint64_t time)
 {
     static bool told;
@@ -384,7 +384,7 @@ int main(int argc, char **argv)
     printf("ranks %zu\n", world ? world->list.count : 0);
     for (size_t at = 0; at < places.count; at++)
         check(OTF2_Reader_SelectLocation(reader, places.of[at].key), "location");
-    /* Archives without definitions of locations are whole too. */
+    /* An archive without definitions of locations is also complete. */
     bool defined = OTF2_Reader_OpenDefFiles(reader) == OTF2_SUCCESS;
     check(OTF2_Reader_OpenEvtFiles(reader), "event files");
     uint64_t count;

@@ -1,14 +1,14 @@
-/* Writes what ranks did as an OTF2 archive: `write DIRECTORY NAME < events`. Compiled against the OTF2 library (2.x or 3.x) where it
- * is asked for. The input, a line each, fields by a blank, times in picoseconds:
+/* Writes the activities of ranks as an OTF2 archive: `write DIRECTORY NAME < events`. It is compiled against the OTF2 library
+ * (2.x or 3.x) when needed. Input: one line per event, fields separated by a blank, times in picoseconds:
  *
- *   ranks N END            how many ranks, and the end of the run
- *   app TEXT               what ran
- *   region ROLE TEXT       a call or statement, numbered from 0 on: c (collective), p (point-to-point), f (another function)
+ *   ranks N END            number of ranks, and the end of the run
+ *   app TEXT               name of the application
+ *   region ROLE TEXT       a call or statement, numbered from 0: c (collective), p (point-to-point), f (another function)
  *   rank R NODE            the events of rank R follow, in order of time
- *   e TIME REGION          it enters a region
- *   x TIME REGION          it leaves it
+ *   e TIME REGION          the rank enters a region
+ *   x TIME REGION          the rank leaves a region
  *   s TIME TO BYTES        a message leaves for rank TO
- *   r TIME FROM BYTES      one has come from rank FROM
+ *   r TIME FROM BYTES      a message from rank FROM has arrived
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static void wrong(const char *line)
 
 static void *grown(void *list, size_t count, size_t size)
 {
-    /* Doubled whenever a power of two is reached. */
+    /* The capacity doubles at each power of two. */
     if ((count & (count - 1)) != 0)
         return list;
     list = realloc(list, (count ? 2 * count : 1) * size);
