@@ -27,7 +27,7 @@ pub struct TargetMachine {
     pub ranks: u32,
     /// Rates of their cores.
     pub rates: CoreRates,
-    /// The seed of all random draws.
+    /// Seed of the random draws.
     pub seed: u64,
     /// Greatest number of loop turns of a rank between two communications.
     pub max_turns: u64,
@@ -88,7 +88,7 @@ impl BoundApp {
         }
     }
 
-    /// Computes the application's results from the times of all ranks. A result without a value contains the reason.
+    /// Computes the application's results from the times of every rank. A result without a value contains the reason.
     pub fn results(&self, timed: &TimerSums) -> Vec<AppResult> {
         match &self.kind {
             ProgramKind::Statements(shared) => results::work_out(shared, timed),

@@ -337,7 +337,7 @@ pub(super) struct CollectiveOp {
     pub(super) bytes: Formula,
     /// Whether `bytes` refers to `peer`.
     pub(super) by_peer: bool,
-    /// Blocks of all ranks of the world, if they are the same for every caller.
+    /// Blocks of every rank of the world, if they are the same for every caller.
     pub(super) shared: Option<OnceLock<Arc<[Bytes]>>>,
     pub(super) algorithm: Option<Algorithm>,
     pub(super) start: Start,

@@ -33,7 +33,7 @@ pub(super) enum Expr {
     Grid(GridFunction, u32, Box<[Expr]>),
     CommRank(u32),
     CommSize(u32),
-    /// Function of all ranks' times in an element of the timer with this number.
+    /// Function over all ranks' times in an element of the timer with this number.
     Timer(TimerFunction, u32, Box<Expr>),
 }
 

@@ -89,7 +89,7 @@ pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>)
     found
 }
 
-/// Computes the application's results from the times `sums` of all ranks. A result without a value, or with an
+/// Computes the application's results from the times `sums` over all ranks. A result without a value, or with an
 /// endless loop, contains the reason.
 pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<AppResult> {
     let code = &shared.code;

@@ -45,7 +45,7 @@ pub(super) struct Scope {
     grids: Vec<(String, usize)>,
     comms: Vec<String>,
     timers: Vec<String>,
-    /// Whether the times of all ranks are known: in `[results]`.
+    /// Whether the times of every rank are known: in `[results]`.
     pub(super) results: bool,
     run: Option<(u32, u64)>,
 }

@@ -1,7 +1,7 @@
-//! Timers: times measured by ranks while they run, and the functions of all ranks' times used by results.
+//! Timers: times measured by ranks while they run, and the functions over all ranks' times used by results.
 //!
 //! A rank's timers are at the end of its slots, one word per element. While results are computed, the slots contain
-//! the times of all ranks, three words per element: first the longest times, then the shortest, then the means.
+//! the times of every rank, three words per element: first the longest times, then the shortest, then the means.
 
 use crate::config::ConfigError;
 use crate::profile::TimerSums;
@@ -18,7 +18,7 @@ use super::slots::Slots;
 use super::value::{EvalError, Evaluated, Value};
 use super::world::AppWorld;
 
-/// Greatest number of elements in the timers of all ranks, eight bytes each.
+/// Greatest number of timer elements over all ranks, eight bytes each.
 const MOST: u64 = 1 << 27;
 
 /// Position of a timer's elements.
@@ -29,7 +29,7 @@ pub(super) struct TimerPlace {
     length: usize,
 }
 
-/// Function of the times of all ranks in an element.
+/// Function over all ranks' times in an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerFunction {
     Longest,

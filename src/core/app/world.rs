@@ -15,7 +15,7 @@ pub(super) struct AppWorld {
     /// Number 0 is the world.
     pub(super) comms: Vec<CommTable>,
     pub(super) timers: Vec<TimerPlace>,
-    /// Number of elements of all timers.
+    /// Number of elements in the timers.
     pub(super) timer_room: usize,
 }
 

@@ -65,7 +65,7 @@ impl Document {
         Document { lines: ErrorLines::All, ..self }
     }
 
-    /// Returns the document with messages that refer to another file, of which it is a copy, by name and text.
+    /// Returns the document with messages that refer to the original file, given by name and text.
     pub fn copied_from(self, (name, text): (String, Arc<str>)) -> Self {
         Document { name, text, ..self }
     }
@@ -222,7 +222,7 @@ fn unknown_field(message: &str, place: &str) -> String {
     }
 }
 
-/// Greatest size of a file in bytes: above the size of a list of all ranks' places, and small enough to be rejected
+/// Greatest size of a file in bytes: above the size of a complete placement list, and small enough to be rejected
 /// at once.
 const MOST_BYTES: u64 = 256 << 20;
 

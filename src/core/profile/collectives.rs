@@ -31,7 +31,7 @@ pub struct CollectiveCounter {
     last: usize,
 }
 
-/// Sum of the counts of all workers, ordered by name and method.
+/// Sum of the counts over all workers, ordered by name and method.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveProfile(Vec<(String, Option<Method>, Use)>);
 
@@ -66,7 +66,7 @@ pub struct OtherAlgorithm {
     /// The other method.
     #[serde(flatten)]
     pub method: Method,
-    /// Greatest clock of all ranks.
+    /// Greatest clock over all ranks.
     #[serde(rename = "predicted_ps")]
     pub predicted: SimTime,
 }

@@ -29,7 +29,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All of them.
+    /// All resources.
     pub const ALL: [Resource; 8] = [
         Resource::Core,
         Resource::AdapterOut,

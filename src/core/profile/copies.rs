@@ -23,10 +23,10 @@ pub struct CopyUse {
     pub busiest_bytes: u64,
     /// Bandwidth of a CMP's memory for copies in bytes per second; 0 for no limit.
     pub cmp_bytes_per_s: u64,
-    /// Time that copies waited for earlier copies of their core, sum of all waits.
+    /// Time that copies waited for earlier copies of their core, total over all waits.
     #[serde(rename = "waited_ps", deserialize_with = "picoseconds")]
     pub waited: SimSpan,
-    /// Additional time of the copies through memory over the core's own time, sum of all copies.
+    /// Additional time of the copies through memory over the core's own time, total over all copies.
     #[serde(rename = "slowed_ps", deserialize_with = "picoseconds")]
     pub slowed: SimSpan,
 }

@@ -102,14 +102,14 @@ pub struct RankFunction {
     pub calls: FunctionCalls,
 }
 
-/// Sums the calls of all ranks by function, greatest time first.
+/// Sums the calls over all ranks by function, greatest time first.
 pub fn function_profiles(ranks: &[(u32, RankProfile)]) -> Vec<FunctionProfile> {
     let of_rank = |(rank, profile): &'_ (u32, RankProfile)| (*rank, profile.calls.clone());
     let all = summed(ranks.iter().map(of_rank));
     all.into_iter().map(|(function, total, per_rank)| FunctionProfile { function, total, per_rank }).collect()
 }
 
-/// Sums the calls of all ranks by function and source position, greatest time first.
+/// Sums the calls over all ranks by function and source position, greatest time first.
 pub fn site_profiles(ranks: &[(u32, RankProfile)]) -> Vec<SiteProfile> {
     let of_rank = |(rank, profile): &'_ (u32, RankProfile)| (*rank, profile.sites.clone());
     let site = |((function, site), total, per_rank): ((String, String), _, _)| SiteProfile {
@@ -121,7 +121,7 @@ pub fn site_profiles(ranks: &[(u32, RankProfile)]) -> Vec<SiteProfile> {
     summed(ranks.iter().map(of_rank)).into_iter().map(site).collect()
 }
 
-/// Sums the calls of all ranks by key, greatest time first. Includes the calls of each rank.
+/// Sums the calls over all ranks by key, greatest time first. Includes the calls of each rank.
 fn summed<K: Ord>(
     ranks: impl Iterator<Item = (u32, BTreeMap<K, FunctionCalls>)>,
 ) -> Vec<(K, FunctionCalls, Vec<RankFunction>)> {

@@ -158,14 +158,14 @@ impl MessageProfile {
         self.cells[interval][level as usize]
     }
 
-    /// Sum of all messages of `level`.
+    /// Sum over the messages of `level`.
     pub fn level(&self, level: Level) -> MessageCell {
         let mut sum = MessageCell::default();
         self.cells.iter().for_each(|row| sum += row[level as usize]);
         sum
     }
 
-    /// Sum of all messages.
+    /// Sum over all messages.
     pub fn total(&self) -> MessageCell {
         let mut sum = MessageCell::default();
         Level::ALL.into_iter().for_each(|level| sum += self.level(level));

@@ -8,7 +8,7 @@ use crate::units::{SimSpan, picoseconds};
 /// Parts of a path. They are disjoint and sum to its length. ARCHITECTURE.md defines each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathParts {
-    /// Local blocks outside collectives, up to the mean of all ranks.
+    /// Local blocks outside collectives, up to the mean over all ranks.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
     /// Local blocks above that mean.

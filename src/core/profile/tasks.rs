@@ -1,4 +1,4 @@
-//! Fragments and their stages: records of one process, and the analysis of all records.
+//! Fragments and their stages: records of one process, and the analysis of the complete set.
 //!
 //! ```text
 //! distribution ──▶ waiting for data ──▶ ready queue ──▶ execution

@@ -29,7 +29,7 @@ pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads the number at `at` and advances `at`. `None` if there is none.
+/// Reads the number at `at` and advances `at`; `None` at the end.
 #[inline(always)]
 pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;

@@ -94,7 +94,7 @@ pub(super) struct Folder {
     /// Number of nodes that have been converted to bytes.
     base: u64,
     nodes: Vec<FoldNode>,
-    /// Hash of all nodes before the n-th.
+    /// Hash over all nodes before the n-th.
     hashes: Vec<u64>,
     /// Previous position that ends with the same number, by node.
     earlier: Vec<u64>,
@@ -184,7 +184,7 @@ impl Folder {
         self.hashes[start + count].wrapping_sub(self.hashes[start].wrapping_mul(POWERS[count]))
     }
 
-    /// Hash of all nodes up to the one at `at`, which is changed or new.
+    /// Hash over all nodes up to the one at `at`, which is changed or new.
     fn after(&self, at: usize) -> u64 {
         self.hashes[at].wrapping_mul(BASE).wrapping_add(self.nodes[at].hash())
     }

@@ -83,7 +83,7 @@ pub enum ImportProgram {
 }
 
 impl ImportedTrace {
-    /// Reads the text of a file, or of the concatenated files of all ranks.
+    /// Reads the text of a file, or of the concatenated files of every rank.
     ///
     /// # Errors
     /// The first error in the text.

@@ -29,7 +29,7 @@ pub(super) enum LateValue {
     Moves(u64),
 }
 
-/// Reads the next value; `None` if there is none or it is invalid.
+/// Reads the next value; `None` at the end or for an invalid value.
 pub(super) fn next(bytes: &[u8], range: &mut Range<usize>) -> Option<LateValue> {
     let bytes = &bytes[..range.end];
     let word = get(bytes, &mut range.start)?;

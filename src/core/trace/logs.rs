@@ -61,7 +61,7 @@ const OLDEST: u32 = 1;
 /// Order mark, in the byte order of the writing machine.
 const ORDER: u32 = 0x0102_0304;
 
-/// Actions of all ranks of a real run.
+/// Actions of every rank of a real run.
 #[derive(Debug)]
 pub struct Logs {
     ranks: Vec<Arc<RankLog>>,

@@ -28,7 +28,7 @@ pub struct Trace {
     pub(super) names: Vec<String>,
     /// The names as static texts for the engine.
     pub(super) known: Vec<&'static str>,
-    /// Algorithms with these names, if there are any.
+    /// Algorithms with these names, if known.
     pub(super) algorithms: Vec<Option<Algorithm>>,
     /// Members of the communicators of recorded collectives.
     pub(super) groups: Vec<Group>,
@@ -233,7 +233,7 @@ fn check_late(
 const MOST_CALLS: u64 = 1 << 44;
 const MOST_UNRECEIVED: u64 = 1 << 22;
 
-/// Checks that the total amount of all ranks is possible in a recorded run.
+/// Checks that a recorded run can contain this total amount.
 fn check_amount(all: SequenceAmount) -> Result<(), TraceError> {
     let SequenceAmount { calls, sends, receives } = all;
     if calls > MOST_CALLS {

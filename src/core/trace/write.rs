@@ -1,4 +1,4 @@
-//! Writes a recording to a file. Equal operations, sequences and tasks of all ranks are stored once.
+//! Writes a recording to a file. Operations, sequences and tasks that are equal for several ranks are stored once.
 
 use std::hash::Hash;
 

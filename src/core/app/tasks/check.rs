@@ -1,4 +1,4 @@
-//! Consistency of all fragments: each is created once, its input data are produced, and no fragment waits for itself.
+//! Consistency between fragments: each is created once, its input data are produced, and no fragment waits for itself.
 //! Also determines the places of fragments and data.
 
 use crate::config::ConfigError;

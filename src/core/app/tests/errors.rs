@@ -1,4 +1,4 @@
-//! Exact texts of all errors that a user can cause.
+//! Exact text of each error that a user can cause.
 
 use super::driver::{calls, load, load_with, target};
 

@@ -1,4 +1,4 @@
-//! Analysis of the records of all processes: migrations, waits, and the times of fragments and threads.
+//! Analysis of the records from every process: migrations, waits, and the times of fragments and threads.
 
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +67,7 @@ pub struct StageTimes {
 pub struct Bounds {
     /// Number of threads that execute fragments.
     pub threads: u64,
-    /// Sum of all fragments' execution times in seconds: the least time of a single thread.
+    /// Total execution time of the fragments in seconds: the least time of a single thread.
     pub work_s: f64,
     /// `work_s` divided by the number of threads: the least time of any manager.
     pub least_s: f64,
@@ -93,7 +93,7 @@ pub struct ProcessTasks {
     /// thread of its own.
     #[serde(rename = "overhead_ps", deserialize_with = "picoseconds")]
     pub overhead: SimSpan,
-    /// Remaining time of its threads up to the end of all processes.
+    /// Remaining time of its threads up to the end of the last process.
     #[serde(rename = "idle_ps", deserialize_with = "picoseconds")]
     pub idle: SimSpan,
     /// Working time of a manager with a thread of its own.

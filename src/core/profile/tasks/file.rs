@@ -289,7 +289,7 @@ fn read(file: &str, log: &LogFile, names: &mut LogNames, remaining: &mut Vec<Rem
     })
 }
 
-/// Checks the consistency of all logs: every fragment is executed once.
+/// Checks that the logs are consistent: every fragment is executed once.
 fn check(logs: &[TaskLog], names: &LogNames, remaining: &[Remaining]) -> Result<(), String> {
     let mut executed: Vec<Option<u32>> = vec![None; names.names.len()];
     let mut away: Vec<i64> = vec![0; names.names.len()];

@@ -55,7 +55,7 @@ pub struct Visit {
     pub entered: SimTime,
     /// Departure from that stage to the next: it stays on this process.
     pub settled: SimTime,
-    /// Availability of all its data.
+    /// Availability of its last data.
     pub ready: SimTime,
     /// First start on a thread.
     pub started: SimTime,

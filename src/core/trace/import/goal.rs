@@ -23,7 +23,7 @@ use crate::units::{Bytes, SimSpan};
 /// Greatest number of ranks of a schedule.
 const MOST_RANKS: i64 = 1 << 20;
 
-/// Reads the operations of all ranks.
+/// Reads the operations of every rank.
 pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {
     let mut ranks: Option<u32> = None;
     let mut graphs: Vec<Graph> = Vec::new();

@@ -58,7 +58,7 @@ pub(super) enum TiAmount {
     Each(Arc<[Bytes]>),
 }
 
-/// Reads the actions of all ranks.
+/// Reads the actions of every rank.
 pub(super) fn read(text: &str) -> Result<Vec<Vec<TiAction>>, ImportError> {
     let mut lines = Vec::new();
     let mut ranks = 0;

@@ -10,7 +10,7 @@
 //! | release | the slot plus one |
 //! | collective | the slot plus one, or 0; communicator; root; twice the bytes of an element, plus one if the order of ranks matters; number of sizes, 0 for a single size; the sizes; buffer, extent |
 //! | of neighbours | communicator; a list of sources; a list of (destination, bytes) |
-//! | communicator creation | the old communicator; data exchanged by its members (0 a number, 1 three per member, 2 a number among the new members, 3 nothing: recording was off); its own number plus one, or 0 if there is none; its first member and its index among the communicators with these members; its size; the stride of members and the first one, or 0 and all members |
+//! | communicator creation | the old communicator; data exchanged by its members (0 a number, 1 three per member, 2 a number among the new members, 3 nothing: recording was off); its own number plus one, or 0 without one; its first member and its index among the communicators with these members; its size; the stride of members and the first one, or 0 and all members |
 //! | mark | defined by the function |
 
 use super::super::TraceError;

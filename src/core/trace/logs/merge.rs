@@ -1,4 +1,4 @@
-//! Merges the logs of all ranks into one file.
+//! Merges the ranks' logs into one file.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, TraceError> {
     Ok(logs)
 }
 
-/// Checks that these are the logs of all ranks of a run, in order.
+/// Checks that these logs are complete: one per rank of a run, in order.
 pub(super) fn check(logs: &[Arc<RankLog>]) -> Result<(), TraceError> {
     let first = &logs[0].info;
     for (rank, log) in (0..).zip(logs) {
@@ -50,7 +50,7 @@ pub(super) fn check(logs: &[Arc<RankLog>]) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// Merges the logs of all ranks, given in any order with a name for errors.
+/// Merges the ranks' logs, given in any order with a name for errors.
 ///
 /// # Errors
 /// A file is not a log, or a log is duplicate, missing or of another run.

@@ -294,7 +294,7 @@ impl LogProgram {
         }
     }
 
-    /// Continues the action in progress; `None` if there is none.
+    /// Continues the action in progress, if any.
     fn go_on(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
         match &mut self.state {
             LogStep::Free | LogStep::Leaving => None,

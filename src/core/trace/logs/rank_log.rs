@@ -53,7 +53,7 @@ pub struct RankLog {
     pub info: LogInfo,
     /// Version of its format.
     pub version: u32,
-    /// Records of all chunks.
+    /// Records of every chunk.
     pub records: Vec<u8>,
 }
 

@@ -26,7 +26,7 @@ use crate::platform::Collective;
 use crate::trace::import::ImportError;
 use crate::units::Bytes;
 
-/// Sizes derived from the counts of all members.
+/// Sizes derived from the counts of every member.
 #[derive(Clone, Debug)]
 pub(super) enum MemberSizes {
     /// Sizes of this rank only: no other member takes part, or nothing is known yet.
@@ -99,7 +99,7 @@ impl CollectiveRecord {
     }
 }
 
-/// Combines the counts of all members of each collective. Returns whether sizes of an alltoallv were estimated.
+/// Combines the members' counts for each collective. Returns whether sizes of an alltoallv were estimated.
 pub(super) fn combine_members(definitions: &Definitions, ranks: &mut [RankActions]) -> Result<bool, ImportError> {
     let mut estimated = false;
     for (&comm, members) in &definitions.comms {
@@ -145,7 +145,7 @@ pub(super) fn combine_members(definitions: &Definitions, ranks: &mut [RankAction
     Ok(estimated)
 }
 
-/// Sizes of a collective from the calls of all members (at least two).
+/// Sizes of a collective from the calls of every member (at least two).
 fn derive_sizes(called: &[&CollectiveRecord]) -> Result<MemberSizes, String> {
     use Collective as C;
     let first = called[0];
@@ -171,7 +171,7 @@ fn derive_sizes(called: &[&CollectiveRecord]) -> Result<MemberSizes, String> {
     {
         return Err(format!("expected a root up to {}; found {root}", called.len() - 1));
     }
-    // Blocks of all members. The root's own block is the rest of its sum; with MPI_IN_PLACE it counts on neither
+    // Blocks of every member. The root's own block is the rest of its sum; with MPI_IN_PLACE it counts on neither
     // side.
     Ok(match collective {
         C::Barrier => MemberSizes::Same(0),
