@@ -78,7 +78,7 @@ fn main() {
     let directory = tempfile::tempdir().expect("there is a temporary directory");
     let program = compile(directory.path());
     let start = microseconds();
-    let image = Image::open(&program, &System, &[]).expect("the program can be loaded");
+    let image = Image::open(&program, &System, &[], 0).expect("the program can be loaded");
     println!("{:<12} {:>8.2} us", "open", microseconds() - start);
 
     let (mapped, memory) = (mappings(), anonymous());

@@ -156,3 +156,31 @@ fn halos_with_skew_end_as_under_simgrid() {
         same("halo", ranks, arguments, PERCENT);
     }
 }
+
+/// A trace that SMPI wrote of every call that its replay knows sends the messages that the program sends here.
+#[test]
+fn traces_of_smpi_send_what_the_program_sends() {
+    if !is_installed() {
+        support::skipped("smpirun and smpicc (Debian's package simgrid) are not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simgrid/calls.c");
+    let source = source.display();
+    fs::write(here.join("platform.xml"), MACHINE.simgrid()).unwrap();
+    fs::write(here.join("hosts"), "n0\nn1\nn2\nn3\n").unwrap();
+    printed(here, &format!("smpicc -O1 {source} -o theirs"));
+    let traced = "--cfg=tracing/filename:all.txt -platform platform.xml -hostfile hosts ./theirs";
+    printed(here, &format!("smpirun -trace-ti -np 4 {traced}"));
+    let built = run(here, &format!("cc -O1 {source} -o ours"));
+    assert_eq!(built.code, Some(0), "{}", built.stderr);
+    let histogram = |line: &str| {
+        let ran = run(here, &format!("--quiet --nct 4,1,1 --histogram sizes.csv {line}"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        fs::read_to_string(here.join("sizes.csv")).unwrap()
+    };
+    // SMPI calls MPI_Reduce_scatter_block the other's name.
+    let program = histogram("--compute skip ./ours").replace("_block", "");
+    assert_eq!(histogram("all.txt"), program);
+}

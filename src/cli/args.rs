@@ -156,6 +156,10 @@ pub(crate) struct RunArgs {
     #[arg(skip)]
     pub passed_on: Option<String>,
 
+    /// The text of the application's file, which a launcher's line stands for.
+    #[arg(skip)]
+    pub text: Option<String>,
+
     /// A program that was started by its own name: one rank, its output and its exit code only
     #[arg(long, hide = true)]
     pub direct: bool,
@@ -190,6 +194,7 @@ impl RunArgs {
             },
             checks: Checks { leaks: self.check_leaks || self.check, calls: self.check },
             direct: self.direct,
+            text: self.text.clone(),
             ..RunRequest::new(&self.app)
         })
     }
@@ -204,12 +209,16 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     if let Some(error) = name.and_then(Language::none_of_wrapper) {
         return Err(Failure::bad_input(error.to_string()));
     }
+    let mut launched = None;
     let launch = name.and_then(|name| launcher::read(name, &arguments[1..], |name| std::env::var(name).ok()));
     match launch.transpose()? {
         Some(Launch::Show(text)) => return Ok(Parsed::Help(text)),
-        Some(Launch::Run(line)) => {
+        Some(Launch::Run(run)) => {
             exit::stand_for_program();
-            arguments = line;
+            let name = name.unwrap_or_default().to_owned();
+            run.tell_ignored(&name);
+            arguments = run.words;
+            launched = run.text.map(|text| (name, text));
         }
         None => {}
     }
@@ -242,6 +251,9 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     .map(|parsed| match parsed {
         Parsed::Run(mut args) => {
             args.passed_on = passed_on;
+            if let Some((name, text)) = launched {
+                (args.app, args.text) = (name.into(), Some(text));
+            }
             if args.direct {
                 exit::stand_for_program();
             }

@@ -2,51 +2,54 @@
 //! scripts.
 //!
 //! `mpiexec -n 4 ./a.out args` runs four ranks of a program of `mcpsim cc`, by default on one node with as many cores,
-//! and prints what the program prints. `MCPSIM_NCT` names another shape.
+//! and prints what the program prints. `MCPSIM_NCT` names another shape. A colon separates programs that run together.
+
+mod options;
 
 use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::run::is_elf;
 
 use super::exit::Failure;
+use options::{LauncherOption, OptionEffect};
 
 /// The names.
 const NAMES: [&str; 4] = ["mpiexec", "mpirun", "orterun", "mpiexec.hydra"];
 /// What asks only for the version.
 const VERSION: [&str; 3] = ["mpichversion", "mpiexec.version", "ompi_info"];
-/// Options with a value that say where processes run, and how: all of this is the simulator's.
-const WITH_VALUE: [&str; 22] = [
-    "host",
-    "hosts",
-    "H",
-    "hostfile",
-    "machinefile",
-    "f",
-    "map-by",
-    "bind-to",
-    "rank-by",
-    "ppn",
-    "npernode",
-    "perhost",
-    "wdir",
-    "wd",
-    "x",
-    "genvlist",
-    "envlist",
-    "timeout",
-    "launcher",
-    "bootstrap",
-    "N",
-    "prefix",
-];
-/// Options with two values.
-const WITH_TWO: [&str; 5] = ["mca", "omca", "pmca", "genv", "env"];
 
 /// What a launcher's command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Launch {
     /// To print this.
     Show(String),
+    /// A run.
+    Run(LaunchedRun),
+}
+
+/// A run that a launcher's command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LaunchedRun {
     /// A line of mcpsim's own.
-    Run(Vec<OsString>),
+    pub words: Vec<OsString>,
+    /// The text of the application's file, if the line names no file that states all of it.
+    pub text: Option<String>,
+    /// Options that a real machine would obey and that have no effect here.
+    pub ignored: Vec<String>,
+}
+
+impl LaunchedRun {
+    /// Names the options without effect on stderr.
+    pub fn tell_ignored(&self, name: &str) {
+        if !self.ignored.is_empty() {
+            let options = self.ignored.join(" ");
+            let note =
+                format!("note: {name}: without effect: {options} (MCPSIM_NCT=NODES,CMPS,CORES names the machine)");
+            let _ = writeln!(std::io::stderr(), "{note}");
+        }
+    }
 }
 
 /// What the line asks for if `name` is a launcher's.
@@ -61,88 +64,177 @@ pub(super) fn read(
     if VERSION.contains(&name) {
         return Some(Ok(Launch::Show(version())));
     }
-    NAMES.contains(&name).then(|| line(name, arguments, variable))
+    NAMES.contains(&name).then(|| LaunchLine { name, arguments, at: 0 }.read(&variable))
 }
 
 fn version() -> String {
     format!("mcpsim {}\n", env!("CARGO_PKG_VERSION"))
 }
 
-fn line(name: &str, arguments: &[OsString], variable: impl Fn(&str) -> Option<String>) -> Result<Launch, Failure> {
-    let usage =
-        |what: String| Failure::bad_input(format!("{name}: {what}: expected {name} -n RANKS PROGRAM [ARGUMENTS]"));
-    let mut ranks = None;
-    let mut at = 0;
-    let text = |at: usize| arguments.get(at).and_then(|word| word.to_str());
-    while let Some(option) = text(at).and_then(|word| word.strip_prefix('-')) {
-        let option = option.strip_prefix('-').unwrap_or(option);
-        let (option, given) = option.split_once('=').map_or((option, None), |(option, value)| (option, Some(value)));
-        at += 1;
-        match option {
-            "version" | "V" => return Ok(Launch::Show(version())),
-            "help" | "h" => {
-                return Ok(Launch::Show(format!("{name} -n RANKS PROGRAM [ARGUMENTS]: see mcpsim --help\n")));
-            }
-            "n" | "np" | "c" => {
-                let value = given.or_else(|| text(at)).unwrap_or_default();
-                at += usize::from(given.is_none());
-                let number = value.parse::<u32>().ok().filter(|&number| number > 0);
-                ranks = Some(number.ok_or_else(|| usage(format!("-{option} {value}")))?);
-            }
-            option if given.is_none() && WITH_TWO.contains(&option) => at += 2,
-            option if given.is_none() && WITH_VALUE.contains(&option) => at += 1,
-            _ => {}
+/// A program of the line with its options: the words between two colons.
+#[derive(Debug, Default)]
+struct LaunchPart {
+    ranks: Option<u32>,
+    directory: Option<String>,
+    environment: Vec<(String, String)>,
+    program: String,
+    arguments: Vec<OsString>,
+}
+
+impl LaunchPart {
+    /// The program's file: in its directory, in this one, or in `PATH`.
+    fn file(&self, path: Option<&str>) -> PathBuf {
+        let here = Path::new(self.directory.as_deref().unwrap_or_default()).join(&self.program);
+        if here.exists() || self.program.contains('/') {
+            return here;
         }
+        let found = std::env::split_paths(path.unwrap_or_default()).map(|directory| directory.join(&self.program));
+        found.into_iter().find(|path| is_elf(path)).unwrap_or(here)
     }
-    let Some(program) = arguments.get(at) else { return Err(usage("no program is named".to_owned())) };
-    let ranks = ranks.unwrap_or(1).to_string();
-    let mut words: Vec<OsString> = vec!["mcpsim".into(), "--quiet".into(), "--ranks".into(), ranks.clone().into()];
-    let shape = variable("MCPSIM_NCT").filter(|shape| !shape.is_empty());
-    words.extend(["--nct".into(), shape.unwrap_or_else(|| format!("1,1,{ranks}")).into()]);
-    // A file that is there is meant, as launchers take it, where no path is given.
-    words.extend([program.clone(), "--".into()]);
-    words.extend_from_slice(&arguments[at + 1..]);
-    Ok(Launch::Run(words))
+}
+
+/// The line as it is read, word by word.
+struct LaunchLine<'a> {
+    name: &'a str,
+    arguments: &'a [OsString],
+    at: usize,
+}
+
+impl LaunchLine<'_> {
+    fn wrong(&self, what: &str) -> Failure {
+        let name = self.name;
+        Failure::bad_input(format!("{name}: {what}: expected {name} -n RANKS PROGRAM [ARGUMENTS] [: …]"))
+    }
+
+    /// The next word, which is to be one of this kind.
+    fn word(&mut self, option: &str, kind: &str) -> Result<String, Failure> {
+        let word = self.arguments.get(self.at).and_then(|word| word.to_str());
+        let word = word.ok_or_else(|| self.wrong(&format!("{option}: {kind} is missing")))?.to_owned();
+        self.at += 1;
+        Ok(word)
+    }
+
+    fn read(mut self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Launch, Failure> {
+        let mut parts = Vec::new();
+        // Options of all programs; options without effect; ranks per node.
+        let (mut general, mut ignored, mut per_node) = (LaunchPart::default(), Vec::new(), None);
+        while self.at < self.arguments.len() || parts.is_empty() {
+            let mut part = LaunchPart::default();
+            while let Some(word) =
+                self.arguments.get(self.at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-'))
+            {
+                let typed = word.to_owned();
+                self.at += 1;
+                let (option, given) = LauncherOption::find(&typed).map_err(|hint| self.wrong(&hint))?;
+                let mut values = Vec::new();
+                values.extend(given.map(str::to_owned));
+                while values.len() < option.values {
+                    values.push(self.word(&typed, "a value")?);
+                }
+                match option.effect {
+                    OptionEffect::Version => return Ok(Launch::Show(version())),
+                    OptionEffect::Help => return Ok(Launch::Show(options::help(self.name))),
+                    OptionEffect::Ranks => part.ranks = Some(self.number(&typed, &values[0])?),
+                    OptionEffect::RanksPerNode => per_node = Some(self.number(&typed, &values[0])?),
+                    OptionEffect::Export => {
+                        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+                        // A name alone passes on a variable that every rank has anyway.
+                        part.environment.extend(values[0].split_once('=').map(own));
+                    }
+                    OptionEffect::Set => part.environment.push((values[0].clone(), values[1].clone())),
+                    OptionEffect::SetAll => general.environment.push((values[0].clone(), values[1].clone())),
+                    OptionEffect::Directory => part.directory = Some(values[0].clone()),
+                    OptionEffect::DirectoryOfAll => general.directory = Some(values[0].clone()),
+                    OptionEffect::Ignored => ignored.push([&[typed][..], &values].concat().join(" ")),
+                    OptionEffect::None => {}
+                    OptionEffect::Refused(why) => return Err(self.wrong(&format!("{typed}: {why}"))),
+                }
+            }
+            part.program = self.word("", "").map_err(|_| self.wrong("no program is named"))?;
+            let rest = &self.arguments[self.at..];
+            let end = rest.iter().position(|word| word == ":").unwrap_or(rest.len());
+            part.arguments = rest[..end].to_vec();
+            self.at += end;
+            parts.push(part);
+            if end < rest.len() {
+                self.at += 1;
+                if self.at == self.arguments.len() {
+                    return Err(self.wrong("no program is named after the last colon"));
+                }
+            }
+        }
+        for part in &mut parts {
+            part.directory = part.directory.take().or_else(|| general.directory.clone());
+            part.environment = [&general.environment[..], &part.environment].concat();
+        }
+        self.run(&parts, per_node, ignored, variable).map(Launch::Run)
+    }
+
+    fn number(&self, option: &str, text: &str) -> Result<u32, Failure> {
+        let number = text.parse::<u32>().ok().filter(|&number| number > 0);
+        number.ok_or_else(|| self.wrong(&format!("{option} {text}")))
+    }
+
+    fn run(
+        &self,
+        parts: &[LaunchPart],
+        per_node: Option<u32>,
+        mut ignored: Vec<String>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<LaunchedRun, Failure> {
+        let counts = parts.iter().map(|part| part.ranks.unwrap_or(1));
+        let ranks = counts.clone().try_fold(0, u32::checked_add);
+        let ranks = ranks.ok_or_else(|| self.wrong("more than 4,294,967,295 ranks"))?;
+        let shape = variable("MCPSIM_NCT").filter(|shape| !shape.is_empty());
+        let shape = match (shape, per_node) {
+            (Some(shape), Some(per_node)) => {
+                ignored.push(format!("{per_node} ranks per node"));
+                shape
+            }
+            (Some(shape), None) => shape,
+            (None, Some(per_node)) => format!("{},1,{per_node}", ranks.div_ceil(per_node)),
+            (None, None) => format!("1,1,{ranks}"),
+        };
+        let mut words: Vec<OsString> =
+            ["mcpsim", "--quiet", "--ranks", &ranks.to_string(), "--nct", &shape].map(OsString::from).to_vec();
+        let path = variable("PATH");
+        let files: Vec<PathBuf> = parts.iter().map(|part| part.file(path.as_deref())).collect();
+        // A file that is there is meant, as launchers take it, where no path is given.
+        words.extend([files[0].clone().into(), "--".into()]);
+        let is_plain = |part: &LaunchPart| part.environment.is_empty() && part.directory.is_none();
+        if let [part] = parts
+            && (is_plain(part) || !is_elf(&files[0]))
+        {
+            words.extend_from_slice(&part.arguments);
+            return Ok(LaunchedRun { words, text: None, ignored });
+        }
+        let tables = parts.iter().zip(&files).zip(counts).map(|((part, file), ranks)| self.table(part, file, ranks));
+        let tables = tables.collect::<Result<Vec<toml::Value>, Failure>>()?;
+        let text = toml::Table::from_iter([("program".to_owned(), toml::Value::Array(tables))]).to_string();
+        Ok(LaunchedRun { words, text: Some(text), ignored })
+    }
+
+    /// The program of `part` as a file would state it.
+    fn table(&self, part: &LaunchPart, file: &Path, ranks: u32) -> Result<toml::Value, Failure> {
+        let text = |word: &std::ffi::OsStr| match word.to_str() {
+            Some(text) => Ok(toml::Value::from(text)),
+            None => Err(self.wrong(&format!("\"{}\" is no valid UTF-8", word.display()))),
+        };
+        let arguments = part.arguments.iter().map(|word| text(word)).collect::<Result<Vec<_>, _>>()?;
+        let variables = part.environment.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        let mut table = toml::Table::from_iter([
+            ("name".to_owned(), part.program.as_str().into()),
+            ("binary".to_owned(), text(file.as_os_str())?),
+            ("arguments".to_owned(), arguments.into()),
+            ("environment".to_owned(), toml::Value::Table(variables.collect())),
+            ("ranks".to_owned(), i64::from(ranks).into()),
+        ]);
+        if let Some(directory) = &part.directory {
+            table.insert("directory".to_owned(), directory.as_str().into());
+        }
+        Ok(table.into())
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(line: &str) -> Vec<OsString> {
-        line.split_whitespace().map(OsString::from).collect()
-    }
-
-    fn read_line(name: &str, line: &str, shape: Option<&str>) -> Result<Launch, String> {
-        let found = read(name, &words(line), |_| shape.map(str::to_owned)).expect("a launcher");
-        found.map_err(|failure| failure.text)
-    }
-
-    #[test]
-    fn lines_of_both_families_become_runs() {
-        let run = |line: &str| Ok(Launch::Run(words(line)));
-        assert_eq!(
-            read_line("mpiexec", "-n 4 ./a.out -n 7", None),
-            run("mcpsim --quiet --ranks 4 --nct 1,1,4 ./a.out -- -n 7")
-        );
-        let open_mpi = "--oversubscribe --map-by core --mca btl self -np 2 a x";
-        assert_eq!(read_line("mpirun", open_mpi, Some("2,1,1")), run("mcpsim --quiet --ranks 2 --nct 2,1,1 a -- x"));
-        assert_eq!(read_line("mpirun", "a", None), run("mcpsim --quiet --ranks 1 --nct 1,1,1 a --"));
-        assert!(read("mcpsim", &[], |_| None).is_none());
-    }
-
-    #[test]
-    fn the_version_is_told_and_what_is_wrong() {
-        let version = Ok(Launch::Show(version()));
-        assert_eq!(read_line("mpiexec", "--version", None), version);
-        assert_eq!(read_line("mpichversion", "", None), version);
-        assert_eq!(
-            read_line("mpiexec", "-n 0 a", None),
-            Err("mpiexec: -n 0: expected mpiexec -n RANKS PROGRAM [ARGUMENTS]".to_owned())
-        );
-        assert_eq!(
-            read_line("mpirun", "-n 2", None),
-            Err("mpirun: no program is named: expected mpirun -n RANKS PROGRAM [ARGUMENTS]".to_owned())
-        );
-    }
-}
+mod tests;

@@ -48,6 +48,9 @@ use parts::ModuleParts;
 use runtime::Runtime;
 use search::Sharing;
 
+/// The modules of program number `n` of a run are numbered from `n` times this.
+pub const PROGRAM_MODULES: usize = 1 << 24;
+
 /// How the names of functions begin that each program has for its libraries: as if the C library had them.
 pub const OWN_PREFIX: &str = "mcpsim_own_";
 
@@ -79,17 +82,18 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the program at `path`. Opens what all ranks share of the libraries that it needs, for the rest of the
-    /// process: among them those whose file's name begins with one of `shared`.
+    /// Reads the program at `path`, which is number `number` of the run's programs. Opens what all ranks share of the
+    /// libraries that it needs, for the rest of the process: among them those whose file's name begins with one of `shared`.
     ///
     /// The file must not change while instances are there: they are mapped from it.
     ///
     /// # Errors
     /// It is no program of `mcpsim cc`, or is damaged; a library or symbol is missing; it needs what the loader does
     /// not do.
-    pub fn open(path: &Path, host: &'static dyn Host, shared: &[String]) -> Result<Image, ImageError> {
+    pub fn open(path: &Path, host: &'static dyn Host, shared: &[String], number: usize) -> Result<Image, ImageError> {
         let sharing = Sharing(shared.to_vec());
         let program = ModuleParts::of_program(ModuleSource::read(path)?, host, &sharing)?;
+        let program = ModuleParts { first: number * PROGRAM_MODULES, ..program };
         let common = Arc::new(Common::new(host, sharing, program));
         Ok(Image { path: path.to_owned(), common, runtime: Runtime::find() })
     }
@@ -106,7 +110,9 @@ impl Image {
             std::fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|text| text.trim().parse().ok());
         match limit {
             Some(limit) if needed > limit && self.common.program.modules.len() > 1 => {
-                let greatest = layout.most_mappings().and_then(|module| self.module(module)).unwrap_or_default();
+                let greatest =
+                    layout.most_mappings().and_then(|module| self.module(self.common.program.first + module));
+                let greatest = greatest.unwrap_or_default();
                 let greatest = greatest.file_name().unwrap_or_default().to_string_lossy();
                 let greatest = greatest.split(".so").next().unwrap_or_default().to_owned();
                 Err(FileFault::Mappings { needed, limit, greatest }.of(&self.path))

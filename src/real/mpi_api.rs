@@ -73,6 +73,6 @@ impl loader::Host for MpiHost {
 ///
 /// # Errors
 /// What is wrong with the file, and functions that nobody has.
-pub fn open(path: &Path, shared: &[String]) -> Result<Image, ImageError> {
-    Image::open(path, &MpiHost, shared)
+pub fn open(path: &Path, shared: &[String], number: usize) -> Result<Image, ImageError> {
+    Image::open(path, &MpiHost, shared, number)
 }

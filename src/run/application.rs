@@ -38,7 +38,7 @@ impl Application {
     /// The merged table, which reads back as the same application.
     pub(super) fn table(&self) -> toml::Table {
         match self {
-            Application::Real(program) => toml::Table::from_iter([("program".to_owned(), program.config().into())]),
+            Application::Real(program) => toml::Table::from_iter([("program".to_owned(), program.config())]),
             Application::Trace(file) => file.table(),
             Application::Described(app) => {
                 let mut table = app.config();

@@ -1,8 +1,8 @@
 //! Runs of real programs: builds and loads the program, gives its ranks to the engine, and passes on what they print.
 
 use std::ffi::{CString, OsString};
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
@@ -13,7 +13,7 @@ use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealRanks};
 use crate::platform::{MemoryShares, Platform, Site};
-use crate::process::{self, ComputeMode, Endings, Job, Output, Stream};
+use crate::process::{self, ComputeMode, Endings, Job, JobProgram, Output, Stream};
 use crate::rank::{Mailboxes, Program, Rank, RunAhead};
 use crate::trace::Header;
 
@@ -64,12 +64,13 @@ pub(super) fn simulate(
     let Conduct { processes, console, .. } = conduct;
     let settings = &run.settings;
     let (platform, sites, labels) = agree(processes, described(run, file))?;
-    let built = agree(processes, built(file, processes))?;
-    // Libraries that are loaded with the program read their variables then.
-    process::set_variables(&file.environment);
+    let built = file.all().map(|file| agree(processes, built(file, processes))).collect::<Result<Vec<_>, _>>()?;
+    // Libraries that are loaded with a program read their variables then: those that all programs share.
+    process::set_variables(common_variables(file));
     process::set_default_threads();
     // The first process claims the numbers for all.
     let mut numbers = None;
+    let several = file.others.is_some();
     let (environment, parent) = processes.broadcast(|| {
         let parent = numbers.insert(process::ProcessNumbers::claim(sites.len())).parent;
         (environment(processes.count() > 1), parent)
@@ -84,28 +85,41 @@ pub(super) fn simulate(
     let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
     // Whether caches hold them decides what copies take, here or where the recording is replayed.
     let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
+    let main = file;
     let load = || -> Result<Job, PredictError> {
-        // Errors call the program what the user does.
-        let path = built.path.display().to_string();
-        let named = |error: ImageError| PredictError::input(error.to_string().replace(&path, &run.typed));
-        let program = mpi_api::open(&built.path, &settings.job.shared).map_err(named)?;
-        program.check_room(sites.len().div_ceil(processes.count() as usize)).map_err(named)?;
+        let load = |(number, (file, built)): (usize, (&ProgramFile, &Built))| -> Result<JobProgram, PredictError> {
+            // Errors call the program what the user does.
+            let typed = &typed_name(file, main, run);
+            let path = built.path.display().to_string();
+            let named = |error: ImageError| PredictError::input(error.to_string().replace(&path, typed));
+            let image = mpi_api::open(&built.path, &settings.job.shared, number).map_err(named)?;
+            let ranks = file.ranks.filter(|_| several).unwrap_or(sites.len() as u32);
+            image.check_room((ranks as usize).div_ceil(processes.count() as usize)).map_err(named)?;
+            let arguments = arguments(file, typed)?;
+            let environment = with_variables(&environment, file);
+            let directory = file.directory.as_ref().map(|path| CString::new(path.as_os_str().as_bytes()));
+            let directory = directory.transpose().map_err(|_| PredictError::input("a directory with a zero byte"))?;
+            Ok(JobProgram { image, arguments, environment, directory, ranks })
+        };
+        let programs = file.all().zip(&built).enumerate().map(load).collect::<Result<Vec<_>, _>>()?;
         let output = Box::new(Printed(console.clone()));
         let memory = MemoryShares::new(&platform, &sites);
         let share = |rank: Rank| memory.part(sites[rank as usize]);
-        let started =
-            process::Started { arguments: arguments(file, &run.typed)?, environment, numbers, states_buffers };
+        let started = process::Started { numbers, states_buffers };
         let options = settings.job.clone();
-        Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
+        Ok(Job::new(programs, platform.clone(), sites.clone(), share, started, options, output))
     };
     let job = Arc::new(agree(processes, load())?);
-    let loaded = job.image.files();
-    inputs::compare(processes, || named(&loaded, &built.path, &run.typed), Presence::Everywhere)?;
+    let titles: Vec<(PathBuf, String)> =
+        file.all().zip(&built).map(|(program, built)| (built.path.clone(), typed_name(program, file, run))).collect();
+    let files = || job.programs.iter().flat_map(|program| program.image.files()).collect::<Vec<_>>();
+    let loaded = files();
+    inputs::compare(processes, || named(&loaded, &titles), Presence::Everywhere)?;
     let programs = RealRanks::new(job.clone());
     let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {
         factors: if is_measured { platform.code_factors(&sites) } else { Vec::new() },
-        ..record::header(&platform, sites.len(), &file.name, settings.model.name(), settings.seed)
+        ..record::header(&platform, sites.len(), &file.title(), settings.model.name(), settings.seed)
     };
     let screen: &dyn Screen = &**console;
     let in_advance =
@@ -114,8 +128,8 @@ pub(super) fn simulate(
     let ran = record::run(&simulation, screen, programs, (conduct, details), &header);
     let endings = Endings::merge(processes.gather(job.endings()));
     let left = processes.broadcast(|| endings.unfinalised.clone());
-    let opened = || job.image.files().into_iter().filter(|file| !loaded.contains(file)).collect::<Vec<_>>();
-    inputs::compare(processes, || named(&opened(), &built.path, &run.typed), Presence::WhereOpened)?;
+    let opened = || files().into_iter().filter(|file| !loaded.contains(file)).collect::<Vec<_>>();
+    inputs::compare(processes, || named(&opened(), &titles), Presence::WhereOpened)?;
     let ran = ran.map_err(|error| match error {
         PredictError::Simulation(RunError::Deadlock(deadlock)) => {
             PredictError::Simulation(RunError::Deadlock(Deadlock { unfinalised: left, ..deadlock }))
@@ -178,13 +192,24 @@ fn notes(endings: &Endings) -> Vec<String> {
     notes
 }
 
-/// The files of a program that is called `typed`, by what they are: hosts may find a library in different directories.
-fn named(files: &[PathBuf], program: &Path, typed: &str) -> Vec<(String, PathBuf)> {
+/// Name of `program` in messages: the user's own word for a lone program, else the name in the list of `main`.
+fn typed_name(program: &ProgramFile, main: &ProgramFile, run: &Resolved) -> String {
+    if main.others.is_none() { run.typed.clone() } else { program.name.clone() }
+}
+
+/// Names of the loaded files: `programs` has path and name of each program. A library is named without its directory,
+/// which may differ between hosts.
+fn named(files: &[PathBuf], programs: &[(PathBuf, String)]) -> Vec<(String, PathBuf)> {
     let mut named: Vec<(String, PathBuf)> = Vec::new();
+    let mut distinct: Vec<&PathBuf> = Vec::new();
     for file in files {
-        let name = match file == program {
-            true => format!("program {typed}"),
-            false => format!("library {}", file.file_name().unwrap_or_default().to_string_lossy()),
+        if distinct.contains(&file) {
+            continue;
+        }
+        distinct.push(file);
+        let name = match programs.iter().find(|(path, _)| path == file) {
+            Some((_, title)) => format!("program {title}"),
+            None => format!("library {}", file.file_name().unwrap_or_default().to_string_lossy()),
         };
         let same = named.iter().filter(|(other, _)| other.split(" (").next() == Some(&name)).count();
         let name = if same == 0 { name } else { format!("{name} ({})", same + 1) };
@@ -197,9 +222,13 @@ fn named(files: &[PathBuf], program: &Path, typed: &str) -> Vec<(String, PathBuf
 fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;
-    let (platform, sites) = placed(settings, run.platform.platform.clone(), file.ranks)?;
+    let (platform, sites) = placed(settings, run.platform.platform.clone(), file.all_ranks())?;
+    if let (Some(_), Some(ranks)) = (&file.others, file.all_ranks().filter(|&ranks| ranks as usize != sites.len())) {
+        let (asked, name) = (sites.len(), file.title());
+        return Err(PredictError::input(format!("{asked} ranks: the programs {name} have {ranks} ranks together")));
+    }
     let labels = Labels {
-        app: file.name.clone(),
+        app: file.title(),
         model: settings.model.name().to_owned(),
         seed: settings.seed,
         config: run.to_json()?,
@@ -245,6 +274,22 @@ fn environment(several: bool) -> Vec<CString> {
         CString::new(text).ok()
     };
     std::env::vars_os().filter(|(name, _)| !several || !is_launchers(name)).filter_map(text).collect()
+}
+
+/// The variables that all programs of `file` get with the same value.
+fn common_variables(file: &ProgramFile) -> impl Iterator<Item = (&String, &String)> {
+    let shared = |(name, value): &(&String, &String)| file.all().all(|of| of.environment.get(*name) == Some(*value));
+    file.environment.iter().filter(shared)
+}
+
+/// `environment` with the variables of the program `file` in place of others of their names.
+fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
+    let is_own = |entry: &&CString| {
+        let name = entry.to_bytes().split(|&byte| byte == b'=').next().unwrap_or_default();
+        std::str::from_utf8(name).is_ok_and(|name| file.environment.contains_key(name))
+    };
+    let own = file.environment.iter().filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok());
+    environment.iter().filter(|entry| !is_own(entry)).cloned().chain(own).collect()
 }
 
 /// Whether a variable of the environment is a launcher's, and of one of its processes only.

@@ -156,7 +156,7 @@ impl Resolved {
     /// # Errors
     /// A table that TOML cannot hold.
     pub fn to_toml_of(&self, program: &ProgramFile) -> Result<String, PredictError> {
-        let app = toml::Table::from_iter([("program".to_owned(), program.config().into())]);
+        let app = toml::Table::from_iter([("program".to_owned(), program.config())]);
         toml::to_string(&self.portable_with(app))
             .map_err(|error| PredictError::input(format!("{}: {error}", self.name)))
     }
@@ -170,7 +170,7 @@ impl Resolved {
 
     /// How many ranks a run has, where that can be told.
     pub fn ranks(&self) -> u32 {
-        let own = || self.application.program()?.ranks;
+        let own = || self.application.program()?.all_ranks();
         let cores = || self.platform.platform.places();
         self.settings.ranks.or_else(own).unwrap_or_else(cores)
     }

@@ -215,7 +215,7 @@ impl Study {
             _ => Vec::new(),
         };
         let program = match configuration.application.program() {
-            Some(program) => self.programs.built(program)?.hash.to_string(),
+            Some(program) => self.hashes(program)?,
             None => String::new(),
         };
         let trace = match &configuration.application {
@@ -231,13 +231,18 @@ impl Study {
         ]))
     }
 
+    /// Hashes of the code of the program, or of all programs of its file.
+    fn hashes(&self, program: &ProgramFile) -> Result<String, PredictError> {
+        program.all().map(|one| Ok(self.programs.built(one)?.hash.to_string())).collect()
+    }
+
     /// A hash of all that what a real program's ranks do depends on: points that share it replay one trace.
     ///
     /// That is not the network, nor how collectives are done, which the machine of a replay decides. It is the program
     /// with its arguments, the number of ranks, and what the times of its own code are multiplied by.
     fn group(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let program = program_of(configuration)?;
-        let hash = self.programs.built(program)?.hash.to_string();
+        let hash = self.hashes(program)?;
         let source = &configuration.platform;
         let rates = format!("{:?}", ["core", "cmp", "node"].map(|table| source.table.get(table)));
         // Where ranks have no places, each point says so when it runs.

@@ -1,6 +1,8 @@
 //! The compiler wrapper from outside: what it compiles, how it fails, and that the library it links behaves as the C
 //! library.
 
+#[path = "cc/launched.rs"]
+mod launched;
 #[path = "cc/natively.rs"]
 mod natively;
 #[path = "cc/systems.rs"]

@@ -1,5 +1,7 @@
 //! A real program as a file describes it: what to compile, and how to start it.
 
+mod table;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,15 +9,13 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use toml::Value;
 
-use mcpsim_core::config::{ConfigError, Document, Override, note_input};
+use mcpsim_core::config::{ConfigError, Document, Override};
 
 use super::arguments::{self, CompileStage};
 use super::{CcError, Language, WrapperRequest, request};
+use table::ProgramTable;
 
-const KEYS: [&str; 9] =
-    ["name", "source", "binary", "language", "flags", "libraries", "arguments", "environment", "ranks"];
-
-/// The `[program]` table of a file.
+/// The `[program]` table of a file, or the first of several `[[program]]` with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramFile {
     /// What the file calls the program; the file's name if it does not say.
@@ -26,8 +26,12 @@ pub struct ProgramFile {
     pub arguments: Vec<String>,
     /// Variables set beside those of mcpsim's own environment.
     pub environment: BTreeMap<String, String>,
-    /// The number of ranks, if the program is made for one.
+    /// The directory in which ranks start, if it is another than that of mcpsim.
+    pub directory: Option<PathBuf>,
+    /// The number of ranks, if the program is made for one. Each of several programs has it.
     pub ranks: Option<u32>,
+    /// The programs of further ranks, where the file has a list of programs.
+    pub others: Option<Vec<ProgramFile>>,
 }
 
 /// Where a program's code comes from.
@@ -96,27 +100,44 @@ impl ProgramFile {
                 document.place(key)
             )));
         }
-        let table = ProgramTable { document: &document };
-        if let Some(key) = table.entries()?.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            let place = document.place(&format!("program.{key}"));
-            return Err(ConfigError::new(format!(
-                "unknown key \"{key}\", expected one of {} in {place}",
-                quoted(&KEYS)
-            )));
+        let count = match document.table().get("program") {
+            Some(Value::Array(list)) if !list.is_empty() => list.len(),
+            _ => return ProgramTable { document: &document, key: "program".to_owned() }.read(directory),
+        };
+        let one = |index| ProgramTable { document: &document, key: format!("program[{index}]") }.read(directory);
+        let mut programs = (0..count).map(one).collect::<Result<Vec<_>, _>>()?;
+        if let Some(index) = programs.iter().position(|program| program.ranks.is_none()) {
+            let expected = "the number of ranks of each of several programs";
+            return Err(document.missing(&format!("program[{index}]"), "ranks", expected));
         }
-        let stem = Path::new(document.name()).file_stem();
-        let stem = || stem.map_or("program".to_owned(), |stem| stem.to_string_lossy().into_owned());
-        Ok(ProgramFile {
-            name: table.text("name", "a name")?.unwrap_or_else(stem),
-            code: table.code(directory)?,
-            arguments: table.words("arguments")?,
-            environment: table.environment()?,
-            ranks: table.ranks()?,
-        })
+        let first = programs.remove(0);
+        Ok(ProgramFile { others: Some(programs), ..first })
     }
 
-    /// The table as a file would have it, with absolute paths: what is read back is the same.
-    pub fn config(&self) -> toml::Table {
+    /// The programs in the order of their ranks.
+    pub fn all(&self) -> impl Iterator<Item = &ProgramFile> {
+        std::iter::once(self).chain(self.others.iter().flatten())
+    }
+
+    /// The number of ranks of all programs, where it is fixed.
+    pub fn all_ranks(&self) -> Option<u32> {
+        self.all().try_fold(0, |sum: u32, program| sum.checked_add(program.ranks?))
+    }
+
+    /// The name of the application: those of its programs.
+    pub fn title(&self) -> String {
+        self.all().map(|program| program.name.as_str()).collect::<Vec<_>>().join(" : ")
+    }
+
+    /// The value of the key `program` as a file would have it, with absolute paths: what is read back is the same.
+    pub fn config(&self) -> Value {
+        match &self.others {
+            None => Value::Table(self.table()),
+            Some(_) => Value::Array(self.all().map(|program| Value::Table(program.table())).collect()),
+        }
+    }
+
+    fn table(&self) -> toml::Table {
         let list = |words: &[String]| Value::Array(words.iter().map(|word| word.as_str().into()).collect());
         let path = |path: &PathBuf| Value::from(path.display().to_string());
         let mut table = toml::Table::from_iter([("name".to_owned(), self.name.as_str().into())]);
@@ -135,6 +156,9 @@ impl ProgramFile {
         table.insert("arguments".to_owned(), list(&self.arguments));
         let environment = self.environment.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
         table.insert("environment".to_owned(), Value::Table(environment.collect()));
+        if let Some(directory) = &self.directory {
+            table.insert("directory".to_owned(), path(directory));
+        }
         if let Some(ranks) = self.ranks {
             table.insert("ranks".to_owned(), i64::from(ranks).into());
         }
@@ -177,163 +201,6 @@ impl ProgramFile {
     fn no_program(&self) -> CcError {
         CcError::new(format!("{}: the compiler makes no program with these flags", self.name))
     }
-}
-
-/// The table as it is read, key by key.
-struct ProgramTable<'a> {
-    document: &'a Document,
-}
-
-impl ProgramTable<'_> {
-    fn entries(&self) -> Result<&toml::Table, ConfigError> {
-        match self.document.table().get("program") {
-            Some(Value::Table(table)) => Ok(table),
-            Some(other) => Err(self.document.expected("program", "a table", other)),
-            None => Err(self.document.missing("", "program", "a table with a key \"source\"")),
-        }
-    }
-
-    fn get(&self, key: &str) -> Result<Option<&Value>, ConfigError> {
-        Ok(self.entries()?.get(key))
-    }
-
-    fn expected(&self, key: &str, expected: &str, found: &Value) -> ConfigError {
-        self.document.expected(&format!("program.{key}"), expected, found)
-    }
-
-    fn text(&self, key: &str, expected: &str) -> Result<Option<String>, ConfigError> {
-        match self.get(key)? {
-            None => Ok(None),
-            Some(Value::String(text)) if is_word(text) && !text.is_empty() => Ok(Some(text.clone())),
-            Some(other) => Err(self.expected(key, expected, other)),
-        }
-    }
-
-    /// A list of words, numbers among them.
-    fn words(&self, key: &str) -> Result<Vec<String>, ConfigError> {
-        let expected = "a list of words such as [\"-n\", \"128\"]";
-        match self.get(key)? {
-            None => Ok(Vec::new()),
-            Some(Value::Array(values)) => {
-                let word = |(index, value)| {
-                    word(value).ok_or_else(|| self.expected(&format!("{key}[{index}]"), "a word", value))
-                };
-                values.iter().enumerate().map(word).collect()
-            }
-            Some(other) => Err(self.expected(key, expected, other)),
-        }
-    }
-
-    fn environment(&self) -> Result<BTreeMap<String, String>, ConfigError> {
-        let Some(value) = self.get("environment")? else { return Ok(BTreeMap::new()) };
-        let expected = "a table of variables such as { OMP_NUM_THREADS = \"1\" }";
-        let Value::Table(table) = value else { return Err(self.expected("environment", expected, value)) };
-        let entry = |(name, value): (&String, &Value)| {
-            let key = format!("environment.{name}");
-            if name.is_empty() || name.contains('=') || !is_word(name) {
-                return Err(self.expected("environment", "names of variables", &Value::String(name.clone())));
-            }
-            let text = word(value).ok_or_else(|| self.expected(&key, "a variable's value", value))?;
-            Ok((name.clone(), text))
-        };
-        table.iter().map(entry).collect()
-    }
-
-    fn ranks(&self) -> Result<Option<u32>, ConfigError> {
-        match self.get("ranks")? {
-            None => Ok(None),
-            Some(value) => {
-                let number =
-                    value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|&number| number > 0);
-                number
-                    .map(Some)
-                    .ok_or_else(|| self.expected("ranks", "a whole number above zero that is not too large", value))
-            }
-        }
-    }
-
-    fn code(&self, directory: &Path) -> Result<CodeOrigin, ConfigError> {
-        let binary = self.text("binary", "the path of a program that mcpsim cc made")?;
-        match (self.get("source")?, binary) {
-            (Some(_), Some(binary)) => {
-                Err(self.expected("binary", "either \"source\" or \"binary\", not both", &Value::String(binary)))
-            }
-            (None, None) => Err(self.document.missing(
-                "program",
-                "source",
-                "the files to compile (or \"binary\", a program that mcpsim cc made)",
-            )),
-            (None, Some(binary)) => {
-                for key in ["language", "flags", "libraries"] {
-                    if let Some(value) = self.get(key)? {
-                        return Err(self.expected(key, "nothing, since \"binary\" is not compiled", value));
-                    }
-                }
-                Ok(CodeOrigin::Binary(self.file("binary", directory, &binary)?))
-            }
-            (Some(_), None) => self.sources(directory),
-        }
-    }
-
-    fn sources(&self, directory: &Path) -> Result<CodeOrigin, ConfigError> {
-        let names = match self.get("source")? {
-            Some(Value::String(name)) => vec![name.clone()],
-            Some(value @ Value::Array(values)) if values.is_empty() => {
-                return Err(self.expected("source", "a file or a list of files", value));
-            }
-            _ => self.words("source")?,
-        };
-        let files: Vec<PathBuf> =
-            names.iter().map(|name| self.file("source", directory, name)).collect::<Result<_, _>>()?;
-        let language = match self.get("language")? {
-            None if files.iter().any(|file| is_cxx(file)) => Language::Cxx,
-            None => Language::C,
-            Some(value) => match value.as_str() {
-                Some("c") => Language::C,
-                Some("c++" | "cxx") => Language::Cxx,
-                _ => return Err(self.expected("language", "\"c\" or \"c++\"", value)),
-            },
-        };
-        let around = [self.words("flags")?, self.words("libraries")?];
-        // No path is the shortest one to where the user is, but none that a process can be started in.
-        let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-        let directory = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
-        Ok(CodeOrigin::Sources { files, language, around, directory })
-    }
-
-    /// The absolute path of a file that is there.
-    fn file(&self, key: &str, directory: &Path, name: &str) -> Result<PathBuf, ConfigError> {
-        let path = directory.join(name);
-        let path = std::path::absolute(&path).unwrap_or(path);
-        if is_word(name) && path.is_file() {
-            note_input(&path);
-            return Ok(path);
-        }
-        let place = self.document.place(&format!("program.{key}"));
-        Err(ConfigError::new(format!("expected a file in {place}; no such file: {}", path.display())))
-    }
-}
-
-/// A word as a process takes it.
-fn word(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => is_word(text).then(|| text.clone()),
-        Value::Integer(_) | Value::Float(_) => Some(value.to_string()),
-        _ => None,
-    }
-}
-
-fn is_word(text: &str) -> bool {
-    !text.contains('\0')
-}
-
-fn is_cxx(file: &Path) -> bool {
-    let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    ["cc", "cpp", "cxx", "c++", "C", "CPP", "cp"].contains(&extension)
-}
-
-fn quoted(names: &[&str]) -> String {
-    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ struct Key {
 impl Common {
     pub fn new(host: &'static dyn Host, sharing: Sharing, program: ModuleParts) -> Common {
         let program = Arc::new(program);
-        let next = program.modules.len();
+        let next = program.first + program.modules.len();
         let opened = Mutex::new(Opened { parts: vec![program.clone()], next, known: HashMap::new(), told: Vec::new() });
         Common { host, sharing, program, opened }
     }

@@ -59,12 +59,12 @@ impl Workshop {
     }
 
     fn image(&self, source: &str, arguments: &[&str]) -> Image {
-        Image::open(&self.program(source, arguments), &Nothing, &[]).unwrap()
+        Image::open(&self.program(source, arguments), &Nothing, &[], 0).unwrap()
     }
 
     fn failure(&self, source: &str, arguments: &[&str]) -> String {
         let path = self.program(source, arguments);
-        let error = Image::open(&path, &Nothing, &[]).err().expect("an error");
+        let error = Image::open(&path, &Nothing, &[], 0).err().expect("an error");
         error.to_string().replace(self.directory.path().to_str().unwrap(), "")
     }
 }

@@ -83,8 +83,8 @@ impl OfWindow {
 }
 
 impl AttributeKeys {
-    /// The keys of a rank among `size`.
-    pub fn new(size: u32) -> Self {
+    /// The keys of a rank among `size` that runs program number `program`.
+    pub fn new(size: u32, program: usize) -> Self {
         let value = |key| match key {
             abi::MPI_TAG_UB => TAG_UB,
             abi::MPI_IO => abi::MPI_ANY_SOURCE,
@@ -92,6 +92,7 @@ impl AttributeKeys {
             abi::MPI_WTIME_IS_GLOBAL => 1,
             abi::MPI_LASTUSEDCODE => abi::MPI_ERR_LASTCODE,
             abi::MPI_UNIVERSE_SIZE => size as c_int,
+            abi::MPI_APPNUM => program as c_int,
             _ => 0,
         };
         AttributeKeys {
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn keys_are_of_one_kind_of_object_until_they_are_freed() {
-        let keys = AttributeKeys::new(8);
+        let keys = AttributeKeys::new(8, 0);
         let key = AttributeKey {
             of: Holder::Type,
             copy: Copying::Always,

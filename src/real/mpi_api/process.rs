@@ -78,6 +78,7 @@ impl Deref for MpiProcess {
 unsafe impl Interface for MpiProcess {
     fn new(process: Process) -> Self {
         let size = process.size();
+        let program = process.job.program_number(process.rank);
         let everybody = Group::Strided { first: 0, stride: 1, size };
         let alone = Group::Strided { first: process.rank, stride: 1, size: 1 };
         let world = Comm::intra(abi::MPI_COMM_WORLD, mcpsim_core::mpi::CommMember::new(0, process.rank, everybody));
@@ -102,7 +103,7 @@ unsafe impl Interface for MpiProcess {
             types: RefCell::new(Types::new()),
             infos: RefCell::new(HandleTable::new(HandleKind::Info)),
             errors: Errors::new(),
-            attributes: AttributeKeys::new(size),
+            attributes: AttributeKeys::new(size, program),
             tools: Cell::new(0),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             buffers: RefCell::default(),

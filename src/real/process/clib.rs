@@ -53,6 +53,7 @@ pub use futex::Futexes;
 pub use identity::ProcessNumbers;
 pub use output::survive_size_limit;
 pub use place::count_thread;
+pub use place::enter;
 pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;

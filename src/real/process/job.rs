@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
 
-use crate::loader::Image;
+use crate::loader::{Image, PROGRAM_MODULES};
 use crate::process::checks::CollectiveChecks;
 use crate::process::clib::{self, Futexes, ProcessNumbers};
 use crate::process::launched::places_in_nodes;
@@ -56,13 +56,23 @@ pub trait Output: Send + Sync {
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]);
 }
 
-/// How a program is started.
-#[derive(Debug)]
-pub struct Started {
+/// A program of a job, and how its ranks start.
+pub struct JobProgram {
+    /// The code.
+    pub image: Image,
     /// `argv`.
     pub arguments: Vec<CString>,
     /// `environ`, as NAME=value.
     pub environment: Vec<CString>,
+    /// The directory in which its ranks start, if it is another than that of mcpsim.
+    pub directory: Option<CString>,
+    /// The number of its ranks: the first program has the first ranks.
+    pub ranks: u32,
+}
+
+/// How the programs of a job are started.
+#[derive(Debug)]
+pub struct Started {
     /// Numbers of the ranks' processes.
     pub numbers: ProcessNumbers,
     /// Whether messages state their buffers.
@@ -120,16 +130,12 @@ impl Default for JobOptions {
 
 /// What all ranks of a run share.
 pub struct Job {
-    /// The program.
-    pub image: Image,
+    /// The programs, in the order of their ranks; at least one.
+    pub programs: Vec<JobProgram>,
     /// The target machine.
     pub platform: Arc<Platform>,
     /// Where each rank is.
     pub sites: Vec<Site>,
-    /// `argv`.
-    pub arguments: Vec<CString>,
-    /// `environ`, as NAME=value.
-    pub environment: Vec<CString>,
     /// Each rank's number among those of its node, and how many these are.
     pub places_in_nodes: Vec<(u32, u32)>,
     /// Numbers of the ranks' processes.
@@ -198,13 +204,13 @@ impl Endings {
 }
 
 impl Job {
-    /// A run of `image` with a rank on each of `sites`, which have these parts of memory and caches.
+    /// A run of `programs` with a rank on each of `sites`, which have these parts of memory and caches.
     pub fn new(
-        image: Image,
+        programs: Vec<JobProgram>,
         platform: Arc<Platform>,
         sites: Vec<Site>,
         memory: impl Fn(Rank) -> MemoryPart,
-        Started { arguments, environment, numbers, states_buffers }: Started,
+        Started { numbers, states_buffers }: Started,
         options: JobOptions,
         output: Box<dyn Output>,
     ) -> Self {
@@ -217,11 +223,9 @@ impl Job {
         let places_in_nodes = places_in_nodes(sites.iter().map(|site| site.node));
         Job {
             places_in_nodes,
-            image,
+            programs,
             platform,
             sites,
-            arguments,
-            environment,
             numbers,
             states_buffers,
             options,
@@ -249,6 +253,16 @@ impl Job {
         self.costs[rank as usize]
     }
 
+    /// The number of the program that `rank` runs, its place in [`Job::programs`].
+    pub fn program_number(&self, rank: Rank) -> usize {
+        let mut behind = 0;
+        let ends = self.programs.iter().map(|program| {
+            behind += program.ranks;
+            behind
+        });
+        ends.take_while(|&end| end <= rank).count().min(self.programs.len() - 1)
+    }
+
     /// The number of ranks.
     pub fn size(&self) -> u32 {
         self.sites.len() as u32
@@ -274,7 +288,8 @@ impl Job {
         if let Some(place) = known(&self.places.lock().expect("nothing panics with this lock held")) {
             return place;
         }
-        let place = self.image.describe(module, offset);
+        let program = self.programs.get(module / PROGRAM_MODULES).unwrap_or(&self.programs[0]);
+        let place = program.image.describe(module, offset);
         let mut places = self.places.lock().expect("nothing panics with this lock held");
         places.insert((module, offset), place.clone());
         place
@@ -309,7 +324,8 @@ impl Job {
     pub fn endings(&self) -> Endings {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
         let compared = Endings { mistakes: self.collectives.left(), ..Endings::default() };
-        Endings::merge(vec![Endings { shared: self.image.shared(), ..endings }, compared])
+        let shared = self.programs.iter().flat_map(|program| program.image.shared()).collect();
+        Endings::merge(vec![Endings { shared, ..endings }, compared])
     }
 }
 

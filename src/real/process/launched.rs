@@ -76,7 +76,8 @@ pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ 
     let own = VARIABLES
         .into_iter()
         .map(move |(name, told)| CString::new(format!("{name}={}", value(told))).expect("names have no zero byte"));
-    job.environment.iter().filter(|entry| !is_told(entry.to_bytes())).cloned().chain(own)
+    let environment = &job.programs[job.program_number(rank)].environment;
+    environment.iter().filter(|entry| !is_told(entry.to_bytes())).cloned().chain(own)
 }
 
 fn is_told(entry: &[u8]) -> bool {

@@ -207,7 +207,7 @@ impl<I: Interface> Program for RealProgram<I> {
 /// A rank from its start to its end: its last call.
 fn main(p: &Process) -> Call {
     let data = |name: &str| clib::data(p, name);
-    let instance = match p.job.image.instance(&data) {
+    let instance = match p.program().image.instance(&data) {
         Ok(instance) => instance,
         Err(error) => {
             let kind = if error.is_for_room() { FailureKind::NoRoom } else { FailureKind::Error };
@@ -218,9 +218,14 @@ fn main(p: &Process) -> Call {
     p.instance.replace(Some(instance));
     loader::set_main(p.instance_id.get());
     clib::open_streams(p);
-    let arguments = strings(p.job.arguments.iter().cloned());
+    let arguments = strings(p.program().arguments.iter().cloned());
     clib::set_environment(p, strings(launched::environment(&p.job, p.rank)));
-    let count = p.job.arguments.len() as c_int;
+    if let Some(directory) = &p.program().directory
+        && let Err(what) = clib::enter(p, directory)
+    {
+        return fail(FailureKind::Error, "the start of the rank", what);
+    }
+    let count = p.program().arguments.len() as c_int;
     let main = {
         let instance = p.instance.borrow();
         let instance = instance.as_ref().expect("just loaded");

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::clib::Variables;
 use super::crash::{self, CrashContext, FaultInCall};
-use super::job::{ComputeMode, Job};
+use super::job::{ComputeMode, Job, JobProgram};
 use super::polling::Polls;
 use super::timer::Timer;
 use crate::loader::{self, Instance, InstanceId, SavedRuntime};
@@ -194,7 +194,7 @@ impl Process {
             instance_id: Cell::new(None),
             variables: Variables::default(),
             ground: RefCell::default(),
-            runtime: job.image.runtime(),
+            runtime: job.programs[0].image.runtime(),
             in_vain: Cell::default(),
             crashing: Cell::new(false),
             faulted: Cell::new(None),
@@ -206,6 +206,11 @@ impl Process {
             computed: Cell::new(SimSpan::ZERO),
             job,
         }
+    }
+
+    /// The program that the rank runs.
+    pub fn program(&self) -> &JobProgram {
+        &self.job.programs[self.job.program_number(self.rank)]
     }
 
     /// The number of ranks.

@@ -23,7 +23,7 @@ const NAMES: [&str; 11] = [
 ];
 
 /// A directory with a C and a C++ program, the wrappers in `bin` and `more`.
-fn project(more: &[(&str, &str)]) -> TempDir {
+pub fn project(more: &[(&str, &str)]) -> TempDir {
     let directory = files(&[&[("hello.c", HELLO), ("more.cc", HELLO_CXX), ("bin/note", "")], more].concat());
     for name in NAMES {
         let link = directory.path().join("bin").join(name);
@@ -33,7 +33,7 @@ fn project(more: &[(&str, &str)]) -> TempDir {
 }
 
 /// What the words of `line` do there.
-fn there(directory: &Path, line: &str) -> Ran {
+pub fn there(directory: &Path, line: &str) -> Ran {
     let mut words = line.split_whitespace();
     let mut command = without_launcher(Command::new("env"), directory);
     let path = std::env::join_paths(

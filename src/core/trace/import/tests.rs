@@ -63,7 +63,7 @@ fn deeds_take_what_the_machine_says() {
     let text = "0 init\n1 init\n1 Irecv 0 100\n0 send 1 1e2\n1 compute 50\n1 wait\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 1100]);
     // Type 1 is an int of 4 bytes. A wait for one of two, then for all: 1400; the later one 1000 + 1000 + 800.
-    let text = "0 isend 1 1 100 1\n0 compute 1000\n0 isend 1 2 100 0\n0 waitall\n\
+    let text = "0 isend 1 1 100 1\n0 compute 1000\n0 isend 1 2 100 0\n0 waitall 2\n\
                 1 irecv 0 2 100 0\n1 irecv 0 1 100 1\n1 wait 0 1 1\n1 compute 1\n1 waitall\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [1000, 2800]);
     // A request completed by a test is not waited for again.
@@ -94,7 +94,7 @@ fn collectives_are_those_of_the_machine() {
         ("allgather 8 8 6 6", 2),
         ("gatherv 10 10 20 1 6 6", 1),
         ("allGatherV 10 10 20 0 10 6 6", 2),
-        ("scatterv 10 20 10 0", 1),
+        ("scatterv 10 10 10 0", 1),
         ("reduceScatter 10 20 500 6", 2),
         ("allToAllV 30 10 20 30 10 20", 2),
     ] {
@@ -104,18 +104,53 @@ fn collectives_are_those_of_the_machine() {
     }
 }
 
+/// Lines as SMPI 3.32 writes them, which differ between ranks; the bytes that are sent in all.
+#[test]
+fn what_only_some_ranks_know_of_a_collective_is_taken_from_their_lines() {
+    let int_and_double = "1 0";
+    for (lines, count, bytes) in [
+        // Zeros in the lists of others than the root; a root that sends nothing, in place.
+        ("gatherv 10 0 0 1 1 1|gatherv 20 10 20 1 1 1", 1, 40),
+        ("gatherv 10 10 20 0 1 1|gatherv 20 0 0 0 1 1", 1, 80),
+        ("gather 10 10 1 1 1|gather 0 10 1 1 1", 1, 40),
+        ("gather 0 10 0 1 1|gather 10 10 0 1 1", 1, 40),
+        ("scatterv 0 0 10 1 1 1|scatterv 10 20 20 1 1 1", 1, 40),
+        ("scatter 0 10 1 1 1|scatter 10 0 1 1 1", 1, 40),
+        // Datatypes of both sides: 20 ints are 10 doubles.
+        ("gather 20 10 0 DT|gather 20 10 0 DT", 1, 80),
+        ("gatherv 20 10 10 0 DT|gatherv 20 0 0 0 DT", 1, 80),
+        ("scatter 20 10 0 DT|scatter 20 10 0 DT", 1, 80),
+        ("scatterv 20 20 10 0 DT|scatterv 0 0 10 0 DT", 1, 80),
+        ("allgatherv 20 10 20 DT|allgatherv 40 10 20 DT", 2, 240),
+        ("allgatherv 10 10 20 1 1|allgatherv 20 10 20 1 1", 2, 120),
+        // A block of each rank.
+        ("reducescatter 0 0 0 0 0 1|reducescatter 0 0 0 0 0 1", 2, 40),
+        ("scan 100 0 1|scan 100 0 1", 2, 800),
+        ("exscan 100 0 1|exscan 100 0 1", 2, 800),
+        ("sendRecv 100 1 200 1 1 1|sendRecv 101 0 200 0 1 1", 2, 804),
+        ("Ssend 1 5 100 1|recv -333 -444 200 1", 1, 400),
+        ("send -333 5 5 1|sleep 0", 0, 0),
+    ] {
+        let lines = lines.replace("DT", int_and_double);
+        let text: String = lines.split('|').enumerate().map(|(rank, line)| format!("{rank} {line}\n")).collect();
+        let outcome = run(TraceFormat::TimeIndependent, &text).unwrap();
+        assert_eq!((outcome.messages.count, outcome.messages.bytes), (count, bytes), "{text}");
+    }
+}
+
 #[test]
 fn wrong_deeds_name_the_line_and_what_was_expected() {
     for (text, what) in [
         (
             "0 init\n0 dance 1\n",
-            "line 2: \"dance\" of rank 0: expected compute, sleep, send, isend, recv, irecv, wait, waitall, test or a collective that mcpsim reads",
+            "line 2: \"dance\" of rank 0: expected compute, sleep, send, isend, recv, irecv, sendRecv, wait, waitall, test or a blocking collective",
         ),
         ("0 send 3 0 1\n", "line 1: expected a rank up to 0 and a tag; found 3 and 0"),
         ("0 compute x\n", "line 1: expected flops, a number; found \"x\""),
         ("0 send 0 0 1 99\n", "line 1: expected the number of a datatype, 0 to 59; found \"99\""),
         ("0 compute 1 2\n", "line 1: expected the end of the line; found \"2\""),
         ("0 allreduce 1\n", "line 1: expected flops; found the end of the line"),
+        ("0 bcast 1 0 -1\n", "line 1: -1 is a datatype that the program made: SMPI does not write its size"),
         ("9 init\n", "expected lines of all ranks up to 9"),
         ("-1 init\n", "line 1: expected a rank from 0 to 16777215"),
     ] {

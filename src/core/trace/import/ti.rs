@@ -31,8 +31,8 @@ const DOUBLE: u64 = 8;
 pub(super) enum TiAction {
     Compute(f64),
     Sleep(SimSpan),
-    Send(TiMessage),
-    Isend(TiMessage),
+    Send(TiMessage, SendMode),
+    Isend(TiMessage, SendMode),
     Recv(TiMessage),
     Irecv(TiMessage),
     /// For the request with this sender, receiver and tag.
@@ -41,6 +41,8 @@ pub(super) enum TiAction {
     WaitAll,
     Test(i64, i64, i64),
     Collective(Collective, u32, TiAmount),
+    /// A message to another rank and one from another rank, both under way at the same time.
+    Exchange(Option<TiMessage>, TiMessage),
 }
 
 /// A message: the other rank and the tag (negative: any), and the number of bytes.
@@ -97,11 +99,20 @@ fn bytes(words: &Words<'_>, count: f64, size: u64) -> Result<u64, ImportError> {
 /// Size of the optional datatype that follows.
 fn datatype(words: &mut Words<'_>, default: u64) -> Result<u64, ImportError> {
     let Some(word) = words.next() else { return Ok(default) };
+    if word == "-1" {
+        return Err(words.error("-1 is a datatype that the program made: SMPI does not write its size"));
+    }
     let size = word.parse::<usize>().ok().and_then(|number| TYPES.get(number)).copied();
     size.ok_or_else(|| words.error(format!("expected the number of a datatype, 0 to 59; found \"{word}\"")))
 }
 
-/// Reads a list of counts.
+/// The bytes of `count` things of the datatype that may come next.
+fn typed(words: &mut Words<'_>, count: f64, default: u64) -> Result<u64, ImportError> {
+    let size = datatype(words, default)?;
+    bytes(words, count, size)
+}
+
+/// A list of counts.
 fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
     if words.left() < ranks {
         return Err(words.error(format!(
@@ -110,6 +121,17 @@ fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> 
         )));
     }
     (0..ranks).map(|_| words.amount("a count")).collect()
+}
+
+/// The counts of a reduce-scatter. For MPI_Reduce_scatter_block of `n` elements SMPI writes `n` zeros and no flops.
+fn scattered(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
+    // The datatype follows; of the zeros the last stands for the flops.
+    let zeros = words.left().saturating_sub(1);
+    if zeros == 0 || words.rest().take(zeros).any(|word| word != "0") {
+        return counts(words, ranks);
+    }
+    (1..zeros).for_each(|_| _ = words.next());
+    Ok(vec![zeros as f64; ranks])
 }
 
 fn action(
@@ -144,7 +166,7 @@ fn action(
             let span = SimSpan::from_seconds(seconds);
             to.push(TiAction::Sleep(span.ok_or_else(|| words.error(format!("expected a time; found {seconds} s")))?));
         }
-        "send" | "isend" | "recv" | "irecv" => {
+        "send" | "ssend" | "isend" | "issend" | "recv" | "irecv" => {
             let old = words.left() == 2;
             let peer = words.integer("a rank")?;
             let tag = if old { 0 } else { words.integer("a tag")? };
@@ -152,17 +174,33 @@ fn action(
             let size = datatype(words, *default)?;
             let message = TiMessage { peer, tag, size: bytes(words, count, size)? };
             let sends = name.ends_with("send");
-            if peer >= ranks as i64 || (sends && (peer < 0 || tag < 0)) || tag >= i64::from(Tag::MAX) {
+            if peer >= ranks as i64 || (sends && tag < 0) || tag >= i64::from(Tag::MAX) {
                 return Err(
                     words.error(format!("expected a rank up to {} and a tag; found {peer} and {tag}", ranks - 1))
                 );
             }
+            if sends && peer < 0 {
+                // SMPI writes messages to MPI_PROC_NULL so; its own replay knows no other.
+                return words.end();
+            }
+            let mode = if name.ends_with("ssend") { SendMode::Synchronous } else { SendMode::Standard };
             to.push(match name.as_str() {
-                "send" => TiAction::Send(message),
-                "isend" => TiAction::Isend(message),
+                "send" | "ssend" => TiAction::Send(message, mode),
+                "isend" | "issend" => TiAction::Isend(message, mode),
                 "recv" => TiAction::Recv(message),
                 _ => TiAction::Irecv(message),
             });
+        }
+        "sendrecv" => {
+            let (sent, dest) = (words.amount("a size")?, words.integer("a rank")?);
+            let (received, source) = (words.amount("a size")?, words.integer("a rank")?);
+            let (sent, received) = (typed(words, sent, *default)?, typed(words, received, *default)?);
+            if dest.max(source) >= ranks as i64 {
+                return Err(words.error(format!("expected ranks up to {}; found {dest} and {source}", ranks - 1)));
+            }
+            // The line has no tags.
+            let send = (dest >= 0).then_some(TiMessage { peer: dest, tag: 0, size: sent });
+            to.push(TiAction::Exchange(send, TiMessage { peer: source, tag: 0, size: received }));
         }
         "wait" if words.left() == 0 => to.push(TiAction::WaitLast),
         "wait" => {
@@ -173,7 +211,11 @@ fn action(
             let (from, at, tag) = wait(words)?;
             to.push(TiAction::Test(from, at, tag));
         }
-        "waitall" => to.push(TiAction::WaitAll),
+        "waitall" => {
+            // The number of requests, which are not named: SMPI's replay waits for all, too.
+            words.next();
+            to.push(TiAction::WaitAll);
+        }
         "barrier" => to.push(TiAction::Collective(C::Barrier, 0, TiAmount::Same(0))),
         "bcast" => {
             let count = words.amount("a size")?;
@@ -181,10 +223,12 @@ fn action(
             let size = datatype(words, *default)?;
             to.push(TiAction::Collective(C::Bcast, root, TiAmount::Same(bytes(words, count, size)?)));
         }
-        "reduce" | "allreduce" => {
+        "reduce" | "allreduce" | "scan" | "exscan" => {
             let (count, flops) = (words.amount("a size")?, words.amount("flops")?);
             let (collective, root) = match name.as_str() {
                 "reduce" => (C::Reduce, root(words)?),
+                "scan" => (C::Scan, 0),
+                "exscan" => (C::Exscan, 0),
                 _ => (C::Allreduce, 0),
             };
             let size = datatype(words, *default)?;
@@ -193,38 +237,56 @@ fn action(
         }
         "alltoall" | "allgather" | "gather" | "scatter" => {
             let (sent, received) = (words.amount("a size")?, words.amount("a size")?);
-            let (collective, root, count) = match name.as_str() {
-                "alltoall" => (C::Alltoall, 0, sent),
-                "allgather" => (C::Allgather, 0, sent),
-                "gather" => (C::Gather, root(words)?, sent),
-                _ => (C::Scatter, root(words)?, received),
+            let (collective, root) = match name.as_str() {
+                "alltoall" => (C::Alltoall, 0),
+                "allgather" => (C::Allgather, 0),
+                "gather" => (C::Gather, root(words)?),
+                _ => (C::Scatter, root(words)?),
             };
-            let size = datatype(words, *default)?;
-            datatype(words, 1)?;
-            to.push(TiAction::Collective(collective, root, TiAmount::Same(bytes(words, count, size)?)));
+            let sent = typed(words, sent, *default)?;
+            let received = typed(words, received, *default)?;
+            let at_root = root as usize == rank;
+            // The root of a gather with MPI_IN_PLACE sends nothing, and only receivers know what a scatter gives them.
+            let size = match collective {
+                C::Gather if at_root => received,
+                C::Scatter if !at_root => received,
+                _ => sent,
+            };
+            to.push(TiAction::Collective(collective, root, TiAmount::Same(size)));
         }
-        "gatherv" | "allgatherv" => {
+        "gatherv" => {
+            let sent = words.amount("a size")?;
+            let list = counts(words, ranks)?;
+            let root = root(words)?;
+            let sent = typed(words, sent, *default)?;
+            let size = datatype(words, *default)?;
+            // Others than the root know only their own block: their list has zeros.
+            let amount = if root as usize == rank { each(words, list, size)? } else { TiAmount::Same(sent) };
+            to.push(TiAction::Collective(C::Gatherv, root, amount));
+        }
+        "allgatherv" => {
             words.amount("a size")?;
             let list = counts(words, ranks)?;
-            let root = if name == "gatherv" { root(words)? } else { 0 };
-            let displaced = name == "allgatherv" && words.left() >= ranks;
-            let size = if displaced && words.left() == ranks { *default } else { datatype(words, *default)? };
-            while words.next().is_some() {}
-            let collective = if name == "gatherv" { C::Gatherv } else { C::Allgatherv };
+            // Versions before 3.21 write displacements, too.
+            if words.left() >= ranks.max(3) {
+                (0..ranks).try_for_each(|_| words.amount("a displacement").map(drop))?;
+            }
+            datatype(words, *default)?;
+            let size = datatype(words, *default)?;
             let amount = each(words, list, size)?;
-            to.push(TiAction::Collective(collective, root, amount));
+            to.push(TiAction::Collective(C::Allgatherv, 0, amount));
         }
         "scatterv" => {
             let list = counts(words, ranks)?;
-            words.amount("a size")?;
+            let received = words.amount("a size")?;
             let root = root(words)?;
             let size = datatype(words, *default)?;
-            datatype(words, 1)?;
-            let amount = each(words, list, size)?;
+            let received = typed(words, received, *default)?;
+            let amount = if root as usize == rank { each(words, list, size)? } else { TiAmount::Same(received) };
             to.push(TiAction::Collective(C::Scatterv, root, amount));
         }
         "reducescatter" => {
-            let list = counts(words, ranks)?;
+            let list = scattered(words, ranks)?;
             let flops = words.amount("flops")?;
             let size = datatype(words, *default)?;
             let amount = each(words, list, size)?;
@@ -243,8 +305,8 @@ fn action(
         }
         _ => {
             return Err(words.error(format!(
-                "\"{name}\" of rank {rank}: expected compute, sleep, send, isend, recv, irecv, wait, waitall, test or \
-                 a collective that mcpsim reads"
+                "\"{name}\" of rank {rank}: expected compute, sleep, send, isend, recv, irecv, sendRecv, wait, \
+                 waitall, test or a blocking collective"
             )));
         }
     }
@@ -294,11 +356,15 @@ impl TiProgram {
                     Call::Compute(SimSpan::from_seconds(seconds).unwrap_or(SimSpan::MAX))
                 }
                 TiAction::Sleep(span) => Call::Compute(*span),
-                TiAction::Send(message) => Call::Send(self.message(message)),
-                TiAction::Isend(message) => {
+                TiAction::Send(message, mode) => Call::Send(self.message(message, *mode)),
+                TiAction::Isend(message, mode) => {
                     self.starting = Some((own, message.peer, message.tag));
-                    Call::Isend(self.message(message))
+                    Call::Isend(self.message(message, *mode))
                 }
+                TiAction::Exchange(Some(sent), received) => {
+                    Call::Exchange(self.message(sent, SendMode::Standard), self.pattern(received))
+                }
+                TiAction::Exchange(None, received) => Call::Recv(self.pattern(received)),
                 TiAction::Recv(message) => Call::Recv(self.pattern(message)),
                 TiAction::Irecv(message) => {
                     self.starting = Some((message.peer, own, message.tag));
@@ -323,10 +389,6 @@ impl TiProgram {
                 TiAction::Collective(collective, root, amount) => {
                     let sizes = match amount {
                         TiAmount::Same(size) => Sizes::Same(Bytes::new(*size)),
-                        // Ranks other than the root know only their own block.
-                        TiAmount::Each(sizes) if *collective == Collective::Gatherv && *root != self.rank => {
-                            Sizes::Same(sizes[self.rank as usize])
-                        }
                         TiAmount::Each(sizes) => Sizes::Each(sizes.clone()),
                     };
                     let (collective, root, comm) = (*collective, *root, self.comm.clone());
@@ -340,13 +402,13 @@ impl TiProgram {
         self.pending.iter().position(|(other, _)| *other == name)
     }
 
-    fn message(&self, message: &TiMessage) -> Message {
+    fn message(&self, message: &TiMessage, mode: SendMode) -> Message {
         Message {
             to: message.peer as Rank,
             context: self.comm.point_to_point(),
             tag: message.tag as Tag,
             size: Bytes::new(message.size),
-            mode: SendMode::Standard,
+            mode,
             payload: None,
             buffer: Default::default(),
         }

@@ -25,6 +25,11 @@ impl<'a> Words<'a> {
         self.words.peek().copied()
     }
 
+    /// The words that are left.
+    pub fn rest(&self) -> impl Iterator<Item = &'a str> {
+        self.words.clone()
+    }
+
     /// Number of unread words.
     pub fn left(&self) -> usize {
         self.words.clone().count()

@@ -24,7 +24,7 @@ fn the_host_gives_functions_and_each_rank_its_data() {
     let source = "extern int MPI_Twice(int), rank_state; extern void *stdout; int (*pointer)(int) = MPI_Twice;
          int go(int n) { return pointer(n) + rank_state + *(int *)stdout; }
          int *state(int n) { return &rank_state + n; }";
-    let image = Image::open(&workshop.program(source, &[]), &Doubler, &[]).unwrap();
+    let image = Image::open(&workshop.program(source, &[]), &Doubler, &[], 0).unwrap();
     let values = [[100, 1], [200, 2]];
     for [first, second] in &values {
         let stream = second as *const i32;

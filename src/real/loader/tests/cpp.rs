@@ -34,7 +34,7 @@ fn is_there() -> bool {
 
 fn check(workshop: &Workshop, arguments: &[&str]) {
     let path = workshop.run("g++", "program", &format!("{MARK}{SOURCE}"), arguments);
-    let image = Image::open(&path, &Nothing, &[]).unwrap();
+    let image = Image::open(&path, &Nothing, &[], 0).unwrap();
     let instances = [fresh(&image), fresh(&image), fresh(&image)];
     for instance in &instances {
         start(instance);

@@ -19,7 +19,7 @@ fn sample(workshop: &Workshop) -> Vec<u8> {
 fn open(workshop: &Workshop, bytes: &[u8]) -> Option<Image> {
     let path = workshop.path("damaged");
     std::fs::write(&path, bytes).unwrap();
-    Image::open(&path, &Nothing, &[]).ok()
+    Image::open(&path, &Nothing, &[], 0).ok()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::*;
 fn files_that_are_no_programs_are_refused() {
     let Some(workshop) = Workshop::new() else { return };
     let text = |path: &Path| {
-        let error = Image::open(path, &Nothing, &[]).err().unwrap().to_string();
+        let error = Image::open(path, &Nothing, &[], 0).err().unwrap().to_string();
         error.replace(workshop.directory.path().to_str().unwrap(), "")
     };
     std::fs::write(workshop.path("script"), "#!/bin/sh\n").unwrap();
@@ -61,7 +61,7 @@ fn missing_libraries_are_named() {
     let library = workshop.library("libaway.so", "int away(int n) { return n; }", &[]);
     let program = workshop.program("extern int away(int); int go(int n) { return away(n); }", &["-L.", "-laway"]);
     std::fs::remove_file(library).unwrap();
-    let text = Image::open(&program, &Nothing, &[]).err().unwrap().to_string();
+    let text = Image::open(&program, &Nothing, &[], 0).err().unwrap().to_string();
     assert!(text.contains("/program: needs the library libaway.so, which cannot be loaded: "), "{text}");
 }
 
@@ -98,12 +98,12 @@ fn libraries_that_ranks_cannot_have_for_their_own_are_named_with_the_way_out() {
     let told = "/libtext.so: each rank needs a copy of this library, which needs its code or constants changed when loaded (at 0x";
     let way = "); compile with -fPIC; or have all ranks share one copy of it: --share-library libtext";
     assert!(text.starts_with(told) && text.ends_with(way), "{text}");
-    let image = Image::open(&workshop.path("program"), &Nothing, &["libtext".to_owned()]).unwrap();
+    let image = Image::open(&workshop.path("program"), &Nothing, &["libtext".to_owned()], 0).unwrap();
     let (one, two) = (fresh(&image), fresh(&image));
     assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
     // One of all ranks can be loaded.
     let program = workshop.program(source, &arguments);
-    let image = Image::open(&program, &Nothing, &["libfixed".to_owned()]).unwrap();
+    let image = Image::open(&program, &Nothing, &["libfixed".to_owned()], 0).unwrap();
     let (one, two) = (fresh(&image), fresh(&image));
     assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
     assert_eq!(image.shared(), [workshop.path("libfixed.so").canonicalize().unwrap().display().to_string()]);

@@ -15,7 +15,7 @@ fn thousands_of_instances_have_a_mapping_of_the_file_each() {
          int set(int n) { rank = n; field[n % 500] = n; return n; } int get(int n) { return rank + field[(rank + n) % 500]; }
          int main(void) { printf(\"%f\\n\", cbrt(rank)); return 0; }";
     let path = workshop.run("cc", "many", &format!("{MARK}{source}"), &["-lm"]);
-    let image = Image::open(&path, &Nothing, &[]).unwrap();
+    let image = Image::open(&path, &Nothing, &[], 0).unwrap();
     let instances: Vec<Instance> = (0..RANKS).map(|_| fresh(&image)).collect();
     for (rank, instance) in instances.iter().enumerate() {
         call(instance, "set", rank as i32);

@@ -43,12 +43,12 @@ fn environment(p: &MpiProcess) -> Info {
         // What is too long for a value is left out.
         let _ = info.set(key.as_bytes(), value);
     };
-    let words: Vec<&[u8]> = p.job.arguments.iter().map(|word| word.to_bytes()).collect();
+    let words: Vec<&[u8]> = p.program().arguments.iter().map(|word| word.to_bytes()).collect();
     if let Some((command, arguments)) = words.split_first() {
         set("command", command);
         set("argv", &arguments.join(&b' '));
     }
-    set("maxprocs", p.size().to_string().as_bytes());
+    set("maxprocs", p.program().ranks.to_string().as_bytes());
     set("host", p.node_name().as_bytes());
     set("arch", std::env::consts::ARCH.as_bytes());
     set("thread_level", b"MPI_THREAD_FUNNELED");

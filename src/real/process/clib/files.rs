@@ -182,15 +182,15 @@ unsafe fn meaning(path: *const c_char) -> Meaning {
     if first != b"self" && first != number.as_bytes() {
         return Meaning::Same;
     }
-    let name = || p.job.arguments[0].to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let name = || p.program().arguments[0].to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let short = || rlimits::own_name(p).unwrap_or_else(|| name()[..name().len().min(15)].to_vec());
     match rest {
         b"/exe" => Meaning::Link(program(p)),
         b"/cmdline" => {
-            Meaning::Text(p.job.arguments.iter().flat_map(|word| word.to_bytes_with_nul()).copied().collect())
+            Meaning::Text(p.program().arguments.iter().flat_map(|word| word.to_bytes_with_nul()).copied().collect())
         }
         b"/environ" => {
-            Meaning::Text(p.job.environment.iter().flat_map(|entry| entry.to_bytes_with_nul()).copied().collect())
+            Meaning::Text(p.program().environment.iter().flat_map(|entry| entry.to_bytes_with_nul()).copied().collect())
         }
         b"/comm" => Meaning::Text([&short()[..], b"\n"].concat()),
         b"/status" => Meaning::Text(status(&short(), identity::number(p))),
@@ -212,7 +212,7 @@ fn is_main_task(rest: &[u8], number: &[u8]) -> bool {
 
 /// The program's file, absolute.
 fn program(p: &Process) -> CString {
-    let path = std::path::absolute(p.job.image.path()).unwrap_or_else(|_| p.job.image.path().to_owned());
+    let path = std::path::absolute(p.program().image.path()).unwrap_or_else(|_| p.program().image.path().to_owned());
     CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default()
 }
 

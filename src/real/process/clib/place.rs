@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -130,13 +130,33 @@ impl Drop for FileContext {
 /// The rank that calls, whose thread is apart from others from now on.
 fn own<'a>(name: &str) -> Option<&'a Process> {
     let p = current()?;
-    if let Err(what) = apart() {
+    if let Err(what) = separate(p) {
         p.fail_at(name.to_owned(), FailureKind::Error, what);
     }
+    Some(p)
+}
+
+/// Separates the thread of `p`, which runs, from others.
+fn separate(p: &Process) -> Result<(), String> {
+    apart()?;
     p.variables.place.is_own.set(true);
     p.variables.place.is_set.set(true);
     p.variables.has_surroundings();
-    Some(p)
+    Ok(())
+}
+
+/// Makes `directory` that of `p`, whose code begins to run.
+///
+/// # Errors
+/// The directory is not there, or threads of this system share theirs.
+pub fn enter(p: &Process, directory: &CStr) -> Result<(), String> {
+    separate(p)?;
+    // SAFETY: the path is a string.
+    if unsafe { libc::chdir(directory.as_ptr()) } != 0 {
+        return Err(format!("{}: {}", directory.to_string_lossy(), std::io::Error::last_os_error()));
+    }
+    p.variables.place.take_directory();
+    Ok(())
 }
 
 unsafe extern "C" fn chdir(path: *const c_char) -> c_int {

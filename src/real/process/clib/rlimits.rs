@@ -103,7 +103,7 @@ unsafe extern "C" fn getdtablesize() -> c_int {
 /// The name of the rank's thread, which begins as that of its program.
 fn name(p: &Process) -> [u8; NAME] {
     p.variables.limits.name.get().unwrap_or_else(|| {
-        let program = p.job.arguments[0].to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        let program = p.program().arguments[0].to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         cut(program)
     })
 }

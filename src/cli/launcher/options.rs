@@ -1,0 +1,143 @@
+//! The options of launchers, a row each.
+
+use crate::config::did_you_mean;
+
+/// The effect of an option here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OptionEffect {
+    /// Shows the version.
+    Version,
+    /// Shows the options.
+    Help,
+    /// The number of ranks of a program.
+    Ranks,
+    /// Nodes have so many ranks each, unless `MCPSIM_NCT` names the machine.
+    RanksPerNode,
+    /// A variable NAME=VALUE of a program.
+    Export,
+    /// A variable of a program: name and value.
+    Set,
+    /// A variable of all programs: name and value.
+    SetAll,
+    /// The directory in which a program starts.
+    Directory,
+    /// The directory in which all programs start.
+    DirectoryOfAll,
+    /// It decides on a real machine where ranks run or which parts of the library they use: a note lists it.
+    Ignored,
+    /// It cannot change a prediction.
+    None,
+    /// It is not possible here, for this reason.
+    Refused(&'static str),
+}
+
+/// An option of a launcher.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LauncherOption {
+    /// Its names, separated by blanks, without hyphens.
+    names: &'static str,
+    /// The number of values.
+    pub values: usize,
+    pub effect: OptionEffect,
+}
+
+const fn row(names: &'static str, values: usize, effect: OptionEffect) -> LauncherOption {
+    LauncherOption { names, values, effect }
+}
+
+const ENVIRONMENT: &str = "ranks get the environment of the launcher: start it by env -i NAME=VALUE";
+
+const OPTIONS: &[LauncherOption] = &[
+    row("version V info", 0, OptionEffect::Version),
+    row("help h", 0, OptionEffect::Help),
+    row("n np c", 1, OptionEffect::Ranks),
+    row("ppn perhost npernode N", 1, OptionEffect::RanksPerNode),
+    row("x", 1, OptionEffect::Export),
+    row("env", 2, OptionEffect::Set),
+    row("genv", 2, OptionEffect::SetAll),
+    row("wdir wd", 1, OptionEffect::Directory),
+    row("gwdir gwd", 1, OptionEffect::DirectoryOfAll),
+    row("host hosts H hostfile machinefile default-hostfile f", 1, OptionEffect::Ignored),
+    row("map-by bind-to rank-by rankfile rf cpu-set cpu-list mca omca pmixmca", 1, OptionEffect::Ignored),
+    row("pernode bynode byslot bycore bysocket bind-to-core bind-to-socket bind-to-none", 0, OptionEffect::Ignored),
+    row("npersocket cpus-per-proc cpus-per-rank", 1, OptionEffect::Ignored),
+    row("envall genvall oversubscribe nooversubscribe no-oversubscribe allow-run-as-root", 0, OptionEffect::None),
+    row(
+        "tag-output timestamp-output l prepend-rank prefix-output quiet q verbose v d debug-daemons",
+        0,
+        OptionEffect::None,
+    ),
+    row("report-bindings display-map display-allocation do-not-resolve nolocal", 0, OptionEffect::None),
+    row(
+        "use-hwthread-cpus use-hwthreads print-all-exitcodes continuous enable-x forward-signals",
+        0,
+        OptionEffect::None,
+    ),
+    row(
+        "genvlist envlist timeout launcher launcher-exec bootstrap bootstrap-exec rmk iface stdin",
+        1,
+        OptionEffect::None,
+    ),
+    row("prefix output output-filename output-file display prtemca pmca tune am", 1, OptionEffect::None),
+    row("outfile-pattern errfile-pattern prepend-pattern ranks-per-proc personality tmpdir", 1, OptionEffect::None),
+    row("genvnone envnone", 0, OptionEffect::Refused(ENVIRONMENT)),
+    row("app configfile file", 1, OptionEffect::Refused("write the programs on the command line, separated by colons")),
+    row("path", 1, OptionEffect::Refused("write the path before the program's name")),
+    row("disable-recovery enable-recovery disable-auto-cleanup", 0, OptionEffect::None),
+];
+
+/// Options that take two values: a key and its value.
+const KEYED: [&str; 5] = ["mca", "omca", "pmixmca", "prtemca", "pmca"];
+
+impl LauncherOption {
+    /// The option that was `typed`, and its value if that is behind `=`.
+    ///
+    /// # Errors
+    /// There is none: the name, and one that resembles it.
+    pub fn find(typed: &str) -> Result<(LauncherOption, Option<&str>), String> {
+        let name = typed.trim_start_matches('-');
+        let (name, given) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+        let named = |option: &&LauncherOption| option.names.split(' ').any(|known| known == name);
+        let Some(option) = OPTIONS.iter().find(named) else {
+            let known = OPTIONS.iter().flat_map(|option| option.names.split(' ')).filter(|known| known.len() > 2);
+            let hint = did_you_mean(name, known);
+            return Err(format!("unknown option {typed}{hint}"));
+        };
+        if given.is_some() && option.values == 0 {
+            return Err(format!("{typed}: this option has no value"));
+        }
+        let values = if KEYED.contains(&name) { 2 } else { option.values };
+        Ok((LauncherOption { values, ..*option }, given))
+    }
+}
+
+/// The text of `--help` of the launcher `name`.
+pub(super) fn help(name: &str) -> String {
+    let list = |effect: OptionEffect| {
+        let names = OPTIONS.iter().filter(|option| option.effect == effect).flat_map(|option| option.names.split(' '));
+        let mut lines = vec![String::new()];
+        for name in names {
+            let name = if name.len() > 2 { format!("--{name}") } else { format!("-{name}") };
+            if lines.last().is_some_and(|line| line.len() + name.len() > 76) {
+                lines.push(String::new());
+            }
+            let line = lines.last_mut().expect("there is always one");
+            *line += &format!(" {name}");
+        }
+        lines.iter().map(|line| format!(" {line}\n")).collect::<String>()
+    };
+    format!(
+        "{name} [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]…\n\
+         Runs programs of mcpsim cc on simulated ranks; MCPSIM_NCT names the machine.\n\n  \
+         -n RANKS               ranks of the program (1)\n  \
+         -ppn RANKS             ranks per node, unless MCPSIM_NCT is set\n  \
+         -x NAME=VALUE          sets a variable of the program; so does -env NAME VALUE\n  \
+         -genv NAME VALUE       sets a variable of all programs\n  \
+         -wdir DIRECTORY        starts the program there; -gwdir: all programs\n\n\
+         Accepted; a note lists them, since the simulated machine decides:\n{}\n\
+         Accepted; they cannot change a prediction:\n{}\n\
+         Other options are errors. See mcpsim --help for the simulator.\n",
+        list(OptionEffect::Ignored),
+        list(OptionEffect::None),
+    )
+}
