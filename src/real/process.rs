@@ -25,7 +25,9 @@ pub use checks::{CollectiveRecord, ComparedArguments, PeerSignatures};
 pub use clib::{ProcessNumbers, set_default_threads, set_variables, survive_size_limit};
 pub use crash::running as running_ranks;
 pub use function::{Function, NamedFunction};
-pub use job::{Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, JobProgram, Output, Started, Stream, on_fatal};
+pub use job::{
+    Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, JobProgram, Output, Started, Stream, on_fatal,
+};
 pub use launched::SIMULATED_RANK;
 pub(crate) use outermost::outermost;
 pub use program::RealProgram;
