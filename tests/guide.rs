@@ -148,5 +148,5 @@ fn every_page_of_the_guide_is_in_its_index() {
 #[test]
 fn readme_stays_short() {
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    assert!(readme.lines().count() <= 200, "README has {} lines, expected at most 200", readme.lines().count());
+    assert!(readme.lines().count() <= 150, "README has {} lines, expected at most 150", readme.lines().count());
 }
