@@ -1,6 +1,7 @@
-//! From an `Outcome` or a `RunError` of the engine, or the results of a study, to text, JSON and CSV.
+//! Conversion of an `Outcome`, a `RunError` or the results of a study to text, JSON and CSV.
 //!
-//! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
+//! All functions are pure: they print nothing, open no files and do not query the host. Text is at most 80 columns
+//! wide.
 
 mod beside;
 mod clusters;
@@ -73,7 +74,7 @@ pub use validation::{ShownPoints, validation_csv, validation_json, validation_su
 
 use crate::engine::Outcome;
 
-/// What a run predicts and why, to be read by people: the time first, then where it went, then the messages.
+/// Returns the text summary of a run: the predicted time, its parts, then the messages.
 pub fn summary(outcome: &Outcome) -> String {
     let parts = [
         headline::headline(outcome),

@@ -1,4 +1,4 @@
-//! Several measurements side by side: of machines, of MPI libraries, or of the layers of one machine.
+//! Comparison of several measurements: of machines, MPI libraries or the layers of one machine.
 
 use crate::measure::{SampleSeries, Samples, Summary, Test};
 use crate::platform::Level;
@@ -7,10 +7,10 @@ use crate::units::{Bandwidth, SimSpan};
 use super::numbers::rate;
 use super::table::{Align, Table};
 
-/// More measurements than these do not fit beside each other.
+/// Largest number of measurements that fit in one table.
 pub const MOST_BESIDE: usize = 4;
 
-/// What a figure is of.
+/// Unit of a figure.
 #[derive(Clone, Copy)]
 enum Unit {
     Seconds,
@@ -18,10 +18,10 @@ enum Unit {
     MessagesASecond,
 }
 
-/// A figure of a level, from its samples.
+/// Function that reads a figure of one level from its samples.
 type OfLevel = fn(&Samples, Level) -> Option<f64>;
 
-/// The figures that are compared.
+/// Figures in the comparison.
 const FIGURES: [(&str, Unit, OfLevel); 6] = [
     ("latency", Unit::Seconds, |samples, level| Some(samples.medians(level, Test::PingPong).first()?.1)),
     ("bandwidth", Unit::BytesASecond, |samples, level| most(samples, level, Test::Window, bytes_a_second)),
@@ -31,8 +31,8 @@ const FIGURES: [(&str, Unit, OfLevel); 6] = [
     ("late receive", Unit::Seconds, |samples, level| Some(samples.medians(level, Test::LateReceive).first()?.1)),
 ];
 
-/// A table a level: figures of each measurement, and how many times longer its tests take than the first one's;
-/// `measured` has names and samples.
+/// Returns one table per level. Each row has the figures of a measurement and the ratio of its times to the first
+/// one's. `measured` has names and samples.
 pub fn beside_summary(measured: &[(String, Samples)]) -> String {
     let mut text = String::new();
     for level in Level::ALL {
@@ -75,7 +75,7 @@ fn told(unit: Unit, value: f64) -> String {
     }
 }
 
-/// The greatest of a figure over the series of a test.
+/// Maximum of a figure over the series of a test.
 fn most(samples: &Samples, level: Level, test: Test, of: fn(&SampleSeries, f64) -> f64) -> Option<f64> {
     let each = samples.of(level, test).into_iter().filter_map(|series| {
         let median = Summary::of(&series.seconds)?.median;
@@ -96,7 +96,7 @@ fn messages_a_second(series: &SampleSeries, seconds: f64) -> f64 {
     f64::from(series.count) / seconds
 }
 
-/// What a further message of a train takes, of the least size.
+/// Time of one more message in a train, at the smallest size.
 fn in_train(samples: &Samples, level: Level) -> Option<f64> {
     let train = *samples.of(level, Test::Train).first()?;
     let one = samples.median(level, Test::TrainOfOne, train.bytes);
@@ -104,7 +104,7 @@ fn in_train(samples: &Samples, level: Level) -> Option<f64> {
     (train.count > 1 && one > 0.0).then(|| (all - one).max(0.0) / f64::from(train.count - 1))
 }
 
-/// How many times longer a test takes than in `first`: the mean of the logarithms over what both have.
+/// Ratio of a test's times to those in `first`: the geometric mean over the sizes that both have.
 fn longer(samples: &Samples, first: &Samples, level: Level, test: Test) -> Option<f64> {
     let ratios = samples.ratios_to(first).into_iter();
     let ratios: Vec<f64> = ratios

@@ -1,4 +1,4 @@
-//! Which algorithms collectives were done by, how often, and what they took.
+//! Tables of the algorithms of collectives: number of calls and time.
 
 use crate::engine::Outcome;
 use crate::mpi::collective_word;
@@ -9,10 +9,10 @@ use super::numbers::{count, percent, share, volume};
 use super::table::{Align, Table};
 use super::tuning::parts_text;
 
-/// The rows shown; JSON has them all.
+/// Rows shown; JSON has all of them.
 const ROWS: usize = 12;
 
-/// Calls by algorithm, the longest first; nothing if no collective had a choice of algorithms.
+/// Returns the calls by algorithm, longest first; empty if no collective had a choice of algorithms.
 pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     let mut rows: Vec<&CollectiveUse> = outcome.collectives.iter().filter(|use_| use_.algorithm.is_some()).collect();
     if rows.is_empty() {
@@ -49,7 +49,7 @@ pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     text
 }
 
-/// What other algorithms would change, the fastest run first.
+/// Returns the effect of other algorithms, fastest run first.
 pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
     let Some(all) = &outcome.other_algorithms else { return String::new() };
     if all.is_empty() {

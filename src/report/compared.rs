@@ -1,4 +1,4 @@
-//! Two runs beside each other: what each rank called when, from timelines and measured runs, and where they differ.
+//! Comparison of two runs: the calls of each rank, from timelines and measured runs, and the largest differences.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,15 +14,15 @@ use crate::units::{SimSpan, signed};
 /// A call of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedCall {
-    /// When it began, picoseconds from the beginning of the run.
+    /// Start in picoseconds since the start of the run.
     pub start: u64,
-    /// How long it took, picoseconds.
+    /// Duration in picoseconds.
     pub length: u64,
     /// The function or statement.
     pub name: String,
 }
 
-/// The calls and statements of a predicted run by rank, for which a timeline was recorded.
+/// Returns the calls and statements of a predicted run by rank. The run must have a timeline.
 pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
     let call = |(start, end, name): (crate::units::SimTime, crate::units::SimTime, &str)| TimedCall {
         start: start.as_ps(),
@@ -32,11 +32,11 @@ pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
     outcome.timelines.iter().map(|timeline| call_spans(outcome, timeline).into_iter().map(call).collect()).collect()
 }
 
-/// The calls by rank of a timeline in the Trace Event Format, as `--timeline FILE.json` writes it; `name` stands for
-/// the file in messages.
+/// Returns the calls by rank of a timeline in the Trace Event Format, as `--timeline FILE.json` writes it. `name` is
+/// the file's name in messages.
 ///
 /// # Errors
-/// If it is something else, has no calls, or has two runs.
+/// If the text is another format, has no calls, or has two runs.
 pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, ConfigError> {
     let wrong = |what: &str| ConfigError::new(format!("{name}: {what}"));
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(&format!("not JSON: {error}")))?;
@@ -46,7 +46,7 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
     let mut ranks: BTreeMap<u64, Vec<TimedCall>> = BTreeMap::new();
     let mut tracks: BTreeMap<u64, u64> = BTreeMap::new();
     for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "call") {
-        // A double holds picoseconds of the first hours.
+        // A double represents picoseconds exactly for the first hours.
         let ps = |key: &str| (event[key].as_f64().unwrap_or(0.0) * 1e6).round() as u64;
         let name = event["name"].as_str().unwrap_or_default().to_owned();
         let rank = event["tid"].as_u64().unwrap_or(0);
@@ -63,10 +63,10 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
     Ok((0..=most).map(|rank| ranks.remove(&rank).unwrap_or_default()).collect())
 }
 
-/// The functions shown, and the ranks.
+/// Number of functions and of ranks shown.
 const MOST: usize = 20;
 
-/// The last characters of a file's name, of which there is room for 16.
+/// Returns the end of a file's name; the column has 16 characters.
 fn end_of(name: &str) -> String {
     match name.chars().count() {
         0..=16 => name.to_owned(),
@@ -74,8 +74,8 @@ fn end_of(name: &str) -> String {
     }
 }
 
-/// Where two runs differ: in total, by function and by rank, those with the greatest difference first. No line is longer
-/// than 80 columns.
+/// Compares two runs in total, by function and by rank, with the largest differences first. Lines have at most 80
+/// columns.
 pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
     let seconds = |ps: u64| ps as f64 * 1e-12;
     let [(first, a), (second, b)] = runs;

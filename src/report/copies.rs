@@ -1,4 +1,4 @@
-//! What went through the memory of nodes, copies and blocks that compute, and what sharing it cost.
+//! Traffic through the memory of nodes by copies and compute blocks, and the cost of sharing it.
 
 use crate::engine::Outcome;
 use crate::profile::SharedKind;
@@ -7,7 +7,8 @@ use crate::units::SimSpan;
 use super::numbers::{count, percent, share, volume};
 use super::table::{Align, Table};
 
-/// What copies within nodes found; empty where the platform states no caches, or there were none.
+/// Returns the statistics of copies within nodes. The text is empty if the platform states no caches or the run had no
+/// such copies.
 pub(super) fn copies(outcome: &Outcome) -> String {
     let Some(copies) = outcome.copies.filter(|copies| copies.count > 0) else { return String::new() };
     let columns = [
@@ -37,7 +38,8 @@ pub(super) fn copies(outcome: &Outcome) -> String {
     text
 }
 
-/// How much of what messages share was used; empty where nothing is shared over time, or nothing was used.
+/// Returns the utilisation of shared resources. The text is empty if no resource is shared over time, or if none was
+/// used.
 pub(super) fn utilisation(outcome: &Outcome) -> String {
     if outcome.utilisation.is_empty() {
         return String::new();
@@ -62,11 +64,12 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// What others cost the blocks that use memory, and real code; empty where it is not shared over time, or none did.
+/// Returns the slowdown of memory-bound blocks and real code by contention. The text is empty without sharing over
+/// time, or without slowdown.
 pub(super) fn blocks(outcome: &Outcome) -> String {
     let Some(blocks) = outcome.blocks else { return String::new() };
     let mut text = format!("  {} computing", of(blocks.count, "block"));
-    // Of real code it is not known.
+    // The byte count of real code is unknown.
     if blocks.bytes > 0 {
         text.push_str(&format!(" moved {} at memory", volume(blocks.bytes)));
     }
@@ -77,7 +80,7 @@ pub(super) fn blocks(outcome: &Outcome) -> String {
     text + "\n"
 }
 
-/// So many of something.
+/// Formats a count with its noun.
 fn of(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
@@ -102,7 +105,7 @@ mod tests {
         assert!(copies(&outcome).ends_with("  waiting for the core 20.00 ns each\n"), "{}", copies(&outcome));
         found.begin_through_memory(Bytes::new(1 << 20), 3 << 20);
         (found.slowed, found.busiest_bytes) = (SimSpan::from_ns(500), 3 << 20);
-        // Twice what was moved could have been.
+        // Half of the bandwidth is used.
         found.cmp_bytes_per_s = (2.0 * (3 << 20) as f64 / outcome.predicted_s) as u64;
         outcome.copies = Some(found);
         let text = copies(&outcome);

@@ -1,4 +1,4 @@
-//! Whose the critical path was, and in which calls.
+//! Shares of ranks and calls in the critical path.
 
 use crate::engine::Outcome;
 use crate::profile::PathShare;
@@ -11,7 +11,7 @@ use super::table::{Align, Table};
 /// Rows of each table.
 const ROWS: usize = 10;
 
-/// The ranks and places with most of the path, if it was recorded.
+/// Returns the ranks and source positions with the largest shares of the path, if it was recorded.
 pub(super) fn shares(outcome: &Outcome) -> String {
     let Some(path) = outcome.critical_path.as_ref().filter(|path| path.known > SimSpan::ZERO) else {
         return String::new();

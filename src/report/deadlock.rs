@@ -1,4 +1,4 @@
-//! What a run that ended without a prediction has to say.
+//! Text for a run that ended without a prediction.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use crate::rank::Rank;
 use super::numbers::count;
 use super::table::{Align, Table};
 
-/// The waiting ranks shown.
+/// Number of waiting ranks shown.
 const ROWS: usize = 20;
-/// The ranks of a cycle shown.
+/// Number of ranks of a cycle shown.
 const CYCLE: usize = 8;
-/// A line's width.
+/// Line width.
 const WIDTH: usize = 80;
 
-/// One line, for a crash its details, and for a deadlock a table of who waits in which call, for whom, since when and
-/// where; no newline at the end.
+/// Returns one line, followed by the details of a crash or by a table of the waiting ranks of a deadlock. The table has
+/// the call, the peer, the time and the position. The text has no newline at its end.
 pub fn failure(error: &RunError) -> String {
     match error {
         RunError::Deadlock(deadlock) => format!("{error}\n{}", deadlock_table(deadlock)),
@@ -35,9 +35,9 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
         .collect();
     let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let rank = widest(0).max(4);
-    // Two blanks before each column; headings of the first three are at most eight wide.
+    // Two blanks precede each column. The headings of the first three columns have at most eight characters.
     let whole = rank + widest(1).max(8) + widest(2).max(5) + widest(3).max(3) + widest(4) + 5 * 2;
-    // Places that do not fit follow below, once where they are the same.
+    // Positions that do not fit are listed below the table, and equal ones only once.
     let first = deadlock.waiting.first().map(position).unwrap_or_default();
     let same = deadlock.waiting.len() > 1 && deadlock.waiting.iter().all(|waiting| position(waiting) == first);
     let is_below_once = whole > WIDTH && same && !first.is_empty();
@@ -67,7 +67,7 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     text
 }
 
-/// At most [`ROWS`] ranks in increasing order; those of the cycle are among them before others are.
+/// Returns at most [`ROWS`] ranks in increasing order; ranks of the cycle have priority.
 fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     let members: BTreeSet<Rank> = cycle.iter().copied().collect();
     let (first, rest): (Vec<&Waiting>, Vec<&Waiting>) =
@@ -77,13 +77,13 @@ fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     rows
 }
 
-/// Where a rank waits, without its call, which has a column of its own.
+/// Position of a waiting rank without its call, which has its own column.
 fn position(waiting: &Waiting) -> &str {
     let place = waiting.position.as_deref().unwrap_or_default();
     place.strip_prefix(&waiting.call).and_then(|rest| rest.strip_prefix(" at ")).unwrap_or(place)
 }
 
-/// The first of those waited for, and how many more there are.
+/// Returns the first peer that a rank waits for, and the number of others.
 fn awaited(waiting: &Waiting) -> String {
     let text = waiting.awaits.first().cloned().unwrap_or_default();
     match waiting.awaits.len().saturating_sub(1) {
@@ -92,7 +92,7 @@ fn awaited(waiting: &Waiting) -> String {
     }
 }
 
-/// The last `width` characters of `text`, with a sign where it was cut.
+/// Returns the last `width` characters of `text`; a mark shows where it was cut.
 fn end_of(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

@@ -1,4 +1,4 @@
-//! Of a validation: what each effect of the machine is worth, and how much of what was measured intervals hold.
+//! Error of a validation without each effect of the machine, and coverage of its intervals.
 
 use crate::study::validate::{Coverage, Validation};
 
@@ -6,7 +6,7 @@ use super::headline::{clip, wrapped};
 use super::table::{Align, Table};
 use super::validation::{percent, signed};
 
-/// How much of the measured runs lies in the intervals of 95 %: a line for each kind.
+/// Returns the part of the measured runs inside the 95 % intervals, one line per kind of interval.
 pub(super) fn coverage(validation: &Validation) -> String {
     let line = |what: &str, found: Option<Coverage>| {
         let Coverage { points, points_inside, runs, runs_inside } = found?;
@@ -19,7 +19,7 @@ pub(super) fn coverage(validation: &Validation) -> String {
     lines.into_iter().flatten().collect()
 }
 
-/// A table of the errors without each effect, and by how much the mean grows.
+/// Returns a table of the errors without each effect, with the increase of the mean.
 pub(super) fn effects(validation: &Validation) -> String {
     let Some(found) = &validation.effects else { return String::new() };
     let Some(whole) = found.rows.first() else { return String::new() };

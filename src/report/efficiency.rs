@@ -1,4 +1,4 @@
-//! How efficient a run is, and how much more latency it bears, as text.
+//! Text form of a run's efficiency and latency tolerance.
 
 use crate::engine::Outcome;
 use crate::platform::Level;
@@ -7,7 +7,7 @@ use crate::profile::LatencyTolerance;
 use super::messages::level_names;
 use super::table::{Align, Table};
 
-/// The POP efficiencies, each above what it is the product of.
+/// Returns the POP efficiencies; each product precedes its factors.
 pub(super) fn table(outcome: &Outcome) -> String {
     let Some(of) = &outcome.efficiencies else { return String::new() };
     let mut table = Table::new(&[("efficiency", Align::Left), ("", Align::Right), ("", Align::Left)]);
@@ -25,7 +25,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
     table.render() + &format!("  with an ideal network {}\n", of.ideal)
 }
 
-/// By how much latencies may grow before the run is 1, 2 and 5 % longer.
+/// Returns the latency increases that make the run 1, 2 and 5 % longer.
 pub(super) fn tolerance(outcome: &Outcome) -> String {
     let Some(all) = &outcome.latency_tolerance else { return String::new() };
     if all.is_empty() {

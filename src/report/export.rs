@@ -10,18 +10,18 @@ use crate::rank::FailureKind;
 
 use super::sizes::{exact_percent, levels};
 
-/// The Outcome as indented JSON; README states its keys.
+/// Returns the Outcome as indented JSON; README lists its keys.
 ///
 /// # Errors
-/// None that an Outcome can cause; serde's signature has one.
+/// Never for a valid Outcome; serde's signature requires it.
 pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
     serde_json::to_string_pretty(outcome).map(|text| text + "\n")
 }
 
-/// How a program ended that ended the run, as indented JSON with the one key `program`; README states what is in it.
-/// None where the program is not the reason.
+/// Returns the end of a failed program as indented JSON with the key `program`; README describes its content. Returns
+/// none if the program is not the cause.
 ///
-/// The key `mistakes` has those that were found before, and what ended the run.
+/// The key `mistakes` has earlier findings and the cause of the end.
 pub fn end_json(error: &RunError, mistakes: &[Mistake], exit_code: u8) -> Option<String> {
     let last = mistakes_of(error);
     if mistakes.is_empty() && last.is_empty() {
@@ -35,7 +35,7 @@ pub fn end_json(error: &RunError, mistakes: &[Mistake], exit_code: u8) -> Option
     serde_json::to_string_pretty(&end).ok().map(|text| text + "\n")
 }
 
-/// The failure as mistakes of ranks.
+/// Converts the failure to mistakes of ranks.
 fn mistakes_of(error: &RunError) -> Vec<Mistake> {
     match error {
         RunError::Program { rank, error, .. } => {
@@ -68,7 +68,7 @@ fn mistakes_of(error: &RunError) -> Vec<Mistake> {
     }
 }
 
-/// Which rank ended the run, and how.
+/// Rank that ended the run, and the kind of its end.
 fn ended_by(error: &RunError) -> Option<Value> {
     let (rank, clock, by, number) = match error {
         RunError::Program { rank, clock, error: why } => {
@@ -87,9 +87,9 @@ fn ended_by(error: &RunError) -> Option<Value> {
     Some(json!({ "rank": rank, "by": by, "number": number, "clock_ps": clock, "text": error.to_string() }))
 }
 
-/// The message profile as tidy rows, one an interval and level, those without messages included.
+/// Returns the message profile as tidy rows, one per interval and level, also for intervals without messages.
 ///
-/// `up_to` is empty in the last interval. The percentages are of the level's and of all messages or bytes.
+/// `up_to` is empty in the last interval. Percentages are relative to the level and to the whole run.
 pub fn profile_csv(outcome: &Outcome) -> String {
     let mut text = String::from(
         "above,up_to,level,count,bytes,count_percent_of_level,count_percent_of_all,bytes_percent_of_level,bytes_percent_of_all,\
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::report::samples::{busy, empty};
 
-    /// The dotted names of all keys, those of a list's first entry included.
+    /// Collects the dotted names of all keys, including those of a list's first entry.
     fn keys(value: &Value, at: &str, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! Exported JSON, read back: the Outcome of a run or the results of a study.
+//! Reader of exported JSON: the Outcome of a run or the results of a study.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -7,23 +7,23 @@ use crate::config::ConfigError;
 use crate::engine::Outcome;
 use crate::study::Results;
 
-/// What is expected where nothing else can be read.
+/// Expected input of commands that read only exported JSON.
 pub const RUN_OR_STUDY: &str = "what --json of a run wrote, or study.json of a sweep";
 
-/// What a file of JSON holds.
+/// Content of a JSON file.
 #[derive(Debug)]
 pub enum Exported {
-    /// What `--json` of a run wrote.
+    /// Output of `--json` of a run.
     Run(Box<Outcome>),
-    /// What a sweep wrote as `study.json`.
+    /// File `study.json` of a sweep.
     Study(Box<Results>),
 }
 
 impl Exported {
-    /// What `json` holds; `name` stands for the file in messages, which say what was `expected`.
+    /// Parses `json`. Messages contain the file's `name` and the `expected` input.
     ///
     /// # Errors
-    /// If it is neither, or not as it was written.
+    /// If the text is neither form, or was changed since it was written.
     pub fn read(name: &str, json: &str, expected: &str) -> Result<Exported, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
         let value: Value = serde_json::from_str(json).map_err(|error| wrong(format!("not JSON: {error}")))?;

@@ -44,11 +44,11 @@ pub use validation::validation_figures;
 use super::exported::{Exported, RUN_OR_STUDY};
 use crate::config::ConfigError;
 
-/// The figures of what `json` holds: the Outcome of a run, or the results of a study; `name` stands for the file in
+/// Returns the figures of `json`: the Outcome of a run or the results of a study. `name` is the file's name in
 /// messages.
 ///
 /// # Errors
-/// If it is neither.
+/// If the text is neither form.
 pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
     let run = match Exported::read(name, json, RUN_OR_STUDY)? {
         Exported::Study(results) => {

@@ -11,7 +11,7 @@ use super::table::{Align, Table};
 /// Points that are listed.
 const LISTED: usize = 60;
 
-/// What a fit found: unknowns with their standard errors, how far the points are from the formula.
+/// Returns the result of a fit: unknowns with their standard errors, and the distances of the points from the formula.
 pub fn regression_summary(fit: &Regression) -> String {
     let points = count(fit.points.len() as u64);
     let s = if fit.points.len() == 1 { "" } else { "s" };
@@ -87,7 +87,7 @@ fn row(unknown: &Unknown) -> Vec<String> {
     ]
 }
 
-/// Five significant digits.
+/// Formats five significant digits.
 fn plain(value: f64) -> String {
     if value != 0.0 && !(1e-3..1e6).contains(&value.abs()) {
         return format!("{value:.4e}");
@@ -96,13 +96,13 @@ fn plain(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// A time, which may be negative where a formula is wrong.
+/// Formats a time. It may be negative if the formula is wrong.
 fn seconds(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "" };
     SimSpan::from_seconds(value.abs()).map_or_else(|| format!("{value:.4e} s"), |span| format!("{sign}{span}"))
 }
 
-/// The points of a fit, a row each.
+/// Returns the points of a fit, one row per point.
 pub fn regression_csv(fit: &Regression) -> String {
     let mut text = "point,x,time_s,formula_s,off_percent\n".to_owned();
     for point in &fit.points {

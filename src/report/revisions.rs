@@ -1,4 +1,4 @@
-//! A test over revisions as a table for people, one for programs, and what changed.
+//! Results of a test over revisions: a text table, a CSV table and the changes.
 
 use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 use crate::units::{SimSpan, signed};
@@ -8,7 +8,7 @@ use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
 
-/// What a test over revisions found, to be read by people.
+/// Returns the text summary of a test over revisions.
 pub fn revisions_summary(table: &RevisionTable) -> String {
     let rows = &table.revisions;
     let with_arguments = rows.iter().any(|row| !row.arguments.is_empty());
@@ -84,7 +84,7 @@ fn rows_text(table: &RevisionTable) -> String {
     if failed == 0 { format!("{rows} revision{s}") } else { format!("{rows} revision{s}, {failed} without a result") }
 }
 
-/// The changes of a row beyond noise, a line each.
+/// Returns the changes of a row beyond noise, one line per change.
 fn changes(row: &RevisionRow) -> Vec<String> {
     let line = |(what, change): (&str, RevisionChange)| {
         let verb = match (change.verdict, what) {
@@ -111,7 +111,7 @@ fn seconds(value: f64) -> String {
     SimSpan::from_seconds(value).map_or_else(|| format!("{value:.4e} s"), |span| span.to_string())
 }
 
-/// The change with a sign of what the test says of it.
+/// Formats a change with a mark for the result of its significance test.
 fn change(change: Option<RevisionChange>) -> String {
     change.map_or("-".to_owned(), |change| {
         let mark = match change.verdict {
@@ -135,7 +135,7 @@ fn p_text(p: f64) -> String {
     if p < 1e-3 { format!("{p:.0e}") } else { format!("{p:.3}") }
 }
 
-/// A row a revision and arguments.
+/// Returns one row per revision and set of arguments.
 pub fn revisions_csv(table: &RevisionTable) -> String {
     let mut text = "revision,date,subject,arguments,runs,mean_s,deviation_s,least_s,greatest_s,time_change_percent,time_p,time_verdict,\
                     messages,messages_change_percent,messages_verdict,bytes,bytes_change_percent,bytes_verdict,error\n"

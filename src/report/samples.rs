@@ -1,11 +1,11 @@
-//! Outcomes made up for tests: an ordinary run, one of a million ranks, one without messages.
+//! Synthetic outcomes for tests: an ordinary run, one with a million ranks, one without messages.
 
 use crate::engine::{HostUse, IntervalMessages, LevelTotals, Messages, Outcome, RankTime};
 use crate::platform::{Level, LoadLaw, Shape};
 use crate::profile::{Intervals, LevelParts, MessageProfile, PathParts, TimeParts, TransferParts, WhatIf};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// A stencil on 16 ranks: halos, small reductions, rank 5 with more work than the others.
+/// Stencil on 16 ranks with halos and small reductions; rank 5 has more work than the others.
 pub(crate) fn busy() -> Outcome {
     let mut profile = MessageProfile::new(Intervals::default());
     let mut put = |level, size, time, times| {
@@ -49,7 +49,7 @@ pub(crate) fn busy() -> Outcome {
     outcome
 }
 
-/// A million ranks, not listed one by one.
+/// Run of a million ranks without a list of ranks.
 pub(crate) fn huge() -> Outcome {
     let mut profile = MessageProfile::new(Intervals::default());
     let put = |level, size| (level, Bytes::new(size), SimSpan::from_us(size));
@@ -93,7 +93,7 @@ pub(crate) fn huge() -> Outcome {
     outcome
 }
 
-/// One rank that does nothing.
+/// Run of one rank that does nothing.
 pub(crate) fn empty() -> Outcome {
     let profile = MessageProfile::new(Intervals::default());
     let alone = RankTime { rank: 0, node: 0, cmp: 0, core: 0, clock: SimTime::ZERO, parts: TimeParts::default() };

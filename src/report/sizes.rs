@@ -1,5 +1,5 @@
-//! Messages over (size interval × level): counts, volumes and transfer times, each with its share of the level and of
-//! all (the MCPSim paper's figures 12 and 13).
+//! Messages by size interval and level: counts, volumes and transfer times, each with its share of the level and of the
+//! total (figures 12 and 13 of the MCPSim paper).
 
 use crate::engine::{IntervalMessages, Messages, Outcome};
 use crate::platform::Level;
@@ -9,18 +9,17 @@ use super::messages::level_names;
 use super::numbers::{share, short_count, volume};
 use super::table::{Align, Table};
 
-/// How many messages of each size crossed each level.
+/// Returns the number of messages by size and level.
 pub(super) fn counts(outcome: &Outcome) -> String {
     distribution(outcome, "count by size", |cell| cell.count, short_count)
 }
 
-/// How many bytes messages of each size carried over each level.
+/// Returns the number of bytes by message size and level.
 pub(super) fn volumes(outcome: &Outcome) -> String {
     distribution(outcome, "volume by size", |cell| cell.bytes, volume)
 }
 
-/// How long messages of each size were under way at each level, all of them added up; nothing where a sum could not be
-/// held.
+/// Returns the summed transfer times by message size and level. The text is empty if a sum overflowed.
 pub(super) fn times(outcome: &Outcome) -> String {
     let mut all = outcome.profile.iter().flat_map(levels).map(|(_, cell)| u128::from(cell.time.as_ps()));
     if all.by_ref().sum::<u128>() >= u128::from(SimSpan::MAX.as_ps()) {
@@ -29,14 +28,14 @@ pub(super) fn times(outcome: &Outcome) -> String {
     distribution(outcome, "time by size", |cell| cell.time.as_ps(), |ps| SimSpan::from_ps(ps).to_string())
 }
 
-/// The messages of an interval at the three levels, near to far.
+/// Returns the messages of an interval at the three levels, nearest first.
 pub(super) fn levels(row: &IntervalMessages) -> [(Level, Messages); 3] {
     let levels = &row.levels;
     [(Level::IntraCmp, levels.intra_cmp), (Level::InterCmp, levels.inter_cmp), (Level::InterNode, levels.inter_node)]
 }
 
 fn distribution(outcome: &Outcome, title: &str, value: fn(Messages) -> u64, text: fn(u64) -> String) -> String {
-    // Intervals at both ends that hold nothing are left out; "<=" stays true of the first one shown.
+    // Empty intervals at both ends are left out; "<=" stays true of the first one shown.
     let used = |row: &IntervalMessages| levels(row).iter().any(|(_, cell)| cell.count > 0);
     let Some(first) = outcome.profile.iter().position(used) else { return String::new() };
     let last = outcome.profile.iter().rposition(used).unwrap_or(first);
@@ -62,7 +61,7 @@ fn distribution(outcome: &Outcome, title: &str, value: fn(Messages) -> u64, text
     table.render()
 }
 
-/// Without a decimal: four columns of values of numbers have to fit.
+/// Percentage without decimals, because four columns of numbers have to fit.
 fn whole_percent(part: u64, whole: u64) -> String {
     match share(part as f64, whole as f64) * 100.0 {
         percent if percent > 0.0 && percent < 0.5 => "<1%".to_owned(),
@@ -77,7 +76,7 @@ fn interval(row: &IntervalMessages) -> String {
     }
 }
 
-/// Shares of a cell in its level and in all messages, in percent with four decimals, for files.
+/// Returns the percentage of a part with four decimals, for files.
 pub(super) fn exact_percent(part: u64, whole: u64) -> String {
     format!("{:.4}", share(part as f64, whole as f64) * 100.0)
 }

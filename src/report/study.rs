@@ -1,4 +1,4 @@
-//! A study as a table for programs, a table for people, and JSON.
+//! Results of a study as CSV, as a text table and as JSON.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ use super::numbers::{count, share};
 use super::table::{Align, Table};
 use super::tasks::useful;
 
-/// Combinations that the summary lists; of more only the best are told.
+/// Number of combinations in the summary; a longer study shows only the best.
 const LISTED: usize = 400;
 
-/// The results as JSON, a line an axis and a line a point.
+/// Returns the results as JSON, one line per axis and per point.
 ///
 /// # Errors
-/// None that results can cause; serde's signature has one.
+/// Never for valid results; serde's signature requires it.
 pub fn study_json(results: &Results) -> serde_json::Result<String> {
     let Results { mcpsim, study, axes, asked, points } = results;
     let mut text =
@@ -32,7 +32,7 @@ pub fn study_json(results: &Results) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// A key of an object with a list, an entry a line.
+/// Writes a key with a list, one line per entry.
 fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json::Result<()> {
     text.push_str(&format!(",\n\"{key}\": ["));
     for (index, entry) in entries.iter().enumerate() {
@@ -43,15 +43,15 @@ fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json
     Ok(())
 }
 
-/// The results as tidy rows, one a point: its values, those that are quantities also as plain numbers; the time and its
-/// parts; messages; the application's results; why there is no prediction where there is none.
+/// Returns the results as tidy rows, one per point. A row has the values, the time and its parts, the messages, the
+/// application's results, and the reason of a failure. Quantities also appear as plain numbers.
 pub fn study_csv(results: &Results) -> String {
     let columns = results.columns();
     let mut table: Vec<Vec<String>> = Vec::new();
     for &column in &columns {
         let values = results.points.iter().map(|point| value(point, column));
         table.push(std::iter::once(column).chain(values.clone()).map(str::to_owned).collect());
-        // Times as seconds, sizes as bytes: what has a unit is text to a program.
+        // Times are in seconds and sizes in bytes, because most programs read values with units as text.
         if let Some((measure, numbers)) = Measure::of(values).filter(|(measure, _)| *measure != Measure::Number) {
             let heading = format!("{column}{}", measure.suffix());
             table.push(std::iter::once(heading).chain(numbers.iter().map(f64::to_string)).collect());
@@ -91,13 +91,13 @@ fn value<'a>(point: &'a PointResult, column: &str) -> &'a str {
     point.values.get(column).map_or("", String::as_str)
 }
 
-/// As RFC 4180 wants it.
+/// Quotes a cell as RFC 4180 requires.
 pub(super) fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 
-/// The results with the seeds of a point in one row: mean, standard deviation, least and greatest time, speed-up, the
-/// best.
+/// Returns one row per combination, over its seeds: mean, standard deviation, least and greatest time, speed-up, and
+/// the best.
 pub fn study_summary_csv(results: &Results) -> String {
     let columns = results.own_columns();
     let heads =
@@ -130,19 +130,19 @@ pub fn study_summary_csv(results: &Results) -> String {
     text
 }
 
-/// The best of those that do the same work.
+/// Best point among those that do the same work.
 pub(super) struct BestPoint {
-    /// The mean over its runs.
+    /// Mean time over its runs.
     pub time: SimSpan,
-    /// Runs with a prediction, one a seed.
+    /// Runs with a prediction, one per seed.
     pub runs: usize,
-    /// How many others are as fast.
+    /// Number of other points that are as fast.
     pub equals: usize,
-    /// Its values, `key=value` with blanks between.
+    /// Values as `key=value`, separated by blanks.
     pub label: String,
 }
 
-/// The best of each problem, in the order of points.
+/// Returns the best point of each problem, in the order of points.
 pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
     let columns = results.own_columns();
     let best = |best: &Combination| {
@@ -156,8 +156,8 @@ pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
     all.iter().filter(|found| found.best).filter_map(best).collect()
 }
 
-/// What a study found, to be read by people: a row a combination, the best, up to where ranks pay off, and how many
-/// failed.
+/// Returns the text summary of a study: one row per combination, the best, the number of ranks that pays off, and the
+/// number of failures.
 pub fn study_summary(results: &Results) -> String {
     let (points, failed) = (results.points.len(), results.failed());
     let mut text = format!("{}: {}", clip(&results.study, 50), plural(points as u64, "point"));
@@ -169,7 +169,7 @@ pub fn study_summary(results: &Results) -> String {
     if all.len() <= LISTED {
         text.push('\n');
         let reasons = reasons(&all, results);
-        // Why there is no prediction stands in its row where all rows fit 80 columns, or else once below the table.
+        // The reason of a failure is in its row if all rows fit 80 columns. Otherwise it appears once, below the table.
         let whole = listed(results, &all, |why| why.to_owned());
         let fits = whole.lines().count() == all.len() + 1 && whole.lines().all(|line| line.chars().count() <= 80);
         text.push_str(&match fits {
@@ -204,16 +204,16 @@ pub fn study_summary(results: &Results) -> String {
     text
 }
 
-/// Different reasons that are told.
+/// Number of different reasons shown.
 const REASONS: usize = 10;
 
-/// Why a combination has no prediction, in a line.
+/// Reason why a combination has no prediction, on one line.
 fn reason<'a>(found: &Combination, results: &'a Results) -> &'a str {
     let error = results.points[found.points[0]].error.as_deref().unwrap_or("no prediction");
     error.lines().next().unwrap_or_default()
 }
 
-/// Why combinations have no prediction, each reason once.
+/// Reasons why combinations have no prediction, without duplicates.
 fn reasons<'a>(all: &[Combination], results: &'a Results) -> Vec<&'a str> {
     let mut told = Vec::new();
     for found in all.iter().filter(|found| found.spread.is_none()) {
@@ -225,7 +225,7 @@ fn reasons<'a>(all: &[Combination], results: &'a Results) -> Vec<&'a str> {
     told
 }
 
-/// The reasons that rows have the numbers of.
+/// Returns the numbered list of reasons below the table.
 fn below(reasons: &[&str]) -> String {
     let numbered = (1..).zip(reasons.iter().take(REASONS));
     let lines: String = numbered.map(|(number, why)| wrapped(&format!("  ({number}) {why}"), 6)).collect();
@@ -236,13 +236,13 @@ fn below(reasons: &[&str]) -> String {
     if lines.is_empty() { lines } else { format!("\n{lines}{more}") }
 }
 
-/// A row a combination; those without a prediction end with `row` of the reason.
+/// Returns one row per combination. A row without a prediction ends with `row` of the reason.
 fn listed(results: &Results, all: &[Combination], row: impl Fn(&str) -> String) -> String {
     let columns = results.own_columns();
     let several = all.iter().any(|found| found.points.len() > 1);
     let speedups = all.iter().any(|found| found.speedup.is_some());
     let short = |column: &String| (column.rsplit('.').next().unwrap_or(column).to_owned(), Align::Right);
-    // One run has one seed.
+    // A combination of one run has one seed.
     let seed = (!several && results.axes.iter().any(|axis| axis.is_seed())).then(|| "run.seed".to_owned());
     let columns: Vec<String> = columns.into_iter().chain(seed).collect();
     let names: Vec<(String, Align)> = columns.iter().map(short).collect();
@@ -254,7 +254,7 @@ fn listed(results: &Results, all: &[Combination], row: impl Fn(&str) -> String) 
     if speedups {
         headings.extend([("speed-up", Align::Right), ("efficiency", Align::Right)]);
     }
-    // Of programs of fragments threads compute, beside the ranks.
+    // In programs of fragments, threads compute as well as ranks.
     let outcomes = || results.points.iter().filter_map(|point| point.outcome.as_ref());
     let fragments = outcomes().next().is_some() && outcomes().all(|outcome| outcome.tasks.is_some());
     headings.extend([(if fragments { "useful" } else { "compute" }, Align::Right), ("", Align::Left)]);

@@ -1,28 +1,28 @@
-//! Columns of text that line up.
+//! Aligned columns of text.
 
-/// Which edge of a column its cells touch.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
     Left,
     Right,
 }
 
-/// The columns of a terminal that a table keeps to.
+/// Maximum width of a table.
 const WIDTH: usize = 80;
 
-/// Rows of cells under a heading; two blanks in front of the table and between columns.
+/// Table with a heading; two blanks precede the table and separate columns.
 #[derive(Debug)]
 pub(super) struct Table {
     aligns: Vec<Align>,
     rows: Vec<Vec<String>>,
-    /// How many columns, from the first on, tell rows apart.
+    /// Number of leading key columns.
     keys: usize,
-    /// Whether a column stays with the one before it.
+    /// Per column: whether it stays in the block of the previous one.
     stays: Vec<bool>,
 }
 
 impl Table {
-    /// A table with these headings, the first row.
+    /// Creates a table with these headings as first row.
     pub(super) fn new(columns: &[(&str, Align)]) -> Self {
         let aligns = columns.iter().map(|column| column.1).collect();
         let heading = columns.iter().map(|column| column.0.to_owned()).collect();
@@ -30,13 +30,13 @@ impl Table {
         Table { aligns, rows: vec![heading], keys: 1, stays }
     }
 
-    /// The table whose first `keys` columns tell its rows apart, not only the first.
+    /// Sets the number of key columns; the default is one.
     pub(super) fn keyed(self, keys: usize) -> Self {
         Table { keys, ..self }
     }
 
-    /// The table whose columns with these headings say something of the column before them and stay with it, as those
-    /// of numbers without a heading do.
+    /// Keeps the columns with these headings in the block of the column before them. Columns of numbers without a
+    /// heading do so by default.
     pub(super) fn with_previous(mut self, headings: &[&str]) -> Self {
         for (stays, heading) in self.stays.iter_mut().zip(&self.rows[0]) {
             *stays |= headings.contains(&heading.as_str());
@@ -49,9 +49,9 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The lines, without blanks at their ends, at most 80 characters each: columns that do not fit beside the others
-    /// follow in a block below, after a blank line, with the key columns again and the rows that have something there.
-    /// A line is longer only where the key columns and one other do not fit.
+    /// Returns the lines without trailing blanks, at most 80 characters each. Columns that do not fit follow in a block
+    /// below, after a blank line. A block repeats the key columns, and has only the rows with content in it. A line is
+    /// longer only if the key columns and one other column do not fit.
     pub(super) fn render(&self) -> String {
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -60,7 +60,7 @@ impl Table {
         self.blocks(&widths).iter().map(|block| self.lines(block, &widths)).collect::<Vec<_>>().join("\n")
     }
 
-    /// The columns of each block.
+    /// Returns the columns of each block.
     fn blocks(&self, widths: &[usize]) -> Vec<Vec<usize>> {
         let wide = |columns: &[usize]| columns.iter().map(|&column| widths[column] + 2).sum::<usize>();
         let mut blocks: Vec<Vec<usize>> = vec![(0..self.keys.min(widths.len())).collect()];
@@ -104,8 +104,8 @@ impl Table {
     }
 }
 
-/// Headings for things beside each other, at most `widest` characters each: their names, or letters where a name is
-/// longer, and the lines that tell what a letter stands for.
+/// Returns headings of at most `widest` characters. A longer name is replaced by a letter, and a line explains the
+/// letter.
 pub(super) fn short_headings(names: &[String], widest: usize) -> (Vec<String>, String) {
     if names.iter().all(|name| name.chars().count() <= widest) {
         return (names.to_vec(), String::new());
@@ -115,7 +115,7 @@ pub(super) fn short_headings(names: &[String], widest: usize) -> (Vec<String>, S
     (letters, legend)
 }
 
-/// A to Z, then A1 to Z1 and so on.
+/// Letter by index: A to Z, then A1 to Z1 and so on.
 fn letter(index: usize) -> String {
     let name = char::from(b'A' + (index % 26) as u8);
     if index < 26 { name.to_string() } else { format!("{name}{}", index / 26) }

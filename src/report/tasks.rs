@@ -1,4 +1,4 @@
-//! What became of fragments, as text.
+//! Text form of the analysis of fragments.
 
 use crate::profile::{ProcessTasks, Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};
@@ -6,22 +6,22 @@ use crate::units::{SimSpan, SimTime};
 use super::numbers::{count, percent, share, short_count};
 use super::table::{Align, Table, short_headings};
 
-/// Processes that are listed; of more, those that idled most and least.
+/// Number of processes listed; of more, those with the most and the least idle time.
 const MOST_LISTED: usize = 16;
 
-/// Longer names of runs stand above the table in which runs are beside each other.
+/// Names longer than this are listed above the comparison table.
 const WIDEST_NAME: usize = 24;
 
 /// Steps of the table of waiting times by arrival.
 const ARRIVALS: usize = 10;
 
-/// The short form that a run's report has.
+/// Returns the short form for the report of a run.
 pub(super) fn brief(tasks: Option<&TaskAnalysis>) -> String {
     let Some(tasks) = tasks else { return String::new() };
     format!("Fragments (mcpsim tasks says more)\n{}{}", totals(tasks), threads(tasks))
 }
 
-/// All of it; `name` stands for the run.
+/// Returns the full analysis; `name` is the run's name.
 pub fn task_summary(name: &str, tasks: &TaskAnalysis) -> String {
     let parts = [
         format!("Fragments of {name}, {}\n{}", tasks.end, totals(tasks)),
@@ -34,7 +34,7 @@ pub fn task_summary(name: &str, tasks: &TaskAnalysis) -> String {
     parts.join("\n")
 }
 
-/// Runs beside each other.
+/// Returns the comparison of several runs.
 pub fn task_comparison(runs: &[(String, TaskAnalysis)]) -> String {
     let names: Vec<String> = runs.iter().map(|(name, _)| name.clone()).collect();
     let (heading, legend) = short_headings(&names, WIDEST_NAME);
@@ -58,20 +58,20 @@ pub fn task_comparison(runs: &[(String, TaskAnalysis)]) -> String {
     format!("Beside each other\n{legend}{gap}{}", table.render())
 }
 
-/// In the words of the runtime system's own analyser.
+/// The terms are those of the runtime system's own analyser.
 fn totals(tasks: &TaskAnalysis) -> String {
     let distribs: Vec<String> = tasks.distribs.iter().map(u64::to_string).collect();
     format!("  Total cf: {}\n  Distribs: [{}]\n  Wait df : {}\n", tasks.total, distribs.join(", "), tasks.waited)
 }
 
-/// Useful, overhead, idle: shares of all threads' time.
+/// Useful time, overhead and idle time as shares of all threads' time.
 fn shares(tasks: &TaskAnalysis) -> [f64; 3] {
     let sum = |part: fn(&ProcessTasks) -> SimSpan| tasks.processes.iter().map(|p| part(p).as_seconds()).sum::<f64>();
     let whole = tasks.end.as_seconds() * tasks.bounds.threads as f64;
     [sum(|p| p.useful), sum(|p| p.overhead), sum(|p| p.idle)].map(|part| share(part, whole))
 }
 
-/// The share of all threads' time in which they execute fragments.
+/// Share of all threads' time in which they execute fragments.
 pub(super) fn useful(tasks: &TaskAnalysis) -> f64 {
     shares(tasks)[0]
 }

@@ -1,4 +1,4 @@
-//! Where the time went.
+//! Parts of the predicted time.
 
 use crate::engine::{Outcome, RankTime};
 use crate::profile::TimeParts;
@@ -8,10 +8,10 @@ use super::numbers::{bar, percent, share};
 use super::table::{Align, Table};
 
 const BAR: usize = 10;
-/// Five means, each rounded to a picosecond, may miss the whole by this much.
+/// Maximum error of the sum of five means, each rounded to a picosecond.
 const ROUNDING: SimSpan = SimSpan::from_ps(5);
 
-/// A part of ranks' time: its name and where it stands.
+/// Part of ranks' time: its name and its accessor.
 type Part = (&'static str, fn(&TimeParts) -> SimSpan);
 
 const PARTS: [Part; 5] = [
@@ -22,10 +22,10 @@ const PARTS: [Part; 5] = [
     ("collective", |parts| parts.collective),
 ];
 
-/// The mean over ranks of each part, as time and as share of the predicted time, and the ranks with least and most of
-/// it.
+/// Returns the mean of each part over ranks, as time and as share of the predicted time, and the ranks with least and
+/// most of it.
 ///
-/// Shares add up to 100 %: what is left when a rank has finished before the last one is a part of its own.
+/// The shares add up to 100 %: the time between a rank's end and the end of the run is a separate part.
 pub(super) fn time_parts(outcome: &Outcome) -> String {
     let predicted = outcome.predicted.as_ps() as f64;
     if predicted == 0.0 || outcome.ranks == 0 {
@@ -60,7 +60,7 @@ pub(super) fn time_parts(outcome: &Outcome) -> String {
     table.render() + &efficiency(outcome)
 }
 
-/// The least and the most of `value`, with the lowest rank that has it.
+/// Least and greatest `value`, each with the lowest rank that has it.
 fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<[(SimSpan, u32); 2]> {
     let of = |rank: &RankTime| (value(rank), rank.rank);
     let least = ranks.iter().map(of).min_by_key(|&(time, rank)| (time, rank))?;
@@ -68,8 +68,9 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
     (ranks.len() > 1).then_some([least, most])
 }
 
-/// Parallel efficiency, the computing share of the ranks' time, as the product of load balance (mean over greatest
-/// compute time) and communication efficiency (greatest compute over predicted time): the POP project's metrics.
+/// Returns the parallel efficiency, which is the computing share of the ranks' time, by the POP metrics. It is the
+/// product of load balance (mean over greatest compute time) and communication efficiency (greatest compute time over
+/// predicted time).
 fn efficiency(outcome: &Outcome) -> String {
     let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;

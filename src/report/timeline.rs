@@ -1,4 +1,4 @@
-//! What ranks did over virtual time in the formats of trace viewers.
+//! Timelines of ranks in virtual time, in the formats of trace viewers.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -9,14 +9,14 @@ use crate::units::SimTime;
 
 use super::compared::TimedCall;
 
-/// Picoseconds in a microsecond, and in a second.
+/// Picoseconds per microsecond and per second.
 const PS_A_US: u64 = 1_000_000;
 const PS_A_S: u64 = 1_000_000_000_000;
 
-/// The Trace Event Format that Chrome (chrome://tracing) and Perfetto read: a complete event ("X") an interval, times
-/// in microseconds, a process a node, a thread a rank. `merged` says how many states became one. Around the states of a
-/// call or statement lies an event of its name, in the category `call`. Messages are flow events ("s", "f") from the
-/// sender's call to the receiver's, strands asynchronous events ("b", "e").
+/// Returns the Trace Event Format that Chrome (chrome://tracing) and Perfetto read. Each interval is a complete event
+/// ("X") with times in microseconds; a node is a process, a rank is a thread. `merged` is the number of states merged
+/// into one. The states of a call or statement are inside an event of its name, of category `call`. Messages are flow
+/// events ("s", "f") from the sender's call to the receiver's; strands are asynchronous events ("b", "e").
 pub fn perfetto(outcome: &Outcome) -> String {
     let mut events = Events::default();
     let node = |rank: usize| outcome.per_rank.get(rank).map_or(0, |place| place.node);
@@ -47,7 +47,7 @@ pub fn perfetto(outcome: &Outcome) -> String {
     }
     for (to, arrow) in drawn_messages(outcome) {
         let (from, id) = (arrow.from as usize, events.next_id());
-        // The call that sends ends when the message leaves: an instant before, it still goes on.
+        // The sending call ends when the message leaves, so the arrow starts an instant earlier, inside the call.
         let left = SimTime::from_ps(arrow.left.as_ps().saturating_sub(1));
         let more = format!(",\"cat\":\"message\",\"id\":{id},\"args\":{{\"bytes\":{}}}", arrow.bytes);
         events.point(("s", node(from), from), left, "message", &more);
@@ -56,7 +56,7 @@ pub fn perfetto(outcome: &Outcome) -> String {
     events.finish()
 }
 
-/// The messages that begin and end while their ranks are there, each with its receiver.
+/// Returns the messages whose start and end are inside the timelines of their ranks, each with its receiver.
 pub(super) fn drawn_messages(outcome: &Outcome) -> impl Iterator<Item = (usize, Arrow)> + '_ {
     let end = |timeline: &Timeline| timeline.intervals().last().map_or(SimTime::ZERO, |(_, last)| last.until);
     let ends: Vec<SimTime> = outcome.timelines.iter().map(end).collect();
@@ -67,7 +67,7 @@ pub(super) fn drawn_messages(outcome: &Outcome) -> impl Iterator<Item = (usize, 
     })
 }
 
-/// What a timeline's file consists of, as it grows.
+/// Builder of a timeline file.
 #[derive(Default)]
 struct Events {
     text: String,
@@ -102,7 +102,7 @@ impl Events {
     }
 }
 
-/// The calls and statements that a rank was in, each from and to when: states of the same one after another are one.
+/// Returns the calls and statements of a rank with start and end; consecutive states of one call are merged.
 pub(super) fn call_spans<'o>(outcome: &'o Outcome, timeline: &Timeline) -> Vec<(SimTime, SimTime, &'o str)> {
     let mut spans: Vec<(SimTime, SimTime, &str)> = Vec::new();
     for (start, interval) in timeline.intervals() {
@@ -115,8 +115,8 @@ pub(super) fn call_spans<'o>(outcome: &'o Outcome, timeline: &Timeline) -> Vec<(
     spans
 }
 
-/// Two runs side by side in the same format: a process for each, a thread a rank. Each rank's calls are their starts,
-/// lengths (both ps) and names.
+/// Returns two runs in the same format: one process per run, one thread per rank. Each call has a start and a length in
+/// picoseconds, and a name.
 pub fn perfetto_beside(runs: &[(&str, &[Vec<TimedCall>])]) -> String {
     let mut events = Events::default();
     for (process, (name, ranks)) in (0..).zip(runs) {
@@ -139,7 +139,7 @@ fn meta(name: &str, node: u32, rank: Option<usize>, args: &str) -> String {
     format!("{{\"ph\":\"M\",\"pid\":{node}{tid},\"name\":\"{name}\",\"args\":{{{args}}}}}")
 }
 
-/// The definitions at the head of a Paje file: an event's name, number and fields.
+/// Definitions at the start of a Paje file: an event's name, number and fields.
 const PAJE_EVENTS: [(&str, u32, &[&str]); 9] = [
     ("PajeDefineContainerType", 0, &["Alias string", "Type string", "Name string"]),
     ("PajeDefineStateType", 1, &["Alias string", "Type string", "Name string"]),
@@ -174,8 +174,8 @@ fn colour(state: Activity) -> &'static str {
     }
 }
 
-/// The Paje trace format: a container a rank within one of the run, its state and its call or statement from time to
-/// time, and a link a message, in seconds, all in order of time.
+/// Returns the Paje trace format, in seconds and in order of time. Each rank is a container inside that of the run,
+/// with its states and its calls or statements. A link is a message.
 pub fn paje(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (name, number, fields) in PAJE_EVENTS {
@@ -201,12 +201,12 @@ pub fn paje(outcome: &Outcome) -> String {
     for rank in 0..outcome.timelines.len() {
         let _ = writeln!(text, "3 {zero} r{rank} RANK run \"rank {rank}\"");
     }
-    /// What happens at an instant; the state before it ends a container.
+    /// Event at an instant. States precede the end of their container.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Change {
         To(u32),
         Call(usize),
-        /// A message of a number and a size comes.
+        /// Arrival of a message, by number and size.
         Came(usize, u64),
         Left(usize, u64),
         End,
@@ -243,12 +243,12 @@ pub fn paje(outcome: &Outcome) -> String {
     text
 }
 
-/// A name without what would end it.
+/// Removes the characters that would end a name.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || c == '"' || c == '\\' { ' ' } else { c }).collect()
 }
 
-/// `ps` in a unit of `unit` picoseconds with all its digits.
+/// Formats `ps` in a unit of `unit` picoseconds, with all digits.
 fn decimal(ps: u64, unit: u64, digits: usize) -> String {
     format!("{}.{:0digits$}", ps / unit, ps % unit)
 }

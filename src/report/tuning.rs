@@ -1,4 +1,4 @@
-//! What each algorithm of a collective would take: tables, CSV and figures.
+//! Times of each algorithm of a collective: tables, CSV and figures.
 
 use crate::mpi::{algorithm_word, collective_word};
 use crate::platform::{Algorithm, Library, Method};
@@ -8,12 +8,12 @@ use crate::units::Bytes;
 use super::numbers::volume;
 use super::table::{Align, Table};
 
-/// The algorithm with what it was asked for: "pipeline 64 KiB", "knomial /4".
+/// Returns the algorithm with its parameters: "pipeline 64 KiB", "knomial /4".
 pub(super) fn method_text(method: Method) -> String {
     parts_text(Some(method.algorithm), method.segment, method.fan)
 }
 
-/// The same of its parts; "-" for none.
+/// Returns the same text from its parts; "-" for none.
 pub(super) fn parts_text(algorithm: Option<Algorithm>, segment: u32, fan: u32) -> String {
     let mut text = algorithm.map_or("-", algorithm_word).to_owned();
     if segment > 0 {
@@ -25,7 +25,8 @@ pub(super) fn parts_text(algorithm: Option<Algorithm>, segment: u32, fan: u32) -
     text
 }
 
-/// A table a collective: by size what `library` takes and what would be fastest, or with `all` every algorithm.
+/// Returns one table per collective, by size: the time of `library`'s choice and of the fastest algorithm, or with
+/// `all` of every algorithm.
 pub fn tuning_summary(found: &[Sized], library: Library, ranks: u32, all: bool) -> String {
     let mut text = String::new();
     let mut rest = found;
@@ -43,7 +44,7 @@ pub fn tuning_summary(found: &[Sized], library: Library, ranks: u32, all: bool) 
     text
 }
 
-/// A number of ranks in words.
+/// Formats a number of ranks.
 pub(super) fn of_ranks(ranks: u32) -> String {
     if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks") }
 }
@@ -96,7 +97,7 @@ fn taken(sized: &Sized, library: Library) -> Option<Method> {
     sized.taken.iter().find(|(other, _)| *other == library).map(|(_, method)| *method)
 }
 
-/// A row an algorithm, size and collective; the last columns say which libraries take it.
+/// Returns one row per algorithm, size and collective; the last columns name the libraries that choose it.
 pub fn tuning_csv(found: &[Sized], library: Library, ranks: u32) -> String {
     let mut text = "collective,library,ranks,bytes,algorithm,segment,fan,time_us,fastest,taken_by\n".to_owned();
     for sized in found {

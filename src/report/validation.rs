@@ -1,4 +1,4 @@
-//! A validation as tables for people and programs.
+//! Text, CSV and JSON forms of a validation.
 
 use crate::study::validate::{ErrorSummary, ModelErrors, OrderFound, ValidatedPoint, Validation};
 use crate::units::SimSpan;
@@ -9,20 +9,20 @@ use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
 
-/// Runs no further from their median than this, in percent, were made on a quiet machine.
+/// Maximum deviation from the median, in percent, of runs on a quiet machine.
 const QUIET: f64 = 5.0;
 
-/// The validations as indented JSON; README states its keys.
+/// Returns the validations as indented JSON; README lists its keys.
 ///
 /// # Errors
-/// None that validations can cause; serde's signature has one.
+/// Never for valid results; serde's signature requires it.
 pub fn validation_json(validations: &[Validation]) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&serde_json::json!({ "cases": validations })).map(|text| text + "\n")
 }
 
-/// A row a point and model, of all cases: what it is, what was measured, what is predicted, by how much that is off;
-/// of mcpsim's own model also the intervals and how many of the runs they hold. The machine without an effect is a
-/// model: `without law`.
+/// Returns one row per point and model of all cases: the point, measured and predicted times, and the error. Rows of
+/// mcpsim's own model also have the intervals and the number of runs inside them. The machine without an effect counts
+/// as a model: `without law`.
 pub fn validation_csv(validations: &[Validation]) -> String {
     let mut text = "case,point,role,model,runs,measured_s,measured_min_s,measured_max_s,predicted_s,error_percent,\
                     interval_from_s,interval_to_s,runs_inside,likely_from_s,likely_to_s,runs_likely\n"
@@ -69,26 +69,26 @@ fn label(validation: &Validation, point: &ValidatedPoint) -> String {
     validation.columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
 }
 
-/// Which predicted points a summary lists.
+/// Predicted points that a summary lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShownPoints {
-    /// All, with all that is known of each.
+    /// All points in full.
     All,
-    /// Of a case of many points those that are furthest off, with what mcpsim predicts.
+    /// In a case of many points, those with the largest errors of mcpsim.
     Furthest,
 }
 
 /// A case of more points than this has many.
 const MANY: usize = 12;
 
-/// The points that are shown of many.
+/// Number of points shown of many.
 const FURTHEST: usize = 10;
 
-/// A case, to be read by people: what was calibrated, the points, how far off they are.
+/// Returns the text summary of a case: calibrated parameters, points and errors.
 pub fn validation_summary(validation: &Validation, shown: ShownPoints) -> String {
     let (given, predicted): (Vec<_>, Vec<_>) = validation.points.iter().partition(|point| point.given);
     let told = |key: &str| validation.measured.get(key).map_or("", String::as_str);
-    // No control characters.
+    // Control characters are removed.
     let line = |text: String| wrapped(&clip(&text, usize::MAX), 4);
     let mut text = line(format!("{}: {}", validation.case, validation.about));
     text.push_str(&line(format!("  measured on {}, {}", told("machine"), told("date"))));
@@ -136,7 +136,7 @@ fn calibrated(validation: &Validation) -> String {
     table.render()
 }
 
-/// The points at which mcpsim is furthest off.
+/// Points with the largest errors of mcpsim.
 fn furthest(validation: &Validation, mut predicted: Vec<&ValidatedPoint>) -> String {
     let all = count(predicted.len() as u64);
     predicted.sort_by(|a, b| b.error_percent(0).abs().total_cmp(&a.error_percent(0).abs()));
@@ -146,7 +146,7 @@ fn furthest(validation: &Validation, mut predicted: Vec<&ValidatedPoint>) -> Str
 }
 
 fn points(validation: &Validation, points: &[&ValidatedPoint], shown: ShownPoints) -> String {
-    // A column in which all points are alike tells none apart.
+    // A column with the same value in all points is left out.
     let varies = |column: &&String| {
         let mut cells = points.iter().map(|point| point.values.get(*column));
         let first = cells.next();
@@ -156,7 +156,7 @@ fn points(validation: &Validation, points: &[&ValidatedPoint], shown: ShownPoint
     let mut headings: Vec<(&str, Align)> = columns.iter().map(|column| (column.as_str(), Align::Right)).collect();
     let is_short = shown == ShownPoints::Furthest;
     headings.push(("measured", Align::Right));
-    // Points that were measured once have no spread.
+    // Points with one run have no spread.
     let has_spread = !is_short && points.iter().any(|point| point.runs > 1);
     headings.extend(has_spread.then_some(("spread", Align::Right)));
     let models = if is_short { 1 } else { validation.models.len() };
@@ -198,7 +198,7 @@ pub(super) fn signed(percent: f64) -> String {
 
 fn errors(validation: &Validation) -> String {
     let mut headings = vec![("mean error", Align::Left), ("points", Align::Right)];
-    // Side by side as long as that fits a line, else below each other.
+    // Models share one line if they fit, else each has its own.
     let beside = validation.models.len() < 3;
     for errors in validation.models.iter().filter(|_| beside) {
         headings.extend([(errors.model.as_str(), Align::Right), ("max", Align::Right), ("bias", Align::Right)]);
@@ -228,7 +228,7 @@ fn errors(validation: &Validation) -> String {
         let all: Vec<ErrorSummary> = validation.models.iter().map(|errors| errors.groups[group]).collect();
         row(group, &all);
     }
-    // Where the machine was quiet, what is left is the model's.
+    // On a quiet machine the remaining error is that of the model.
     for most in [Some(QUIET), validation.limit.and_then(|limit| limit.max_spread_percent)].into_iter().flatten() {
         let of = |model| validation.errors_where_quiet(model, most);
         let all: Vec<ErrorSummary> = (0..validation.models.len()).map(of).collect();
@@ -254,7 +254,7 @@ fn errors(validation: &Validation) -> String {
     text
 }
 
-/// How the models order the points of each group.
+/// Returns how well the models order the points of each group.
 fn order(validation: &Validation) -> String {
     let line = |errors: &ModelErrors| {
         let OrderFound { groups, best_found, lost_percent, rank_correlation } = errors.order?;
@@ -269,7 +269,7 @@ pub(super) fn percent(percent: f64) -> String {
     format!("{percent:.1}%")
 }
 
-/// Several cases, a row each.
+/// Returns a table of several cases, one row per case.
 pub fn validations_table(validations: &[Validation]) -> String {
     let others = validations.first().map_or(&[][..], |first| &first.models[1..]);
     let others: Vec<String> = others.iter().map(|errors| format!("{} mean", errors.model)).collect();
@@ -315,7 +315,7 @@ pub(super) mod tests {
     use super::*;
     use crate::study::validate::{Calibrated, Limit, Plot};
 
-    /// A case of three points, the first of them given; the baseline is twice as far off.
+    /// Case of three points, the first of them given; the baseline's errors are twice as large.
     pub(in crate::report) fn sample() -> Validation {
         let map = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()

@@ -1,52 +1,52 @@
-//! Axes: where a value stands between their ends, which values are marked, and with which words.
+//! Axes: positions of values, tick marks and their labels.
 
 use crate::study::Measure;
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-/// Marks of a linear axis, about.
+/// Approximate number of marks on a linear axis.
 const MARKS: f64 = 6.5;
 
-/// How values become places.
+/// Mapping of values to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spacing {
     Linear,
     Log,
 }
 
-/// An axis from its least to its greatest value.
+/// Axis from its least to its greatest value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
     pub title: String,
     spacing: Spacing,
     from: f64,
     to: f64,
-    /// Values that are marked, and their words.
+    /// Values with marks, and their labels.
     pub marks: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// Seconds from zero to a little more than `most`, in the unit that fits.
+    /// Returns an axis of seconds from zero to slightly above `most`, in a suitable unit.
     pub fn time(title: &str, most: f64) -> Axis {
         let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "s"));
         Axis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
-    /// The same of picoseconds.
+    /// Returns the same axis for a time in picoseconds.
     pub fn picoseconds(title: &str, most: f64) -> Axis {
         let units = [(1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "ps"));
         Axis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
-    /// Bytes from zero, in the unit that fits.
+    /// Returns an axis of bytes from zero, in a suitable unit.
     pub fn volume(title: &str, most: f64) -> Axis {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
         let power = (0..units.len()).rev().find(|&power| most >= 1024f64.powi(power as i32)).unwrap_or(0);
         Axis::from_zero(format!("{title} ({})", units[power]), most, 1024f64.powi(power as i32))
     }
 
-    /// Numbers of things from zero.
+    /// Returns an axis of counts from zero.
     pub fn count(title: &str, most: f64) -> Axis {
         let units = [(1e9, " (billions)"), (1e6, " (millions)"), (1e4, " (thousands)")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, ""));
@@ -54,7 +54,7 @@ impl Axis {
         Axis::from_zero(format!("{title}{name}"), most, unit)
     }
 
-    /// Numbers between two, on both sides of zero.
+    /// Returns an axis between two numbers of either sign.
     pub fn between(title: &str, least: f64, most: f64) -> Axis {
         let step = nice_step((most - least) / MARKS);
         let room = (most - least) * 0.05;
@@ -76,7 +76,7 @@ impl Axis {
         Axis { title, spacing: Spacing::Linear, from: 0.0, to, marks }
     }
 
-    /// Seconds between two that are above zero, at equal ratios.
+    /// Returns a logarithmic axis between two positive times in seconds.
     pub fn log_time(title: &str, least: f64, most: f64) -> Axis {
         let (from, to) = (least / 1.15, most * 1.15);
         let wide = to / from > 300.0;
@@ -87,7 +87,7 @@ impl Axis {
         Axis { title: title.to_owned(), spacing: Spacing::Log, from, to, marks }
     }
 
-    /// The values of a study's axis, each marked where there is room.
+    /// Returns an axis with the values of a study's axis; marks are left out where they would overlap.
     pub fn values(title: &str, measure: Measure, values: &[f64]) -> Axis {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -101,13 +101,13 @@ impl Axis {
         Axis { title: title.to_owned(), spacing, from, to, marks }
     }
 
-    /// The same without words.
+    /// Returns the axis without labels.
     pub fn without_words(&self) -> Axis {
         let marks = self.marks.iter().map(|(value, _)| (*value, String::new())).collect();
         Axis { title: String::new(), marks, ..self.clone() }
     }
 
-    /// Where `value` stands: 0 at the beginning of the axis, 1 at its end.
+    /// Position of `value`: 0 at the start of the axis, 1 at its end.
     pub fn at(&self, value: f64) -> f64 {
         match self.spacing {
             Spacing::Linear => (value - self.from) / (self.to - self.from),
@@ -116,7 +116,7 @@ impl Axis {
     }
 }
 
-/// 1, 2, 2.5 or 5 times a power of ten, at least `step`.
+/// Returns the least step of at least `step` that is 1, 2, 2.5 or 5 times a power of ten.
 fn nice_step(step: f64) -> f64 {
     if step.is_nan() || step <= 0.0 {
         return 1.0;
@@ -126,7 +126,7 @@ fn nice_step(step: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Whether values differ by ratios rather than by distances, and by much.
+/// Tells whether the values span large ratios and suit a logarithmic axis.
 pub(super) fn are_ratios(values: &[f64]) -> bool {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -150,7 +150,7 @@ fn time_text(seconds: f64) -> String {
     format!("{} {name}", short(seconds / unit))
 }
 
-/// A value of an axis as short as it can be said.
+/// Returns the shortest text of an axis value.
 pub(super) fn value_text(measure: Measure, value: f64) -> String {
     let span = |text: String| tidy(&text);
     match measure {
@@ -162,7 +162,7 @@ pub(super) fn value_text(measure: Measure, value: f64) -> String {
     }
 }
 
-/// Three significant digits, without zeros at the end.
+/// Formats three significant digits without trailing zeros.
 fn short(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e7).contains(&value.abs()) {
         return format!("{value:.1e}");
@@ -172,7 +172,7 @@ fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// "1.000 us" as "1 us".
+/// Shortens "1.000 us" to "1 us".
 fn tidy(text: &str) -> String {
     match text.split_once(' ') {
         Some((number, unit)) if number.contains('.') => {

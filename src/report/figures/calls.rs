@@ -1,4 +1,4 @@
-//! The functions, and the places in the program, that ranks spend most time in: a bar each.
+//! Bar charts of the functions and source positions with the most time.
 
 use super::super::numbers::{percent, share};
 use super::axis::Axis;
@@ -9,22 +9,22 @@ use super::source::run_title;
 use crate::engine::Outcome;
 use crate::units::SimSpan;
 
-/// Bars of a figure.
+/// Number of bars in a figure.
 const MOST: usize = 20;
-/// What the words before bars take at most.
+/// Maximum width of bar labels.
 const WORDS: f64 = 380.0;
 
-/// What a bar stands for, and the time of all ranks.
+/// Label of a bar, and the time of all ranks.
 type Bar = (String, SimSpan);
 
-/// Calls by function; `None` if they were not counted.
+/// Returns the chart of calls by function; `None` if they were not counted.
 pub(super) fn by_function(run: &Outcome) -> Option<Figure> {
     let functions = run.functions.as_deref()?.iter();
     let calls: Vec<Bar> = functions.map(|one| (one.function.clone(), one.total.time)).collect();
     bars(run, "calls-by-function", "time in calls by function", &calls)
 }
 
-/// Calls by place in the program; `None` if places are not known.
+/// Returns the chart of calls by source position; `None` if positions are unknown.
 pub(super) fn by_place(run: &Outcome) -> Option<Figure> {
     let sites = run.sites.as_deref().filter(|sites| sites.iter().any(|one| one.site.is_some()))?;
     let name = |function: &str, site: &Option<String>| match site {

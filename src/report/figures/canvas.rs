@@ -1,27 +1,27 @@
-//! What a figure is made of: areas, lines and words at places in it, in pixels from the top left; nothing of how they
-//! are drawn.
+//! Marks of a figure: areas, lines and words at positions in pixels from the top left. The drawing back ends are
+//! separate modules.
 
 use super::font::{self, Weight};
 
-/// A colour: red, green, blue.
+/// Colour: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color(pub u8, pub u8, pub u8);
 
-/// A place: right of the left edge, below the upper edge.
+/// Position: distance from the left edge and from the upper edge.
 pub(super) type Place = (f64, f64);
 
-/// Something to be drawn.
+/// Drawing element.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Mark {
     /// A filled polygon.
     Area { corners: Vec<Place>, color: Color },
-    /// A line through these places.
+    /// Line through these positions.
     Line { places: Vec<Place>, color: Color, width: f64, dash: Dash },
     /// Words on one line; `at` is on their baseline.
     Text { at: Place, text: String, size: f64, weight: Weight, color: Color, turn: Turn },
 }
 
-/// How a line is drawn.
+/// Dash pattern of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dash {
     Solid,
@@ -31,10 +31,10 @@ pub(super) enum Dash {
 }
 
 impl Dash {
-    /// All, in the order in which lines that cover each other get them.
+    /// All patterns, in the order of use for lines that overlap.
     pub(super) const ALL: [Dash; 4] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::Mixed];
 
-    /// Lengths drawn and left out in turn; none of a solid line.
+    /// Lengths of dashes and gaps in turn; empty for a solid line.
     pub(super) fn pattern(self) -> &'static [f32] {
         match self {
             Dash::Solid => &[],
@@ -45,16 +45,16 @@ impl Dash {
     }
 }
 
-/// Where words go from their place.
+/// Direction of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// To the right.
+    /// Left to right.
     Level,
     /// Upwards.
     Up,
 }
 
-/// Which part of words stands at their place.
+/// Part of a text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -66,10 +66,10 @@ pub(super) const BLACK: Color = Color(0x1a, 0x1a, 0x1a);
 pub(super) const GRAY: Color = Color(0x66, 0x66, 0x66);
 pub(super) const GRID: Color = Color(0xe3, 0xe3, 0xe3);
 pub(super) const WHITE: Color = Color(0xff, 0xff, 0xff);
-/// For the best point.
+/// Colour of the best point.
 pub(super) const RED: Color = Color(0xc4, 0x1e, 0x3a);
 
-/// Colours that people with any kind of colour vision can tell apart (Okabe and Ito 2008), the lightest left out.
+/// Colours that remain distinct under any colour vision deficiency (Okabe and Ito 2008), without the lightest.
 pub(super) const PALETTE: [Color; 7] = [
     Color(0x00, 0x72, 0xb2),
     Color(0xe6, 0x9f, 0x00),
@@ -80,7 +80,7 @@ pub(super) const PALETTE: [Color; 7] = [
     Color(0x7f, 0x7f, 0x7f),
 ];
 
-/// The colours of series, without an end: those of the palette, then the same ones darker, then again from the first.
+/// Returns an endless sequence of series colours: the palette, the same colours darker, then the palette again.
 pub(super) fn colors() -> impl Iterator<Item = Color> {
     let darker = PALETTE.map(|Color(red, green, blue)| {
         let part = |light: u8| (f64::from(light) * 0.55) as u8;
@@ -89,10 +89,10 @@ pub(super) fn colors() -> impl Iterator<Item = Color> {
     PALETTE.into_iter().chain(darker).cycle()
 }
 
-/// A drawing with the name of its file.
+/// Drawing with the name of its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What its file is called, without an extension.
+    /// Name of the file without extension.
     pub name: String,
     pub(super) width: f64,
     pub(super) height: f64,
@@ -104,7 +104,7 @@ impl Figure {
         Figure { name: name.into(), width, height, marks: Vec::new() }
     }
 
-    /// A rectangle between two corners.
+    /// Adds a rectangle between two corners.
     pub(super) fn rect(&mut self, (x1, y1): Place, (x2, y2): Place, color: Color) {
         self.area(vec![(x1, y1), (x2, y1), (x2, y2), (x1, y2)], color);
     }
@@ -113,7 +113,7 @@ impl Figure {
         self.marks.push(Mark::Area { corners, color });
     }
 
-    /// A disc, as the polygon that cannot be told from it.
+    /// Adds a disc, approximated by a polygon.
     pub(super) fn dot(&mut self, (x, y): Place, radius: f64, color: Color) {
         let corner = |step: u32| {
             let (sin, cos) = (f64::from(step) / 24.0 * std::f64::consts::TAU).sin_cos();
@@ -122,7 +122,7 @@ impl Figure {
         self.area((0..24).map(corner).collect(), color);
     }
 
-    /// A star with five points.
+    /// Adds a star with five points.
     pub(super) fn star(&mut self, (x, y): Place, radius: f64, color: Color) {
         let corner = |step: u32| {
             let radius = if step.is_multiple_of(2) { radius } else { radius * 0.42 };
@@ -136,7 +136,7 @@ impl Figure {
         self.marks.push(Mark::Line { places, color, width, dash });
     }
 
-    /// Words with this part of them at `at`.
+    /// Adds words whose anchor is at `at`.
     pub(super) fn text(&mut self, at: Place, text: &str, style: Style, anchor: Anchor) {
         let Style { size, weight, color, turn } = style;
         let back = match anchor {
@@ -160,7 +160,7 @@ impl Figure {
     }
 }
 
-/// How words look.
+/// Text style.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Style {
     pub size: f64,
@@ -170,11 +170,11 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// As most words of a figure.
+    /// Default style.
     pub const PLAIN: Style = Style { size: 11.0, weight: Weight::Regular, color: BLACK, turn: Turn::Level };
-    /// At a tick of an axis.
+    /// Style of axis ticks.
     pub const TICK: Style = Style { size: 10.0, color: Color(0x40, 0x40, 0x40), ..Style::PLAIN };
-    /// Above all.
+    /// Style of titles.
     pub const TITLE: Style = Style { size: 13.0, weight: Weight::Bold, ..Style::PLAIN };
 
     pub fn bold(self) -> Style {
@@ -189,7 +189,7 @@ impl Style {
         Style { turn: Turn::Up, ..self }
     }
 
-    /// How wide `text` is.
+    /// Width of `text`.
     pub fn width(self, text: &str) -> f64 {
         font::width(text, self.size, self.weight)
     }

@@ -1,4 +1,4 @@
-//! Figures of a study: the predicted time as curves over what is a number, as bars over what is not, the best point
+//! Figures of a study: the predicted time as curves over numbers and as bars over other values, with the best point
 //! marked.
 
 use crate::units::SimTime;
@@ -11,12 +11,12 @@ use super::points::{Panel, PointSample, panels};
 use super::run::stack;
 use crate::study::Results;
 
-/// More figures of a kind than this are not looked at.
+/// Largest number of figures per kind.
 const MOST_PANELS: usize = 24;
 const TITLE: &str = "predicted time";
 
-/// The figures of a study: for each combination of what is neither on the horizontal axis nor a colour, the time, and
-/// where it is of one colour its parts.
+/// Returns the figures of a study. Each combination of the remaining axes has one figure of times, and one of their
+/// parts if it has only one colour.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let panels = panels(results);
     let several = panels.len() > 1;
@@ -39,7 +39,7 @@ fn samples(panel: &Panel) -> impl Iterator<Item = &PointSample> {
     panel.series.iter().flat_map(|series| &series.samples).flatten()
 }
 
-/// What is said above a figure of `panel`.
+/// Heading of a figure of `panel`.
 fn head(title: &str, panel: &Panel, what: &str) -> Head {
     let mut more = what.to_owned();
     if !panel.fixed.is_empty() {
@@ -66,7 +66,7 @@ fn head(title: &str, panel: &Panel, what: &str) -> Head {
     Head { title: title.to_owned(), more, best: best.unwrap_or_default(), common, legend, lines: Vec::new() }
 }
 
-/// A step of the horizontal axis, as short as it can be said.
+/// Returns the shortest text of a step of the horizontal axis.
 fn short(panel: &Panel, step: usize) -> String {
     match &panel.numbers {
         Some((measure, numbers)) => value_text(*measure, numbers[step]),
