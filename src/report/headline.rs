@@ -1,4 +1,4 @@
-//! What is read first: what was run, and the predicted time.
+//! First lines of a report: the application, the machine and the predicted time.
 
 use crate::engine::{Outcome, Repeats};
 use crate::platform::Shape;
@@ -7,7 +7,7 @@ use crate::units::SimSpan;
 
 use super::numbers;
 
-/// The width of a report in columns.
+/// Width of a report in columns.
 const WIDTH: usize = 80;
 
 pub(super) fn headline(outcome: &Outcome) -> String {
@@ -32,7 +32,7 @@ pub(super) fn headline(outcome: &Outcome) -> String {
     format!("{what}{between}{machine}\n\n{time}\n{}{model}{}{}", repeats(outcome), last_rank(outcome), results(outcome))
 }
 
-/// What runs with other seeds say, if there were some.
+/// Returns the statistics of runs with other seeds, if there were any.
 fn repeats(outcome: &Outcome) -> String {
     let Some(Repeats { runs, mean_s, deviation_s, interval_s: [low, high], .. }) = &outcome.repeats else {
         return String::new();
@@ -48,7 +48,7 @@ fn repeats(outcome: &Outcome) -> String {
     )
 }
 
-/// What the application works out from its timers.
+/// Returns the results that the application computes from its timers.
 fn results(outcome: &Outcome) -> String {
     let width = outcome.results.iter().map(|result| result.name.chars().count().min(32)).max().unwrap_or(0).max(16);
     let line = |result: &AppResult| {
@@ -61,9 +61,9 @@ fn results(outcome: &Outcome) -> String {
     outcome.results.iter().map(line).collect()
 }
 
-/// Which rank determined the time, where that is known.
+/// Returns the rank that determined the time, if it is known.
 fn last_rank(outcome: &Outcome) -> String {
-    // The lowest of equals, so that the line is the same in every run.
+    // The lowest of equal ranks is named, so that the line is the same in every run.
     let Some(last) = outcome.per_rank.iter().rev().max_by_key(|rank| rank.clock) else { return String::new() };
     if outcome.predicted.as_ps() == 0 || outcome.per_rank.len() < 2 {
         return String::new();
@@ -77,18 +77,18 @@ fn last_rank(outcome: &Outcome) -> String {
     }
 }
 
-/// Cores of the machine, saturating.
+/// Number of cores of the machine, saturating.
 pub(super) fn cores(outcome: &Outcome) -> u64 {
     let [nodes, cmps, cores] = outcome.nct;
     Shape { nodes, cmps, cores }.total_cores()
 }
 
-/// "1 rank", "16 ranks".
+/// Number with its noun: "1 rank", "16 ranks".
 pub(super) fn plural(number: u64, what: &str) -> String {
     format!("{} {what}{}", numbers::count(number), if number == 1 { "" } else { "s" })
 }
 
-/// "1 h 30 min 5 s" from two minutes on.
+/// Returns a form such as "1 h 30 min 5 s" from two minutes on.
 fn in_hours(seconds: f64) -> Option<String> {
     if seconds < 120.0 {
         return None;
@@ -99,7 +99,7 @@ fn in_hours(seconds: f64) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join(" "))
 }
 
-/// At most `width` characters of a name that a user chose, none of them a control character.
+/// Returns at most `width` characters of a user's name, without control characters.
 pub(super) fn clip(name: &str, width: usize) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if name.chars().count() <= width {
@@ -109,8 +109,7 @@ pub(super) fn clip(name: &str, width: usize) -> String {
     format!("{kept}...")
 }
 
-/// The words of `text` on lines of at most so many characters, the first one and the others; words longer than that are
-/// divided.
+/// Wraps `text` to lines of `first`, then `others` characters; longer words are divided.
 pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
     let mut found: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -132,8 +131,8 @@ pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
     found
 }
 
-/// The words of `text` on lines of 80 columns, each with its end; all but the first begin with so many blanks. Words
-/// are not divided.
+/// Wraps `text` to lines of 80 columns, each with a newline. Lines after the first are indented by `hanging` blanks;
+/// words are not divided.
 pub fn wrapped(text: &str, hanging: usize) -> String {
     let start = text.len() - text.trim_start().len();
     let mut found = String::new();
@@ -155,8 +154,8 @@ pub fn wrapped(text: &str, hanging: usize) -> String {
     found + &line + "\n"
 }
 
-/// `head`, two blanks and `with` what `label` says, on one line if it is short; else the pairs `key=value` of `label`
-/// follow on lines of their own, behind so many blanks.
+/// Returns `head`, two blanks and `with` the `label` on one line if it is short. Otherwise each pair `key=value` of
+/// `label` has a line of its own, indented by `hanging` blanks.
 pub(super) fn with_label(head: &str, label: &str, hanging: usize) -> String {
     if label.is_empty() {
         return format!("{head}\n");
@@ -168,7 +167,7 @@ pub(super) fn with_label(head: &str, label: &str, hanging: usize) -> String {
     let mut pairs: Vec<String> = Vec::new();
     for word in label.split(' ') {
         match pairs.last_mut() {
-            // A value may have blanks.
+            // A value may contain blanks.
             Some(pair) if !word.contains('=') => *pair = format!("{pair} {word}"),
             _ => pairs.push(word.to_owned()),
         }

@@ -11,17 +11,17 @@ use crate::units::Bytes;
 use super::numbers::{count, volume};
 use super::table::{Align, Table};
 
-/// How many messages of each size there are.
+/// Number of messages of each size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     sizes: BTreeMap<u64, u64>,
 }
 
 impl Histogram {
-    /// Reads lines of `count:size`, those that begin with `#` aside; `name` stands for the file in messages.
+    /// Reads lines of `count:size`; lines that start with `#` are ignored. `name` is the file's name in messages.
     ///
     /// # Errors
-    /// The first line that is something else.
+    /// If a line has another form.
     pub fn read(name: &str, text: &str) -> Result<Histogram, ConfigError> {
         let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -47,12 +47,12 @@ impl Histogram {
         Ok(Histogram { sizes })
     }
 
-    /// Of pairs of sizes and counts.
+    /// Creates a histogram from pairs of sizes and counts.
     pub fn of(sizes: impl IntoIterator<Item = (u64, u64)>) -> Histogram {
         Histogram { sizes: sizes.into_iter().collect() }
     }
 
-    /// The file: `count:size` a line, the least size first.
+    /// Returns the file: one `count:size` per line, in increasing order of sizes.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (size, count) in &self.sizes {
@@ -62,7 +62,7 @@ impl Histogram {
     }
 }
 
-/// How many messages of each kind, level and exact size there are, as tidy rows.
+/// Returns the number of messages of each kind, level and exact size as tidy rows.
 pub fn sorts_csv(sorts: &BTreeMap<MessageSort, u64>) -> String {
     let mut text = String::from("kind,level,bytes,count\n");
     for (MessageSort { kind, level, bytes }, count) in sorts {
@@ -71,7 +71,7 @@ pub fn sorts_csv(sorts: &BTreeMap<MessageSort, u64>) -> String {
     text
 }
 
-/// Groups of sizes, each with its bounds; there may be gaps between them.
+/// Groups of sizes, each with its bounds; gaps between groups are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups(Vec<RangeInclusive<u64>>);
 
@@ -103,20 +103,20 @@ impl std::str::FromStr for Groups {
     }
 }
 
-/// What a message of each size takes, from measured samples.
+/// Time of a message by size, from measured samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
-    /// Sizes and seconds, the least size first.
+    /// Sizes and seconds, in increasing order of sizes.
     points: Vec<(u64, f64)>,
 }
 
 impl Rates {
-    /// Reads a table with the columns `bytes` and `seconds`, such as `--samples` of mcpsim measure writes: the median
-    /// at each size. Of several tests the stream of messages (`window`) counts, or else `ping_pong`; of several loads
-    /// the least; of several levels the last.
+    /// Reads a table with the columns `bytes` and `seconds`, such as `--samples` of mcpsim measure writes, and takes
+    /// the median at each size. The message stream (`window`) has priority over `ping_pong`; the lowest load and the
+    /// last level are used.
     ///
     /// # Errors
-    /// If there are no such columns, or no number where one is expected.
+    /// If a column is missing, or a cell is not a number.
     pub fn read(name: &str, text: &str) -> Result<Rates, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
         let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
@@ -133,9 +133,9 @@ impl Rates {
                 |column: Option<usize>| column.and_then(|column| row.get(column)).unwrap_or("").trim().to_owned();
             let bad = |column| wrong(format!("row {line}: expected {column}; found \"{}\"", text(Some(bytes))));
             let size = text(Some(bytes)).parse::<u64>().map_err(|_| bad("bytes, a whole number"))?;
-            // Other tests may have differences of times.
+            // Samples of other tests may be differences of times.
             let time = text(Some(seconds)).parse::<f64>().unwrap_or(f64::NAN);
-            // A window's time is that of all its messages.
+            // The time of a window covers all its messages.
             let of = if text(test) == "window" { text(messages).parse().unwrap_or(1.0) } else { 1.0 };
             let time = time / f64::max(of, 1.0);
             rows.push((text(test), text(level), text(load).parse::<u64>().unwrap_or(0), size, time, line));
@@ -169,8 +169,7 @@ impl Rates {
         Ok(Rates { points: by_size.into_iter().map(|(size, times)| (size, median(times))).collect() })
     }
 
-    /// What a message of `size` takes: between two measured sizes on the line between them, behind the last on its
-    /// slope.
+    /// Returns the time of a message of `size` by linear interpolation; beyond the last size the last slope applies.
     fn seconds(&self, size: u64) -> f64 {
         let place = self.points.partition_point(|(other, _)| *other < size);
         match (place.checked_sub(1).map(|before| self.points[before]), self.points.get(place)) {
@@ -186,25 +185,25 @@ impl Rates {
     }
 }
 
-/// A group's messages and their shares of all, in percent.
+/// Messages of a group, and their shares of the total in percent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupShares {
-    /// The group's bounds; none for sizes in no group.
+    /// Bounds of the group; `None` for sizes outside all groups.
     pub bounds: Option<(u64, u64)>,
-    /// How many messages.
+    /// Number of messages.
     pub count: u64,
-    /// Their volume, bytes.
+    /// Volume in bytes.
     pub bytes: u64,
-    /// Of all messages.
+    /// Share of all messages.
     pub count_share: f64,
-    /// Of all bytes.
+    /// Share of all bytes.
     pub bytes_share: f64,
-    /// Of the time of all, where rates are known.
+    /// Share of the total time, if rates are known.
     pub time_share: Option<f64>,
 }
 
 impl GroupShares {
-    /// "32–40", or "others".
+    /// Name of the group: "32–40", or "others".
     pub fn name(&self) -> String {
         match self.bounds {
             Some((from, to)) if from == to => from.to_string(),
@@ -214,7 +213,7 @@ impl GroupShares {
     }
 }
 
-/// The shares of the groups, or of each size where there are none; what is in no group comes last, if there is any.
+/// Returns the shares of the groups, or of each size without groups. Sizes outside all groups are the last row.
 pub fn shares(histogram: &Histogram, groups: Option<&Groups>, rates: Option<&Rates>) -> Vec<GroupShares> {
     let each = Groups(histogram.sizes.keys().map(|&size| size..=size).collect());
     let groups = groups.unwrap_or(&each);
@@ -252,7 +251,7 @@ pub fn shares(histogram: &Histogram, groups: Option<&Groups>, rates: Option<&Rat
     rows
 }
 
-/// The shares as text.
+/// Returns the shares as text.
 pub fn shares_table(rows: &[GroupShares]) -> String {
     let mut columns = vec![
         ("size, B", Align::Left),
@@ -279,7 +278,7 @@ pub fn shares_table(rows: &[GroupShares]) -> String {
     table.render()
 }
 
-/// The shares as CSV.
+/// Returns the shares as CSV.
 pub fn shares_csv(rows: &[GroupShares]) -> String {
     let mut text = String::from("from,to,count,bytes,count_percent,bytes_percent,time_percent\n");
     for row in rows {
@@ -295,8 +294,8 @@ pub fn shares_csv(rows: &[GroupShares]) -> String {
 mod tests {
     use super::*;
 
-    /// A list whose groups have the shares of a published profile (LuNA's messages: 32–40 bytes 44.7 % of count and 1.5
-    /// % of volume, 69–80 37.2 and 2.3, 96–652 15.6 and 6.3, 41685–43288 2.5 and 90.0).
+    /// Histogram whose groups have the shares of a published profile (LuNA's messages: 32–40 bytes 44.7 % of count and
+    /// 1.5 % of volume, 69–80 37.2 and 2.3, 96–652 15.6 and 6.3, 41685–43288 2.5 and 90.0).
     const PUBLISHED: &str = "# count:size\n447:40\n372:73\n156:483\n25:43288\n";
 
     fn group(rows: &[GroupShares], place: usize) -> (String, String, String) {

@@ -1,4 +1,4 @@
-//! A platform made of benchmarks' files: which figures have data, and which are assumed.
+//! Summary of a platform from benchmark files: figures with data, and assumed figures.
 
 use crate::measure::{ImportedKey, ImportedPlatform};
 use crate::platform::Shape;
@@ -6,10 +6,10 @@ use crate::platform::Shape;
 use super::headline::{clip, lines};
 use super::table::{Align, Table};
 
-/// The widest text of a cell that says where figures are from.
+/// Widest text of a cell that names the source of figures.
 const WIDEST: usize = 36;
 
-/// A row for the figures of each source, those with data before the assumed ones of a level.
+/// Returns one row per source; per level, figures with data precede assumed ones.
 pub fn imported_summary(name: &str, made: &ImportedPlatform) -> String {
     let Shape { nodes, cmps, cores } = made.shape;
     let mut text = format!("{}: ({nodes}, {cmps}, {cores})\n\n", clip(name, 60));

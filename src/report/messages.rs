@@ -8,16 +8,16 @@ use crate::units::SimSpan;
 use super::numbers::{count, percent, share, short_count, volume};
 use super::table::{Align, Table};
 
-/// The pairs shown; JSON has them all.
+/// Number of pairs shown; JSON has all of them.
 const PAIRS: usize = 10;
 
-/// How the levels are written in text; the two-level baseline has nothing between its nodes and its cores.
+/// Names of the levels in text; the two-level baseline has no level between node and core.
 pub(super) fn level_names(outcome: &Outcome) -> [&'static str; 3] {
     let near = if outcome.model == "bigsim" { "intra-node" } else { "intra-CMP" };
     [near, "inter-CMP", "inter-node"]
 }
 
-/// Count, volume, mean size and mean transfer time by level.
+/// Returns count, volume, mean size and mean transfer time by level.
 pub(super) fn by_level(outcome: &Outcome) -> String {
     if outcome.messages.count == 0 {
         return "  no messages\n".to_owned();
@@ -52,7 +52,7 @@ pub(super) fn by_level(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Messages by what sent them: point-to-point calls or which collective, and how many crossed each level.
+/// Returns messages by their source, which is point-to-point calls or a collective, with the number per level.
 pub(super) fn by_kind(outcome: &Outcome) -> String {
     let Some(kinds) = outcome.kinds.as_ref().filter(|kinds| !kinds.is_empty()) else { return String::new() };
     let mut headings = vec![("by kind", Align::Left), ("count", Align::Right), ("volume", Align::Right)];
@@ -74,13 +74,13 @@ pub(super) fn by_kind(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// `None` without messages, and where the sum of their times has reached the greatest span.
+/// Returns `None` without messages, and if the sum of their times saturated.
 fn mean_time(messages: Messages) -> Option<SimSpan> {
     let sum = Some(messages.time).filter(|&time| time != SimSpan::MAX)?;
     sum.as_ps().checked_div(messages.count).map(SimSpan::from_ps)
 }
 
-/// The pairs that exchanged most, if pairs were recorded.
+/// Returns the pairs with the most traffic, if pairs were recorded.
 pub(super) fn busiest_pairs(outcome: &Outcome) -> String {
     let Some(pairs) = outcome.pairs.as_ref().filter(|pairs| !pairs.is_empty()) else { return String::new() };
     let mut pairs = pairs.clone();

@@ -1,4 +1,4 @@
-//! The models that textbooks name as tables: parameters, formulas and sources, how far they are off.
+//! Tables of textbook models: parameters, formulas, sources and errors.
 
 use crate::measure::{COURSE_MESSAGES, Course, LevelModels};
 use crate::platform::{Hockney, LOGP_BYTES, Level, LogGp, Textbook};
@@ -7,8 +7,8 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 use super::table::{Align, Table};
 use super::validation::signed;
 
-/// The tables of all levels; `processors` is P, where it is known, `courses` what the course's ways gave, where there
-/// is a machine to try.
+/// Returns the tables of all levels. `processors` is P, if known; `courses` has the results of the practical methods,
+/// if a machine was given.
 pub fn models_summary(
     name: &str,
     processors: Option<u64>,
@@ -63,8 +63,8 @@ pub fn models_summary(
     text
 }
 
-/// What the messages themselves do at both ends of the sizes, where one line for all of them may do neither: how far
-/// t0 and r_inf are from these.
+/// Compares t0 and r_inf with the measured times at the smallest and largest sizes, because one line may fit neither
+/// end.
 fn ends(models: &[LevelModels]) -> String {
     let mut table = Table::new(&headings(&["least", "takes", "t0 off", "to", "further bytes at", "r_inf off"]));
     for of in models {
@@ -89,7 +89,7 @@ fn ends(models: &[LevelModels]) -> String {
     format!("\nThe ends of what one line is fitted to: where sizes bend, it is at neither\n{}", table.render())
 }
 
-/// What the ways of a course give.
+/// Returns the results of the practical methods.
 fn course(courses: &[(Level, Course)]) -> String {
     if courses.is_empty() {
         return String::new();
@@ -133,7 +133,7 @@ fn residual(of: &LevelModels, model: Textbook) -> Vec<String> {
     vec![format!("{:.1}%", found.mean * 100.0), most, Bytes::new(found.at).to_string()]
 }
 
-/// A row a parameter: level, model, parameter, its value, its unit.
+/// Returns one row per parameter: level, model, parameter, value, unit.
 pub fn models_csv(models: &[LevelModels], courses: &[(Level, Course)]) -> String {
     let mut text = "level,model,parameter,value,unit\n".to_owned();
     let mut row = |level: Level, model: &str, parameter: &str, value: f64, unit: &str| {
@@ -178,7 +178,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Ping-pongs of 2 us and 1 ns a byte, between nodes.
+    /// Ping-pongs between nodes with 2 us and 1 ns per byte.
     pub(in crate::report) fn sample() -> LevelModels {
         let points: Vec<(u64, f64)> =
             [1, 8, 1001, 100_001].map(|bytes| (bytes, 2e-6 + 1e-9 * (bytes - 1) as f64)).to_vec();

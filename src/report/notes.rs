@@ -1,4 +1,4 @@
-//! What a reader should know besides the numbers, and what the run took of the host.
+//! Notes on a prediction, and host resources of the run.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::headline::{clip, cores, lines, plural};
 use super::numbers::{count, percent, rate, share, volume};
 use super::table::{Align, Table};
 
-/// Shares that change for so much of the traffic are noted.
+/// Part of the traffic from which a difference of shares is noted.
 const MUCH: f64 = 0.25;
 
-/// Statements with requests that nobody waited for, of which each has a note.
+/// Number of notes on statements with requests without a wait.
 const MOST_UNWAITED: usize = 5;
 
-/// One line a note; empty if there is nothing to say.
+/// Returns one line per note; empty without notes.
 pub(super) fn notes(outcome: &Outcome) -> String {
     let mut notes = String::new();
     if outcome.unreceived > 0 {
@@ -66,19 +66,19 @@ pub(super) fn notes(outcome: &Outcome) -> String {
     notes
 }
 
-/// "rank 0 to 1, tag 7, 8 B, by isend at ring.toml:7".
+/// Description of a message: "rank 0 to 1, tag 7, 8 B, by isend at ring.toml:7".
 fn unreceived(message: &UnreceivedMessage) -> String {
     let UnreceivedMessage { from, to, tag, bytes, site, .. } = message;
     let by = site.as_ref().map_or(String::new(), |site| format!(", by {site}"));
     format!("rank {from} to {to}, tag {tag}, {}{by}", Bytes::new(*bytes))
 }
 
-/// The words of a note on lines of at most 80 columns.
+/// Wraps a note to lines of at most 80 columns.
 fn wrapped(words: &str) -> String {
     format!("  {}\n", lines(words, 78, 76).join("\n    "))
 }
 
-/// The greatest number of ranks that share a core, if any do.
+/// Returns the greatest number of ranks that share a core, if any do.
 fn ranks_on_a_core(outcome: &Outcome) -> Option<u64> {
     let mut on_core: BTreeMap<_, u64> = BTreeMap::new();
     for rank in &outcome.per_rank {
@@ -89,7 +89,7 @@ fn ranks_on_a_core(outcome: &Outcome) -> Option<u64> {
     (most > 1).then_some(most)
 }
 
-/// The host line: how long the simulation took, how fast it was, on how many workers.
+/// Returns the host line: duration of the simulation, its speed, and the number of workers.
 pub(super) fn host(outcome: &Outcome) -> String {
     let host = &outcome.host;
     let mut parts = Vec::new();
@@ -109,7 +109,7 @@ pub(super) fn host(outcome: &Outcome) -> String {
     format!("  host: {}\n", parts.join(", "))
 }
 
-/// What workers did with the host's time; empty if that was not asked for.
+/// Returns the workers' use of host time; empty without `--host-profile`.
 pub(super) fn host_profile(outcome: &Outcome) -> String {
     let profile = &outcome.host.profile;
     if profile.is_empty() {

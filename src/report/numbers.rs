@@ -1,13 +1,14 @@
-//! Numbers as people read them: counts, volumes, rates, percentages, bars.
+//! Text forms of numbers: counts, volumes, rates, percentages, bars.
 
 use crate::units::SimSpan;
 
-/// Exact with thousands separators up to nine digits, above with four significant ones: "12,345", "1.234 G".
+/// Formats up to nine digits exactly with thousands separators, larger numbers with four significant digits: "12,345",
+/// "1.234 G".
 pub fn count(number: u64) -> String {
     count_up_to(number, 999_999_999)
 }
 
-/// As [`count`] in at most nine columns.
+/// Formats like [`count`] in at most nine columns.
 pub(super) fn short_count(number: u64) -> String {
     count_up_to(number, 9_999_999)
 }
@@ -27,7 +28,7 @@ fn count_up_to(number: u64, exact: u64) -> String {
     scaled(number as f64, 1000.0, &["", "k", "M", "G", "T", "P", "E"], "")
 }
 
-/// How many `what` a second: "1.235 M messages/s"; a dash for what is no number.
+/// Formats a rate: "1.235 M messages/s"; a dash if it is not a number.
 pub fn rate(per_second: f64, what: &str) -> String {
     if !per_second.is_finite() || per_second < 0.0 {
         return format!("- {what}/s");
@@ -68,7 +69,7 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
     format!("{number} {unit}").trim_end().to_owned()
 }
 
-/// Whether `unit` has a prefix already, as MB/s has: it gets no second one.
+/// Tells whether `unit` has a prefix already, such as MB/s; it gets no second one.
 fn has_prefix(unit: &str) -> bool {
     let base = unit.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P', 'E']).unwrap_or_default();
     ["B/", "iB/", "b/", "bit/", "flop", "Flop", "FLOP"].iter().any(|known| base.starts_with(known))
@@ -91,13 +92,13 @@ fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {
     format!("{value:.digits$} {}{unit}", prefixes[power]).trim_end().to_owned()
 }
 
-/// The share of `part` in `whole`, 0 where there is nothing to share, at most 1.
+/// Share of `part` in `whole`, at most 1; 0 if `whole` is 0.
 pub(super) fn share(part: f64, whole: f64) -> f64 {
     let share = part / whole;
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// "45.2%"; "<0.1%" where there is something that would read as nothing.
+/// Formats a share as "45.2%"; a small share that would round to zero is "<0.1%".
 pub(super) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.05 => "<0.1%".to_owned(),
@@ -105,7 +106,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A bar of `width` columns filled by `share`; a dot where there is something too little for a mark.
+/// Returns a bar of `width` columns filled by `share`; a dot marks a small nonzero share.
 pub(super) fn bar(share: f64, width: usize) -> String {
     match (share * width as f64).round() as usize {
         0 if share > 0.0 => ".".to_owned(),

@@ -1,12 +1,12 @@
-//! What ranks did over virtual time as the lines that `trace/otf2/write.c` makes an OTF2 archive of.
+//! Timelines of ranks as the text lines from which `trace/otf2/write.c` writes an OTF2 archive.
 
 use std::fmt::Write;
 
 use super::timeline::{call_spans, drawn_messages};
 use crate::engine::Outcome;
 
-/// An event of a rank, in the order in which those of one instant stand: a message has come before its call ends, and a
-/// call ends before the next begins.
+/// Event of a rank. The order of variants is the order at one instant: a message arrives before its call ends, and a
+/// call ends before the next one starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Otf2Event {
     Receive { from: u32, bytes: u64 },
@@ -15,11 +15,11 @@ enum Otf2Event {
     Send { to: u32, bytes: u64 },
 }
 
-/// The words of names of MPI functions that are collectives, and of those that are point-to-point.
+/// Substrings of the names of collective and of point-to-point MPI functions.
 const COLLECTIVE: [&str; 9] = ["arrier", "cast", "ather", "catter", "toall", "educe", "scan", "Scan", "_Comm_"];
 const POINT_TO_POINT: [&str; 7] = ["end", "ecv", "Wait", "Test", "robe", "Cancel", "Start"];
 
-/// The lines: ranks, regions, and of each rank its events in order of time. Regions are calls and statements.
+/// Returns the lines: ranks, regions, then the events of each rank in order of time. Regions are calls and statements.
 pub fn otf2_events(outcome: &Outcome) -> String {
     let mut text = String::new();
     let ranks = outcome.timelines.len();
@@ -44,7 +44,7 @@ pub fn otf2_events(outcome: &Outcome) -> String {
     let mut events: Vec<Vec<(u64, Otf2Event)>> = vec![Vec::new(); ranks];
     for (to, arrow) in drawn_messages(outcome) {
         let (from, bytes) = (arrow.from, arrow.bytes);
-        // The call that sends ends when the message leaves: an instant before, it still goes on.
+        // The sending call ends when the message leaves, so the send event is an instant earlier, inside the call.
         let left = arrow.left.as_ps().saturating_sub(1);
         events[from as usize].push((left, Otf2Event::Send { to: to as u32, bytes }));
         events[to].push((arrow.came.as_ps(), Otf2Event::Receive { from, bytes }));

@@ -1,4 +1,4 @@
-//! A report as one HTML file that needs no network: what was exported, and the code that shows it.
+//! Report as one HTML file that needs no network: the exported data, and the code that shows them.
 
 mod timeline;
 
@@ -11,25 +11,24 @@ use super::study::bests;
 use crate::config::ConfigError;
 use crate::engine::{Outcome, PairMessages};
 
-/// Markup, style and code; the data stand in it.
+/// Markup, style and code; the data are inserted.
 const PAGE: &str = include_str!("page/page.html");
-/// Ranks whose rows a page has.
+/// Maximum number of ranks with a row.
 const MOST_RANKS: usize = 8192;
-/// Groups of ranks that a matrix has a side.
+/// Maximum number of rank groups per side of a matrix.
 const MOST_BINS: u64 = 128;
-/// The longest page, bytes.
+/// Maximum length of a page in bytes.
 const LONGEST: usize = 10_000_000;
 
 fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("{name}: {what}"))
 }
 
-/// The page of what `text` holds: the Outcome of a run, the results of a study, or the table that `mcpsim validate`
-/// writes; `name` stands for the file in messages. `timeline` is what `--timeline` of the same run wrote, as JSON, and
-/// its name.
+/// Returns the page of `text`: the Outcome of a run, the results of a study, or the table of `mcpsim validate`. `name`
+/// is the file's name in messages. `timeline` has the name and the JSON text of `--timeline` of the same run.
 ///
 /// # Errors
-/// If it is none of them, or too long for a page.
+/// If the text is none of them, or too long for a page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
     let data = if text.trim_start().starts_with('{') {
         let expected = "what --json of a run wrote, study.json of a sweep, or what --csv of mcpsim validate wrote";
@@ -48,7 +47,7 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
     if let (Some((timeline, _)), false) = (timeline, data["kind"] == "run") {
         return Err(wrong(timeline, "a timeline belongs to a run; found results of several"));
     }
-    // Within a script nothing may look like its end, or like the beginning of a comment.
+    // Inside a script element, `</` and `<!--` must not occur.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let page = PAGE.replacen("@DATA@", &data, 1);
     if page.len() > LONGEST {
@@ -57,7 +56,7 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
     Ok(page)
 }
 
-/// The Outcome without what would be too much for a page.
+/// Removes the parts of the Outcome that are too large for a page.
 fn run(mut run: Outcome, timeline: Option<(&str, &str)>) -> Result<Value, ConfigError> {
     run.per_rank.truncate(MOST_RANKS);
     run.sizes = None;
@@ -75,7 +74,7 @@ fn run(mut run: Outcome, timeline: Option<(&str, &str)>) -> Result<Value, Config
     Ok(page)
 }
 
-/// Messages between groups of ranks: the first rank of each, count and bytes.
+/// Returns messages between groups of ranks: the first rank of each, count and bytes.
 fn matrix(pairs: &[PairMessages], ranks: u32) -> Value {
     let ranks = u64::from(ranks.max(1));
     let bins = ranks.min(MOST_BINS);
@@ -89,7 +88,7 @@ fn matrix(pairs: &[PairMessages], ranks: u32) -> Value {
     json!({ "bins": bins, "cells": cells })
 }
 
-/// The points of each case of a table of validations.
+/// Returns the points of each case of a validation table.
 fn cases(name: &str, text: &str) -> Result<Vec<Value>, ConfigError> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| wrong(name, error))?.clone();

@@ -1,4 +1,4 @@
-//! What the predicted time is made of, and what another machine would save.
+//! Parts of the critical path, and time saved by other machines.
 
 use crate::engine::Outcome;
 use crate::platform::Level;
@@ -11,13 +11,13 @@ use super::table::{Align, Table};
 
 const BAR: usize = 10;
 
-/// A part of messages' time: its name and where it stands.
+/// Part of the messages' time: its name and its accessor.
 type Part = (&'static str, fn(&TransferParts) -> SimSpan);
 
-/// What contention was for: its name and where it stands.
+/// Kind of contention: its name and its accessor.
 type ChargedPart = (&'static str, fn(&ContentionParts) -> SimSpan);
 
-/// All of them, in the order of the report.
+/// All kinds, in the order of the report.
 const CHARGED: [ChargedPart; 9] = [
     ("  core", |parts| parts.core),
     ("  adapter out", |parts| parts.adapter_out),
@@ -31,7 +31,7 @@ const CHARGED: [ChargedPart; 9] = [
 ];
 const OTHER: &str = "  other";
 
-/// The parts of the path that determined the predicted time; empty if there is none. They sum to it.
+/// Returns the parts of the critical path, which sum to the predicted time; empty without a path.
 pub(super) fn parts(outcome: &Outcome) -> String {
     let path = &outcome.path;
     let predicted = outcome.predicted.as_ps() as f64;
@@ -76,7 +76,7 @@ pub(super) fn parts(outcome: &Outcome) -> String {
                 Level::ALL.map(|level| (path.level(level).total() > SimSpan::ZERO, contention.level(level))).to_vec();
             for (name, part) in CHARGED {
                 let time: SimSpan = charged.iter().map(|(_, parts)| part(parts)).sum();
-                // Ends are rounded to a picosecond: so little is no other reason.
+                // Ends are rounded to a picosecond, so a tiny remainder is not shown.
                 if name == OTHER && time < SimSpan::from_ns(1) {
                     continue;
                 }
@@ -88,10 +88,10 @@ pub(super) fn parts(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Changes that would save less are not worth a line.
+/// Smaller savings are not shown.
 const LEAST: f64 = 0.0005;
 
-/// What changes of the machine would save to first order; empty if nothing.
+/// Returns the first-order savings of changes to the machine; empty if there are none.
 pub(super) fn what_if(outcome: &Outcome) -> String {
     let predicted = outcome.predicted.as_ps() as f64;
     let part = |what: &WhatIf| share(what.saved.as_ps() as f64, predicted);

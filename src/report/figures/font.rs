@@ -1,11 +1,10 @@
-//! The letters of figures: DejaVu Sans, which comes with mcpsim, so that a figure looks the same wherever it is drawn
-//! or shown.
+//! Font of figures: DejaVu Sans, which is part of mcpsim, so that a figure looks the same on every host.
 
 use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-/// Regular or bold.
+/// Font weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
     Regular,
@@ -16,7 +15,7 @@ static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
     [dejavu::sans::regular(), dejavu::sans::bold()].map(|data| Face::parse(data, 0).expect("a test reads the fonts"))
 });
 
-/// What an outline consists of, in units of the font, upwards.
+/// Segment of an outline, in font units, with the vertical axis upwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Stroke {
     Move(f32, f32),
@@ -25,12 +24,12 @@ pub(super) enum Stroke {
     Close,
 }
 
-/// A letter of a line of words.
+/// Glyph of a line of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Glyph {
     pub weight: Weight,
     pub id: GlyphId,
-    /// Where it begins, in pixels from the beginning of the words.
+    /// Horizontal offset in pixels from the start of the text.
     pub x: f64,
 }
 
@@ -38,12 +37,12 @@ fn face(weight: Weight) -> &'static Face<'static> {
     &FACES[weight as usize]
 }
 
-/// Pixels a unit of the font.
+/// Pixels per font unit.
 pub(super) fn scale(size: f64, weight: Weight) -> f64 {
     size / f64::from(face(weight).units_per_em())
 }
 
-/// The letters of `text` and where they stand.
+/// Returns the glyphs of `text` with their positions.
 pub(super) fn glyphs(text: &str, size: f64, weight: Weight) -> Vec<Glyph> {
     let (face, scale) = (face(weight), scale(size, weight));
     let mut x = 0.0;
@@ -57,14 +56,14 @@ pub(super) fn glyphs(text: &str, size: f64, weight: Weight) -> Vec<Glyph> {
         .collect()
 }
 
-/// How wide `text` is, in pixels.
+/// Width of `text` in pixels.
 pub(super) fn width(text: &str, size: f64, weight: Weight) -> f64 {
     let (face, scale) = (face(weight), scale(size, weight));
     let advance = |c: char| face.glyph_index(c).and_then(|id| face.glyph_hor_advance(id)).unwrap_or(0);
     text.chars().map(|c| f64::from(advance(c))).sum::<f64>() * scale
 }
 
-/// The outline of a letter; nothing for a blank.
+/// Returns the outline of a glyph; empty for a blank.
 pub(super) fn outline(weight: Weight, id: GlyphId) -> Vec<Stroke> {
     let mut outline = Outline(Vec::new());
     face(weight).outline_glyph(id, &mut outline);
@@ -86,7 +85,7 @@ impl OutlineBuilder for Outline {
         self.0.push(Stroke::Curve([x1, y1, x, y]));
     }
 
-    /// TrueType has quadratic curves only; the nearest one stands for a cubic.
+    /// TrueType has quadratic curves only; a cubic curve is approximated by one.
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
         self.0.push(Stroke::Curve([(x1 + x2) / 2.0, (y1 + y2) / 2.0, x, y]));
     }

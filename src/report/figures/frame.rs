@@ -1,16 +1,16 @@
-//! What all figures have around their data: title, legend, box, marks and words of the axes.
+//! Surroundings of the data in all figures: title, legend, box, tick marks and axis labels.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, Place, RED, Style};
 
-/// A figure's width.
+/// Width of a figure.
 pub(super) const WIDTH: f64 = 680.0;
-/// Between what is drawn and the edge.
+/// Margin of a figure.
 const EDGE: f64 = 14.0;
-/// A line of a legend.
+/// Line height of a legend.
 const LEGEND_LINE: f64 = 18.0;
 
-/// The rectangle of the data.
+/// Rectangle of the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Frame {
     pub left: f64,
@@ -20,12 +20,12 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Where the share `at` of the width is.
+    /// Horizontal pixel position at the fraction `at` of the width.
     pub fn x(&self, at: f64) -> f64 {
         self.left + (self.right - self.left) * at
     }
 
-    /// Where the share `at` of the height is, from below.
+    /// Vertical pixel position at the fraction `at` of the height, from below.
     pub fn y(&self, at: f64) -> f64 {
         self.bottom - (self.bottom - self.top) * at
     }
@@ -35,22 +35,22 @@ impl Frame {
     }
 }
 
-/// What is said above the data.
+/// Texts above the data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
     pub title: String,
-    /// What the figure shows.
+    /// Description of the figure.
     pub more: String,
-    /// Which point is the best; with the star that marks it.
+    /// Name of the best point, shown with its star.
     pub best: String,
-    /// What all entries of the legend have in common.
+    /// Common part of all legend entries.
     pub common: String,
     pub legend: Vec<(Color, String)>,
-    /// How the lines of the legend's entries are drawn; none where these are areas, or all lines are solid.
+    /// Dash pattern of each legend entry; empty for areas, or if all lines are solid.
     pub lines: Vec<Dash>,
 }
 
-/// A figure with its head, and where that ends.
+/// Starts a figure with its head, and returns the position below the head.
 pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
     let Head { title, more, best, common, legend, lines } = head;
     let mut figure = Figure::new(name, WIDTH, height);
@@ -99,7 +99,7 @@ pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
     (figure, y + 14.0)
 }
 
-/// The frame that leaves room for the words of the vertical axis, `below` for those of the horizontal one.
+/// Returns the frame that leaves room for the labels of the vertical axis, and `below` for those of the horizontal one.
 pub(super) fn frame(figure: &Figure, top: f64, vertical: &Axis, below: f64) -> Frame {
     let widest = vertical.marks.iter().map(|(_, text)| Style::TICK.width(text)).fold(0.0, f64::max);
     Frame {
@@ -110,7 +110,7 @@ pub(super) fn frame(figure: &Figure, top: f64, vertical: &Axis, below: f64) -> F
     }
 }
 
-/// The vertical axis with lines across.
+/// Draws the vertical axis with grid lines.
 pub(super) fn vertical(figure: &mut Figure, frame: Frame, axis: &Axis) {
     for (value, text) in &axis.marks {
         let y = frame.y(axis.at(*value));
@@ -124,14 +124,14 @@ pub(super) fn vertical(figure: &mut Figure, frame: Frame, axis: &Axis) {
     figure.text((EDGE + 9.0, middle), &title, Style::PLAIN.up(), Anchor::Middle);
 }
 
-/// The horizontal axis; words that would touch their neighbours are left out.
+/// Draws the horizontal axis; labels that would touch their neighbours are left out.
 pub(super) fn horizontal(figure: &mut Figure, frame: Frame, axis: &Axis) {
     let mut free = f64::NEG_INFINITY;
     for (value, text) in &axis.marks {
         let x = frame.x(axis.at(*value));
         let half = Style::TICK.width(text) / 2.0;
         figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
-        // A wide one at the end would leave the figure.
+        // A wide label at the end would extend beyond the figure.
         let middle = x.min(figure.width - half - 3.0);
         if middle - half > free {
             figure.text((middle, frame.bottom + 16.0), text, Style::TICK, Anchor::Middle);
@@ -141,25 +141,25 @@ pub(super) fn horizontal(figure: &mut Figure, frame: Frame, axis: &Axis) {
     title_below(figure, frame, &axis.title, 34.0);
 }
 
-/// The title of the horizontal axis so far below it.
+/// Draws the title of the horizontal axis at this distance below it.
 pub(super) fn title_below(figure: &mut Figure, frame: Frame, title: &str, below: f64) {
     let title = fit(title, Style::PLAIN, frame.width());
     figure.text((frame.x(0.5), frame.bottom + below), &title, Style::PLAIN, Anchor::Middle);
 }
 
-/// The longest words below bars.
+/// Maximum length of labels below bars.
 const BELOW: f64 = 240.0;
 
-/// Words below bars that divide a frame's width evenly: turned up if they are too long to stand side by side.
+/// Labels below equally wide bars; they are vertical if they are too long to fit horizontally.
 pub(super) struct BarWords<'a> {
     words: &'a [String],
     turned: bool,
-    /// What they take of the height, with the title.
+    /// Height of the labels and the title.
     height: f64,
 }
 
 impl BarWords<'_> {
-    /// The words and `frame` with room for them; the figure grows by what long ones need.
+    /// Returns the labels, and `frame` with room for them; the figure grows if they are long.
     pub fn below<'a>(figure: &mut Figure, frame: Frame, words: &'a [String]) -> (Frame, BarWords<'a>) {
         let widest = words.iter().map(|text| Style::TICK.width(text)).fold(0.0, f64::max);
         let turned = widest + 8.0 > frame.width() / words.len().max(1) as f64;
@@ -168,10 +168,10 @@ impl BarWords<'_> {
         (Frame { bottom: figure.height - height, ..frame }, BarWords { words, turned, height })
     }
 
-    /// Draws them and the title below.
+    /// Draws the labels and the title below.
     pub fn draw(&self, figure: &mut Figure, frame: Frame, title: &str) {
         let step = frame.width() / self.words.len().max(1) as f64;
-        // Of very many words only some have room.
+        // If there are too many labels, only every n-th one is drawn.
         let every = (11.0 / step).ceil().max(1.0) as usize;
         for (index, text) in self.words.iter().enumerate().step_by(every) {
             let x = frame.left + step * (index as f64 + 0.5);
@@ -186,10 +186,10 @@ impl BarWords<'_> {
     }
 }
 
-/// How lines through these points are drawn: one that an earlier one of them covers in part is broken, so that both
-/// are seen.
+/// Returns the dash patterns of curves. A curve that an earlier one partly covers is dashed, so that both remain
+/// visible.
 pub(super) fn dashes(curves: &[Vec<(f64, f64)>]) -> Vec<Dash> {
-    // So near each other lines cannot be told apart; so large a part of one is seen to be missing.
+    // Distance below which curves look alike, and the part of a curve that has to be covered.
     const NEAR: f64 = 0.02;
     const PART: f64 = 0.2;
     let mut dashes: Vec<Dash> = Vec::new();
@@ -209,13 +209,13 @@ pub(super) fn dashes(curves: &[Vec<(f64, f64)>]) -> Vec<Dash> {
     dashes
 }
 
-/// The lines that the data stand on.
+/// Draws the base lines of the data.
 pub(super) fn feet(figure: &mut Figure, frame: Frame) {
     let corners: Vec<Place> = vec![(frame.left, frame.top), (frame.left, frame.bottom), (frame.right, frame.bottom)];
     figure.line(corners, BLACK, 1.0, Dash::Solid);
 }
 
-/// The words of `text` on lines with so much room, the first one and the others; what three lines cannot hold is cut.
+/// Wraps `text` to lines of width `first`, then `others`; the third line is cut if necessary.
 fn lines_of(text: &str, style: Style, first: f64, others: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive(' ') {
@@ -233,7 +233,7 @@ fn lines_of(text: &str, style: Style, first: f64, others: f64) -> Vec<String> {
     lines.iter().enumerate().map(|(number, line)| fit(line.trim_end(), style, room(number))).collect()
 }
 
-/// As much of `text` as has room, with a sign where it was cut.
+/// Returns the part of `text` that fits, with a mark if it was cut.
 pub(super) fn fit(text: &str, style: Style, room: f64) -> String {
     if style.width(text) <= room {
         return text.to_owned();
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn a_line_that_covers_another_is_broken() {
         let line = |factor: f64| (0..10).map(|x| (f64::from(x), factor * f64::from(x + 1))).collect::<Vec<_>>();
-        // The last covers the first one's second half alone.
+        // The last one covers only the second half of the first one.
         let half = |factor: f64| {
             let there = |(x, y): (f64, f64)| (x, if x < 5.0 { 3.0 * y } else { y });
             line(factor).into_iter().map(there).collect::<Vec<_>>()

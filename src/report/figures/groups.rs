@@ -1,18 +1,18 @@
-//! Groups of messages by size: bars of their shares of count, volume and time, and a pie of one of them.
+//! Groups of messages by size: bars of their shares of count, volume and time, and pie charts.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Style, WHITE, colors};
 use super::frame::{BarWords, Head, begin, feet, frame, vertical};
 use crate::report::histogram::GroupShares;
 
-/// What shares are of, and the colours of bars.
+/// Totals that shares refer to, and bar colours.
 const OF: [(&str, Color); 3] = [("of count", PALETTE[0]), ("of volume", PALETTE[1]), ("of time", PALETTE[2])];
 
 fn share(row: &GroupShares, of: usize) -> Option<f64> {
     [Some(row.count_share), Some(row.bytes_share), row.time_share][of]
 }
 
-/// The figures of groups: bars, and a pie of count, of volume and of time where it is known.
+/// Returns the figures of groups: bars, and pie charts of count, of volume, and of time if it is known.
 pub fn group_figures(title: &str, rows: &[GroupShares]) -> Vec<Figure> {
     let known = (0..3).filter(|&of| rows.iter().any(|row| share(row, of).is_some()));
     let pies = known.map(|of| pie(title, rows, of));

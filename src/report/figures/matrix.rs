@@ -1,4 +1,4 @@
-//! Who sends to whom: a field a pair of ranks, or a pair of groups of ranks if there are many.
+//! Communication matrix: one field per pair of ranks, or per pair of groups of ranks if there are many.
 
 use super::super::numbers::{count as count_text, volume as volume_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, Style, WHITE};
@@ -7,20 +7,20 @@ use super::run::{rank_marks, together};
 use super::source::run_title;
 use crate::engine::{Outcome, PairMessages};
 
-/// More fields in a row than this cannot be told apart.
+/// Maximum number of fields per row.
 const MOST_FIELDS: usize = 128;
-/// The width of the field of all fields.
+/// Width of the matrix.
 const SIDE: f64 = 440.0;
 
-/// The height that the bar of colours takes with its words.
+/// Height of the colour bar with its labels.
 const BAR: f64 = 280.0;
 
-/// How many messages went between each pair; `None` if the run did not count them or there are none.
+/// Returns the number of messages between each pair; `None` if they were not counted or there are none.
 pub(super) fn count(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-count", ["messages between pairs of ranks", "messages"], |pair| pair.count, count_text)
 }
 
-/// How much went between each pair; `None` if the run did not count it or it is nothing.
+/// Returns the volume between each pair; `None` if it was not counted or is zero.
 pub(super) fn volume(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-volume", ["volume between pairs of ranks", "volume"], |pair| pair.bytes, volume_text)
 }
@@ -41,7 +41,7 @@ fn matrix(
     }
     let most = *sums.iter().max().filter(|&&most| most > 0)?;
     let least = *sums.iter().filter(|&&sum| sum > 0).min()?;
-    // Almost all differ by little, or by powers of ten.
+    // The scale is logarithmic if the range is wide.
     let is_log = most / least >= 20;
     let mut more = what.to_owned();
     if is_log {
@@ -77,14 +77,14 @@ fn matrix(
     Some(figure)
 }
 
-/// The ranks with which another node begins, as long as nodes of several ranks can be told apart.
+/// Returns the first rank of each node after the first. The list is empty if nodes are too small to show.
 fn borders(run: &Outcome) -> Vec<usize> {
     let borders: Vec<usize> =
         (1..run.per_rank.len()).filter(|&rank| run.per_rank[rank].node != run.per_rank[rank - 1].node).collect();
     if borders.len() < 40 && borders.len() + 1 < run.per_rank.len() { borders } else { Vec::new() }
 }
 
-/// Lines between nodes.
+/// Draws lines between nodes.
 fn nodes(figure: &mut Figure, frame: Frame, run: &Outcome, step: f64) {
     for border in borders(run) {
         let at = border as f64 * step;
@@ -95,17 +95,17 @@ fn nodes(figure: &mut Figure, frame: Frame, run: &Outcome, step: f64) {
     box_around(figure, frame);
 }
 
-/// The frame of so many fields in a row, and the width of one: whole pixels, for there to be no seams between them.
+/// Returns the frame for this many fields per row, and the width of a field: whole pixels, so that no seams appear.
 pub(super) fn fields_frame(figure: &mut Figure, top: f64, fields: usize) -> (Frame, f64) {
     let step = (SIDE / fields as f64).floor();
     let side = step * fields as f64;
     let (left, top) = (70.0, (top + 4.0).round());
-    // Below them are the numbers and what they are.
+    // Rank numbers and axis titles are below the fields.
     figure.height = top + side.max(BAR) + 60.0;
     (Frame { left, top, right: left + side, bottom: top + side }, step)
 }
 
-/// A line around all fields.
+/// Draws the outline of the matrix.
 pub(super) fn box_around(figure: &mut Figure, frame: Frame) {
     let corners = [
         (frame.left, frame.top),
@@ -117,7 +117,7 @@ pub(super) fn box_around(figure: &mut Figure, frame: Frame) {
     figure.line(corners.to_vec(), BLACK, 1.0, Dash::Solid);
 }
 
-/// The numbers of ranks at both sides, and what they are in rows and columns.
+/// Draws the rank numbers on both axes, and the titles of rows and columns.
 pub(super) fn ranks(figure: &mut Figure, frame: Frame, ranks: usize, step: f64, [rows, columns]: [&str; 2]) {
     for rank in (0..ranks).step_by(rank_marks(ranks)) {
         let at = (rank as f64 + 0.5) * step;
@@ -128,7 +128,7 @@ pub(super) fn ranks(figure: &mut Figure, frame: Frame, ranks: usize, step: f64, 
     figure.text((24.0, (frame.top + frame.bottom) / 2.0), rows, Style::PLAIN.up(), Anchor::Middle);
 }
 
-/// What colours stand for, under the word for it.
+/// Draws the colour bar below its title.
 pub(super) fn bar<V: Copy>(
     figure: &mut Figure,
     frame: Frame,
@@ -144,7 +144,7 @@ pub(super) fn bar<V: Copy>(
     let steps = if scale.len() == 1 { 1 } else { 64 };
     for index in 0..steps {
         let shade = if steps == 1 { 1.0 } else { 1.0 - (1.0 - low) * f64::from(index) / 63.0 };
-        // Each lies upon the one before, so that there are no seams.
+        // Each step overlaps the one before, so that no seams appear.
         let from = top + height * f64::from(index) / f64::from(steps);
         figure.rect((left, from), (right, top + height), color(shade));
     }
@@ -164,7 +164,7 @@ pub(super) fn bar<V: Copy>(
     figure.text((right + 7.0, top + height + 26.0), "none", Style::TICK, Anchor::Start);
 }
 
-/// From nearly white over blue to nearly black.
+/// Colour scale from nearly white over blue to nearly black.
 pub(super) fn color(shade: f64) -> Color {
     let stops = [(0.0, Color(0xf0, 0xf6, 0xfc)), (0.5, Color(0x56, 0xa0, 0xd3)), (1.0, Color(0x08, 0x30, 0x6b))];
     let shade = shade.clamp(0.0, 1.0);

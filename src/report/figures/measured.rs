@@ -1,5 +1,5 @@
-//! Figures of what was measured on machines: latency, bandwidth and messages a second over the size, a colour a level
-//! or a machine.
+//! Figures of machine measurements: latency, bandwidth and message rate over the size. Each level or machine has a
+//! colour.
 
 use crate::measure::{Samples, Test};
 use crate::platform::Level;
@@ -12,21 +12,21 @@ use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 /// Values by size.
 type Points = Vec<(f64, f64)>;
 
-/// What is drawn over the size: its name, and what the lines are.
+/// Quantities over the size, and the meaning of their lines.
 const DRAWN: [(&str, &str); 3] = [
     ("latency", "half a round trip"),
     ("bandwidth", "solid: windows of messages answered by one; dashed: ping-pong"),
     ("messages", "messages a second in windows answered by one"),
 ];
 
-/// Lines of one colour, with their entry in the legend.
+/// Lines of one colour, with their legend entry.
 struct MeasuredEntry {
     name: String,
     color: Color,
     lines: Vec<(Dash, Points)>,
 }
 
-/// The figures of `samples`, a colour a level; those of which there is nothing are left out.
+/// Returns the figures of `samples`, with one colour per level. Quantities without data are left out.
 pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
     let figure = |(what, more): (&str, &str)| {
         let entry = |(level, color): (Level, Color)| {
@@ -39,7 +39,7 @@ pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
     DRAWN.into_iter().filter_map(figure).collect()
 }
 
-/// The figures of several measurements, each with its name and a colour, a figure a level that any of them has.
+/// Returns the figures of several measurements. Each measurement has a name and a colour; each level has a figure.
 pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
     let each = |level: Level| DRAWN.into_iter().map(move |drawn| (level, drawn));
     let figure = |(level, (what, more)): (Level, (&str, &str))| {
@@ -55,7 +55,7 @@ pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
     Level::ALL.into_iter().flat_map(each).filter_map(figure).collect()
 }
 
-/// The lines of a level.
+/// Returns the lines of a level.
 fn lines(what: &str, samples: &Samples, level: Level) -> Vec<(Dash, Points)> {
     let found = match what {
         "latency" => vec![(Dash::Solid, each(samples, level, Test::PingPong, |_, _, seconds| seconds))],
@@ -70,7 +70,7 @@ fn lines(what: &str, samples: &Samples, level: Level) -> Vec<(Dash, Points)> {
     found.into_iter().filter(|(_, points)| !points.is_empty()).collect()
 }
 
-/// `value` of bytes, messages and median seconds by size; there is no place for 0 on an axis of ratios.
+/// Maps bytes, messages and median seconds to points by size. A logarithmic axis has no position for 0.
 fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f64) -> f64) -> Points {
     let series = samples.of(level, test);
     let counts = series.iter().map(|series| f64::from(series.count));
@@ -80,11 +80,11 @@ fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f6
     sized.map(|((bytes, seconds), count)| (*bytes as f64, value(*bytes as f64, count, *seconds))).collect()
 }
 
-/// The figure called `name`; nothing where there is nothing to draw.
+/// Returns the figure `name`; `None` without data.
 fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<MeasuredEntry>) -> Option<Figure> {
     let entries: Vec<MeasuredEntry> = entries.into_iter().filter(|entry| !entry.lines.is_empty()).collect();
     let legend = entries.iter().map(|entry| (entry.color, entry.name.clone())).collect();
-    // What is drawn first is widest, to be seen where others lie on it.
+    // Earlier lines are wider, so that they stay visible below later ones.
     let wider = |of: usize| 1.4 * (entries.len() - 1 - of) as f64;
     let drawn = || {
         let each = entries.iter().enumerate();
@@ -118,7 +118,7 @@ fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<Meas
     Some(figure)
 }
 
-/// Powers of ten around both.
+/// Powers of ten that enclose both values.
 fn decades(least: f64, most: f64) -> Vec<f64> {
     let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
     (first..=last.max(first + 2)).map(|power| 10f64.powi(power)).collect()
@@ -162,7 +162,7 @@ mod tests {
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         let expected = ["beside-intra_cmp-latency", "beside-intra_cmp-bandwidth", "beside-intra_cmp-messages"];
         assert_eq!(names, expected);
-        // The same times twice: the line below is seen on both sides of the one above.
+        // Both sides of the wide lower line stay visible beside the upper one.
         let widths = |figure: &Figure| -> Vec<f64> {
             let wide = |mark: &Mark| match mark {
                 Mark::Line { color, width, .. } if PALETTE.contains(color) => Some(*width),

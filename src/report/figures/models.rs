@@ -1,5 +1,5 @@
-//! Figures of the models that textbooks name: half round trips over the size, and what each model makes of them, a
-//! figure a level.
+//! Figures of textbook models, one per level: measured half round trips over the size, and the prediction of each
+//! model.
 
 use crate::measure::LevelModels;
 use crate::platform::Textbook;
@@ -12,13 +12,13 @@ use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 const MODELS: [(Textbook, &str); 3] =
     [(Textbook::Hockney, "Hockney"), (Textbook::LogP, "LogP"), (Textbook::LogGp, "LogGP")];
 
-/// A figure of each level.
+/// Returns one figure per level.
 pub fn model_figures(name: &str, models: &[LevelModels]) -> Vec<Figure> {
     models.iter().filter_map(|of| figure(name, of)).collect()
 }
 
 fn figure(name: &str, of: &LevelModels) -> Option<Figure> {
-    // There is no place for 0 on an axis of ratios.
+    // A logarithmic axis has no position for 0.
     let points: Vec<(u64, f64)> = of.points.iter().copied().filter(|(bytes, _)| *bytes > 0).collect();
     let largest = points.last()?.0;
     let times = || points.iter().flat_map(|&(bytes, seconds)| [Some(seconds), of.at(Textbook::LogGp, bytes)]).flatten();

@@ -1,4 +1,4 @@
-//! A matrix of times and of clusters: a field a pair of ranks.
+//! Matrices of times and of clusters, with one field per pair of ranks.
 
 use crate::measure::matrices::Parameters;
 use crate::units::Bytes;
@@ -9,14 +9,14 @@ use super::frame::{Frame, Head, begin};
 use super::matrix::{bar, box_around, color, fields_frame, ranks};
 use super::run::together;
 
-/// More fields in a row than this cannot be told apart.
+/// Maximum number of fields per row.
 const MOST_FIELDS: usize = 128;
 
-/// What stands where.
+/// Axis titles.
 const ROWS: &str = "x, whose clock measured (rank)";
 const COLUMNS: &str = "y, its partner (rank)";
 
-/// The matrix in colours of its values.
+/// Returns the matrix, coloured by its values.
 pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values: &[f64]) -> Figure {
     let side = parameters.ranks as usize;
     let together = together(side, MOST_FIELDS);
@@ -55,7 +55,7 @@ pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values:
     figure
 }
 
-/// The matrix in colours of its clusters; the greatest have colours of their own.
+/// Returns the matrix, coloured by its clusters. Only the largest ones have a colour of their own.
 pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, labels: &[u32]) -> Figure {
     let side = parameters.ranks as usize;
     let together = together(side, MOST_FIELDS);
@@ -66,7 +66,7 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|cluster| (std::cmp::Reverse(sizes[*cluster]), *cluster));
     let shown = order.len().min(PALETTE.len() - 1);
-    // In the order of their times.
+    // Clusters are ordered by their times.
     let mut named = order[..shown].to_vec();
     named.sort_unstable();
     let color_of = |label: u32| {
@@ -77,7 +77,7 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
     let more = format!("{count} clusters, {test} of {length}");
     let (mut figure, frame, step) = field(&format!("{name}-clusters"), name, more, (fields, together));
     for index in 0..fields * fields {
-        // Of the pairs in a field the one in its middle is shown.
+        // A field of several pairs shows the pair in its middle.
         let rank = |at: usize| (at * together + together / 2).min(side - 1);
         let label = labels[rank(index / fields) * side + rank(index % fields)];
         square(&mut figure, frame, index / fields, index % fields, step, color_of(label));
@@ -107,7 +107,7 @@ fn square(figure: &mut Figure, frame: Frame, row: usize, column: usize, step: f6
     figure.rect((x, y), (x + step, y + step), color);
 }
 
-/// A figure with the place of its fields, and the width of one.
+/// Returns a figure, the position of its fields and the width of a field.
 fn field(file: &str, title: &str, mut more: String, (fields, together): (usize, usize)) -> (Figure, Frame, f64) {
     if together > 1 {
         more.push_str(&format!("; a field is {together} × {together} pairs"));

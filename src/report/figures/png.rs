@@ -1,15 +1,15 @@
-//! A figure as PNG.
+//! PNG files of figures.
 
 use tiny_skia::{FillRule, Paint, Path, PathBuilder, Pixmap, Stroke as Pen, StrokeDash, Transform};
 
 use super::canvas::{Color, Figure, Mark, Place, Turn};
 use super::font::{self, Stroke};
 
-/// Pixels of the file a pixel of the figure: sharp on screens of today, and in print.
+/// Pixels of the file per pixel of the figure: sharp on high-resolution screens and in print.
 const DENSITY: f32 = 2.0;
 
 impl Figure {
-    /// The figure as a PNG file; `None` if it is larger than memory.
+    /// Returns the figure as a PNG file; `None` if it does not fit in memory.
     pub fn png(&self) -> Option<Vec<u8>> {
         let pixels = |length: f64| (length as f32 * DENSITY).ceil() as u32;
         let mut map = Pixmap::new(pixels(self.width), pixels(self.height))?;

@@ -1,68 +1,67 @@
-//! A study's points as curves and bars: what is drawn from left to right, what gets a colour, and what a figure of its
-//! own.
+//! Assignment of a study's axes: one for the horizontal axis, one for colours, the others for separate figures.
 
 use crate::study::{AxisSteps, Measure, PointResult, Results};
 
 use super::canvas::Color;
 use super::source::{KINDS, path_kinds};
 
-/// More curves than this cannot be told apart.
+/// Maximum number of curves in a figure.
 const MOST_SERIES: usize = 7;
 
-/// The time of a point, over its seeds.
+/// Time of a point, over its seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PointSample {
-    /// The mean, in seconds.
+    /// Mean in seconds.
     pub mean: f64,
-    /// The least and the greatest.
+    /// Least and greatest time in seconds.
     pub range: (f64, f64),
-    /// Each part, in the order of the panel's, the mean over seeds.
+    /// Mean of each part over seeds, in the order of the panel's parts.
     pub parts: Vec<f64>,
-    /// Whether it is the best among those that do the same work.
+    /// Tells whether the point is the best among those that do the same work.
     pub best: bool,
 }
 
-/// A curve, or the bars of one colour.
+/// Curve, or the bars of one colour.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PointSeries {
-    /// What it has in common.
+    /// Common values of the series.
     pub name: String,
-    /// At each step of the horizontal axis; none where no point has a prediction.
+    /// Sample at each step of the horizontal axis; `None` without a prediction.
     pub samples: Vec<Option<PointSample>>,
 }
 
-/// The parts of a time.
+/// Parts of a time.
 #[derive(Debug, PartialEq)]
 pub(super) struct Kinds {
-    /// What they are parts of.
+    /// Title of the parts.
     pub what: &'static str,
-    /// Their names and colours.
+    /// Names and colours of the parts.
     pub names: &'static [(&'static str, Color)],
 }
 
-/// Of the critical path: their sum is the time.
+/// Parts of the critical path; they sum to the time.
 const PATH: Kinds = Kinds { what: "parts of the critical path", names: &KINDS };
 
-/// What one figure shows.
+/// Content of one figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Panel {
-    /// What the horizontal axis is.
+    /// Title of the horizontal axis.
     pub title: String,
-    /// Its steps, as they are read.
+    /// Labels of its steps.
     pub steps: Vec<String>,
-    /// As numbers, if they are.
+    /// Its steps as numbers, if they are numbers.
     pub numbers: Option<(Measure, Vec<f64>)>,
-    /// What the names of series begin with.
+    /// Common prefix of series names.
     pub common: String,
-    /// What is drawn.
+    /// Series of the figure.
     pub series: Vec<PointSeries>,
-    /// What the parts of the time are.
+    /// Parts of the time.
     pub parts: &'static Kinds,
-    /// The values of the keys that each figure has its own of: "app.n=64".
+    /// Values of the keys that are fixed in this figure: "app.n=64".
     pub fixed: String,
 }
 
-/// The figures of a study, in the order of its axes.
+/// Returns the figures of a study, in the order of its axes.
 pub(super) fn panels(results: &Results) -> Vec<Panel> {
     let varies = |axis: &usize| results.axes[*axis].steps.len() > 1 && !results.axes[*axis].is_seed();
     let free: Vec<usize> = (0..results.axes.len()).filter(varies).collect();
@@ -108,7 +107,7 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
     kinds.into_iter().map(panel).collect()
 }
 
-/// The axis from left to right: of those that are numbers the one with most steps, else of all.
+/// Returns the horizontal axis: the numeric axis with most steps, or without one the axis with most steps.
 fn across(results: &Results, free: &[usize]) -> Option<usize> {
     let steps = |axis: &usize| results.axes[*axis].steps.len();
     let numeric = free.iter().copied().filter(|&axis| numbers(&results.axes[axis]).is_some() && steps(&axis) > 2);
@@ -116,7 +115,7 @@ fn across(results: &Results, free: &[usize]) -> Option<usize> {
     most(&mut numeric.clone()).or_else(|| most(&mut free.iter().copied()))
 }
 
-/// The steps of an axis by the values of its first key, if these are numbers that all differ.
+/// Returns the steps of an axis by the values of its first key, if these are distinct numbers.
 fn numbers(axis: &AxisSteps) -> Option<(Measure, Vec<f64>)> {
     let (measure, numbers) = Measure::of(axis.steps.iter().map(|values| values[0].as_str()))?;
     let mut sorted = numbers.clone();
@@ -124,13 +123,13 @@ fn numbers(axis: &AxisSteps) -> Option<(Measure, Vec<f64>)> {
     sorted.windows(2).all(|pair| pair[0] < pair[1]).then_some((measure, numbers))
 }
 
-/// The keys of an axis, and what the numbers of a shape are.
+/// Returns the keys of an axis, with the meaning of a shape's numbers.
 fn title(axis: &AxisSteps) -> String {
     let title = axis.keys.join(" & ");
     if title.ends_with(".nct") { format!("{title}: nodes, CMPs a node, cores a CMP") } else { title }
 }
 
-/// "app.n=64 run.ranks=8".
+/// Label of a step: "app.n=64 run.ranks=8".
 fn step_text(axis: &AxisSteps, step: usize) -> String {
     let pairs = axis.keys.iter().zip(&axis.steps[step]).map(|(key, value)| format!("{key} = {value}"));
     pairs.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! A formula as curves, the times that it was fitted to as dots.
+//! Figure of a fit: the formula as curves, the fitted times as dots.
 
 use crate::study::{Measure, Regression};
 
@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::canvas::{BLACK, Dash, Figure, GRAY, PALETTE, Place};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 
-/// The figure of a fit; none where nothing goes from left to right.
+/// Returns the figure of a fit; `None` without a horizontal axis.
 pub fn regression_figure(fit: &Regression) -> Option<Figure> {
     let title = fit.x.as_deref()?;
     let mut series: Vec<&str> = fit.curves.iter().map(|curve| curve.series.as_str()).collect();
@@ -21,7 +21,7 @@ pub fn regression_figure(fit: &Regression) -> Option<Figure> {
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
     let x = Axis::values(title, Measure::Number, &numbers);
-    // There is room for two errors; the table has them all.
+    // The figure has room for two standard errors; the table lists all.
     let errors = fit.unknowns.len() <= 2;
     let unknowns: Vec<String> = fit
         .unknowns

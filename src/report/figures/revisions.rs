@@ -1,4 +1,4 @@
-//! A test over revisions: time, messages and volume by revision, changes beyond noise marked.
+//! Figures of a test over revisions: time, messages and volume by revision, with marks at changes beyond noise.
 
 use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 
@@ -6,10 +6,10 @@ use super::axis::Axis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, Place, RED, Style, colors};
 use super::frame::{Frame, Head, begin, feet, fit, frame, title_below, vertical};
 
-/// More words below would touch each other.
+/// Maximum number of labels below a figure.
 const MOST_WORDS: usize = 40;
 
-/// The figures of a test, those of which there is something to draw.
+/// Returns the figures of a test; quantities without data are left out.
 pub fn revision_figures(table: &RevisionTable) -> Vec<Figure> {
     let times = Quantity {
         name: "revisions-time",
@@ -35,7 +35,7 @@ pub fn revision_figures(table: &RevisionTable) -> Vec<Figure> {
     [times, messages, volume].iter().filter_map(|quantity| draw(table, quantity)).collect()
 }
 
-/// What is drawn of each revision.
+/// Quantity of each revision in a figure.
 struct Quantity {
     name: &'static str,
     what: &'static str,
@@ -107,7 +107,7 @@ fn thin(figure: &mut Figure, along: Vec<Place>, color: Color) {
     }
 }
 
-/// The beginnings of revisions' names and messages, upright.
+/// Draws vertical labels: the start of each revision's name and message.
 fn words(figure: &mut Figure, frame: Frame, table: &RevisionTable, commits: &[&str], step: f64) {
     let every = commits.len().div_ceil(MOST_WORDS);
     for (index, hash) in commits.iter().enumerate().step_by(every) {

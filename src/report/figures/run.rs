@@ -1,4 +1,4 @@
-//! Figures of one run's time: what the mean rank's is made of, and every rank's.
+//! Figures of one run's time: the parts of the mean rank's time, and of every rank's.
 
 use crate::engine::Outcome;
 use crate::profile::TimeParts;
@@ -9,19 +9,19 @@ use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, PALETTE, Sty
 use super::frame::{Frame, Head, WIDTH, begin, feet, frame, horizontal, title_below, vertical};
 use super::source::{PARTS, part_seconds, path_rows, predicted_seconds, run_title};
 
-/// More bars than this cannot be told apart.
+/// Maximum number of bars.
 const MOST_BARS: usize = 160;
-/// The colour of time after a rank's end.
+/// Colour of the time after a rank's end.
 const ENDED: Color = Color(0xd9, 0xd9, 0xd9);
 
-/// The colours of [`PARTS`].
+/// Colours of [`PARTS`].
 pub(super) const PART_COLORS: [Color; 5] = [PALETTE[0], PALETTE[1], PALETTE[3], PALETTE[5], PALETTE[2]];
 
 fn predicted_text(run: &Outcome) -> String {
     format!("predicted time {}", run.predicted)
 }
 
-/// What the mean rank's time is made of; `None` if no time passes.
+/// Returns the parts of the mean rank's time; `None` if no time passes.
 pub(super) fn parts(run: &Outcome) -> Option<Figure> {
     let means = part_seconds(&run.mean_parts);
     let ended = (predicted_seconds(run) - means.iter().sum::<f64>()).max(0.0);
@@ -32,14 +32,14 @@ pub(super) fn parts(run: &Outcome) -> Option<Figure> {
     (run.predicted > SimTime::ZERO).then(|| waterfall(run, "time-parts", more, &rows))
 }
 
-/// What the path that determined the time is made of; `None` if no time passes.
+/// Returns the parts of the critical path; `None` if no time passes.
 pub(super) fn path(run: &Outcome) -> Option<Figure> {
     let rows = Some(path_rows(&run.path)).filter(|rows| !rows.is_empty())?;
     let more = format!("{}: the parts of the critical path, which sum to it", predicted_text(run));
     Some(waterfall(run, "time-path", more, &rows))
 }
 
-/// The predicted time as its parts, each beginning where the one before ends.
+/// Waterfall chart of the predicted time: each part starts at the end of the previous one.
 fn waterfall(run: &Outcome, name: &str, more: String, rows: &[(String, f64, Color)]) -> Figure {
     let predicted = predicted_seconds(run);
     let height = 78.0 + 26.0 * (rows.len() + 1) as f64 + 50.0;
@@ -58,7 +58,7 @@ fn waterfall(run: &Outcome, name: &str, more: String, rows: &[(String, f64, Colo
         let y = frame.top + step * index as f64;
         let (x1, x2) = (frame.x(axis.at(start)), frame.x(axis.at(start + length)));
         figure.rect((x1, y + 5.0), (x2.max(x1 + 0.5), y + step - 5.0), *color);
-        // Where the next one begins.
+        // Line to the start of the next part.
         figure.line(vec![(x2, y + step - 5.0), (x2, y + step + 5.0)], GRAY, 0.7, Dash::Solid);
         label(&mut figure, frame, (x1, x2), y + step / 2.0, &share_text(*length, predicted));
         figure.text((left - 10.0, y + step / 2.0 + 4.0), name, Style::PLAIN, Anchor::End);
@@ -79,10 +79,10 @@ fn share_text(seconds: f64, whole: f64) -> String {
     format!("{time}   {}", super::super::numbers::percent(super::super::numbers::share(seconds, whole)))
 }
 
-/// Words about a bar: behind it, before it, or in it, wherever there is room.
+/// Draws a bar's label behind, before or inside the bar, depending on the room.
 pub(super) fn label(figure: &mut Figure, frame: Frame, (x1, x2): (f64, f64), middle: f64, text: &str) {
     let (width, y) = (Style::PLAIN.width(text) + 12.0, middle + 4.0);
-    // Lines of the grid do not go through words.
+    // A white rectangle hides grid lines behind the label.
     let mut on_white = |from: f64| figure.rect((from, middle - 7.5), (from + width - 8.0, middle + 7.5), WHITE);
     if x2 + width < frame.right {
         on_white(x2 + 5.0);
@@ -95,7 +95,7 @@ pub(super) fn label(figure: &mut Figure, frame: Frame, (x1, x2): (f64, f64), mid
     }
 }
 
-/// A bar a rank, or a bar for several if there are many; `None` if the Outcome does not list ranks.
+/// Returns one bar per rank, or per group of ranks if there are many; `None` if the Outcome does not list ranks.
 pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
     if run.per_rank.is_empty() || run.predicted == SimTime::ZERO {
         return None;
@@ -130,12 +130,12 @@ pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
     Some(figure)
 }
 
-/// Parts with their colours.
+/// Pairs the parts with their colours.
 fn colored(parts: &[f64; 5]) -> Vec<(f64, Color)> {
     parts.iter().copied().zip(PART_COLORS).collect()
 }
 
-/// Parts one above another.
+/// Draws the parts as a stacked bar.
 pub(super) fn stack(figure: &mut Figure, frame: Frame, axis: &Axis, (x1, x2): (f64, f64), parts: &[(f64, Color)]) {
     let mut below = 0.0;
     for &(part, color) in parts {
@@ -146,20 +146,20 @@ pub(super) fn stack(figure: &mut Figure, frame: Frame, axis: &Axis, (x1, x2): (f
     }
 }
 
-/// The mean of each part.
+/// Returns the mean of each part.
 pub(super) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a TimeParts>) -> [f64; 5] {
     let count = all.len().max(1) as f64;
     let sums = all.map(part_seconds).fold([0.0; 5], |sums, parts| std::array::from_fn(|part| sums[part] + parts[part]));
     sums.map(|sum| sum / count)
 }
 
-/// Every how many ranks one is named.
+/// Distance between ranks with a label.
 pub(super) fn rank_marks(ranks: usize) -> usize {
     together(ranks, 20)
 }
 
-/// By how many to take so many ranks together for at most `most` groups: a round number, so that where few are named
-/// these are at the beginnings of groups.
+/// Returns the size of groups of ranks for at most `most` groups. It is a round number, so that labelled ranks are the
+/// first of their groups.
 pub(super) fn together(ranks: usize, most: usize) -> usize {
     let round = |power: u32| match ranks.is_power_of_two() {
         true => [1, 2, 4].map(|factor| factor << (3 * power)),
