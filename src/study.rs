@@ -1,13 +1,13 @@
-//! Many runs from one question: which settings vary, what each point of the study is, and how the points are run.
+//! Studies: many runs that differ in some settings, their points, and the execution of points.
 //!
 //! ```text
 //! --vary, study.toml ─▶ Axis … ─▶ Plan ─▶ Point: overrides ─(run)─▶ Outcome ─▶ columns
 //!                                             └─▶ Key: what is on disk already is not run again
 //! ```
 //!
-//! `axis`, `values`, `plan` and what they need are pure: they touch no files and do not know how a point is run.
-//! `points` are a study's runs, `child` those of real programs, `recordings` the traces that points share, `directory`
-//! and `log` what is on disk.
+//! `axis`, `values`, `plan` and their dependencies are pure: they open no files and do not run points. `points` has the
+//! runs of a study, `child` those of real programs, `recordings` the traces that points share, `directory` and `log`
+//! the files on disk.
 
 mod axis;
 mod child;

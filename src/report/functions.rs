@@ -1,4 +1,4 @@
-//! The profile by function and by place in the program, as text and CSV.
+//! Profile by function and by source position, as text and CSV.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use crate::profile::{FunctionCalls, FunctionProfile, RankFunction, SiteProfile};
 use super::numbers;
 use super::table::{Align, Table};
 
-/// The rows shown; JSON and CSV have them all.
+/// Rows shown; JSON and CSV have all of them.
 const MOST: usize = 20;
-/// How much of a name is shown at least.
+/// Minimum width of a shown name.
 const LEAST_WIDTH: usize = 24;
 
-/// The functions with the most time, unless a table by place shows the same.
+/// Returns the functions with the most time; empty if a table by source position shows the same.
 pub(super) fn table(outcome: &Outcome) -> String {
     let functions = outcome.functions.as_deref().unwrap_or_default();
     if functions.is_empty() || are_places(functions, outcome.sites.as_deref().unwrap_or_default()) {
@@ -23,7 +23,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
     most(outcome, "calls of all ranks", rows.collect())
 }
 
-/// The places in the program with the most time in calls.
+/// Returns the source positions with the most time in calls.
 pub(super) fn by_site(outcome: &Outcome) -> String {
     let Some(sites) = outcome.sites.as_ref().filter(|sites| !sites.is_empty()) else { return String::new() };
     if sites.iter().all(|one| one.site.is_none()) {
@@ -33,7 +33,7 @@ pub(super) fn by_site(outcome: &Outcome) -> String {
     most(outcome, "calls by place", rows.collect())
 }
 
-/// Whether each function is called from one place, so that the lists of both say the same.
+/// Tells whether each function has a single call site, so that both lists would be equal.
 fn are_places(functions: &[FunctionProfile], sites: &[SiteProfile]) -> bool {
     let figures = |calls: &FunctionCalls| (calls.time, calls.calls, calls.bytes);
     let mut of_functions: Vec<_> = functions.iter().map(|one| figures(&one.total)).collect();
@@ -43,7 +43,7 @@ fn are_places(functions: &[FunctionProfile], sites: &[SiteProfile]) -> bool {
     sites.iter().all(|one| one.site.is_some()) && of_functions == of_sites
 }
 
-/// The first rows with as many columns as 80 characters hold beside the names.
+/// Returns the first rows, with as many columns as fit into 80 characters next to the names.
 fn most(outcome: &Outcome, title: &str, rows: Vec<(CallName, &FunctionCalls)>) -> String {
     let figures: Vec<[String; 6]> = rows
         .iter()
@@ -73,10 +73,10 @@ fn most(outcome: &Outcome, title: &str, rows: Vec<(CallName, &FunctionCalls)>) -
     table.render() + &if rest > 0 { format!("  and {rest} more\n") } else { String::new() }
 }
 
-/// What calls are shown under, in forms of different length.
+/// Name of a call, in forms of different length.
 struct CallName {
     whole: String,
-    /// With file and line only.
+    /// Form with file and line only.
     brief: Option<String>,
 }
 
@@ -85,19 +85,19 @@ impl CallName {
         CallName { whole: name.to_owned(), brief: None }
     }
 
-    /// A function and where it is called.
+    /// Returns the name of a function and its call site.
     fn called(function: &str, site: Option<&str>) -> CallName {
         let Some(site) = site else { return CallName::function(function) };
         let brief = site.rsplit_once(" at ").map(|(_, line)| format!("{function} at {line}"));
         CallName { whole: format!("{function} in {site}"), brief }
     }
 
-    /// The characters of its shortest form.
+    /// Number of characters of its shortest form.
     fn shortest(&self) -> usize {
         self.brief.as_ref().map_or(usize::MAX, |brief| brief.chars().count()).min(self.whole.chars().count())
     }
 
-    /// The first form of at most `width` characters, or else the end of the last one.
+    /// Returns the first form of at most `width` characters, or else the end of the last form.
     fn within(&self, width: usize) -> String {
         let forms = [Some(&self.whole), self.brief.as_ref()];
         if let Some(text) = forms.into_iter().flatten().find(|text| text.chars().count() <= width) {
@@ -115,8 +115,8 @@ fn share(outcome: &Outcome, calls: &FunctionCalls) -> String {
     format!("{share:.1} %")
 }
 
-/// The profile as tidy rows: one a function of all ranks, whose rank is empty, and one a function and rank. Where
-/// places are known, one a function and place instead.
+/// Returns the profile as tidy rows: one row per function over all ranks, with an empty rank, and one per function and
+/// rank. With source positions, there is one row per function and position.
 pub fn calls_csv(outcome: &Outcome) -> String {
     let mut text = String::from("function,site,rank,calls,bytes,time_ps,mean_ps,least_ps,most_ps\n");
     let mut rows = |function: &str, site: &str, total: &FunctionCalls, per_rank: &[RankFunction]| {
@@ -142,7 +142,7 @@ pub fn calls_csv(outcome: &Outcome) -> String {
     text
 }
 
-/// A cell of a table in CSV.
+/// Formats a cell of a CSV table.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(table(&outcome), "", "the table by place says the same");
         let places = by_site(&outcome);
         assert!(places.contains("  isend at halo.toml:20 ") && places.lines().count() == 3, "{places}");
-        // Another place of one of the functions.
+        // Second call site of one of the functions.
         outcome.sites.as_mut().unwrap().push(first);
         assert_eq!(table(&outcome), alone);
     }

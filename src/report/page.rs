@@ -47,7 +47,7 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
     if let (Some((timeline, _)), false) = (timeline, data["kind"] == "run") {
         return Err(wrong(timeline, "a timeline belongs to a run; found results of several"));
     }
-    // Inside a script element, `</` and `<!--` must not occur.
+    // The escapes keep `</` and `<!--` out of the script element, where they would end it or start a comment.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let page = PAGE.replacen("@DATA@", &data, 1);
     if page.len() > LONGEST {

@@ -1,4 +1,4 @@
-//! What varies: one key, or several that go together, and the values they take one after another.
+//! Axis of a study: one key, or several that vary together, and their values at each step.
 
 use toml::Value;
 
@@ -6,14 +6,14 @@ use crate::config::{ConfigError, Override};
 
 use super::values;
 
-/// The word for "all machines of so many cores".
+/// Keyword for all machines with this number of cores.
 const CORES: &str = "cores";
 
-/// One or more keys and the values they take at each step.
+/// One or more keys and their values at each step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     keys: Vec<String>,
-    /// A value for each key.
+    /// One value per key.
     steps: Vec<Vec<Value>>,
 }
 
@@ -21,7 +21,7 @@ impl Axis {
     /// Reads `KEY=VALUES`, or `KEY=VALUES & KEY=VALUES` for keys that go together.
     ///
     /// # Errors
-    /// What is wrong with a key or with its values, and keys that go together but do not have equally many.
+    /// If a key or a value is wrong, or if keys that vary together have different numbers of values.
     pub fn parse(text: &str) -> Result<Axis, ConfigError> {
         let named = |error: ConfigError| ConfigError::new(format!("--vary {text}: {error}"));
         let mut columns = Vec::new();
@@ -32,7 +32,7 @@ impl Axis {
             let key = key.trim();
             known(key).map_err(named)?;
             let values = values::parse(key, list.trim()).map_err(|what| {
-                // Of several keys the error says which.
+                // With several keys the error names the key.
                 let of = if text.contains('&') { format!("values of {key}: ") } else { String::new() };
                 named(ConfigError::new(format!("{of}{what}")))
             })?;
@@ -41,10 +41,10 @@ impl Axis {
         Axis::new(columns).map_err(named)
     }
 
-    /// Keys with the values they take together.
+    /// Creates an axis from keys and their values.
     ///
     /// # Errors
-    /// As [`Axis::parse`].
+    /// See [`Axis::parse`].
     pub fn new(columns: Vec<(String, Vec<Value>)>) -> Result<Axis, ConfigError> {
         let columns: Vec<(String, Vec<Value>)> = columns
             .into_iter()
@@ -72,51 +72,51 @@ impl Axis {
         Ok(Axis { keys, steps: (0..length).map(step).collect() })
     }
 
-    /// So many seeds, from `first` on.
+    /// Creates an axis of `count` seeds from `first`.
     pub fn seeds(first: u64, count: u32) -> Axis {
         let last = first.saturating_add(count.into());
         let seed = |seed| vec![Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX))];
         Axis { keys: vec!["run.seed".to_owned()], steps: (first..last).map(seed).collect() }
     }
 
-    /// The keys that go together.
+    /// Keys that vary together.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// How many steps there are, at least one.
+    /// Number of steps, at least one.
     pub fn steps(&self) -> usize {
         self.steps.len()
     }
 
-    /// The values at `step` as they are read by people, in the order of the keys.
+    /// Returns the values at `step` as text, in the order of the keys.
     pub fn texts(&self, step: usize) -> impl Iterator<Item = String> {
         self.steps[step].iter().map(text)
     }
 
-    /// The values at `step` as overrides.
+    /// Returns the values at `step` as overrides.
     pub fn overrides(&self, step: usize) -> impl Iterator<Item = Override> {
         self.keys.iter().zip(&self.steps[step]).map(|(key, value)| over(key, value))
     }
 }
 
-/// The override that gives `key` this value.
+/// Returns the override that sets `key` to this value.
 pub(super) fn over(key: &str, value: &Value) -> Override {
     let key_parts = key.split('.').map(str::to_owned).collect();
     Override { key: key_parts, value: value.clone(), text: format!("{key}={}", text(value)) }
 }
 
-/// Text without quotes, everything else as TOML.
+/// Formats a string without quotes, and other values as TOML.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether there can be a setting of this name.
+/// Checks that a setting of this name can exist.
 fn known(key: &str) -> Result<(), ConfigError> {
     if key == CORES {
         return Ok(());
     }
-    // The form of a key is what --set wants.
+    // Keys have the same form as in --set.
     Override::parse(&format!("{key}=0")).map(|_| ()).map_err(|_| {
         let expected = "cores, or a dotted key such as platform.inter_node.latency, app.n or run.ranks";
         ConfigError::new(format!("expected {expected}; found \"{key}\""))

@@ -1,4 +1,4 @@
-//! Runs of real programs: each in a process of its own, so that one that goes wrong takes no other with it.
+//! Runs of real programs, each in a separate process, so that a crash ends only one run.
 //!
 //! A program is compiled once for all points that share it.
 
@@ -17,28 +17,28 @@ use crate::run::{PredictError, Resolved};
 use super::InputHash;
 use super::running::Running;
 
-/// How often a run is looked at.
+/// Polling period of a run.
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// A program that is there to be run.
+/// Compiled program.
 #[derive(Debug)]
 pub struct ChildProgram {
     built: Built,
-    /// Of its content.
+    /// Hash of its content.
     pub hash: InputHash,
 }
 
-/// The programs of a study, by what they are made from.
+/// Programs of a study, by their sources.
 #[derive(Debug, Default)]
 pub struct Programs {
     built: Mutex<BTreeMap<String, Arc<ChildProgram>>>,
 }
 
 impl Programs {
-    /// The program of `file`, compiled if it was not yet.
+    /// Returns the program of `file`, and compiles it on first use.
     ///
     /// # Errors
-    /// What the compiler said; a file that cannot be read.
+    /// If the compiler fails, with its output, or a file cannot be read.
     pub fn built(&self, file: &ProgramFile) -> Result<Arc<ChildProgram>, PredictError> {
         let code = format!("{:?}", file.code);
         let mut all = self.built.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,12 +54,12 @@ impl Programs {
     }
 }
 
-/// Whether a run times the program's own code.
+/// Tells whether a run times the program's own code.
 pub fn measures(run: &Resolved) -> bool {
     run.settings.job.compute == ComputeMode::Measure
 }
 
-/// Runs `run` with `program`: its Outcome as a study keeps it.
+/// Runs `run` with `program` and returns its Outcome, reduced to the parts that a study stores.
 pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> Result<Outcome, PredictError> {
     let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
     let json = directory.path().join("outcome.json");
@@ -82,7 +82,7 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> PredictError {
     PredictError::input(format!("{what}: {error}"))
 }
 
-/// Runs `run` with `program` in a process of its own, which writes a file as this option says.
+/// Runs `run` with `program` in a separate process; this option selects its output file.
 fn start(
     run: &Resolved,
     program: &ChildProgram,
@@ -104,7 +104,7 @@ fn start(
         .spawn()
         .map_err(|error| failed("mcpsim cannot start itself", &error))?;
     let mut errors = child.stderr.take().expect("it is piped");
-    // A pipe that nobody reads would stop the program.
+    // A full pipe would block the program, so a thread reads it.
     let said = std::thread::spawn(move || {
         let mut text = Vec::new();
         let _ = errors.read_to_end(&mut text);
@@ -129,7 +129,7 @@ fn start(
     if status.success() && written.is_file() {
         return Ok(());
     }
-    // What was predicted of a program that says that it failed is no result, and not to be replayed.
+    // The prediction of a program that reports failure is neither a result nor replayed.
     let text = match std::fs::remove_file(written) {
         Ok(()) => ended(&said, status.code()),
         Err(_) => reason(&said, status.code()),
@@ -137,14 +137,14 @@ fn start(
     Err(PredictError::Program(text))
 }
 
-/// How a program that was predicted ended, with the last that it said.
+/// Describes the end of a predicted program, with its last output.
 fn ended(said: &str, code: Option<i32>) -> String {
     let code = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
     format!("the program ended {code}{}", last.map_or(String::new(), |last| format!(": {last}")))
 }
 
-/// What mcpsim said of the failure: from its last "error: " on.
+/// Returns mcpsim's own error message: the text from its last "error: " on.
 fn reason(said: &str, code: Option<i32>) -> String {
     match said.rfind("error: ") {
         Some(at) => said[at + "error: ".len()..].trim_end().to_owned(),

@@ -1,4 +1,4 @@
-//! How long collectives take by each algorithm, timed as the OSU and Intel benchmarks time them.
+//! Time of collectives by algorithm, with the timing methods of the OSU and Intel benchmarks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,68 +13,68 @@ use crate::platform::{
 use crate::rank::{Call, Program, Reply};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// How calls are timed.
+/// Timing method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// Each call between two looks at the clock, a barrier after it, as OSU's benchmarks do, and Intel's since 2019.
+    /// Each call is timed separately and followed by a barrier, as in the OSU benchmarks and, since 2019, Intel's.
     Osu,
-    /// All calls together, one right after the other, as Intel's did before 2019.
+    /// All calls are timed together without barriers, as in Intel's benchmarks before 2019.
     Imb,
 }
 
-/// Calls that are not timed, and those that are.
+/// Number of warm-up calls and of timed calls.
 const WARM: u32 = 1;
 const TIMED: u32 = 3;
 
-/// The ranks on their machine.
+/// Ranks and their machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
-    /// The machine. Its rules hold for its own library.
+    /// Machine. Its rules apply to its own library.
     pub platform: &'a Platform,
-    /// Where the ranks are.
+    /// Cores of the ranks.
     pub sites: &'a [Site],
-    /// What each rank has of memory and caches.
+    /// Memory and caches of each rank.
     pub memory: &'a [MemoryPart],
-    /// How calls are timed.
+    /// Timing method.
     pub timing: Timing,
 }
 
-/// A collective of one size.
+/// Collective of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sized {
-    /// Which.
+    /// Collective.
     pub collective: Collective,
-    /// Its size as rules go by it: of allgathers and reduce-scatters all blocks together.
+    /// Size as used by selection rules: the total of all blocks for allgathers and reduce-scatters.
     pub size: Bytes,
-    /// The buffer, or a block.
+    /// Bytes of the buffer, or of a block.
     pub bytes: Bytes,
-    /// What the library asked about takes.
+    /// Choice of the requested library.
     pub own: Method,
-    /// What each library takes.
+    /// Choice of each library.
     pub taken: Vec<(Library, Method)>,
-    /// Mean time of a call by the methods of the library asked about.
+    /// Mean time of a call for each method of the requested library.
     pub times: Vec<(Method, SimSpan)>,
 }
 
 impl Sized {
-    /// The fastest method; of equals the library's own, else the first.
+    /// Returns the fastest method. Among equals, it prefers the library's own choice, then the first.
     pub fn fastest(&self) -> Option<(Method, SimSpan)> {
         self.fastest_of(|_| true)
     }
 
-    /// The same of those that `may` is true of.
+    /// Returns the fastest method that satisfies `may`.
     pub fn fastest_of(&self, may: impl Fn(Method) -> bool) -> Option<(Method, SimSpan)> {
         let times = self.times.iter().copied().filter(|(method, _)| may(*method));
         times.min_by_key(|(method, time)| (*time, *method != self.own))
     }
 
-    /// The time of `method`, if it was timed.
+    /// Time of `method`, if it was timed.
     pub fn time(&self, method: Method) -> Option<SimSpan> {
         self.times.iter().find(|(other, _)| *other == method).map(|(_, time)| *time)
     }
 }
 
-/// A rank of the benchmark.
+/// Rank of the benchmark.
 struct Bench {
     call: CollectiveCall,
     barrier: CollectiveCall,
@@ -82,7 +82,7 @@ struct Bench {
     step: u32,
     since: SimTime,
     spent: SimSpan,
-    /// Picoseconds of all ranks together.
+    /// Sum over all ranks, in picoseconds.
     sum: Arc<AtomicU64>,
 }
 
@@ -120,16 +120,16 @@ impl MpiProgram for Bench {
     }
 }
 
-/// The call that `collective` of `bytes` is for member `rank` of the world of `ranks`.
+/// Returns the call of `collective` with `bytes` for rank `rank` of a world of `ranks`.
 fn call(collective: Collective, bytes: Bytes, ranks: u32, rank: u32) -> CollectiveCall {
     let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
     CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(bytes), algorithm: None }
 }
 
-/// The mean time of a call over all ranks.
+/// Returns the mean time of a call over all ranks.
 ///
 /// # Errors
-/// Why the run failed.
+/// If the run fails.
 pub fn time(
     field: Field<'_>,
     library: Library,
@@ -164,8 +164,8 @@ pub fn time(
     Ok(SimSpan::from_ps(sum.load(Ordering::Relaxed) / u64::from(ranks * TIMED)))
 }
 
-/// The rules by which `library` chooses on `platform`: those that are stated are for the platform's own library. What a
-/// block costs is the machine's.
+/// Returns the selection rules of `library` on `platform`. Rules in the platform's file apply only to its own library;
+/// block costs are those of the machine.
 fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     match library == platform.collectives.library {
         true => platform.collectives.clone(),
@@ -178,10 +178,10 @@ fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     }
 }
 
-/// What `library` takes for the whole world in `field`; of described programs, so operators commute.
+/// Returns the choice of `library` for the whole world in `field`. Operators commute, as in described programs.
 ///
 /// # Errors
-/// A rule asks for what cannot be done.
+/// If a rule selects an impossible algorithm.
 pub fn taken(
     field: Field<'_>,
     library: Library,
@@ -198,8 +198,8 @@ pub fn taken(
     choose((&call, CallForm::Blocking), &rules, false, element).map(|choice| choice.method)
 }
 
-/// Which methods of `library` there are to time for a collective of so many bytes and ranks, and the one that is taken:
-/// each once, however it is asked for.
+/// Returns the methods of `library` for a collective of this size and number of ranks, without duplicates, and the
+/// library's choice.
 pub fn to_time(
     field: Field<'_>,
     library: Library,
@@ -215,7 +215,7 @@ pub fn to_time(
     all
 }
 
-/// The size that rules go by.
+/// Size as used by selection rules.
 pub fn size(collective: Collective, bytes: Bytes, ranks: u32) -> Bytes {
     rule_size(&call(collective, bytes, ranks, 0))
 }

@@ -1,23 +1,23 @@
-//! What a study says of a point beside its values: columns, each a figure of the Outcome.
+//! Result columns of a study's table; each is a figure of the Outcome.
 
 use crate::engine::Outcome;
 
-/// A column of results.
+/// Result column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// As it is called in the table.
+    /// Heading of the column.
     pub name: &'static str,
     cell: fn(&Outcome) -> ColumnValue,
 }
 
-/// A figure of the Outcome, as it is written in a table.
+/// Figure of the Outcome, in its table form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ColumnValue {
-    /// As it is.
+    /// Plain number.
     Count(u64),
-    /// Picoseconds, written as seconds, exactly.
+    /// Picoseconds, written exactly as seconds.
     Seconds(u64),
-    /// A part and the whole, written in percent.
+    /// Part and whole, written as a percentage.
     Percent(u64, u64),
 }
 
@@ -25,7 +25,7 @@ const fn column(name: &'static str, cell: fn(&Outcome) -> ColumnValue) -> Column
     Column { name, cell }
 }
 
-/// The columns of a study's table after those of its axes.
+/// Columns after those of the axes.
 pub const COLUMNS: &[Column] = &[
     column("nodes", |o| ColumnValue::Count(o.nct[0].into())),
     column("cmps", |o| ColumnValue::Count(o.nct[1].into())),
@@ -67,7 +67,7 @@ pub const COLUMNS: &[Column] = &[
 ];
 
 impl Column {
-    /// What stands in the column for `outcome`.
+    /// Text of the cell for `outcome`.
     pub fn text(&self, outcome: &Outcome) -> String {
         match (self.cell)(outcome) {
             ColumnValue::Count(count) => count.to_string(),
@@ -80,7 +80,7 @@ impl Column {
     }
 }
 
-/// All twelve decimals of a second, less the zeros at their end.
+/// Returns all twelve decimals of a second without trailing zeros.
 fn exact_seconds(ps: u64) -> String {
     let text = format!("{}.{:012}", ps / 1_000_000_000_000, ps % 1_000_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,62 +1,61 @@
-//! What the points of a study say beside each other: spread over seeds, the best among what is comparable, speed-up,
-//! what pays off.
+//! Comparison of a study's points: spread over seeds, best point, speed-up, and the number of ranks that pays off.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::{PointResult, Results};
 
-/// The points that differ in nothing but the seed.
+/// Points that differ only in the seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combination {
-    /// The step on each axis; 0 on that of seeds.
+    /// Step on each axis; 0 on the axis of seeds.
     pub steps: Vec<usize>,
-    /// Its points, in their order.
+    /// Its points, in order.
     pub points: Vec<usize>,
-    /// Their times; none where no point has a prediction.
+    /// Their times; none without a prediction.
     pub spread: Option<Spread>,
-    /// How many ranks it has, where it has a prediction.
+    /// Number of ranks, if a point has a prediction.
     pub ranks: Option<u64>,
-    /// Against the base, where one is stated and has a prediction.
+    /// Speed-up over the base, if a base is stated and has a prediction.
     pub speedup: Option<Speedup>,
-    /// Whether it is the best among those that do the same work.
+    /// Tells whether it is the best among those that do the same work.
     pub best: bool,
-    /// How many others of its problem are as fast as the best.
+    /// Number of other combinations of its problem that are as fast as the best.
     pub equals: usize,
 }
 
 /// Times over seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Points with a prediction.
+    /// Number of points with a prediction.
     pub runs: usize,
-    /// The mean in picoseconds.
+    /// Mean in picoseconds.
     pub mean_ps: u64,
-    /// The standard deviation of the sample in picoseconds; 0 for one run.
+    /// Sample standard deviation in picoseconds; 0 for one run.
     pub deviation_ps: f64,
-    /// The least and the greatest in picoseconds.
+    /// Least and greatest time in picoseconds.
     pub range_ps: (u64, u64),
 }
 
-/// How much faster than the base.
+/// Speed-up over the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speedup {
-    /// The base's time over this one.
+    /// Time of the base divided by this time.
     pub factor: f64,
-    /// The factor over that of the ranks.
+    /// Speed-up divided by the ratio of ranks.
     pub efficiency: f64,
 }
 
-/// Up to how many ranks it pays to double them.
+/// Largest number of ranks up to which each doubling pays off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaysOff {
-    /// One of the combinations, by its index: its values but for ranks tell what was compared.
+    /// Index of one of the combinations; its values other than ranks identify the comparison.
     pub combination: usize,
-    /// The keys that have one value here.
+    /// Keys with a fixed value in the comparison.
     pub columns: Vec<String>,
-    /// The number of ranks.
+    /// Number of ranks.
     pub ranks: u64,
-    /// Whether there are more ranks that do not pay off.
+    /// Tells whether there are larger numbers of ranks, which do not pay off.
     pub ends: bool,
 }
 
@@ -72,7 +71,7 @@ impl Spread {
 }
 
 impl Results {
-    /// Every combination of steps but for the seed, in the order of points.
+    /// Returns all combinations of steps except seeds, in the order of points.
     pub fn combinations(&self) -> Vec<Combination> {
         let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
         for index in 0..self.points.len() {
@@ -92,15 +91,16 @@ impl Results {
         all
     }
 
-    /// Whether steps of this axis are not to be compared: other work (it has a key of the application that is not said
-    /// to be a choice, and not of a task runtime's manager), or another model of the same machine.
+    /// Tells whether the steps of this axis are not comparable. They are not if they change the work or select another
+    /// model of the same machine. A key of the application changes the work, unless it is a declared choice or belongs
+    /// to the manager of a task runtime.
     fn is_problem(&self, axis: usize) -> bool {
         let managers = |key: &str| key.strip_prefix("app.tasks.").is_some_and(|key| !key.contains('.'));
         let is_choice = |key: &String| managers(key) || self.asked.choices.contains(key);
         self.axes[axis].keys.iter().any(|key| key == "run.model" || key.starts_with("app.") && !is_choice(key))
     }
 
-    /// The least mean time of each problem; the first of equals.
+    /// Marks the least mean time of each problem; the first of equal times.
     fn mark_best(&self, all: &mut [Combination]) {
         let mut best: BTreeMap<Vec<usize>, (u64, usize, usize)> = BTreeMap::new();
         for (index, combination) in all.iter().enumerate() {
@@ -115,7 +115,7 @@ impl Results {
                 Ordering::Greater => {}
             }
         }
-        // Where nothing is comparable nothing is the best.
+        // A combination without a comparable one is not the best.
         let predicted = all.iter().filter(|combination| combination.spread.is_some()).count();
         if all.len() > 1 && (best.len() == 1 || best.len() < predicted) {
             best.into_values().for_each(|(_, index, equals)| (all[index].best, all[index].equals) = (true, equals));
@@ -146,10 +146,11 @@ impl Results {
         }
     }
 
-    /// Where numbers of ranks are compared and all else is equal: up to how many the asked gain a doubling is there.
+    /// Returns the comparisons over numbers of ranks with all else equal: the largest number of ranks up to which each
+    /// doubling has the requested gain.
     pub fn pays_off(&self, all: &[Combination]) -> Vec<PaysOff> {
         let Some(gain) = self.asked.gain else { return Vec::new() };
-        // The axes by which ranks vary: those of which one step differs from another in ranks and nothing else varies.
+        // Axes of ranks: one step has another number of ranks than the next, with all other axes fixed.
         let mut scaling: Vec<usize> = Vec::new();
         for axis in (0..self.axes.len()).filter(|&axis| !self.axes[axis].is_seed() && !self.is_problem(axis)) {
             let others = |combination: &Combination| {
@@ -180,7 +181,7 @@ impl Results {
         let columns: Vec<String> = fixed.flat_map(|axis| self.axes[axis].keys.clone()).collect();
         let mut found: Vec<PaysOff> = Vec::new();
         for mut points in groups.into_values() {
-            // Of several shapes with as many ranks the fastest counts.
+            // Among shapes with the same number of ranks, the fastest counts.
             points.sort_unstable();
             points.dedup_by_key(|(ranks, ..)| *ranks);
             let paid = points.windows(2).take_while(|pair| {
@@ -196,13 +197,13 @@ impl Results {
         found
     }
 
-    /// The values of a combination, those of seeds left out, of which `wanted` columns are told.
+    /// Returns the values of a combination without seeds, restricted to the `wanted` columns.
     pub fn label(&self, combination: &Combination, wanted: &[String]) -> String {
         let point: &PointResult = &self.points[combination.points[0]];
         point.label(&wanted.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The columns but for seeds.
+    /// Returns the columns without seeds.
     pub fn own_columns(&self) -> Vec<String> {
         self.axes.iter().filter(|axis| !axis.is_seed()).flat_map(|axis| axis.keys.clone()).collect()
     }
@@ -230,14 +231,14 @@ mod tests {
         let failed = results(&["run.ranks=1,2", "run.seed=1,2"], &[None, Some(3), Some(4), Some(4)]);
         assert_eq!(bests(&failed), [(0, 3)]);
         assert!(bests(&results(&["run.ranks=1,2"], &[None, None])).is_empty());
-        // One alone, also of several seeds, is compared with nothing.
+        // A single combination, even with several seeds, has no comparison.
         assert!(bests(&results(&["run.ranks=2", "run.seed=1,2"], &[Some(4), Some(5)])).is_empty());
         let mut sizes = results(&["app.n=1,2", "run.ranks=1,2"], &[Some(5), Some(4), Some(20), Some(30)]);
         assert_eq!(bests(&sizes), [(1, 4), (2, 20)]);
         let models = results(&["run.ranks=1,2", "run.model=mcpsim,bigsim"], &[Some(5), Some(4), Some(3), Some(2)]);
         assert_eq!(bests(&models), [(2, 3), (3, 2)]);
         assert!(bests(&results(&["app.n=1,2"], &[Some(5), Some(4)])).is_empty());
-        // How a task runtime manages is a choice; what its fragments cost is other work.
+        // The manager of a task runtime is a choice; the cost of its fragments is other work.
         let managers = "app.tasks.manager=static,queue";
         assert_eq!(bests(&results(&[managers], &[Some(5), Some(4)])), [(1, 4)]);
         let costs = "app.tasks.fragments.step.cost=1ms,2ms";

@@ -1,24 +1,24 @@
-//! The directory of a study.
+//! Directory of a study.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::run::{PredictError, write_whole};
 
-/// What a study writes.
+/// Files that a study writes.
 const WRITTEN: [&str; 6] = ["manifest.json", "points.jsonl", "study.csv", "summary.csv", "fit.csv", "study.json"];
 
-/// A directory that is there and can be written.
+/// Existing, writable directory.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
 }
 
 impl Directory {
-    /// Makes it if it is not there.
+    /// Opens the directory, and creates it if necessary.
     ///
     /// # Errors
-    /// It cannot be made, or what a study writes is something else than a file in it.
+    /// If it cannot be created, or if one of the study's file names is not a regular file in it.
     pub fn open(path: &Path) -> Result<Directory, PredictError> {
         let shown = path.display();
         fs::create_dir_all(path)
@@ -30,15 +30,15 @@ impl Directory {
         Ok(Directory { path: path.to_owned() })
     }
 
-    /// A file of it.
+    /// Path of a file in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// A directory in it, made if it is not there.
+    /// Returns a subdirectory, and creates it if necessary.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// If it cannot be created.
     pub fn subdirectory(&self, name: &str) -> Result<PathBuf, PredictError> {
         let path = self.path(name);
         let failed = |error| PredictError::input(format!("{}: cannot make this directory: {error}", path.display()));
@@ -46,15 +46,15 @@ impl Directory {
         Ok(path)
     }
 
-    /// As the user knows it.
+    /// Path as typed by the user.
     pub fn shown(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Writes a file whole or not at all.
+    /// Writes a file atomically.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<(), PredictError> {
         let path = self.path(name);
         write_whole(&path, text).map_err(|error| PredictError::cannot_write(path.display(), &error))

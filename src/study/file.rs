@@ -1,4 +1,4 @@
-//! The study file: which application, what is set for all points, what varies.
+//! Study file: the application, the settings of all points, and the axes.
 
 use std::path::PathBuf;
 
@@ -11,40 +11,40 @@ use crate::config::{ConfigError, Document, Override};
 use super::axis::over;
 use super::{Asked, Axis, values};
 
-/// A study as its file states it. Paths are as written: relative to the file.
+/// Study as its file states it. Paths are as written: relative to the file.
 #[derive(Clone, Debug)]
 pub struct StudyFile {
-    /// What the study is called; the file's name if it does not say.
+    /// Name of the study; by default that of the file.
     pub name: Option<String>,
-    /// The application's file or program.
+    /// Application's file or program.
     pub app: PathBuf,
-    /// The machine's file, if not the application's or the built-in one.
+    /// Machine's file, if not the application's or the built-in one.
     pub platform: Option<PathBuf>,
-    /// What is set for all points.
+    /// Settings of all points.
     pub set: Vec<Override>,
-    /// What varies.
+    /// Axes.
     pub axes: Vec<Axis>,
-    /// How many seeds each point is run with.
+    /// Number of seeds per point.
     pub repeats: Option<u32>,
-    /// What is asked of the results.
+    /// Questions about the results.
     pub questions: Questions,
 }
 
-/// What a study is asked beside its points, as it is written.
+/// Questions of a study about its results, as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Questions {
-    /// Keys of the application that change how the same work is done.
+    /// Keys of the application that change the method but not the work.
     pub choices: Vec<String>,
-    /// `KEY=VALUE` of the points that others are compared with.
+    /// `KEY=VALUE` of the base points of the speed-up.
     pub base: Option<String>,
-    /// By what factor a doubling of ranks has to be faster to pay off.
+    /// Least speed-up per doubling of ranks that pays off.
     pub gain: Option<f64>,
-    /// A formula to be fitted to the times.
+    /// Formula to fit to the times.
     pub fit: Option<String>,
 }
 
 impl Questions {
-    /// These, where something is asked, and else `other`.
+    /// Returns these questions if there are any, and else `other`.
     #[must_use]
     pub fn or(self, other: Questions) -> Questions {
         Questions {
@@ -55,10 +55,10 @@ impl Questions {
         }
     }
 
-    /// The questions, read; the formula of the fit apart.
+    /// Parses the questions; the formula of the fit is separate.
     ///
     /// # Errors
-    /// What is wrong with one of them.
+    /// If one of them is wrong.
     pub fn read(&self) -> Result<(Asked, Option<Equation>), ConfigError> {
         if let Some(choice) = self.choices.iter().find(|choice| !choice.starts_with("app.")) {
             return Err(ConfigError::new(format!(
@@ -103,7 +103,7 @@ struct StudyForm {
 }
 
 impl StudyFile {
-    /// Whether `document` is a study: it names an application rather than being one.
+    /// Tells whether `document` is a study: it names an application and is none itself.
     pub fn is_in(document: &Document) -> bool {
         document.table().get("app").is_some_and(Value::is_str)
     }
@@ -111,12 +111,12 @@ impl StudyFile {
     /// Reads `document`.
     ///
     /// # Errors
-    /// Anything wrong with the file.
+    /// If the file is wrong in any way.
     pub fn load(document: &Document) -> Result<StudyFile, ConfigError> {
         let mut form: StudyForm = document.deserialize()?;
         let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
         let set = leaves(std::mem::take(&mut form.set)).into_iter().map(|(key, value)| {
-            // The form of the key is what --set wants.
+            // Keys have the same form as in --set.
             Override::parse(&format!("{key}=0")).map(|_| over(&key, &value))
         });
         let set = set.collect::<Result<_, _>>().map_err(place)?;
@@ -139,7 +139,7 @@ impl StudyFile {
     }
 }
 
-/// The values of a key: a list, text as on the command line, or one value.
+/// Values of a key: a list, a text as on the command line, or one value.
 fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError> {
     let values = match value {
         Value::Array(values) => values,
@@ -150,7 +150,7 @@ fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError
     Ok((key, values))
 }
 
-/// The dotted keys of nested tables and what stands there, in order.
+/// Returns the dotted keys of nested tables with their values, in order.
 pub(super) fn leaves(table: Table) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (key, value) in table {

@@ -1,8 +1,8 @@
-//! The finished points on disk: a file that lines are only ever added to.
+//! Log of finished points: an append-only file.
 //!
-//! A process that is killed leaves at most one torn line, which is no JSON and is passed over; the next line begins on
-//! its own. A line begins with a checksum of the rest of it: what somebody has changed is an error, not a result. The
-//! file is locked while it is open, so that two sweeps cannot share a directory.
+//! A killed process leaves at most one torn line. It is not valid JSON and is skipped; the next line starts after it.
+//! Each line starts with a checksum of its remainder, so that an edited line is an error, not a result. The file is
+//! locked while open, so that two sweeps cannot share a directory.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,16 +17,16 @@ use super::InputHash;
 use crate::engine::Outcome;
 use crate::run::PredictError;
 
-/// What a point gave.
+/// Result of a point.
 #[derive(Clone, Debug, PartialEq)]
 enum LogEntry {
-    /// A prediction.
+    /// Prediction.
     Predicted(Box<Outcome>),
-    /// Why there is none.
+    /// Reason of a failure.
     Failed(String),
 }
 
-/// A point that has ended.
+/// Finished point.
 #[derive(Clone, Debug)]
 pub struct Ended {
     key: InputHash,
@@ -35,16 +35,16 @@ pub struct Ended {
     line: String,
 }
 
-/// What a line begins with; its checksum follows.
+/// Start of a line; its checksum follows.
 const CHECK: &str = "{\"check\":\"";
 
-/// The checksum of the rest of a line.
+/// Checksum of the remainder of a line.
 fn checksum(rest: &[u8]) -> InputHash {
     InputHash::of(&[("line", rest)])
 }
 
 impl Ended {
-    /// The point of this key, which gave this.
+    /// Creates the entry of the point with this key and result.
     pub fn new(key: InputHash, result: Result<Outcome, String>) -> Ended {
         match result {
             Ok(outcome) => Ended::with(key, LogEntry::Predicted(Box::new(outcome))),
@@ -60,13 +60,13 @@ impl Ended {
         Ended { key, entry, line: format!("{CHECK}{}\",{line}\n", checksum(line.as_bytes())) }
     }
 
-    /// Whether there is no prediction.
+    /// Tells whether there is no prediction.
     pub fn has_failed(&self) -> bool {
         matches!(self.entry, LogEntry::Failed(_))
     }
 }
 
-/// The finished points.
+/// Finished points.
 #[derive(Debug)]
 pub struct PointLog {
     path: PathBuf,
@@ -75,10 +75,10 @@ pub struct PointLog {
 }
 
 impl PointLog {
-    /// Reads the file at `path`, if there is one, and opens it for more. No other process can until this is dropped.
+    /// Reads the file at `path`, if it exists, and opens it for appending. It is locked until this value is dropped.
     ///
     /// # Errors
-    /// It cannot be read or written, another process has it, or a line is not as it was written.
+    /// If it cannot be read or written, another process holds the lock, or a line was changed.
     pub fn open(path: &Path) -> Result<PointLog, PredictError> {
         let failed = |error: io::Error| PredictError::input(format!("{}: {error}", path.display()));
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
@@ -102,7 +102,7 @@ impl PointLog {
         Ok(PointLog { path: path.to_owned(), file, entries })
     }
 
-    /// The Outcome of a point that has one.
+    /// Returns the Outcome of a point that has one.
     pub fn outcome(&self, key: InputHash) -> Option<&Outcome> {
         match self.entries.get(&key) {
             Some(LogEntry::Predicted(outcome)) => Some(outcome),
@@ -110,7 +110,7 @@ impl PointLog {
         }
     }
 
-    /// What the points of these keys gave, of which several may be the same.
+    /// Returns the results of the points with these keys; keys may repeat.
     pub fn into_results(mut self, keys: &[InputHash]) -> Vec<Option<Result<Outcome, String>>> {
         let mut left: BTreeMap<InputHash, u32> = BTreeMap::new();
         keys.iter().for_each(|&key| *left.entry(key).or_default() += 1);
@@ -126,10 +126,10 @@ impl PointLog {
         keys.iter().map(&mut result).collect()
     }
 
-    /// Adds finished points and their lines; when this returns they are on disk.
+    /// Appends finished points and flushes them to disk.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// If they cannot be written.
     pub fn append(&mut self, ended: Vec<Ended>) -> Result<(), PredictError> {
         let mut text = String::new();
         for Ended { key, entry, line } in ended {
@@ -141,7 +141,7 @@ impl PointLog {
     }
 }
 
-/// What a line has beside its checksum: an Outcome, or why there is none.
+/// Content of a line after its checksum: an Outcome, or the reason of a failure.
 #[derive(Deserialize)]
 struct LogLine {
     key: String,
@@ -149,19 +149,19 @@ struct LogLine {
     error: Option<String>,
 }
 
-/// What a line says; nothing if it is torn or of another form, and an error if it is whole but not as it was written.
+/// Parses a line. Returns none if it is torn or of another form, and an error if it is complete but was changed.
 fn entry(line: &[u8]) -> Result<Option<(InputHash, LogEntry)>, &'static str> {
     let whole = serde_json::from_slice::<IgnoredAny>(line).is_ok();
     let Some(rest) = line.strip_prefix(CHECK.as_bytes()).filter(|_| whole) else { return Ok(None) };
     let stated = rest.get(..32).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(InputHash::parse);
     match stated {
-        // The quotation mark and the comma stand between them.
+        // The quotation mark and the comma separate checksum and content.
         Some(stated) if rest.get(34..).is_some_and(|rest| checksum(rest) == stated) => Ok(content(line)),
         _ => Err("this point was changed after it was written; delete the line to run the point again"),
     }
 }
 
-/// What a line's JSON says.
+/// Parses the JSON of a line.
 fn content(line: &[u8]) -> Option<(InputHash, LogEntry)> {
     let LogLine { key, outcome, error } = serde_json::from_slice(line).ok()?;
     let key = InputHash::parse(&key)?;
@@ -189,7 +189,7 @@ mod tests {
         let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
         for end in line..=whole.len() {
             std::fs::write(&path, &whole[..end]).unwrap();
-            // The newline at the end is not part of what a line says.
+            // The newline is not part of the content.
             let expected = if end + 1 >= whole.len() { Some(Err("deadlock:\n  rank 0".to_owned())) } else { None };
             let found = PointLog::open(&path).unwrap().into_results(&[key("b"), key("b"), key("c")]);
             assert_eq!(found, [expected.clone(), expected, None], "{end} of {}", whole.len());

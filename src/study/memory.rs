@@ -1,13 +1,13 @@
-//! How much of the host's memory a run is going to take: a guess on the safe side, from its number of ranks.
+//! Conservative estimate of the host memory of a run, from its number of ranks.
 
 use crate::units::Bytes;
 
-/// What a rank is.
+/// Kind of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankKind {
-    /// A described application's: some kilobytes (`benches/README.md`: 1 to 6), more where messages pile up.
+    /// Rank of a described application: some kilobytes (`benches/README.md`: 1 to 6), more if messages queue up.
     Described,
-    /// A real program's: what its data and stack take is known only when it runs.
+    /// Rank of a real program; its data and stack are known only at run time.
     Real,
 }
 
@@ -16,10 +16,10 @@ pub enum RankKind {
 pub struct MemoryBudget(u64);
 
 impl MemoryBudget {
-    /// What a run takes whatever its size.
+    /// Fixed memory of a run.
     const RUN: u64 = 4 << 20;
 
-    /// A run of so many ranks.
+    /// Memory of a run of this many ranks.
     pub fn of_run(ranks: u32, kind: RankKind) -> MemoryBudget {
         let rank = match kind {
             RankKind::Described => 8 << 10,
@@ -28,17 +28,17 @@ impl MemoryBudget {
         MemoryBudget(Self::RUN + u64::from(ranks) * rank)
     }
 
-    /// With so much besides.
+    /// Adds more memory.
     pub fn and(self, more: Bytes) -> MemoryBudget {
         MemoryBudget(self.0.saturating_add(more.get()))
     }
 
-    /// What runs may take of what the host has: some is left for others.
+    /// Part of the host's available memory that runs may use; the rest is for other processes.
     pub fn of_host(available: Bytes) -> MemoryBudget {
         MemoryBudget(available.get() / 10 * 8)
     }
 
-    /// As bytes.
+    /// Size in bytes.
     pub fn bytes(self) -> Bytes {
         Bytes::new(self.0)
     }

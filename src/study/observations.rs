@@ -1,4 +1,4 @@
-//! Times and what they depend on, by name: what a formula is fitted to. From a study's results or from a table.
+//! Times and the numbers they depend on, by name: the input of a fit, from a study's results or from a table.
 
 use std::collections::BTreeMap;
 
@@ -7,43 +7,43 @@ use crate::engine::Outcome;
 
 use super::{Measure, Results};
 
-/// Points with their times, and numbers that have names.
+/// Points with their times and named numbers.
 #[derive(Clone, Debug)]
 pub struct Observations {
-    /// What the times are: "predicted time", or the column of a table.
+    /// Meaning of the times: "predicted time", or the column of a table.
     pub what: String,
     names: BTreeMap<String, Vec<Named>>,
-    /// A time in seconds for each point.
+    /// Time in seconds of each point.
     pub times: Vec<f64>,
 }
 
-/// A column, as one of its names finds it.
+/// Column under one of its names.
 #[derive(Clone, Debug, PartialEq)]
 struct Named {
-    /// The name that is its own.
+    /// Its unique name.
     full: String,
-    /// A number for each point, or a cell that is none.
+    /// Number of each point, or the first cell that is not a number.
     numbers: Result<Vec<f64>, String>,
-    /// Whether the numbers have no unit.
+    /// Tells whether the numbers have no unit.
     plain: bool,
 }
 
-/// A column that a formula uses.
+/// Column that a formula uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberColumn {
-    /// A number for each point.
+    /// Number of each point.
     pub numbers: Vec<f64>,
-    /// Whether the numbers have no unit.
+    /// Tells whether the numbers have no unit.
     pub plain: bool,
 }
 
-/// Columns of a table that are taken for the time where nothing is said, in this order.
+/// Default columns of the time, in order of priority.
 const TIMES: [&str; 4] = ["predicted_s", "time_s", "measured_s", "seconds"];
-/// Columns of a table that state the number of ranks.
+/// Table columns that state the number of ranks.
 const RANKS: [&str; 4] = ["n", "ranks", "run.ranks", "processes"];
-/// A number of an Outcome.
+/// Accessor of a number of an Outcome.
 type Number = fn(&Outcome) -> u64;
-/// What a study's outcome says beside its time.
+/// Numbers of a study's outcome other than its time.
 const OF_OUTCOME: [(&str, Number); 6] = [
     ("nodes", |outcome| outcome.nct[0].into()),
     ("cmps", |outcome| outcome.nct[1].into()),
@@ -54,8 +54,8 @@ const OF_OUTCOME: [(&str, Number); 6] = [
 ];
 
 impl Observations {
-    /// The points of a study that have a prediction. An axis goes by its whole key with `_` for `.`, and by the last
-    /// part of it; `n` is the number of ranks.
+    /// Returns the points of a study that have a prediction. The names of an axis are its whole key, with `_` for `.`,
+    /// and its last part; `n` is the number of ranks.
     pub fn of_study(results: &Results) -> Observations {
         let points: Vec<_> = results.points.iter().filter(|point| point.predicted_ps().is_some()).collect();
         let times = points.iter().filter_map(|point| point.predicted_ps()).map(|ps| ps as f64 / 1e12).collect();
@@ -70,7 +70,7 @@ impl Observations {
             if name == "ranks" {
                 observations.add("n", &column);
             }
-            // An axis that says the same is that column.
+            // An axis with the same values replaces the column.
             if observations
                 .names
                 .get(name)
@@ -82,11 +82,11 @@ impl Observations {
         observations
     }
 
-    /// The rows of a table in CSV, lines that begin with `#` aside, of which `wanted` tells which: a column and its
+    /// Reads the rows of a CSV table. Lines that start with `#` are ignored; `wanted` restricts the rows by column and
     /// cell.
     ///
     /// # Errors
-    /// What is wrong with the table, a column that it does not have, a time that is no number.
+    /// If the table is malformed, a column is missing, or a time is not a number.
     pub fn of_table(
         name: &str,
         text: &str,
@@ -154,7 +154,7 @@ impl Observations {
         Ok(observations)
     }
 
-    /// A column by its whole key and by the last part of it.
+    /// Adds a column under its whole key and under the last part of it.
     fn add_key(&mut self, key: &str, cells: &[&str]) {
         let column = named(key, cells);
         self.add(&column.full.clone(), &column);
@@ -168,10 +168,10 @@ impl Observations {
         self.names.entry(name.to_owned()).or_default().push(column.clone());
     }
 
-    /// The column of this name; none if there is none.
+    /// Returns the column of this name, if it exists.
     ///
     /// # Errors
-    /// Several columns have this name, or it does not have numbers only.
+    /// If several columns have this name, or if it has cells that are not numbers.
     pub fn variable(&self, name: &str) -> Result<Option<NumberColumn>, ConfigError> {
         let Some(columns) = self.names.get(name) else { return Ok(None) };
         if let [first, second, ..] = &columns[..] {
@@ -184,7 +184,7 @@ impl Observations {
         }
     }
 
-    /// The names of its columns.
+    /// Names of its columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
@@ -201,7 +201,7 @@ fn named(key: &str, cells: &[&str]) -> Named {
     Named { full: name_of(key), numbers, plain }
 }
 
-/// A column's name as formulas can have it.
+/// Converts a column's name to a valid name in formulas.
 fn name_of(key: &str) -> String {
     key.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }

@@ -1,13 +1,13 @@
-//! The points of a study: every step of every axis with every step of the others.
+//! Points of a study: the Cartesian product of the steps of its axes.
 
 use crate::config::{ConfigError, Override};
 
 use super::Axis;
 
-/// More points than a host runs in a lifetime's patience; their list has to fit in memory.
+/// Maximum number of points; their list has to fit in memory.
 const MOST_POINTS: usize = 1_000_000;
 
-/// The axes of a study, the last of which varies fastest.
+/// Axes of a study; the last one varies fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyPlan {
     axes: Vec<Axis>,
@@ -17,19 +17,19 @@ pub struct StudyPlan {
 /// One run of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Its place in the order of points.
+    /// Its index in the order of points.
     pub index: usize,
-    /// The value of each column, as it is read by people.
+    /// Text of each column's value.
     pub values: Vec<String>,
-    /// What makes the point.
+    /// Overrides that define the point.
     pub overrides: Vec<Override>,
 }
 
 impl StudyPlan {
-    /// The product of `axes`.
+    /// Creates the product of `axes`.
     ///
     /// # Errors
-    /// If a key varies twice, and if there are more than a million points.
+    /// If a key varies twice, or if there are more than a million points.
     pub fn new(axes: Vec<Axis>) -> Result<StudyPlan, ConfigError> {
         let mut keys: Vec<&String> = axes.iter().flat_map(Axis::keys).collect();
         keys.sort_unstable();
@@ -43,22 +43,22 @@ impl StudyPlan {
         }
     }
 
-    /// The axes.
+    /// Axes.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// The names of the columns that tell points apart: all keys, in the order of the axes.
+    /// Names of the columns that identify points: all keys, in the order of the axes.
     pub fn columns(&self) -> Vec<String> {
         self.axes.iter().flat_map(Axis::keys).cloned().collect()
     }
 
-    /// How many points there are, at least one.
+    /// Number of points, at least one.
     pub fn points(&self) -> usize {
         self.points
     }
 
-    /// The point at `index`.
+    /// Returns the point at `index`.
     ///
     /// # Panics
     /// If there is no such point.

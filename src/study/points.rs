@@ -1,4 +1,4 @@
-//! From a study to its points: what each is given, its key, and its run.
+//! Points of a study: their inputs, keys and runs.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -20,71 +20,71 @@ use super::child::{self, Programs};
 use super::running::Running;
 use super::{Asked, Axis, InputHash, Limits, MemoryBudget, Point, Questions, RankKind, StudyFile, StudyPlan};
 
-/// What a study is asked for.
+/// Request of a study.
 #[derive(Clone, Debug)]
 pub struct StudyRequest {
-    /// The study's file or the application, and what all runs are given.
+    /// Study file or application, and the common inputs of all runs.
     pub run: RunRequest,
-    /// What varies beside: `KEY=VALUES`.
+    /// Further axes: `KEY=VALUES`.
     pub vary: Vec<String>,
-    /// Seeds a point.
+    /// Number of seeds per point.
     pub repeats: Option<u32>,
-    /// Whether real programs run at every point instead of replaying what was recorded.
+    /// Tells whether real programs run at every point instead of replaying a recording.
     pub rerun: bool,
-    /// What is asked of the results.
+    /// Questions about the results.
     pub questions: Questions,
 }
 
-/// A study, ready to be run.
+/// Study that is ready to run.
 #[derive(Debug)]
 pub struct Study {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Its points.
+    /// Points.
     pub plan: StudyPlan,
-    /// What is asked of the results.
+    /// Questions about the results.
     pub asked: Asked,
-    /// The formula that is fitted to them.
+    /// Formula to fit to the results.
     pub equation: Option<Equation>,
     sources: Sources,
-    /// What the study's file sets for all points.
+    /// Settings of the study file for all points.
     set: Vec<Override>,
     programs: Programs,
-    /// Real programs run at every point.
+    /// Tells whether real programs run at every point.
     rerun: bool,
 }
 
-/// A point of which is known what it is given.
+/// Point with its resolved inputs.
 #[derive(Clone, Debug)]
 pub struct PreparedPoint {
-    /// Its place in the plan.
+    /// Its index in the plan.
     pub index: usize,
-    /// A hash of all it is given, the trace included once it is there.
+    /// Hash of all its inputs; includes the trace once it exists.
     pub key: InputHash,
-    /// The same without the trace.
+    /// Hash of the inputs without the trace.
     pub given: InputHash,
-    /// What it is going to take of the host.
+    /// Estimated host memory.
     pub memory: MemoryBudget,
-    /// It times code on the host: what runs beside it would count.
+    /// Tells whether it times code on the host, so that concurrent work would disturb it.
     pub measures: bool,
-    /// Where a real program's point is a replay: of what, which points share that the program does the same in.
+    /// Recording that a real program's point replays. Points share it if the program behaves alike in them.
     pub replay: Option<ReplayedTrace>,
 }
 
-/// A trace that points replay.
+/// Trace that points replay.
 #[derive(Clone, Debug)]
 pub struct ReplayedTrace {
-    /// A hash of all that what ranks do depends on.
+    /// Hash of all inputs that affect the behaviour of ranks.
     pub group: InputHash,
-    /// The trace, or why there is none.
+    /// Trace, or the reason of a failure.
     pub trace: Result<PathBuf, PredictError>,
 }
 
 impl Study {
-    /// Reads the study's file, or takes the application itself with what the arguments vary.
+    /// Reads the study file, or takes the application with the axes of the arguments.
     ///
     /// # Errors
-    /// What is wrong with the study, the application or the settings.
+    /// If the study, the application or a setting is wrong.
     pub fn load(args: &StudyRequest) -> Result<Study, PredictError> {
         let mut run = args.run.clone();
         run.app = located(&run.app)?;
@@ -112,7 +112,7 @@ impl Study {
             repeats = repeats.or(file.repeats);
             questions = questions.or(file.questions);
         }
-        // What is typed takes the place of what the file varies.
+        // Typed axes replace those of the file.
         axes.retain(|axis| !typed.iter().any(|other| other.keys() == axis.keys()));
         axes.extend(typed);
         let (asked, equation) = questions.read()?;
@@ -126,10 +126,10 @@ impl Study {
         Ok(Study { name, plan, asked, equation, sources, set, programs: Programs::default(), rerun: args.rerun })
     }
 
-    /// Whether the base that is asked for is a value of an axis.
+    /// Checks that the requested base is a value of an axis.
     ///
     /// # Errors
-    /// What varies instead.
+    /// If it is not, with the values that vary.
     pub fn check_base(&self) -> Result<(), PredictError> {
         let Some((key, value)) = &self.asked.base else { return Ok(()) };
         let wrong = |what: String| Err(PredictError::input(format!("--base {key}={value}: {what}")));
@@ -145,7 +145,7 @@ impl Study {
         }
     }
 
-    /// The points as text, a line each.
+    /// Returns the points as text, one per line.
     pub fn list(&self) -> String {
         let columns = self.plan.columns();
         let line = |index: usize| {
@@ -156,7 +156,7 @@ impl Study {
         (0..self.plan.points()).map(line).collect()
     }
 
-    /// What every point is given. Everything that can be wrong with it, short of running it, shows here.
+    /// Resolves the inputs of every point. All errors that do not need a run are reported here.
     pub fn prepare(&self, jobs: NonZeroUsize) -> Result<Vec<PreparedPoint>, PredictError> {
         let tasks: Vec<_> =
             (0..self.plan.points()).map(|index| (index, MemoryBudget::of_run(0, RankKind::Described))).collect();
@@ -187,10 +187,10 @@ impl Study {
         Ok(PreparedPoint { index: point.index, key: given, given, memory, measures, replay })
     }
 
-    /// What the run of a point is given.
+    /// Resolves the inputs of a point's run.
     ///
     /// # Errors
-    /// What is wrong with it, and at which point.
+    /// If an input is wrong, with the name of the point.
     pub fn configure(&self, point: &Point) -> Result<Resolved, PredictError> {
         let overrides = [self.set.clone(), overrides(point)].concat();
         let mut configuration = self.sources.resolve(&overrides).map_err(|failure| self.at(point, failure))?;
@@ -199,7 +199,7 @@ impl Study {
         Ok(configuration)
     }
 
-    /// A failure that says of which point it is.
+    /// Adds the name of the point to a failure.
     fn at(&self, point: &Point, failure: PredictError) -> PredictError {
         let pairs =
             self.plan.columns().into_iter().zip(&point.values).map(|(column, value)| format!("{column}={value}"));
@@ -207,7 +207,7 @@ impl Study {
         if pairs.is_empty() { failure } else { failure.at(pairs.join(" ")) }
     }
 
-    /// The hash of all that a run of `configuration` is given, and of who runs it.
+    /// Hash of all inputs of `configuration`'s run, and of the version that runs it.
     fn key(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let config = configuration.to_json()?.to_string();
         let placement = match &configuration.settings.placement {
@@ -236,16 +236,17 @@ impl Study {
         program.all().map(|one| Ok(self.programs.built(one)?.hash.to_string())).collect()
     }
 
-    /// A hash of all that what a real program's ranks do depends on: points that share it replay one trace.
+    /// Hash of all inputs that affect the behaviour of a real program's ranks. Points with equal hashes replay one
+    /// trace.
     ///
-    /// That is not the network, nor how collectives are done, which the machine of a replay decides. It is the program
-    /// with its arguments, the number of ranks, and what the times of its own code are multiplied by.
+    /// These inputs are the program, its arguments, the number of ranks and the factors of its code's times. The
+    /// network and the algorithms of collectives are not among them: the machine of a replay decides these.
     fn group(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let program = program_of(configuration)?;
         let hash = self.hashes(program)?;
         let source = &configuration.platform;
         let rates = format!("{:?}", ["core", "cmp", "node"].map(|table| source.table.get(table)));
-        // Where ranks have no places, each point says so when it runs.
+        // If the ranks cannot be placed, each point reports it when it runs.
         let factors = placed(&configuration.settings, source.platform.clone(), program.ranks)
             .map_or(Vec::new(), |(platform, sites)| platform.code_factors(&sites));
         let job = format!("{:?} {:?}", configuration.settings.job, configuration.settings.seed);
@@ -259,25 +260,25 @@ impl Study {
         ]))
     }
 
-    /// The axes of the study whose manifest this is, if they are not those of this study.
+    /// Returns the axes of the study with this manifest, if they differ from those of this study.
     pub fn others_columns(&self, manifest: &Path) -> Option<String> {
         let manifest: Value = serde_json::from_str(&std::fs::read_to_string(manifest).ok()?).ok()?;
         let columns: Vec<&str> = manifest.get("columns")?.as_array()?.iter().filter_map(Value::as_str).collect();
         (self.plan.columns() != columns).then(|| columns.join(", "))
     }
 
-    /// Records what the ranks of a real program do at a point into `path`.
+    /// Runs a real program at a point and records it into `path`.
     pub fn record(&self, point: &PreparedPoint, path: &Path, running: &Running) -> Result<(), PredictError> {
         let configuration = self.configure(&self.plan.point(point.index))?;
         child::record(&configuration, &*self.programs.built(program_of(&configuration)?)?, path, running)
     }
 
-    /// Whether recording a point times code on the host.
+    /// Tells whether recording a point times code on the host.
     pub fn measures(&self, point: &PreparedPoint) -> bool {
         self.configure(&self.plan.point(point.index)).is_ok_and(|configuration| child::measures(&configuration))
     }
 
-    /// Runs a point: its Outcome as a study keeps it.
+    /// Runs a point and returns its Outcome, reduced to the parts that a study stores.
     pub fn run(&self, prepared: &PreparedPoint, running: &Running) -> Result<Outcome, PredictError> {
         let configuration = self.configure(&self.plan.point(prepared.index))?;
         if self.key(&configuration)? != prepared.given {
@@ -290,7 +291,7 @@ impl Study {
         simulate(&configuration, &self.programs, running)
     }
 
-    /// What is written before the first run.
+    /// Returns the manifest, which is written before the first run.
     pub fn manifest(&self, prepared: &[PreparedPoint]) -> Result<String, PredictError> {
         let point = |point: &PreparedPoint| json!({ "values": self.plan.point(point.index).values, "key": point.key.to_string() });
         let manifest = json!({
@@ -304,15 +305,15 @@ impl Study {
     }
 }
 
-/// The real program of a run that has one.
+/// Returns the real program of a run that has one.
 fn program_of(run: &Resolved) -> Result<&ProgramFile, PredictError> {
     run.application.program().ok_or_else(|| PredictError::input("expected a real program"))
 }
 
-/// Runs `run` as a point: its Outcome as a study keeps it.
+/// Runs `run` as a point and returns its Outcome, reduced to the parts that a study stores.
 ///
 /// # Errors
-/// Why there is none.
+/// If there is no prediction.
 pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Result<Outcome, PredictError> {
     if let Some(program) = run.application.program() {
         return child::run(run, &*programs.built(program)?, running);
@@ -335,7 +336,7 @@ fn overrides(point: &Point) -> Vec<Override> {
     point.overrides.iter().cloned().map(of_run).collect()
 }
 
-/// The file of a study or an application that was typed, which may be the name of a shipped one.
+/// Resolves a typed study or application, which may be the name of a shipped one.
 fn located(typed: &Path) -> Result<PathBuf, PredictError> {
     match typed.to_str().is_some_and(|name| Shipped::Study.has(name)) {
         true => Shipped::Study.resolve(typed),
@@ -343,14 +344,14 @@ fn located(typed: &Path) -> Result<PathBuf, PredictError> {
     }
 }
 
-/// The file that `study` names under `key`: beside it, or else a shipped one of this name.
+/// Resolves the file under `key` of `study`: relative to the study, or a shipped one of this name.
 fn of_file(what: Shipped, directory: &Path, named: &Path, key: &str, study: &Path) -> Result<PathBuf, PredictError> {
     let beside = directory.join(named);
     let path = if beside.exists() { beside } else { named.to_owned() };
     what.resolve(&path).map_err(|error| PredictError::input(format!("{}: {key}: {error}", study.display())))
 }
 
-/// The machine's shape may be set by the run too, which wins: what a study varies has to.
+/// Moves the machine's shape to the run's key, which has priority over the platform's.
 fn of_run(mut over: Override) -> Override {
     if over.key == ["platform", "nct"] {
         "run".clone_into(&mut over.key[0]);
@@ -358,14 +359,14 @@ fn of_run(mut over: Override) -> Override {
     over
 }
 
-/// Whether the user has typed another value for what the study's file sets.
+/// Tells whether the user has typed another value for a setting of the study file.
 fn is_typed(over: &Override, run: &RunRequest) -> bool {
     let setting = |key: &[String]| Setting::of(key.get(1)?).filter(|_| key[0] == "run");
     let given = || setting(&over.key).is_some_and(|setting| run.given.keys().contains(&setting.key));
     given() || run.set.iter().cloned().map(of_run).any(|typed| typed.key == over.key)
 }
 
-/// What varies and is set as well would not vary.
+/// Refuses a key that is both an axis and a setting, because it would not vary.
 fn refuse_both(plan: &StudyPlan, set: &[Override], run: &RunRequest) -> Result<(), PredictError> {
     let shape = |key: &str| if key == "platform.nct" { "run.nct".to_owned() } else { key.to_owned() };
     let columns: Vec<String> = plan.columns().iter().map(|key| shape(key)).collect();

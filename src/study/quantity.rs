@@ -1,8 +1,8 @@
-//! The values of an axis as numbers, for tables that programs read and for the axes of figures.
+//! Axis values as numbers, for tables that programs read and for the axes of figures.
 
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, split_quantity};
 
-/// What the values of an axis measure.
+/// Quantity of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// A plain number.
@@ -11,14 +11,14 @@ pub enum Measure {
     Time,
     /// Bytes.
     Size,
-    /// Bytes a second.
+    /// Bytes per second.
     Bandwidth,
-    /// Operations a second.
+    /// Operations per second.
     Rate,
 }
 
 impl Measure {
-    /// What is added to a column's name to say what its numbers are; nothing for plain ones.
+    /// Suffix of a column's name that states its unit; empty for plain numbers.
     pub fn suffix(self) -> &'static str {
         match self {
             Measure::Number => "",
@@ -29,7 +29,7 @@ impl Measure {
         }
     }
 
-    /// `text` as a number of this measure.
+    /// Parses `text` as a number of this measure.
     fn read(self, text: &str) -> Option<f64> {
         match self {
             Measure::Number => text.parse().ok().filter(|number: &f64| number.is_finite()),
@@ -40,14 +40,14 @@ impl Measure {
         }
     }
 
-    /// The measure of all of `texts` and their numbers; `None` if they have none in common.
+    /// Returns the common measure of all `texts` and their numbers; `None` if there is none.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Option<(Measure, Vec<f64>)> {
         let all = [Measure::Number, Measure::Time, Measure::Size, Measure::Bandwidth, Measure::Rate];
         let read = |measure: Measure| {
             let numbers: Option<Vec<f64>> = texts.clone().map(|text| measure.read(text)).collect();
             numbers.filter(|numbers| !numbers.is_empty()).map(|numbers| (measure, numbers))
         };
-        // A word such as "0 s" begins with a digit; one that does not is no quantity, whatever else it may be.
+        // Every quantity, such as "0 s", starts with a digit; other text is not a quantity.
         if texts.clone().any(|text| split_quantity(text.trim_start_matches('-')).is_none()) {
             return None;
         }

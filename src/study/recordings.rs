@@ -1,7 +1,7 @@
-//! Real programs of a study: run once for all points at which their ranks do the same, and recorded.
+//! Recordings of a study's real programs: one run for all points at which their ranks behave alike.
 //!
-//! Points then are replays: many at a time, in no more time than described runs, and without the noise of measuring
-//! between them. A trace stays in the study's directory, so that a sweep that goes on compares with what it had.
+//! The points are then replays. Many can run at once, they are as fast as described runs, and they have no measurement
+//! noise between them. Traces stay in the study's directory, so that a resumed sweep uses the same ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,29 +17,29 @@ use super::points::{PreparedPoint, Study};
 use super::running::Running;
 use super::{InputHash, Limits, MemoryBudget, RankKind};
 
-/// What is done that a user may want to know.
+/// Notes for the user.
 #[derive(Clone, Debug)]
 pub enum RecordingNote {
-    /// The program runs so often and is recorded; so many points are replays.
+    /// The program runs and is recorded this often; the other points are replays.
     Records {
-        /// How often.
+        /// Number of recorded runs.
         runs: usize,
-        /// Of all points.
+        /// Number of points.
         points: usize,
     },
-    /// A trace cannot be replayed, and is recorded anew.
+    /// A trace cannot be replayed and is recorded again.
     Anew {
-        /// Which.
+        /// File.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
 }
 
-/// Records what is missing, and tells each point its trace.
+/// Records missing traces, and assigns each point its trace.
 ///
 /// # Errors
-/// The directory of traces cannot be made.
+/// If the directory of traces cannot be created.
 pub fn record(
     study: &Study,
     points: &mut [PreparedPoint],
@@ -108,7 +108,7 @@ pub fn record(
     Ok(())
 }
 
-/// Whether a trace is there that can be replayed. One of another version's format, or damaged, is recorded anew.
+/// Tells whether a replayable trace exists. A damaged one, or one of another format version, is recorded again.
 fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
     let Ok(bytes) = fs::read(path) else { return false };
     let read = Trace::read(bytes);
@@ -118,7 +118,7 @@ fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
     read.is_ok()
 }
 
-/// A trace, its hash and its size.
+/// Returns a trace, its hash and its size.
 fn content(path: PathBuf) -> Result<(PathBuf, InputHash, Bytes), PredictError> {
     match fs::read(&path) {
         Ok(bytes) => Ok((path, InputHash::of(&[("trace", &bytes)]), Bytes::new(bytes.len() as u64))),

@@ -1,4 +1,4 @@
-//! A formula fitted to times by least squares (Levenberg and Marquardt), with standard errors of its unknowns.
+//! Least-squares fit of a formula to times (Levenberg and Marquardt), with standard errors of its unknowns.
 
 use rmpfit::{MPConfig, MPError, MPFitter, MPMaxFev, MPResult};
 use serde::{Deserialize, Serialize};
@@ -9,82 +9,82 @@ use crate::config::ConfigError;
 use super::Observations;
 use super::observations::NumberColumn;
 
-/// A formula beside the times that it was fitted to.
+/// Formula and the times that it was fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regression {
-    /// As it was written.
+    /// Formula as written.
     pub formula: String,
-    /// What the times are.
+    /// Meaning of the times.
     pub what: String,
-    /// What was not known, in the order of the formula; nothing where a formula is only compared.
+    /// Unknowns in the order of the formula; empty if the formula is only compared.
     pub unknowns: Vec<Unknown>,
-    /// The name that goes from left to right in a figure.
+    /// Name on the horizontal axis of the figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// Each point with its time and what the formula gives.
+    /// Points, each with its time and the formula's value.
     pub points: Vec<FittedPoint>,
-    /// The formula over `x`, for each set of values of its other names.
+    /// Formula over `x`, for each set of values of the other names.
     pub curves: Vec<FittedCurve>,
 }
 
-/// What a fit found.
+/// Fitted unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unknown {
-    /// Its name in the formula.
+    /// Name in the formula.
     pub name: String,
-    /// Its value: seconds, bytes and their like where units are.
+    /// Value, in base units such as seconds and bytes.
     pub value: f64,
-    /// Its standard error; none where there are as many unknowns as points.
+    /// Standard error; `None` if there are as many unknowns as points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// Whether it is a time.
+    /// Tells whether it is a time.
     pub is_time: bool,
 }
 
-/// A point of a fit.
+/// Point of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedPoint {
-    /// The values of the formula's names.
+    /// Values of the formula's names.
     pub label: String,
-    /// Those of names that are not on the horizontal axis.
+    /// Values of the names that are not on the horizontal axis.
     pub series: String,
-    /// The value on the horizontal axis.
+    /// Value on the horizontal axis.
     pub x: f64,
-    /// What the formula was fitted to.
+    /// Time that the formula was fitted to.
     pub time_s: f64,
-    /// What it gives.
+    /// Value of the formula.
     pub formula_s: f64,
 }
 
-/// The formula as a curve.
+/// Formula as a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedCurve {
-    /// As in [`FittedPoint`].
+    /// See [`FittedPoint`].
     pub series: String,
-    /// Places on the horizontal axis and what the formula gives there.
+    /// Values on the horizontal axis, with the formula's value.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Places of a curve.
+/// Number of points of a curve.
 const ALONG: usize = 120;
-/// Where unknowns start: quantities of programs differ by many powers of ten.
+/// Start values of unknowns; the magnitudes of program quantities differ widely.
 const STARTS: [f64; 6] = [1.0, 1e-3, 1e-6, 1e3, 1e-9, -1.0];
-/// More unknowns than this are no formula that is understood.
+/// Maximum number of unknowns.
 const MOST_UNKNOWNS: usize = 20;
 
 impl FittedPoint {
-    /// How far the time is from the formula, in percent of the formula.
+    /// Difference between time and formula, in percent of the formula.
     pub fn percent(&self) -> f64 {
         (self.time_s / self.formula_s - 1.0) * 100.0
     }
 }
 
 impl Regression {
-    /// Fits `equation` to `observations`: names that are no columns are unknown.
+    /// Fits `equation` to `observations`: names without a column are unknowns.
     ///
     /// # Errors
-    /// A column without numbers, too few points, unknowns that do not matter or cannot be told apart, a formula without
-    /// a value.
+    /// If a column has no numbers, there are too few points, unknowns have no effect or are not identifiable, or the
+    /// formula has no value.
     pub fn fit(equation: &Equation, observations: &Observations) -> Result<Regression, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("formula \"{}\": {what}", equation.text()));
         let mut sides = Vec::new();
@@ -121,30 +121,30 @@ impl Regression {
         Ok(Regression { formula, what, unknowns, x, points, curves })
     }
 
-    /// The square root of the mean squared difference, in seconds.
+    /// Root mean square of the differences, in seconds.
     pub fn rms_s(&self) -> f64 {
         let squares = self.points.iter().map(|point| (point.time_s - point.formula_s).powi(2));
         (squares.sum::<f64>() / self.points.len().max(1) as f64).sqrt()
     }
 
-    /// The mean difference without its sign, in percent of the formula.
+    /// Mean absolute difference, in percent of the formula.
     pub fn mean_percent(&self) -> f64 {
         self.points.iter().map(|point| point.percent().abs()).sum::<f64>() / self.points.len().max(1) as f64
     }
 
-    /// The point that is farthest from the formula, in percent of it.
+    /// Point with the largest difference in percent.
     pub fn worst(&self) -> Option<&FittedPoint> {
         self.points.iter().max_by(|a, b| a.percent().abs().total_cmp(&b.percent().abs()))
     }
 }
 
-/// What is to be fitted.
+/// Problem of a fit.
 struct Problem<'a> {
     equation: &'a Equation,
-    /// The names of the equation; those without a column are unknown.
+    /// Names of the equation; those without a column are unknowns.
     sides: Vec<(&'a str, Option<NumberColumn>)>,
     times: &'a [f64],
-    /// Why the formula had no value where it was asked last.
+    /// Reason why the formula had no value at its last evaluation.
     fault: Option<String>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Problem<'a> {
         self.sides.iter().filter(|(_, variable)| variable.is_none()).map(|(name, _)| *name).collect()
     }
 
-    /// What the formula gives at `point`.
+    /// Value of the formula at `point`.
     fn at(&self, point: usize, unknowns: &[f64]) -> Result<f64, String> {
         let mut left = unknowns.iter();
         let value = |(_, variable): &(&str, Option<NumberColumn>)| match variable {
@@ -178,7 +178,7 @@ impl<'a> Problem<'a> {
         self.sides.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
     }
 
-    /// The unknowns and their standard errors, which there are where points are more than unknowns.
+    /// Returns the unknowns, and their standard errors if there are more points than unknowns.
     fn solve(&mut self) -> Result<(Vec<f64>, Option<Vec<f64>>), String> {
         let count = self.unknowns().len();
         if count == 0 {
@@ -188,7 +188,7 @@ impl<'a> Problem<'a> {
         let mut best: Option<(f64, Vec<f64>)> = None;
         for start in STARTS {
             let mut values = vec![start; count];
-            // Again from where it ended: a bad start leaves bad scales.
+            // Repeats from the solution, because a bad start leaves bad scales.
             for _ in 0..3 {
                 if self.mpfit(&mut values).is_err() {
                     break;
@@ -219,13 +219,13 @@ impl<'a> Problem<'a> {
         (0..self.times.len()).map(|point| Ok(self.times[point] - self.at(point, values)?)).collect()
     }
 
-    /// The derivative by each unknown at each point, by central differences.
+    /// Returns the derivative by each unknown at each point, by central differences.
     fn jacobian(&self, values: &[f64]) -> Result<Vec<Vec<f64>>, String> {
         let times = norm(self.times);
         let column = |unknown: usize| {
             let size = values[unknown].abs();
             let mut found = vec![0.0; self.times.len()];
-            // A step that is felt: an unknown near zero does not say how large it could be.
+            // The step must change the value: the value of an unknown near zero does not show its scale.
             for step in [size * 1e-6, size * 1e-3, 1e-12, 1e-9, 1e-6, 1e-3, 1.0].into_iter().filter(|step| *step > 0.0)
             {
                 let moved = |by: f64| {
@@ -247,7 +247,7 @@ impl<'a> Problem<'a> {
         (0..values.len()).map(column).collect()
     }
 
-    /// The diagonal of the inverse of JᵀJ: the unknowns' variances for residuals of variance one.
+    /// Returns the diagonal of the inverse of JᵀJ: the unknowns' variances for residuals of variance one.
     fn inverse(&self, values: &[f64]) -> Result<Vec<f64>, String> {
         let unknowns = self.unknowns();
         let mut columns = self.jacobian(values)?;
@@ -259,7 +259,7 @@ impl<'a> Problem<'a> {
         for (column, norm) in columns.iter_mut().zip(&norms) {
             column.iter_mut().for_each(|entry| *entry /= norm);
         }
-        // Gram and Schmidt: an upper triangle R with unit columns Q R.
+        // Gram–Schmidt: an upper triangle R with unit columns Q R.
         let count = columns.len();
         let mut upper = vec![vec![0.0; count]; count];
         for index in 0..count {
@@ -296,8 +296,8 @@ impl<'a> Problem<'a> {
         Ok(diagonal.collect())
     }
 
-    /// The unknowns that are times: the smallest set by which the formula, all of whose columns are plain numbers, is
-    /// multiplied as they are.
+    /// Returns the unknowns that are times: the smallest set whose common factor multiplies the formula. It requires
+    /// that all columns are plain numbers.
     fn times_among(&self, values: &[f64]) -> Vec<usize> {
         let plain = self.sides.iter().all(|(_, variable)| variable.as_ref().is_none_or(|variable| variable.plain));
         if !plain || values.len() > 8 {
@@ -317,7 +317,7 @@ impl<'a> Problem<'a> {
         (0..values.len()).filter(|index| found >> index & 1 == 1).collect()
     }
 
-    /// The name from left to right, the points, and the curves.
+    /// Returns the name on the horizontal axis, the points and the curves.
     #[allow(clippy::type_complexity)]
     fn drawn(&self, values: &[f64]) -> Result<(Option<String>, Vec<FittedPoint>, Vec<FittedCurve>), String> {
         let distinct = |numbers: &[f64]| {
@@ -333,7 +333,7 @@ impl<'a> Problem<'a> {
                 across = Some((name, variable));
             }
         }
-        // Names that say the same are on the axis too.
+        // Names with the same values are on the axis too.
         let on_axis = |name: &str| {
             let same = |(_, most): (&str, &NumberColumn)| {
                 known().any(|(other, own)| other == name && own.numbers == most.numbers)
@@ -364,7 +364,7 @@ impl<'a> Problem<'a> {
                 let part = step as f64 / (ALONG - 1) as f64;
                 if ratio { first * (last / first).powf(part) } else { first + (last - first) * part }
             };
-            // Whole numbers, such as of ranks, stay whole. Between the points a formula may have no value.
+            // Whole numbers, such as those of ranks, stay whole. Between the points the formula may have no value.
             let whole = places.iter().all(|place| place.fract() == 0.0) && last - first <= 1000.0;
             let between: Vec<f64> = match whole {
                 true => (0..=(last - first) as u32).map(|step| first + f64::from(step)).collect(),

@@ -1,4 +1,4 @@
-//! What a study found: the one thing that tables and figures of studies are made of, and its JSON form.
+//! Results of a study and their JSON form; tables and figures of studies use only these.
 
 use std::collections::BTreeMap;
 
@@ -6,68 +6,68 @@ use super::{InputHash, Measure, Regression, StudyPlan};
 use crate::engine::{HostUse, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// All points of a study in their order. README states the JSON form.
+/// All points of a study in order. README describes the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The version of mcpsim.
+    /// Version of mcpsim.
     pub mcpsim: String,
-    /// What the study is called.
+    /// Name of the study.
     pub study: String,
-    /// What varied, the last fastest.
+    /// Axes, the last one fastest.
     pub axes: Vec<AxisSteps>,
-    /// What is asked of the results.
+    /// Questions about the results.
     #[serde(flatten)]
     pub asked: Asked,
-    /// A result a point.
+    /// One result per point.
     pub points: Vec<PointResult>,
 }
 
-/// What a study is asked beside its points.
+/// Questions of a study about its results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Keys of the application that change how it does the same work, so that their points are compared.
+    /// Keys of the application that change the method but not the work, so that their points are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// A key and its value, against which others speed up.
+    /// Key and value of the base of the speed-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<(String, String)>,
-    /// By what factor a doubling of the ranks has to be faster to pay off.
+    /// Least speed-up per doubling of ranks that pays off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// A formula fitted to the times.
+    /// Formula fitted to the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Regression>,
 }
 
-/// An axis as it is exported.
+/// Axis in its exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AxisSteps {
-    /// The keys that go together.
+    /// Keys that vary together.
     pub keys: Vec<String>,
-    /// At each step a value for each key.
+    /// Values of the keys at each step.
     pub steps: Vec<Vec<String>>,
 }
 
-/// A point as it is exported.
+/// Point in its exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointResult {
-    /// The value of each key.
+    /// Value of each key.
     pub values: BTreeMap<String, String>,
-    /// The values that are quantities as plain numbers in base units; the name has the unit: `app.dt_s`, `run.ranks`.
+    /// Quantities as plain numbers in base units; the name has the unit: `app.dt_s`, `run.ranks`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub numbers: BTreeMap<String, f64>,
-    /// What the point was given, as a hash.
+    /// Hash of the point's inputs.
     pub key: String,
     /// The Outcome without `per_rank`, `pairs`, `config` and `host`; absent if the point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Box<Outcome>>,
-    /// Why there is none.
+    /// Reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl Results {
-    /// The results of `plan`, of which `found` says what each point gave: its key, and an Outcome or why there is none.
+    /// Creates the results of `plan`. `found` has for each point its key, and an Outcome or the reason of a failure.
     pub fn new(
         study: &str,
         plan: &StudyPlan,
@@ -82,7 +82,7 @@ impl Results {
         let point = |index: usize| {
             let (key, result) = found(index);
             let (outcome, error) = match result {
-                // What other points have too, and what is too much for a table of many, is left out.
+                // Parts that all points share, and large parts, are left out.
                 Ok(outcome) => {
                     let outcome =
                         Outcome { config: serde_json::Value::Null, host: HostUse::default(), ..outcome.of_point() };
@@ -99,11 +99,11 @@ impl Results {
         Results { mcpsim, study: study.to_owned(), axes: axes.collect(), asked, points }
     }
 
-    /// Whether there is a point for every step of every axis, each step with a value for each key: what was read from a
-    /// file may be anything.
+    /// Checks that there is a point for every combination of steps, and a value for each key at every step. A file may
+    /// contain anything.
     ///
     /// # Errors
-    /// What is wrong.
+    /// If one is missing.
     pub fn check(&self) -> Result<(), String> {
         let points = self.axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.steps.len()));
         if points != Some(self.points.len()) {
@@ -117,12 +117,12 @@ impl Results {
         }
     }
 
-    /// The names of the columns that tell points apart, in the order of the axes.
+    /// Names of the columns that identify points, in the order of the axes.
     pub fn columns(&self) -> Vec<&str> {
         self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect()
     }
 
-    /// Each point's step on every axis, in the order of points.
+    /// Step of a point on every axis.
     pub fn steps(&self, index: usize) -> Vec<usize> {
         let mut rest = index;
         let mut steps: Vec<usize> = self.axes.iter().rev().map(|axis| take_step(&mut rest, axis.steps.len())).collect();
@@ -130,13 +130,13 @@ impl Results {
         steps
     }
 
-    /// How many points have no prediction.
+    /// Number of points without a prediction.
     pub fn failed(&self) -> usize {
         self.points.iter().filter(|point| point.outcome.is_none()).count()
     }
 }
 
-/// Adds the values of `column` as numbers, if all of them are quantities of one kind.
+/// Adds the values of `column` as numbers if all of them are quantities of one kind.
 fn add_numbers(column: &str, points: &mut [PointResult]) {
     let Some((measure, numbers)) = Measure::of(points.iter().map(|point| point.values[column].as_str())) else {
         return;
@@ -147,7 +147,7 @@ fn add_numbers(column: &str, points: &mut [PointResult]) {
     }
 }
 
-/// The step that a point's place has on the axis that varies fastest; leaves the place on the others.
+/// Returns the step on the fastest axis of a point's index, and reduces the index to the other axes.
 fn take_step(place: &mut usize, steps: usize) -> usize {
     let step = *place % steps.max(1);
     *place /= steps.max(1);
@@ -155,24 +155,24 @@ fn take_step(place: &mut usize, steps: usize) -> usize {
 }
 
 impl AxisSteps {
-    /// Whether its points are repetitions of each other.
+    /// Tells whether its points are repetitions of each other.
     pub fn is_seed(&self) -> bool {
         self.keys == ["run.seed"]
     }
 }
 
 impl PointResult {
-    /// The predicted time in picoseconds.
+    /// Predicted time in picoseconds.
     pub fn predicted_ps(&self) -> Option<u64> {
         self.outcome.as_ref().map(|outcome| outcome.predicted.as_ps())
     }
 
-    /// How many ranks it had.
+    /// Number of ranks.
     pub fn ranks(&self) -> Option<u64> {
         self.outcome.as_ref().map(|outcome| outcome.ranks.into())
     }
 
-    /// "platform.nct=4,2,2 app.n=64", in the order of `columns`.
+    /// Label such as "platform.nct=4,2,2 app.n=64", in the order of `columns`.
     pub fn label(&self, columns: &[&str]) -> String {
         let pair = |column: &&str| Some(format!("{column}={}", self.values.get(*column)?));
         columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")

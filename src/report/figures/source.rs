@@ -1,4 +1,4 @@
-//! What figures of a run are drawn from: parts of an Outcome in seconds, with their names and colours.
+//! Input of the figures of a run: parts of an Outcome in seconds, with their names and colours.
 
 use crate::engine::Outcome;
 use crate::profile::{PathParts, TimeParts, TransferParts};
@@ -6,15 +6,15 @@ use crate::units::SimSpan;
 
 use super::canvas::{Color, PALETTE};
 
-/// What parts are called, in the order in which they are drawn.
+/// Names of the parts, in drawing order.
 pub(super) const PARTS: [&str; 5] = ["compute", "send", "recv", "wait", "collective"];
 
-/// In the order of [`PARTS`], in seconds.
+/// Returns the parts in the order of [`PARTS`], in seconds.
 pub(super) fn part_seconds(parts: &TimeParts) -> [f64; 5] {
     [parts.compute, parts.send, parts.recv, parts.wait, parts.collective].map(seconds)
 }
 
-/// What [`path_kinds`] are called, and their colours.
+/// Names and colours of [`path_kinds`].
 pub(super) const KINDS: [(&str, Color); 7] = [
     ("compute", PALETTE[0]),
     ("imbalance", PALETTE[4]),
@@ -25,8 +25,8 @@ pub(super) const KINDS: [(&str, Color); 7] = [
     ("protocol", PALETTE[3]),
 ];
 
-/// The kinds of parts of a path in the order of [`KINDS`], in seconds: overheads are what messages cost cores,
-/// reductions and polling included.
+/// Returns the parts of a path in the order of [`KINDS`], in seconds. Overheads are the core time of messages, with
+/// reductions and polling.
 pub(super) fn path_kinds(path: &PathParts) -> [f64; 7] {
     let levels = [path.levels.intra_cmp, path.levels.inter_cmp, path.levels.inter_node];
     let all = |part: fn(&TransferParts) -> SimSpan| levels.iter().map(part).sum::<SimSpan>();
@@ -42,7 +42,7 @@ pub(super) fn path_kinds(path: &PathParts) -> [f64; 7] {
     kinds.map(seconds)
 }
 
-/// All parts of a path that there are, those of messages by level, in seconds, with their colours.
+/// Returns all nonzero parts of a path in seconds, with their colours; parts of messages are split by level.
 pub(super) fn path_rows(path: &PathParts) -> Vec<(String, f64, Color)> {
     let own = [
         ("compute", path.compute, KINDS[0].1),
@@ -71,7 +71,7 @@ fn seconds(span: SimSpan) -> f64 {
     span.as_ps() as f64 / 1e12
 }
 
-/// What was run, and where.
+/// Title of a run: application and machine.
 pub(super) fn run_title(run: &Outcome) -> String {
     let [nodes, cmps, cores] = run.nct;
     let ranks = super::super::numbers::count(run.ranks.into());
@@ -79,7 +79,7 @@ pub(super) fn run_title(run: &Outcome) -> String {
     format!("{}: {ranks} rank{s} on {} ({nodes}, {cmps}, {cores})", run.app, run.platform)
 }
 
-/// The predicted time in seconds.
+/// Predicted time in seconds.
 pub(super) fn predicted_seconds(run: &Outcome) -> f64 {
     run.predicted.as_ps() as f64 / 1e12
 }

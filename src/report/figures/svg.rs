@@ -1,4 +1,4 @@
-//! A figure as SVG: letters as outlines, so that no font is needed to show it.
+//! SVG files of figures; text is drawn as outlines, so that no font is needed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use super::canvas::{Color, Figure, Mark, Place, Turn};
 use super::font::{self, Stroke, Weight};
 
 impl Figure {
-    /// The figure as an SVG file.
+    /// Returns the figure as an SVG file.
     pub fn svg(&self) -> String {
         let mut body = String::new();
         let mut letters = BTreeMap::new();
@@ -103,7 +103,7 @@ fn places(places: &[Place]) -> String {
     places.iter().map(|(x, y)| format!("{},{}", number(*x), number(*y))).collect::<Vec<_>>().join(" ")
 }
 
-/// Two decimals, without those that are zero.
+/// Formats two decimals without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -114,7 +114,7 @@ fn hex(Color(red, green, blue): Color) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// What stands in an attribute; XML 1.0 has no control characters.
+/// Escapes text for an attribute and removes control characters, which XML 1.0 forbids.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

@@ -1,5 +1,4 @@
-//! Figures of fragments: how long they waited by when they came, and how many are in each stage over time; of several
-//! runs side by side on the same scales.
+//! Figures of fragments: waiting time by arrival, and number per stage over time. Several runs share the same scales.
 
 use crate::profile::{Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};
@@ -8,14 +7,14 @@ use super::axis::Axis;
 use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Place, Style, colors};
 use super::frame::{Frame, Head, WIDTH, begin, feet, fit, frame, horizontal, vertical};
 
-/// The colours of the stages, in order.
+/// Colours of the stages, in order.
 const COLORS: [Color; 4] = [PALETTE[3], PALETTE[0], PALETTE[1], PALETTE[2]];
-/// Runs that have room beside each other.
+/// Number of runs that fit next to each other.
 const MOST_BESIDE: usize = 3;
-/// Between frames.
+/// Gap between frames.
 const GAP: f64 = 18.0;
 
-/// The figures of runs, each with its name.
+/// Returns the figures of runs, each with its name.
 pub fn task_figures(runs: &[(String, TaskAnalysis)]) -> Vec<Figure> {
     let runs = &runs[..runs.len().min(MOST_BESIDE)];
     if runs.is_empty() || runs.iter().all(|(_, tasks)| tasks.end == SimTime::ZERO) {
@@ -26,7 +25,7 @@ pub fn task_figures(runs: &[(String, TaskAnalysis)]) -> Vec<Figure> {
     figures
 }
 
-/// A figure with a frame a run, all of the same axes, and what is drawn into each.
+/// Returns a figure with one frame per run and common axes, and passes each frame to the drawing function.
 fn panels(
     name: &str,
     head: Head,
@@ -78,7 +77,7 @@ fn waiting(runs: &[(String, TaskAnalysis)]) -> Figure {
     })
 }
 
-/// A curve of means over steps of time.
+/// Returns a curve of means over steps of time.
 fn curve(step: SimSpan, means: &[f64], end: SimTime, place: &dyn Fn(f64, f64) -> Place) -> Vec<Place> {
     let middle = |number: usize| (step.as_seconds() * (number as f64 + 0.5)).min(end.as_seconds());
     means.iter().enumerate().map(|(number, &mean)| place(middle(number), mean)).collect()
@@ -97,7 +96,7 @@ fn stages(runs: &[(String, TaskAnalysis)]) -> Figure {
     })
 }
 
-/// A curve a process; none where processes are not told apart.
+/// Returns one curve per process; empty if the run does not record processes separately.
 fn processes(runs: &[(String, TaskAnalysis)], stage: usize, name: &str) -> Option<Figure> {
     let all = || runs.iter().flat_map(|(_, tasks)| &tasks.series.processes);
     all().next()?;

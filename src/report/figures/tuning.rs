@@ -1,4 +1,4 @@
-//! Figures of collectives: the time of each algorithm over the size, what the library takes as larger dots.
+//! Figures of collectives: time of each algorithm over the size; larger dots mark the library's choice.
 
 use crate::mpi::collective_word;
 use crate::platform::{Algorithm, Collective, Library, Method};
@@ -10,7 +10,7 @@ use super::axis::Axis;
 use super::canvas::{Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 
-/// A figure a collective.
+/// Returns one figure per collective.
 pub fn tuning_figures(found: &[Sized], library: Library, ranks: u32) -> Vec<Figure> {
     let mut collectives: Vec<Collective> = found.iter().map(|sized| sized.collective).collect();
     collectives.dedup();
@@ -19,7 +19,7 @@ pub fn tuning_figures(found: &[Sized], library: Library, ranks: u32) -> Vec<Figu
 }
 
 fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32) -> Option<Figure> {
-    // Of an algorithm's segment sizes the best.
+    // An algorithm appears with its best segment size.
     let mut algorithms: Vec<_> =
         found.iter().flat_map(|sized| &sized.times).map(|(method, _)| method.algorithm).collect();
     algorithms.sort_unstable();
@@ -41,7 +41,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     let y = Axis::log_time("time of a call", least, most);
     let sizes: Vec<f64> = (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest * 2.0).collect();
     let x = Axis::values("size", Measure::Size, &sizes);
-    // Colours alike have other lines.
+    // Equal colours have different dash patterns.
     let again = |(number, dash): (usize, Dash)| match dash {
         Dash::Solid if number >= PALETTE.len() => Dash::Dashed,
         _ => dash,
@@ -80,7 +80,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     Some(figure)
 }
 
-/// An algorithm in the legend: with its chains or children, if it is timed with one number of them.
+/// Legend entry of an algorithm, with its number of chains or children if it is timed with only one.
 fn name(found: &[&Sized], algorithm: Algorithm) -> String {
     let methods = found.iter().flat_map(|sized| &sized.times).map(|(method, _)| *method);
     let mut fans: Vec<u32> = methods.filter(|method| method.algorithm == algorithm).map(|method| method.fan).collect();

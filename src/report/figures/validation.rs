@@ -1,5 +1,4 @@
-//! Figures of a validation: how far predictions are off, and where the case says what to draw over what, the times
-//! themselves.
+//! Figures of a validation: errors of predictions, and the times themselves if the case defines a plot.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +9,19 @@ use super::axis::Axis;
 use super::canvas::{BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED};
 use super::frame::{Frame, Head, begin, feet, frame, horizontal, vertical};
 
-/// More curves than this cannot be told apart.
+/// Maximum number of curves in a figure.
 const MOST_CURVES: usize = 7;
 
-/// How far dots of one point are apart, a model each.
+/// Distance between the dots of different models at one point.
 const ASIDE: f64 = 5.0;
 
-/// The figures of a case.
+/// Returns the figures of a case.
 pub fn validation_figures(validation: &Validation) -> Vec<Figure> {
     errors(validation).into_iter().chain(times(validation)).collect()
 }
 
-/// The relative error of every predicted point over the time measured, with the limit and how far measured runs are
-/// apart.
+/// Draws the relative error of each predicted point over its measured time, with the limit and the spread of measured
+/// runs.
 fn errors(validation: &Validation) -> Option<Figure> {
     let points: Vec<&ValidatedPoint> = validation.points.iter().filter(|point| !point.given).collect();
     let least = points.iter().map(|point| point.measured_s).reduce(f64::min)?;
@@ -61,7 +60,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
         across(&mut figure, percent, RED, Dash::Dashed);
     }
     for point in &points {
-        // The runs as they lie around their median.
+        // Spread of the runs around their median.
         let at = frame.x(x.at(point.measured_s));
         let place = |seconds: f64| {
             let percent = (seconds / point.measured_s - 1.0) * 100.0;
@@ -69,7 +68,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
         };
         figure.line(vec![place(point.measured_min_s), place(point.measured_max_s)], GRAY, 1.0, Dash::Solid);
     }
-    // Side by side: models that agree would cover each other.
+    // Dots of models are next to each other, because equal predictions would cover each other.
     let beside = |model: usize| ASIDE * (model as f64 - (models.len() - 1) as f64 / 2.0);
     for (model, color) in models.clone().zip(PALETTE) {
         for point in &points {
@@ -81,14 +80,14 @@ fn errors(validation: &Validation) -> Option<Figure> {
     Some(figure)
 }
 
-/// What of a validation has no colour left.
+/// Returns a note on the models without a colour.
 fn more_models(validation: &Validation) -> String {
     let more = validation.models.len().saturating_sub(PALETTE.len());
     if more == 0 { String::new() } else { format!("; {more} more in the table") }
 }
 
-/// Times over a column: dots for what was measured, rings of those given, lines for mcpsim, dashed for the first of the
-/// other models.
+/// Draws times over a column: dots for measured points, rings for given ones, solid lines for mcpsim, dashed lines for
+/// the first other model.
 fn times(validation: &Validation) -> Vec<Figure> {
     let Some(plot) = &validation.plot else { return Vec::new() };
     let values = |point: &ValidatedPoint, columns: &[String]| {
@@ -199,7 +198,7 @@ mod tests {
             _ => None,
         };
         let dots: Vec<(Place, Color)> = figure.marks.iter().filter_map(dot).collect();
-        // Two points, of as many models as there are colours.
+        // Two points, with as many models as there are colours.
         assert_eq!(dots.len(), 2 * PALETTE.len());
         for (number, (at, color)) in dots.iter().enumerate() {
             let others = &dots[number + 1..];
