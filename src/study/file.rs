@@ -44,7 +44,7 @@ pub struct Questions {
 }
 
 impl Questions {
-    /// Returns these questions if there are any, and else `other`.
+    /// Fills questions that are not asked from `other`.
     #[must_use]
     pub fn or(self, other: Questions) -> Questions {
         Questions {
