@@ -1,13 +1,13 @@
-//! A run as a value: what is asked ([`RunRequest`]), what that means ([`Resolved`]), and what it gives ([`Outcome`]).
+//! Run as a value: its request ([`RunRequest`]), its resolved form ([`Resolved`]), and its result ([`Outcome`]).
 //!
 //! ```text
 //! RunRequest ─(read files, layer settings)─▶ Resolved ─(simulate)─▶ Outcome
 //!  path, keys, settings                       Settings, PlatformSource, Application
 //! ```
 //!
-//! Everything that can be wrong with the input shows before the first event. Nothing here prints: what real programs
-//! print goes to a [`Console`] that the caller gives. Several described or traced runs may go on in one process at a
-//! time; real programs run one after another, because signal handlers and the C library's state are the process's.
+//! All input errors are reported before the first event. The module prints nothing: the output of real programs goes to
+//! the caller's [`Console`]. A process can have several described or traced runs at a time. Real programs run one after
+//! another, because signal handlers and the C library's state are global to the process.
 
 mod again;
 mod application;

@@ -1,5 +1,4 @@
-//! A run that is made more than once, each time a little different. A real program runs once, and its recording is
-//! replayed.
+//! Runs that are repeated with small changes. A real program runs once, and its recording is replayed.
 
 use std::io::Write;
 
@@ -10,21 +9,21 @@ use super::conduct::{Conduct, Prediction};
 use super::error::PredictError;
 use super::resolved::Resolved;
 
-/// The first of several runs.
+/// First of several runs.
 pub(super) struct FirstRun {
-    /// What it gave; with a trace only if one was wanted.
+    /// Its result; with a trace only if requested.
     pub(super) prediction: Prediction,
-    /// The same once more.
+    /// Same run, to be repeated.
     pub(super) again: Resolved,
-    /// A recording lives as long as it is replayed.
+    /// Temporary recording; it must outlive all replays.
     _recording: Option<NamedTempFile>,
 }
 
 impl Resolved {
-    /// As [`Resolved::run_in`], for an option that needs the run again.
+    /// Predicts like [`Resolved::run_in`], for an option that repeats the run.
     ///
     /// # Errors
-    /// As of [`Resolved::run`]; no scratch file for a recording.
+    /// See [`Resolved::run`]; also if no temporary file can be made for a recording.
     pub(super) fn first_in(&self, conduct: Conduct<'_>, option: &str) -> Result<Option<FirstRun>, PredictError> {
         let is_real = matches!(self.application, Application::Real(_));
         let Some(mut prediction) = self.run_in(Conduct { recorded: conduct.recorded || is_real, ..conduct })? else {

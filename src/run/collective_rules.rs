@@ -1,4 +1,4 @@
-//! The file of rules for collectives that a platform may name.
+//! Optional file of a platform with rules for collectives.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use crate::platform::{Library, Platform};
 
 use super::error::PredictError;
 
-/// Lays the rules of the file that a platform names over its library's choice; its own come first. A relative path is
-/// one from `directory`.
+/// Applies the rules file of a platform. Its rules override the library's choice; the platform's own rules have
+/// priority. A relative path starts at `directory`.
 ///
 /// # Errors
-/// The file cannot be read, or is no rules file of the library.
+/// If the file cannot be read, or is not a rules file of the library.
 pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<Platform, PredictError> {
     let Some(file) = platform.collectives.file.clone() else { return Ok(platform) };
     let path = directory.join(file);

@@ -1,4 +1,4 @@
-//! How a run is carried out: watched and steered, in which processes, with a screen for what programs print.
+//! Execution of a run: progress, host processes, and output of programs.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::rank::Rank;
 
 use super::error::{ErrorKind, PredictError};
 
-/// Where what real programs print goes: as ranks print it, and between processes.
+/// Destination of real programs' output: from ranks, and between processes.
 pub trait Console: Output + Screen {}
 
 impl<T: Output + Screen> Console for T {}
 
-/// A console that shows nothing.
+/// Console that discards all output.
 struct Silent;
 
 impl Output for Silent {
@@ -28,42 +28,42 @@ impl Screen for Silent {
     fn show(&self, _: &[u8]) {}
 }
 
-/// A console that shows nothing.
+/// Returns a console that discards all output.
 pub fn silent() -> Arc<dyn Console> {
     Arc::new(Silent)
 }
 
-/// How a run is carried out.
+/// Execution parameters of a run.
 #[derive(Clone, Copy)]
 pub struct Conduct<'a> {
-    /// Seen and steered from outside.
+    /// Progress and cancellation.
     pub progress: &'a Progress,
-    /// In these processes, the first of which gets the result.
+    /// Host processes; the first one gets the result.
     pub processes: &'a Processes,
-    /// Whether a trace is wanted.
+    /// Tells whether a trace is recorded.
     pub recorded: bool,
-    /// Where what programs print goes.
+    /// Destination of program output.
     pub console: &'a Arc<dyn Console>,
 }
 
-/// What a run gave, on the first process.
+/// Result of a run, on the first process.
 #[derive(Debug)]
 pub struct Prediction {
-    /// The result.
+    /// Outcome.
     pub outcome: Outcome,
-    /// The trace's bytes, if one was wanted.
+    /// Bytes of the trace, if one was requested.
     pub trace: Option<Vec<u8>>,
-    /// The code that the program ended with: that of the first rank with another than 0.
+    /// Exit code of the program: the first nonzero one in the order of ranks.
     pub exit_code: u8,
-    /// What to tell the user besides.
+    /// Further notes for the user.
     pub notes: Vec<String>,
 }
 
-/// A failure that processes can tell each other.
+/// Failure that can be sent between processes.
 pub trait Agreed: Sized {
-    /// What kind it is, and its text.
+    /// Returns the kind of failure and its text.
     fn tell(&self) -> (ErrorKind, String);
-    /// Another process has it.
+    /// Creates the error for a failure on another process.
     fn elsewhere(kind: ErrorKind, text: String) -> Self;
 }
 
@@ -77,10 +77,10 @@ impl Agreed for PredictError {
     }
 }
 
-/// Whether all could do a thing: if one could not, nobody goes on, and the first process says why.
+/// Agrees on success over all processes. After any failure all processes stop, and the first one reports it.
 ///
 /// # Errors
-/// Its own failure on the process that has it; on the others that there was one.
+/// On the process that failed, its own error; on the others, a notice of it.
 pub fn agree<T, E: Agreed>(processes: &Processes, result: Result<T, E>) -> Result<T, E> {
     if processes.count() == 1 {
         return result;

@@ -1,4 +1,4 @@
-//! Runs of described applications: where machine, application and engine meet.
+//! Runs of described applications: connects machine, application and engine.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::place::placed;
 use super::record;
 use super::resolved::Resolved;
 
-/// Places the ranks of the application, and runs.
+/// Places the ranks of the application, and runs it.
 pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
     let settings = &run.settings;
     if conduct.recorded && app.has_fragments() {
@@ -35,7 +35,7 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     Ok(Some(Prediction { outcome, trace, exit_code: 0, notes: Vec::new() }))
 }
 
-/// What the run gave on the first process, with the memory that all of them took.
+/// Returns the result on the first process, with the memory of all processes.
 pub(super) fn concluded(
     ran: Option<Result<Outcome, RunError>>,
     processes: &Processes,
@@ -47,7 +47,7 @@ pub(super) fn concluded(
     Ok(Some(outcome))
 }
 
-/// The application for its ranks, the machine, and where they are on it.
+/// Returns the application for its ranks, the machine, and the cores of the ranks.
 fn bind(run: &Resolved, app: &App) -> Result<(BoundApp, Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;

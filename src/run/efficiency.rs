@@ -1,4 +1,4 @@
-//! How efficient a run is: the same run once more on a machine with an ideal network.
+//! Efficiency of a run, from a second run on a machine with an ideal network.
 
 use crate::profile::Efficiencies;
 
@@ -10,12 +10,12 @@ use super::resolved::Resolved;
 use super::values::Model;
 
 impl Resolved {
-    /// As [`Resolved::run_in`], and once more on the machine with an ideal network, of which the Outcome then tells. In
-    /// one process.
+    /// Predicts like [`Resolved::run_in`], and again with an ideal network. The Outcome then has the efficiencies.
+    /// Needs a single process.
     ///
     /// # Errors
-    /// As of [`Resolved::run`]; a textbook's model, which has no such machine; a program of fragments, whose threads
-    /// compute beside their ranks.
+    /// See [`Resolved::run`]. Textbook models have no ideal network. In programs of fragments, threads compute as well
+    /// as ranks.
     pub fn efficiencies_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         if let Model::Textbook(_) = self.settings.model {
             return Err(PredictError::input("--efficiencies: expected model mcpsim or bigsim".to_owned()));
@@ -30,7 +30,7 @@ impl Resolved {
             )));
         }
         let mut first = self.clone();
-        // Of each rank is asked what it computed.
+        // The compute time of each rank is needed.
         first.settings.details.per_rank = true;
         let Some(mut first) = first.first_in(conduct, "--efficiencies")? else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Why there is no prediction.
+//! Errors of a run without a prediction.
 
 use std::fmt;
 
@@ -9,74 +9,73 @@ use crate::config::ConfigError;
 use crate::engine::{Mistake, RunError};
 use crate::rank::FailureKind;
 
-/// Lines about mistakes that a failure shows.
+/// Number of lines about mistakes that a failure shows.
 const MOST_LINES: usize = 20;
 
-/// Why there is no prediction.
+/// Reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PredictError {
-    /// What was asked for cannot be: a file, a key, an option or the machine is not as expected. The text says what,
-    /// where, and what was expected.
+    /// Invalid request: a file, a key, an option or the machine. The text says what, where, and what was expected.
     Input(String),
     /// The simulation ended without a prediction.
     Simulation(RunError),
-    /// A run in a process of its own failed, and said this.
+    /// A run in a separate process failed, with this message.
     Program(String),
-    /// The run was to end before there was anything to tell.
+    /// The run was interrupted before there was a result.
     Interrupted,
-    /// Another host process of the run could not go on.
+    /// Another host process of the run failed.
     Elsewhere {
-        /// What kind of failure it was.
+        /// Kind of failure.
         kind: ErrorKind,
-        /// What it is called, and what it said; empty where another process tells the user.
+        /// Its message; empty if another process prints it.
         text: String,
     },
-    /// A failure of a program in which mistakes were found before.
+    /// Failure of a program after mistakes were found.
     WithMistakes {
-        /// The mistakes.
+        /// Mistakes.
         mistakes: Vec<Mistake>,
-        /// The failure.
+        /// Failure.
         error: Box<PredictError>,
     },
-    /// The failure of a point of a study: which, and why.
+    /// Failure of a point of a study: the point, and the reason.
     At(String, Box<PredictError>),
 }
 
-/// The kinds of failure that a caller may tell apart, as exit codes do.
+/// Kinds of failure with different exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
-    /// Something the user has to change.
+    /// Error that the user has to correct.
     Input,
-    /// The target program itself failed.
+    /// Failure of the target program.
     Program,
-    /// The target program ended itself with this code, which is not 0.
+    /// Exit of the target program with this nonzero code.
     Exited(u8),
-    /// Nobody can go on.
+    /// Deadlock.
     Deadlock,
-    /// The target program crashed.
+    /// Crash of the target program.
     Crashed,
-    /// The run was interrupted.
+    /// Interruption of the run.
     Interrupted,
 }
 
 impl PredictError {
-    /// Something the user has to change.
+    /// Creates an error that the user has to correct.
     pub fn input(text: impl Into<String>) -> Self {
         PredictError::Input(text.into())
     }
 
-    /// A file that cannot be written.
+    /// Creates the error of a file that cannot be written.
     pub fn cannot_write(name: impl fmt::Display, error: &std::io::Error) -> Self {
         PredictError::Input(format!("cannot write {name}: {error}"))
     }
 
-    /// The same failure with the point it is of.
+    /// Adds the point to the failure.
     #[must_use]
     pub fn at(self, point: impl Into<String>) -> Self {
         PredictError::At(point.into(), Box::new(self))
     }
 
-    /// What kind of failure it is.
+    /// Kind of failure.
     pub fn kind(&self) -> ErrorKind {
         match self {
             PredictError::Input(_) => ErrorKind::Input,
@@ -88,7 +87,7 @@ impl PredictError {
         }
     }
 
-    /// The simulation's end without a prediction, if that is the failure.
+    /// Error of the simulation, if that is the failure.
     pub fn simulation(&self) -> Option<&RunError> {
         match self {
             PredictError::Simulation(error) => Some(error),
@@ -97,7 +96,7 @@ impl PredictError {
         }
     }
 
-    /// The mistakes that were found before the failure.
+    /// Mistakes that were found before the failure.
     pub fn mistakes(&self) -> &[Mistake] {
         match self {
             PredictError::WithMistakes { mistakes, .. } => mistakes,
@@ -105,7 +104,7 @@ impl PredictError {
         }
     }
 
-    /// The text, with that of a simulation's end by `tell`.
+    /// Returns the message; `tell` formats an error of the simulation.
     pub fn told(&self, tell: impl Fn(&RunError) -> String) -> String {
         match self {
             PredictError::Input(text) | PredictError::Program(text) | PredictError::Elsewhere { text, .. } => {
@@ -134,7 +133,7 @@ fn kind_of(error: &RunError) -> ErrorKind {
             FailureKind::Crashed { .. } => ErrorKind::Crashed,
         },
         RunError::Truncated { .. } => ErrorKind::Program,
-        // A launcher ends the job, with code 1, when a rank leaves without MPI_Finalize.
+        // A launcher ends the job with code 1 if a rank exits without MPI_Finalize.
         RunError::Deadlock(deadlock) if !deadlock.unfinalised.is_empty() => ErrorKind::Program,
         RunError::Deadlock(_) => ErrorKind::Deadlock,
         RunError::MaxTime { .. }

@@ -1,4 +1,4 @@
-//! Files of results: written whole or not at all.
+//! Atomic writing of result files.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use crate::config::is_input;
 /// Checks that a result may be written to `path`.
 ///
 /// # Errors
-/// If this process reads the file that is there.
+/// If this process reads the existing file.
 pub(crate) fn check_no_input(path: &Path) -> io::Result<()> {
     match is_input(path) {
         true => Err(io::Error::other("this command reads this file, expected another file")),
@@ -18,13 +18,13 @@ pub(crate) fn check_no_input(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes beside `path`, makes sure of the disk, then renames: a reader sees the old file or all of the new one.
+/// Writes a temporary file next to `path`, flushes it, and renames it: a reader sees the old file or the whole new one.
 ///
 /// # Errors
-/// The system's, and if this process reads the file that is there.
+/// Errors of the system; also if this process reads the existing file.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     check_no_input(path)?;
-    // Renaming over a link would replace the link, not the file it stands for.
+    // Renaming over a link would replace the link, not its target.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
@@ -36,13 +36,13 @@ pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     beside.write_all(content.as_ref())?;
     beside.as_file().sync_all()?;
     beside.persist(path)?;
-    // The rename itself is safe only once the directory is; some file systems cannot, and then nothing is lost but
-    // that.
+    // The rename is durable only after the directory is flushed. Some file systems cannot flush directories, which is
+    // harmless otherwise.
     let _ = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
     Ok(())
 }
 
-/// The directory that a file is in.
+/// Directory of a file.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

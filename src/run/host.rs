@@ -1,4 +1,4 @@
-//! What a run took of the host: the engine knows no clock but the virtual one.
+//! Host resources of a run; the engine itself reads only the virtual clock.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -6,32 +6,32 @@ use std::time::{Duration, Instant};
 use crate::engine::{HostUse, Outcome};
 use crate::units::Bytes;
 
-/// Measures one run.
+/// Measurement of one run.
 #[derive(Debug)]
 pub struct Stopwatch {
     started: Instant,
 }
 
 impl Stopwatch {
-    /// Starts measuring.
+    /// Starts the measurement.
     pub fn start() -> Self {
         Stopwatch { started: Instant::now() }
     }
 
-    /// Ends measuring and enters what was found.
+    /// Ends the measurement and stores it in the outcome.
     pub fn stop(self, outcome: &mut Outcome) {
         let messages = outcome.messages.count;
         enter(&mut outcome.host, messages, self.started.elapsed());
     }
 }
 
-/// A clock, in nanoseconds.
+/// Host clock in nanoseconds.
 pub(super) fn nanoseconds() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// The greatest resident set of this process so far, bytes; 0 where the system does not tell.
+/// Peak resident set of this process so far, in bytes; 0 if unknown.
 pub(super) fn peak_rss() -> u64 {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|status| high_water_mark(&status)).unwrap_or(0)
 }
@@ -39,12 +39,11 @@ pub(super) fn peak_rss() -> u64 {
 fn enter(host: &mut HostUse, messages: u64, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
     host.wall_s = seconds;
-    // JSON has no infinity: a run too short to measure has no rate.
+    // JSON has no infinity, so a run too short to measure has no rate.
     host.messages_per_s = if seconds > 0.0 { messages as f64 / seconds } else { 0.0 };
 }
 
-/// The memory that new work can take without pushing out what others use, within what this process may have; `None`
-/// where the system does not tell.
+/// Memory available to new work without swapping, within this process's limits; `None` if unknown.
 pub fn available_memory() -> Option<Bytes> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let free = kibibytes(&read("/proc/meminfo"), "MemAvailable:");
@@ -53,18 +52,18 @@ pub fn available_memory() -> Option<Bytes> {
     free.into_iter().chain(limit).min().map(Bytes::new)
 }
 
-/// The bytes of address space that `/proc/self/limits` allows, if it limits them.
+/// Limit of the address space in `/proc/self/limits`, in bytes, if there is one.
 fn address_space(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The line "VmHWM:  1234 kB" of Linux' `/proc/self/status`, whose kB are KiB.
+/// Value of the line "VmHWM:  1234 kB" in Linux' `/proc/self/status`, whose kB are KiB.
 fn high_water_mark(status: &str) -> Option<u64> {
     kibibytes(status, "VmHWM:")
 }
 
-/// The bytes of the line that begins with `name`.
+/// Bytes of the line that starts with `name`.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -1,5 +1,4 @@
-//! The files that decide a result, compared between the host processes of a run: hosts may have different files under
-//! one path.
+//! Comparison of input files between the host processes of a run: hosts may have different files under one path.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,32 +14,32 @@ use crate::engine::Processes;
 use super::conduct::agree;
 use super::error::{ErrorKind, PredictError};
 
-/// Bytes read at a time.
+/// Read size in bytes.
 const BLOCK: usize = 1 << 20;
 
-/// A file as one host process has it.
+/// File on one host process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct InputFile {
     path: PathBuf,
     digest: String,
 }
 
-/// The files of one host process, by what they are in the run.
+/// Files of one host process, by their roles in the run.
 type InputFiles = BTreeMap<String, InputFile>;
 
-/// Which files all processes must have.
+/// Processes that must have a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// All of them.
+    /// All processes.
     Everywhere,
-    /// Those that several have must be the same: ranks of one process may open libraries that no other rank opens.
+    /// Only processes that open it, with equal content: some libraries are opened by the ranks of one process only.
     WhereOpened,
 }
 
-/// Compares the files that decide the result, each given by what it is and its path: all processes call this.
+/// Compares the input files, each given by role and path. All processes must call this.
 ///
 /// # Errors
-/// A file cannot be read, or processes have different content; only the first process has the text.
+/// If a file cannot be read or its content differs between processes; only the first process has the message.
 pub(super) fn compare(
     processes: &Processes,
     files: impl FnOnce() -> Vec<(String, PathBuf)>,
@@ -63,7 +62,7 @@ fn read((what, path): (String, PathBuf)) -> Result<(String, InputFile), PredictE
     Ok((what, InputFile { path, digest }))
 }
 
-/// A hash of the file's content, as 32 hexadecimal digits.
+/// Hash of the file's content as 32 hexadecimal digits.
 fn digest(path: &Path) -> io::Result<String> {
     let (mut file, mut hasher, mut block) = (File::open(path)?, SipHasher24::new(), vec![0; BLOCK]);
     loop {
@@ -76,7 +75,7 @@ fn digest(path: &Path) -> io::Result<String> {
     }
 }
 
-/// The first file that processes have with different content, and what each has.
+/// Returns the first file whose content differs, with each version.
 fn difference(all: &[(String, InputFiles)], presence: Presence) -> Option<String> {
     let mut names: Vec<&String> = all.iter().flat_map(|(_, files)| files.keys()).collect();
     names.sort_unstable();
@@ -90,7 +89,7 @@ fn difference(all: &[(String, InputFiles)], presence: Presence) -> Option<String
         if found.iter().all(|(_, file)| content(*file) == content(first)) {
             return None;
         }
-        // One process for each content.
+        // One process per content.
         let mut told = Vec::new();
         let each: Vec<String> = found
             .iter()

@@ -1,20 +1,20 @@
-//! What a point was given, in a number: equal keys, equal results.
+//! Hash of a point's inputs: equal keys have equal results.
 
 use std::fmt;
 use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-/// A hash of everything a point was given. The same on every host and in every build.
+/// Hash of all inputs of a point, independent of host and build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InputHash(u128);
 
 impl InputHash {
-    /// The key of named parts, in this order.
+    /// Hashes named parts in this order.
     pub fn of(parts: &[(&str, &[u8])]) -> InputHash {
         let mut hasher = SipHasher24::new();
         for (name, content) in parts {
-            // Lengths keep apart what would else run together.
+            // Lengths separate parts that would otherwise be ambiguous.
             for bytes in [name.as_bytes(), content] {
                 hasher.write(&(bytes.len() as u64).to_le_bytes());
                 hasher.write(bytes);
@@ -23,14 +23,14 @@ impl InputHash {
         InputHash(hasher.finish128().as_u128())
     }
 
-    /// Reads what [`fmt::Display`] writes.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<InputHash> {
         if text.len() != 32 { None } else { u128::from_str_radix(text, 16).ok().map(InputHash) }
     }
 }
 
 impl fmt::Display for InputHash {
-    /// 32 hexadecimal digits.
+    /// Formats 32 hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }

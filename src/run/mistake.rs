@@ -1,4 +1,4 @@
-//! Files given as the application that are something else: what they are, and what to do with them.
+//! Files of another kind given as the application: their kind, and advice.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::error::PredictError;
 
 const SOURCES: [&str; 5] = ["c", "cc", "cpp", "cxx", "C"];
 
-/// Refuses a file that cannot be an application by its name or its first bytes.
+/// Refuses a file that cannot be an application by its name or first bytes.
 pub(super) fn by_form(path: &Path) -> Result<(), PredictError> {
     let name = path.display();
     if !path.is_file() {
@@ -31,7 +31,7 @@ pub(super) fn by_form(path: &Path) -> Result<(), PredictError> {
     Ok(())
 }
 
-/// Refuses a document that is a machine or a study by its keys.
+/// Refuses a document whose keys are those of a machine or a study.
 pub(super) fn by_keys(document: &Document) -> Result<(), PredictError> {
     let (table, name) = (document.table(), document.name());
     let has = |key: &str| table.contains_key(key);
@@ -47,7 +47,7 @@ pub(super) fn by_keys(document: &Document) -> Result<(), PredictError> {
     Ok(())
 }
 
-/// Refuses a document given as the machine that is an application or a study by its keys.
+/// Refuses a machine document whose keys are those of an application or a study.
 pub(super) fn machine_by_keys(document: &Document) -> Result<(), PredictError> {
     let (table, name) = (document.table(), document.name());
     let what = match ["main", "program", "tasks", "vary"].into_iter().find(|key| table.contains_key(*key)) {

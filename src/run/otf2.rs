@@ -1,4 +1,4 @@
-//! The OTF2 library of the machine: C programs that work with it, compiled where they are asked for.
+//! Interface to the installed OTF2 library: C programs that use it, compiled on demand.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -8,19 +8,19 @@ use super::error::PredictError;
 use crate::trace::import::ImportedTrace;
 use crate::trace::otf2::READ;
 
-/// What tells how to compile against the library: its own tool, and what Debian has.
+/// Commands that print compiler options for the library: its own tool, and Debian's.
 const TELLERS: [(&str, &[&str]); 2] =
     [("otf2-config", &["--cflags", "--ldflags", "--libs"]), ("pkg-config", &["--cflags --libs otf2"])];
 
-/// Whether a file that begins like this is an archive's anchor.
+/// Tells whether a file with these first bytes is an archive's anchor.
 pub(super) fn is_anchor(start: &[u8]) -> bool {
     matches!(start, [3, b'B' | b'L', b'O', b'T', b'F', b'2', ..])
 }
 
-/// Compiles `source` into the program `name` in `directory`, with the OTF2 library.
+/// Compiles `source` with the OTF2 library into the program `name` in `directory`.
 ///
 /// # Errors
-/// If there is no OTF2 library or no compiler, or the directory cannot be written to.
+/// If the OTF2 library or a compiler is missing, or the directory cannot be written.
 pub(crate) fn compile_with_otf2(source: &str, directory: &Path, name: &str) -> Result<(), PredictError> {
     let file = directory.join(format!("{name}.c"));
     std::fs::write(&file, source)
@@ -37,7 +37,7 @@ pub(crate) fn compile_with_otf2(source: &str, directory: &Path, name: &str) -> R
     run_to_end(&mut command, &format!("OTF2: {}", cc.to_string_lossy()))
 }
 
-/// How to compile and link against the library, if it is installed.
+/// Returns the compiler and linker options of the library, if it is installed.
 fn flags() -> Option<Vec<String>> {
     let told = |(teller, questions): (&str, &[&str])| {
         let mut flags = Vec::new();
@@ -51,7 +51,7 @@ fn flags() -> Option<Vec<String>> {
     TELLERS.into_iter().find_map(told)
 }
 
-/// Runs `command` to its end; what it says on stderr if it fails, after `what`.
+/// Runs `command` to its end. The error is `what` followed by its stderr.
 ///
 /// # Errors
 /// If it cannot be started, or fails.
@@ -65,23 +65,23 @@ pub(crate) fn run_to_end(command: &mut Command, what: &str) -> Result<(), Predic
     Err(PredictError::input(format!("{what}: {}\n{}", output.status, first.join("\n"))))
 }
 
-/// Reads the archive of the anchor file `anchor`, which `name` is in messages.
+/// Reads the archive of the anchor file `anchor`; `name` is its name in messages.
 ///
 /// # Errors
-/// If there is no OTF2 library, or it cannot read the archive; what is wrong with it, or not replayed.
+/// If the OTF2 library is missing or cannot read the archive, or the archive has errors or unsupported content.
 pub(super) fn read(anchor: &Path, name: &str) -> Result<ImportedTrace, PredictError> {
     let wrong = |what: String| PredictError::input(format!("{name}: {what}"));
     let scratch = tempfile::tempdir().map_err(|error| wrong(format!("cannot make a temporary directory: {error}")))?;
     compile_with_otf2(READ, scratch.path(), "read")?;
     let mut command = Command::new(scratch.path().join("read"));
-    // What the library says comes in lines of its own: it goes to a file, so that nobody waits for whom.
+    // Library messages go to a file, because two pipes could block each other.
     let said = scratch.path().join("said");
     let stderr = std::fs::File::create(&said).map_err(|error| wrong(error.to_string()))?;
     command.arg(anchor).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
     let mut reader = command.spawn().map_err(|error| wrong(format!("cannot start the reader: {error}")))?;
     let mut lines = BufReader::new(reader.stdout.take().expect("it is piped"));
     let read = ImportedTrace::read_otf2(&mut lines);
-    // What the library finds wrong comes before what its last words look like.
+    // Errors of the library have priority over an incomplete last line.
     let _ = std::io::copy(&mut lines, &mut std::io::sink());
     let status = reader.wait().map_err(|error| wrong(error.to_string()))?;
     if !status.success() {

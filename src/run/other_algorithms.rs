@@ -1,4 +1,4 @@
-//! What other algorithms of collectives would change: the same run again, with another algorithm each time.
+//! Effect of other algorithms of collectives: the same run with one algorithm changed at a time.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,16 +13,16 @@ use super::error::{ErrorKind, PredictError};
 use super::request::Details;
 use super::resolved::Resolved;
 
-/// The collectives that are tried: those in which ranks were longest.
+/// Number of collectives that are varied: those with the most time.
 const MOST: usize = 3;
 
 impl Resolved {
-    /// As [`Resolved::run_in`], and once more for each other algorithm of the platform's library that all calls of a
-    /// collective may have, of which the Outcome then tells. Of collectives the three with the most time are tried,
-    /// with segments only where they are smaller than the data. In one process.
+    /// Predicts like [`Resolved::run_in`], and again for each other algorithm of the platform's library that suits all
+    /// calls of a collective. The Outcome then has the comparison. Only the three collectives with the most time are
+    /// varied, and segments only if they are smaller than the data. Needs a single process.
     ///
     /// # Errors
-    /// As of [`Resolved::run`]. An algorithm that cannot do a call is left out, which a note tells.
+    /// See [`Resolved::run`]. An algorithm that cannot execute a call is left out, with a note.
     pub fn other_algorithms_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         let Some(mut first) = self.first_in(conduct, "--other-algorithms")? else { return Ok(None) };
         let outcome = &first.prediction.outcome;
@@ -62,7 +62,7 @@ impl Resolved {
     }
 }
 
-/// Collectives with a choice of algorithms and their uses, the longest first.
+/// Returns collectives with a choice of algorithms and their uses, longest first.
 fn longest(uses: &[CollectiveUse]) -> Vec<(Collective, Vec<&CollectiveUse>)> {
     let mut all: BTreeMap<Collective, Vec<&CollectiveUse>> = BTreeMap::new();
     for use_ in uses.iter().filter(|use_| use_.algorithm.is_some()) {

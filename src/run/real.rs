@@ -1,4 +1,4 @@
-//! Runs of real programs: builds and loads the program, gives its ranks to the engine, and passes on what they print.
+//! Runs of real programs: builds and loads the program, passes its ranks to the engine, and forwards their output.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -24,15 +24,15 @@ use super::place::placed;
 use super::record;
 use super::resolved::Resolved;
 
-/// Mistakes of which each has a note.
+/// Number of mistakes with a note.
 const MOST_NOTES: usize = 20;
-/// How the names of variables begin that launchers set for a process of their own.
+/// Prefixes of variables that launchers set per process.
 const LAUNCHERS: [&str; 9] = ["OMPI_", "OPAL_", "ORTE_", "PMI_", "PMIX_", "PRTE_", "MV2_", "HYD", "MPI_LOCAL"];
 
-/// Held while real programs run: signal handlers, the environment and the C library's state are the process's.
+/// Held while real programs run: signal handlers, the environment and the C library's state are global to the process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Waits until no other real program runs in this process; `waits` is called before, if there is one.
+/// Waits until no other real program runs in this process; calls `waits` before it blocks.
 fn alone(waits: impl FnOnce()) -> MutexGuard<'static, ()> {
     match ONE_AT_A_TIME.try_lock() {
         Ok(guard) => guard,
@@ -44,7 +44,7 @@ fn alone(waits: impl FnOnce()) -> MutexGuard<'static, ()> {
     }
 }
 
-/// The console as a job has it.
+/// Console adapter of a job.
 struct Printed(Arc<dyn Console>);
 
 impl Output for Printed {
@@ -53,7 +53,7 @@ impl Output for Printed {
     }
 }
 
-/// Runs the real program of `run`; another that this process runs comes to its end first, and a note says so.
+/// Runs the real program of `run`. If this process runs another one, waits for its end and adds a note.
 pub(super) fn simulate(
     run: &Resolved,
     file: &ProgramFile,
@@ -65,10 +65,10 @@ pub(super) fn simulate(
     let settings = &run.settings;
     let (platform, sites, labels) = agree(processes, described(run, file))?;
     let built = file.all().map(|file| agree(processes, built(file, processes))).collect::<Result<Vec<_>, _>>()?;
-    // Libraries that are loaded with a program read their variables then: those that all programs share.
+    // Libraries loaded with the program read their variables at load time, so the common ones are set before.
     process::set_variables(common_variables(file));
     process::set_default_threads();
-    // The first process claims the numbers for all.
+    // The first process reserves the numbers for all.
     let mut numbers = None;
     let several = file.others.is_some();
     let (environment, parent) = processes.broadcast(|| {
@@ -76,19 +76,19 @@ pub(super) fn simulate(
         (environment(processes.count() > 1), parent)
     });
     let numbers = numbers.unwrap_or_else(|| process::ProcessNumbers::of(parent));
-    // A single worker runs all code one after another anyway.
+    // A single worker executes all code sequentially anyway.
     let mailboxes = Arc::new(Mailboxes::new(sites.len() as u32));
     let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
-    // Who runs ahead is in another call than the one that the engine sees.
+    // A rank that runs ahead is in a later call than the engine's current one.
     let details = settings.details;
     let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
-    // Whether caches hold them decides what copies take, here or where the recording is replayed.
+    // The cost of copies depends on whether caches hold the buffers, here or in a replay.
     let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
     let main = file;
     let load = || -> Result<Job, PredictError> {
         let load = |(number, (file, built)): (usize, (&ProgramFile, &Built))| -> Result<JobProgram, PredictError> {
-            // Errors call the program what the user does.
+            // Messages use the user's name of the program.
             let typed = &typed_name(file, main, run);
             let path = built.path.display().to_string();
             let named = |error: ImageError| PredictError::input(error.to_string().replace(&path, typed));
@@ -136,14 +136,14 @@ pub(super) fn simulate(
         }
         other => other,
     });
-    // Other processes have none of the mistakes, and tell nothing.
+    // Other processes have no mistakes and print nothing.
     let ran = ran.map_err(|error| match endings.mistakes.is_empty() {
         true => error,
         false => PredictError::WithMistakes { mistakes: endings.mistakes.clone(), error: Box::new(error) },
     });
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     outcome.mistakes.clone_from(&endings.mistakes);
-    // A launcher takes ranks that never call MPI_Finalize for a failure.
+    // A launcher treats ranks that never call MPI_Finalize as a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let mistaken = u8::from(settings.job.checks.calls && !endings.mistakes.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
@@ -157,7 +157,7 @@ pub(super) fn simulate(
     Ok(Some(Prediction { outcome, trace, exit_code, notes }))
 }
 
-/// What ranks left behind that a user wants to know.
+/// Returns notes on resources that ranks did not free or complete.
 fn notes(endings: &Endings) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(&(rank, code)) = endings.codes.first() {
@@ -197,8 +197,8 @@ fn typed_name(program: &ProgramFile, main: &ProgramFile, run: &Resolved) -> Stri
     if main.others.is_none() { run.typed.clone() } else { program.name.clone() }
 }
 
-/// Names of the loaded files: `programs` has path and name of each program. A library is named without its directory,
-/// which may differ between hosts.
+/// Returns the names of the loaded files. `programs` has path and name of each program. A library is named without its
+/// directory, which may differ between hosts.
 fn named(files: &[PathBuf], programs: &[(PathBuf, String)]) -> Vec<(String, PathBuf)> {
     let mut named: Vec<(String, PathBuf)> = Vec::new();
     let mut distinct: Vec<&PathBuf> = Vec::new();
@@ -218,7 +218,7 @@ fn named(files: &[PathBuf], programs: &[(PathBuf, String)]) -> Vec<(String, Path
     named
 }
 
-/// The machine, and where the program's ranks are on it.
+/// Returns the machine, and the cores of the program's ranks.
 fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;
@@ -236,7 +236,8 @@ fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<S
     Ok((Arc::new(platform), sites, labels))
 }
 
-/// The program, compiled if there are sources: by the first process only, whose file the others get.
+/// Returns the program, compiled if there are sources. Only the first process compiles and sends the file to the
+/// others.
 fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictError> {
     if processes.count() == 1 || matches!(file.code, CodeOrigin::Binary(_)) {
         return Ok(file.build()?);
@@ -256,7 +257,7 @@ fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictErro
     }
 }
 
-/// `argv`: the program's name as the user gave it, and its arguments.
+/// Returns `argv`: the program's name as typed, and its arguments.
 fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictError> {
     std::iter::once(name)
         .chain(file.arguments.iter().map(String::as_str))
@@ -264,8 +265,8 @@ fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictErro
         .collect()
 }
 
-/// The environment that ranks get, as C has it: of the process that the user hears of, without what a launcher adds for
-/// each process if one has started `several`.
+/// Returns the environment of ranks as C strings. If a launcher has started `several` processes, its own variables are
+/// removed.
 fn environment(several: bool) -> Vec<CString> {
     let text = |(name, value): (OsString, OsString)| {
         let mut text = name.into_vec();
@@ -276,13 +277,13 @@ fn environment(several: bool) -> Vec<CString> {
     std::env::vars_os().filter(|(name, _)| !several || !is_launchers(name)).filter_map(text).collect()
 }
 
-/// The variables that all programs of `file` get with the same value.
+/// Returns the variables that all programs of `file` get with the same value.
 fn common_variables(file: &ProgramFile) -> impl Iterator<Item = (&String, &String)> {
     let shared = |(name, value): &(&String, &String)| file.all().all(|of| of.environment.get(*name) == Some(*value));
     file.environment.iter().filter(shared)
 }
 
-/// `environment` with the variables of the program `file` in place of others of their names.
+/// Returns `environment` with the variables of the program `file`, which replace those with the same names.
 fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
     let is_own = |entry: &&CString| {
         let name = entry.to_bytes().split(|&byte| byte == b'=').next().unwrap_or_default();
@@ -292,7 +293,7 @@ fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
     environment.iter().filter(|entry| !is_own(entry)).cloned().chain(own).collect()
 }
 
-/// Whether a variable of the environment is a launcher's, and of one of its processes only.
+/// Tells whether a launcher sets this variable separately for each process.
 fn is_launchers(name: &OsString) -> bool {
     LAUNCHERS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Runs that are recorded if the user wants it.
+//! Runs with optional recording.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::described::concluded;
 use super::error::PredictError;
 use super::request::Details;
 
-/// What a run gave: the outcome, and the trace's bytes if one was wanted.
+/// Result of a run: the outcome, and the trace's bytes if requested.
 pub(super) type Recorded = (Outcome, Option<Vec<u8>>);
 
-/// Runs `simulation`, whose ranks print on `screen`, recorded under `header` if that is wanted; gives what it gave on
-/// the first process.
+/// Runs `simulation` with rank output on `screen`, recorded under `header` if requested. The first process gets the
+/// result.
 pub(super) fn run(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
@@ -47,7 +47,7 @@ pub(super) fn run(
     Ok(ran?.map(told))
 }
 
-/// The same without a profile.
+/// Runs with recording but without a profile.
 fn traced(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
@@ -70,7 +70,7 @@ fn traced(
     Ok(Some((outcome, Some(bytes))))
 }
 
-/// What a trace says of a run on `platform`.
+/// Returns the trace header of a run on `platform`.
 pub(super) fn header(platform: &Platform, ranks: usize, app: &str, model: &str, seed: u64) -> Header {
     let shape = platform.shape;
     Header {

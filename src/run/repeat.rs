@@ -1,4 +1,4 @@
-//! Repeated runs: the same with other seeds.
+//! Repeated runs with other seeds.
 
 use crate::engine::Repeats;
 
@@ -7,11 +7,11 @@ use super::error::PredictError;
 use super::resolved::Resolved;
 
 impl Resolved {
-    /// As [`Resolved::run_in`], and `count` runs in all with seeds from the run's own on, of which the Outcome then
-    /// tells. In one process.
+    /// Predicts like [`Resolved::run_in`], with `count` runs in total and consecutive seeds. The Outcome then has their
+    /// statistics. Needs a single process.
     ///
     /// # Errors
-    /// As of [`Resolved::run`].
+    /// See [`Resolved::run`].
     pub fn repeat_in(&self, conduct: Conduct<'_>, count: u32) -> Result<Option<Prediction>, PredictError> {
         let Some(first) = self.first_in(conduct, "--repeats")? else { return Ok(None) };
         let mut times = vec![first.prediction.outcome.predicted];

@@ -57,8 +57,8 @@ pub(super) fn simulate(
     Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes }))
 }
 
-/// What measured times of a real run's code are multiplied by. They were taken where as many ranks ran beside each
-/// other as were on their host: the slowdown of so many, by the machine's own table, is in them.
+/// Returns the factors of measured code times. The times include the slowdown by other ranks on the same host, which
+/// the machine's own table states for that number.
 fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64> {
     let host = |rank: u32| logs.info(rank).host.as_str();
     let mut on_host = HashMap::new();
@@ -67,7 +67,7 @@ fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64
     (0..).zip(platform.code_factors(sites)).map(|(rank, factor)| factor / there(rank)).collect()
 }
 
-/// What does not follow the machine's rates, where these are others than the recorded ones.
+/// Returns a note on the parts that do not follow the machine's rates, if these differ from the recorded ones.
 fn other_rates(trace: &Trace, platform: &Platform) -> Option<String> {
     let keys = trace.header().other_rates(&platform.core);
     let what = match trace.header().factors.is_empty() {
@@ -80,7 +80,7 @@ fn other_rates(trace: &Trace, platform: &Platform) -> Option<String> {
         .then(|| format!("{what} takes the time that was recorded, although this machine has another {other}"))
 }
 
-/// A trace for a machine.
+/// Trace on a machine.
 struct Loaded {
     content: Content,
     platform: Platform,

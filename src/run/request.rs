@@ -1,4 +1,4 @@
-//! What is asked of a run: an application, keys laid over its files, settings, and what the outcome is to tell.
+//! Request of a run: an application, keys laid over its files, settings, and details of the outcome.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use super::settings::{Given, SETTINGS, Setting, Settings};
 use super::shipped::Shipped;
 use super::trace_file::TraceFile;
 
-/// The tables of a whole configuration, as `--show-config` prints it.
+/// Tables of a whole configuration, as `--show-config` prints it.
 const TABLES: [&str; 3] = ["run", "platform", "app"];
 
-/// What is asked of a run.
+/// Request of a run.
 ///
 /// ```
 /// # fn main() -> Result<(), mcpsim::run::PredictError> {
@@ -41,47 +41,48 @@ const TABLES: [&str; 3] = ["run", "platform", "app"];
 /// ```
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// The application's file; where its text is given, the file it would be.
+    /// Application's file, or the virtual file of `text`.
     pub app: PathBuf,
     /// Arguments of a real program, in place of its file's.
     pub arguments: Vec<OsString>,
-    /// Keys of `run`, `platform` and `app` that are laid over the files, in this order.
+    /// Keys of `run`, `platform` and `app` that override the files, in this order.
     pub set: Vec<Override>,
-    /// Settings, over all others.
+    /// Settings with the highest priority.
     pub given: Given,
-    /// What the outcome is to tell beside the prediction.
+    /// Details of the outcome in addition to the prediction.
     pub details: Details,
-    /// Which mistakes of a real program's ranks to look for.
+    /// Checks for mistakes of a real program's ranks.
     pub checks: Checks,
-    /// Whether a real program was started by its own name: one core, unless the environment sets another machine.
+    /// Tells whether a real program was started directly: it then has one core, unless the environment sets another
+    /// machine.
     pub direct: bool,
-    /// The text of the application's file, where it is given and not read.
+    /// Text of the application's file, if given directly.
     pub text: Option<String>,
 }
 
-/// What an outcome tells beside the prediction, where it is asked for.
+/// Optional details of an outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
-    /// Every rank, however many there are.
+    /// All ranks, however many.
     pub per_rank: bool,
     /// Calls by function, and messages by exact size.
     pub functions: bool,
-    /// Calls by their places in the program.
+    /// Calls by source position.
     pub sites: bool,
-    /// The critical path's ranks and calls.
+    /// Ranks and calls of the critical path.
     pub critical_path: bool,
-    /// How much more latency the run bears.
+    /// Latency tolerance.
     pub latency_tolerance: bool,
-    /// What ranks did over time.
+    /// Timeline of ranks.
     pub timeline: bool,
-    /// What workers did with the host's time.
+    /// Workers' use of host time.
     pub host_profile: bool,
     /// Names of fragments in the logs of processes.
     pub task_logs: bool,
 }
 
 impl RunRequest {
-    /// A run of the application in this file: a description, a program that `mcpsim cc` made, or a trace.
+    /// Creates a request for the application in this file: a description, a program from `mcpsim cc`, or a trace.
     pub fn new(app: impl Into<PathBuf>) -> Self {
         RunRequest {
             app: app.into(),
@@ -95,26 +96,25 @@ impl RunRequest {
         }
     }
 
-    /// A run of the application that a file `name` with this text would describe.
+    /// Creates a request for the application that a file `name` with this text would describe.
     ///
     /// # Errors
-    /// Text that is no TOML.
+    /// If the text is not valid TOML.
     pub fn of_text(name: &str, text: &str) -> Result<Self, PredictError> {
         Document::parse(name, text)?;
         Ok(RunRequest { text: Some(text.to_owned()), ..RunRequest::new(name) })
     }
 
-    /// The same with a key set, as by `--set`: `"platform.inter_node.latency=1 us"`.
+    /// Sets a key like `--set`: `"platform.inter_node.latency=1 us"`.
     ///
     /// # Errors
-    /// A text that is not of the form KEY=VALUE, or a key that begins with another table than `run`, `platform` or
-    /// `app`.
+    /// If the text is not of the form KEY=VALUE, or the key starts with another table than `run`, `platform` or `app`.
     pub fn set(mut self, text: &str) -> Result<Self, PredictError> {
         self.set.push(Override::parse(text)?);
         Ok(self)
     }
 
-    /// The same with these settings over those it has.
+    /// Overrides the request's settings with these.
     #[must_use]
     pub fn with(mut self, given: Given) -> Self {
         self.given = given.over(std::mem::take(&mut self.given));
@@ -124,7 +124,7 @@ impl RunRequest {
     /// Reads the files and layers the settings.
     ///
     /// # Errors
-    /// What is wrong with files, keys or settings.
+    /// If a file, a key or a setting is wrong.
     pub fn resolve(&self) -> Result<Resolved, PredictError> {
         self.read()?.resolve(&[])
     }
@@ -132,7 +132,7 @@ impl RunRequest {
     /// Reads the application's file, for runs that differ in their keys.
     ///
     /// # Errors
-    /// What is wrong with the file, or a setting that is given twice.
+    /// If the file is wrong, or a setting is given twice.
     pub fn read(&self) -> Result<Sources, PredictError> {
         let request = self.located()?;
         let app = &request.app;
@@ -153,7 +153,7 @@ impl RunRequest {
         Ok(Sources { request, file })
     }
 
-    /// The same with the files of a machine and an application that are shipped and were given by name.
+    /// Replaces the names of a shipped machine and application by their files.
     fn located(&self) -> Result<RunRequest, PredictError> {
         let mut request = self.clone();
         if self.text.is_none() {
@@ -165,7 +165,7 @@ impl RunRequest {
         Ok(request)
     }
 
-    /// The same setting by an option and by `--set` has no order between the two.
+    /// The order of an option and `--set` of the same setting is undefined, so both together are refused.
     pub(super) fn refuse_twice(&self) -> Result<(), PredictError> {
         let given = self.given.keys();
         let twice = |over: &Override| match over.key[0] == "run" {
@@ -182,7 +182,7 @@ impl RunRequest {
     }
 }
 
-/// What is asked, with the application's file read: runs of it may differ in their keys.
+/// Request with the application's file read; its runs may differ in their keys.
 #[derive(Clone, Debug)]
 pub struct Sources {
     request: RunRequest,
@@ -193,7 +193,7 @@ impl Sources {
     /// Merges the settings, with `more` keys after those of the request.
     ///
     /// # Errors
-    /// What is wrong with files, keys or settings.
+    /// If a file, a key or a setting is wrong.
     pub fn resolve(&self, more: &[Override]) -> Result<Resolved, PredictError> {
         let Sources { request, mut file } = self.clone();
         let overrides = [&request.set[..], more].concat();
@@ -258,7 +258,7 @@ impl Sources {
 }
 
 impl RunRequest {
-    /// What an application of this kind does not take.
+    /// Refuses settings that do not apply to this kind of application.
     fn check(&self, app: &Document) -> Result<(), PredictError> {
         let name = self.app.display();
         match self.arguments.first() {
@@ -277,7 +277,7 @@ impl RunRequest {
     }
 }
 
-/// A program that is given itself, as a file would describe it.
+/// Returns the description of a program that is given directly.
 fn of_binary(app: &Path) -> Result<Document, PredictError> {
     let path = std::path::absolute(app).unwrap_or(app.to_owned());
     let text = path
@@ -289,7 +289,7 @@ fn of_binary(app: &Path) -> Result<Document, PredictError> {
     Ok(Document::parse(&app.display().to_string(), &table.to_string())?)
 }
 
-/// The arguments of the command line take the place of the file's.
+/// Replaces the file's arguments by those of the command line.
 fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), PredictError> {
     let words: Result<Vec<toml::Value>, PredictError> = arguments
         .iter()
@@ -303,13 +303,13 @@ fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), Predi
     Ok(app.set(&over.key[1..], &over)?)
 }
 
-/// Whether the file is one that `--show-config` printed: a table `app`, and beside it nothing but its companions.
+/// Tells whether the file is output of `--show-config`: a table `app`, and otherwise only `run` and `platform`.
 fn is_whole(file: &Document) -> bool {
     let table = file.table();
     table.get("app").is_some_and(toml::Value::is_table) && table.keys().all(|key| TABLES.contains(&key.as_str()))
 }
 
-/// A table of a whole configuration as a document of its own; errors name the file and the table.
+/// Returns a table of a whole configuration as a separate document; errors name the file and the table.
 fn part(file: &mut Document, key: &str, below: &'static str) -> Result<Option<Document>, PredictError> {
     let name = format!("{}, table {key}", file.name());
     match file.take(key) {
@@ -324,7 +324,7 @@ fn part(file: &mut Document, key: &str, below: &'static str) -> Result<Option<Do
 
 #[cfg(test)]
 impl RunRequest {
-    /// The run of `app` that these options ask for: settings, and `--set`.
+    /// Returns the run of `app` with these command-line settings and `--set` options.
     pub(super) fn typed(app: impl Into<PathBuf>, line: &str) -> RunRequest {
         let mut request = RunRequest::new(app);
         let mut words = line.split_whitespace();

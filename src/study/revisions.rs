@@ -1,5 +1,5 @@
-//! One test over many revisions of a program: each is checked out, built and run, and what changed beyond noise is told
-//! by a test.
+//! Test over many revisions of a program: each revision is checked out, built and run, and a significance test compares
+//! it with the previous one.
 //!
 //! ```text
 //! A..B ─(git)─▶ Commit … ─▶ tree, build (kept by commit) ─▶ runs (kept in runs.jsonl) ─▶ RevisionTable: judged
@@ -28,59 +28,59 @@ pub use git::Commit;
 pub use judge::{RevisionChange, Verdict, welch};
 pub use table::{RevisionRow, RevisionTable};
 
-/// What is asked of `mcpsim revisions`.
+/// Request of `mcpsim revisions`.
 #[derive(Clone, Debug, Default)]
 pub struct RevisionRequest {
-    /// The repository.
+    /// Repository.
     pub repo: PathBuf,
-    /// The command that builds a revision, in its tree; none where there is nothing to build.
+    /// Command that builds a revision, in its tree; `None` without a build.
     pub build: Option<String>,
-    /// The program with its arguments, in the tree; of real runs the whole command.
+    /// Program with its arguments, in the tree; for real runs the whole command.
     pub run: String,
     /// Revisions and ranges, in this order.
     pub revisions: Vec<String>,
-    /// Further arguments of the program; each revision runs with each.
+    /// Further argument sets of the program; each revision runs with each of them.
     pub arguments: Vec<String>,
-    /// How often each runs.
+    /// Number of runs of each.
     pub repeats: u32,
-    /// Whether the command is run for real and its time taken.
+    /// Tells whether the command is executed on the host and timed.
     pub real: bool,
-    /// Of real runs: the time is the number of seconds after this text in what is printed.
+    /// For real runs, the text before the number of seconds in the output.
     pub time_after: Option<String>,
     /// Options of `mcpsim run` for simulated runs.
     pub options: Vec<String>,
-    /// What files that options name have in them: with it results are kept.
+    /// Content of the files that options name; part of the key of stored results.
     pub given: Vec<u8>,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How long a build may take.
+    /// Time limit of a build.
     pub build_timeout: Duration,
-    /// How long a run may take.
+    /// Time limit of a run.
     pub run_timeout: Duration,
-    /// A change is one if chance alone would make it less often than this.
+    /// Significance level: a change counts if chance alone has a lower probability.
     pub alpha: f64,
-    /// Smaller changes are none, in percent.
+    /// Least change that counts, in percent.
     pub least_percent: f64,
-    /// Whether only what is needed to find the first change is run.
+    /// Tells whether only the runs of a bisection for the first change are made.
     pub bisect: bool,
-    /// Where trees and builds are kept.
+    /// Directory of trees and builds.
     pub cache: PathBuf,
-    /// The program that simulates.
+    /// Program that simulates.
     pub mcpsim: PathBuf,
 }
 
-/// What is told while it goes on.
+/// Progress messages.
 #[derive(Clone, Debug)]
 pub enum RevisionNote {
-    /// The repository has changes that are no revision.
+    /// The repository has uncommitted changes in this number of files.
     Dirty(usize),
-    /// A revision is built.
+    /// A revision is being built.
     Builds(Commit),
-    /// A revision runs so many times.
+    /// A revision is being run this many times.
     Runs(Commit, usize),
 }
 
-/// A test over revisions that is ready to be run.
+/// Test over revisions that is ready to run.
 #[derive(Debug)]
 pub struct RevisionTest<'a> {
     request: &'a RevisionRequest,
@@ -90,10 +90,10 @@ pub struct RevisionTest<'a> {
 }
 
 impl<'a> RevisionTest<'a> {
-    /// Finds the revisions.
+    /// Resolves the revisions.
     ///
     /// # Errors
-    /// What is wrong with the request or the repository, a revision that it does not have.
+    /// If the request or the repository is wrong, or a revision does not exist.
     pub fn load(request: &'a RevisionRequest, running: &'a Running) -> Result<Self, PredictError> {
         let wrong = |what: String| Err(PredictError::input(what));
         if request.run.trim().is_empty() {
@@ -114,15 +114,15 @@ impl<'a> RevisionTest<'a> {
         Ok(RevisionTest { request, checkouts, commits, running })
     }
 
-    /// The revisions, in the order in which they are compared.
+    /// Revisions, in the order of comparison.
     pub fn commits(&self) -> &[Commit] {
         &self.commits
     }
 
-    /// Runs what has not been run, all or what a bisection needs.
+    /// Runs all missing runs, or those that a bisection needs.
     ///
     /// # Errors
-    /// The directory cannot be written, or the test was interrupted: then what has ended is kept.
+    /// If the directory cannot be written, or on interruption; finished runs are kept.
     pub fn run(&self, directory: &Directory, say: &dyn Fn(&RevisionNote)) -> Result<RevisionTable, PredictError> {
         let changed = self.checkouts.repository.uncommitted()?;
         if changed > 0 {
@@ -143,7 +143,7 @@ impl<'a> RevisionTest<'a> {
         Ok(table)
     }
 
-    /// The first revision that differs from the first of all as the last does.
+    /// Returns the first revision that differs from the first one as the last one does.
     fn bisect(
         &self,
         rows: &mut [Option<Vec<RevisionRow>>],
@@ -166,7 +166,7 @@ impl<'a> RevisionTest<'a> {
         }
         let (mut good, mut bad) = (0, last);
         while bad - good > 1 {
-            // What does not build tells nothing: its neighbours are asked.
+            // A revision that does not build is skipped; its neighbours are tried.
             let middle = good + (bad - good) / 2;
             let mut between: Vec<usize> = (good + 1..bad).filter(|&index| !failed(rows, index)).collect();
             between.sort_by_key(|index| index.abs_diff(middle));
@@ -186,7 +186,7 @@ impl<'a> RevisionTest<'a> {
         Ok(Some(self.commits[bad].short()))
     }
 
-    /// A revision with each of the arguments.
+    /// Rows of a revision, one per argument set.
     fn rows_of(
         &self,
         index: usize,
@@ -241,7 +241,7 @@ impl<'a> RevisionTest<'a> {
         Ok(rows)
     }
 
-    /// A hash of all that a run is given.
+    /// Hash of all inputs of a run.
     fn key(&self, commit: &Commit, arguments: &str, repeat: u32) -> InputHash {
         let request = self.request;
         InputHash::of(&[
@@ -259,7 +259,7 @@ impl<'a> RevisionTest<'a> {
         ])
     }
 
-    /// One run: what a study keeps of it.
+    /// Executes one run and returns its Outcome, reduced to the parts that a study stores.
     fn once(&self, tree: &std::path::Path, arguments: &str, repeat: u32) -> Result<Outcome, PredictError> {
         let request = self.request;
         let line = format!("{} {arguments}", request.run);
@@ -278,7 +278,7 @@ impl<'a> RevisionTest<'a> {
                 let what = format!("printed {seconds:e} after \"{text}\", expected seconds from 0 to 213 days");
                 PredictError::input(format!("the run {what}"))
             })?;
-            // Nothing but the time is known of a real run: it has no ranks.
+            // A real run has only a time: it has no simulated ranks.
             return Ok(Outcome { predicted: SimTime::ZERO + span, ..Outcome::default() });
         }
         let place =
@@ -295,7 +295,7 @@ impl<'a> RevisionTest<'a> {
     }
 }
 
-/// The number after the last `text` of what was printed.
+/// Returns the number after the last `text` in the output.
 fn after(printed: &str, text: &str) -> Option<f64> {
     let (_, rest) = printed.rsplit_once(text)?;
     let rest = rest.trim_start();

@@ -1,11 +1,11 @@
-//! The runs of a sweep that are under way, to be cancelled together.
+//! Active runs of a sweep, for joint cancellation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::Progress;
 
-/// The runs under way.
+/// Active runs.
 #[derive(Clone, Debug, Default)]
 pub struct Running {
     cancelled: Arc<AtomicBool>,
@@ -13,7 +13,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// A run begins.
+    /// Registers a run.
     pub fn enter(&self) -> Arc<Progress> {
         let progress = Arc::new(Progress::default());
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&progress));
@@ -23,23 +23,23 @@ impl Running {
         progress
     }
 
-    /// A run has ended.
+    /// Removes a finished run.
     pub fn leave(&self, progress: &Arc<Progress>) {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, progress));
     }
 
-    /// Ends all runs, also those that begin from now on.
+    /// Cancels all runs, including later ones.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|progress| progress.cancel());
     }
 
-    /// Whether they are to end.
+    /// Tells whether the runs are cancelled.
     pub fn cancelled(&self) -> bool {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Set when they are to end.
+    /// Flag that is set on cancellation.
     pub fn flag(&self) -> &AtomicBool {
         &self.cancelled
     }

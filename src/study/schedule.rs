@@ -1,4 +1,4 @@
-//! Running points side by side: as many as there are threads for, and as fit in memory.
+//! Parallel execution of points, limited by threads and by memory.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,19 +7,19 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::MemoryBudget;
 
-/// What may run at a time.
+/// Limits of concurrent runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many.
+    /// Maximum number of runs.
     pub jobs: NonZeroUsize,
-    /// How much memory all of them may take; one that needs more by itself runs alone. `None`: not known.
+    /// Memory of all runs; a run that needs more runs alone. `None` if unknown.
     pub memory: Option<MemoryBudget>,
 }
 
-/// Runs `work` on each of `tasks` and hands what it gives to `done`, on the caller's thread: all that have ended since
-/// it was called last, at least one.
+/// Runs `work` on each of `tasks`. The caller's thread passes the results to `done`: all since its last call, at least
+/// one.
 ///
-/// Tasks start in their order. None starts any more once `stop` is set; those that have begun end.
+/// Tasks start in order. After `stop` is set no task starts; active ones finish.
 pub fn run<T: Send>(
     tasks: &[(usize, MemoryBudget)],
     limits: Limits,
@@ -34,7 +34,7 @@ pub fn run<T: Send>(
             let (sender, gate, work) = (sender.clone(), &gate, &work);
             scope.spawn(move || {
                 while let Some((task, memory)) = gate.enter(tasks, stop) {
-                    // Nobody listens any more only if the caller panics, and then all ends.
+                    // The receiver is gone only if the caller has panicked.
                     let _ = sender.send((task, work(task)));
                     gate.leave(memory);
                 }
@@ -47,7 +47,7 @@ pub fn run<T: Send>(
     });
 }
 
-/// Where threads take the next task.
+/// Queue from which threads take tasks.
 struct TaskQueue {
     state: Mutex<Inside>,
     freed: Condvar,
@@ -62,7 +62,7 @@ struct Inside {
 }
 
 impl TaskQueue {
-    /// Takes the next task, once there is room for it.
+    /// Takes the next task, after waiting for free memory.
     fn enter(&self, tasks: &[(usize, MemoryBudget)], stop: &AtomicBool) -> Option<(usize, MemoryBudget)> {
         let mut inside = self.lock();
         loop {
@@ -104,7 +104,7 @@ mod tests {
         Limits { jobs: NonZeroUsize::new(jobs).unwrap(), memory }
     }
 
-    /// Runs tasks of so many ranks: the most that ran at a time, and what was done.
+    /// Runs tasks with these numbers of ranks; returns the maximum concurrency and the finished tasks.
     fn run_all(ranks: &[u32], limits: Limits) -> (usize, Vec<usize>) {
         let tasks: Vec<(usize, MemoryBudget)> =
             ranks.iter().map(|&ranks| MemoryBudget::of_run(ranks, RankKind::Real)).enumerate().collect();
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_beside_others_waits_and_what_fits_nowhere_runs_alone() {
-        // A tenth over 100 MiB: one run of 50 ranks takes 54 MiB.
+        // One run of 50 ranks takes 54 MiB; the budget exceeds 100 MiB by a tenth.
         let (most, done) = run_all(&[50, 50, 50, 500, 50], limits(4, Some(125 << 20)));
         assert_eq!((most, done.len()), (1, 5));
     }

@@ -1,11 +1,11 @@
-//! Validation: measured runs against predictions of the same runs, with what was calibrated from which of them.
+//! Validation: comparison of measured runs with their predictions, and the parameters calibrated on some of the runs.
 //!
 //! ```text
 //! case.toml ─▶ Case ──┐
 //! CSV ─▶ Measured ────┴─▶ Points ─▶ assess: calibrate on some rows, predict the others ─▶ Validation
 //! ```
 //!
-//! Pure: how a point is predicted is a function that is given.
+//! The module is pure: a function argument makes the predictions.
 
 mod assess;
 mod case;

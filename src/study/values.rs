@@ -1,4 +1,4 @@
-//! The values of an axis as text: lists, ranges and the shapes of a number of cores.
+//! Text forms of axis values: lists, ranges and the shapes of a number of cores.
 
 use toml::Value;
 
@@ -6,17 +6,17 @@ use crate::config::{ConfigError, Override};
 use crate::platform::Shape;
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, split_quantity};
 
-/// More values than an axis can be meant to have.
+/// Maximum number of values of an axis.
 const MOST: usize = 1_000_000;
 
-/// Reads `1,2,4`, `16,1,1;8,2,1`, `1us..50us:log5`, `64..512:lin8`, `0..1:+0.25`, `1..64:x2` or `1..8` as values of
+/// Parses `1,2,4`, `16,1,1;8,2,1`, `1us..50us:log5`, `64..512:lin8`, `0..1:+0.25`, `1..64:x2` or `1..8` as values of
 /// `key`.
 ///
-/// Where there is a `;` it parts values; otherwise commas do that stand in no brackets or quotes. Shapes hold commas:
-/// theirs are always parted by `;`.
+/// A `;` anywhere makes it the separator; otherwise commas outside brackets and quotes separate values. Shapes contain
+/// commas and always use `;`.
 ///
 /// # Errors
-/// What is wrong, without key and text.
+/// If a value is wrong; the message has neither key nor text.
 pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, String> {
     if let Some((first, rest)) = text.split_once("..") {
         return range(first, rest);
@@ -36,7 +36,7 @@ pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, String> {
     parts.into_iter().map(|part| value(part).map_err(|error| error.to_string())).collect()
 }
 
-/// `64:128` and `64:128:8`, which are ranges elsewhere, as they are written here.
+/// Rewrites `64:128` and `64:128:8`, ranges in other tools, in this syntax.
 fn range_of_others(text: &str) -> Option<String> {
     let ends: Vec<&str> = text.split(':').map(str::trim).collect();
     let step = match ends[..] {
@@ -49,12 +49,12 @@ fn range_of_others(text: &str) -> Option<String> {
     alike.then(|| format!("{}..{}{step}", ends[0], ends[1]))
 }
 
-/// As `--set` reads it.
+/// Parses a value like `--set`.
 fn value(text: &str) -> Result<Value, ConfigError> {
     Override::parse(&format!("run.value={text}")).map(|over| over.value)
 }
 
-/// All machines of `cores` cores, many nodes first.
+/// Returns all machines with `cores` cores, largest number of nodes first.
 pub(super) fn shapes(cores: u32) -> Vec<Value> {
     let divisors = |number: u32| (1..=number).rev().filter(move |part| number.is_multiple_of(*part));
     let shapes =
@@ -62,7 +62,7 @@ pub(super) fn shapes(cores: u32) -> Vec<Value> {
     shapes.map(|(nodes, cmps, threads)| Value::String(format!("{nodes},{cmps},{threads}"))).collect()
 }
 
-/// The numbers of cores that a value of the key `cores` states.
+/// Returns the numbers of cores in the values of the key `cores`.
 pub(super) fn core_counts(values: &[Value]) -> Result<Vec<u32>, ConfigError> {
     let count = |value: &Value| {
         let number = value.as_integer().and_then(|number| u32::try_from(number).ok());
@@ -92,16 +92,16 @@ fn at_commas(text: &str) -> Vec<&str> {
     parts
 }
 
-/// How a range goes from its first to its last value.
+/// Progression of a range from its first to its last value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// So many values at equal distances.
+    /// This number of values at equal distances.
     Linear(usize),
-    /// So many values at equal ratios.
+    /// This number of values at equal ratios.
     Log(usize),
-    /// Adding this each time.
+    /// Addition of this step.
     Step(f64),
-    /// Multiplying by this each time.
+    /// Multiplication by this factor.
     Factor(f64),
 }
 
@@ -120,7 +120,7 @@ fn range(first: &str, rest: &str) -> Result<Vec<Value>, String> {
     let scale = first.in_unit_of(&last)?;
     let (from, to) = (first.number, last.number * scale);
     let numbers = numbers(from, to, way)?;
-    // A step that is no whole number makes the others none.
+    // A fractional step makes all values fractional.
     let whole = whole && !matches!(way, Way::Step(step) | Way::Factor(step) if step.fract() != 0.0);
     let texts: Vec<String> = numbers.into_iter().map(|number| first.text(number, whole)).collect();
     if let Some(pair) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -149,7 +149,7 @@ fn read_way(text: &str, unit: &str) -> Result<Way, String> {
     way.ok_or_else(|| WAYS.to_owned())
 }
 
-/// The values of a range; the last is met exactly, and steps do not go beyond it.
+/// Returns the values of a range. The last value is exact, and steps do not exceed it.
 fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
     let positive = from > 0.0 && to > 0.0;
     match way {
@@ -161,7 +161,7 @@ fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
         let last = (count - 1) as f64;
         (0..count).map(|index| if index + 1 == count { to } else { at(index as f64 / last) }).collect()
     };
-    // What rounding leaves of the last step is not a value missed.
+    // A rounding error must not drop the last value.
     let within = |value: &f64| *value <= to * (1.0 + 1e-12);
     let numbers: Vec<f64> = match way {
         Way::Linear(count) => spread(count, &|part| from + (to - from) * part),
@@ -197,7 +197,7 @@ impl<'a> RangeEnd<'a> {
         Ok(RangeEnd { number: if negative.is_some() { -number } else { number }, unit, whole })
     }
 
-    /// By what a number in the unit of `other` is multiplied to be one in this unit.
+    /// Returns the factor that converts a number in the unit of `other` to this unit.
     fn in_unit_of(&self, other: &RangeEnd<'_>) -> Result<f64, String> {
         if self.unit == other.unit {
             return Ok(1.0);
@@ -207,7 +207,8 @@ impl<'a> RangeEnd<'a> {
             [
                 one.parse::<SimSpan>().ok().map(|span| span.as_ps() as f64),
                 one.parse::<Bytes>().ok().filter(|_| !unit.is_empty()).map(|size| size.get() as f64),
-                // Small units of bandwidth: one of them may be less than a byte a second.
+                // The conversion uses 1000 units, because one small unit of bandwidth may be less than a byte per
+                // second.
                 format!("1000 {unit}").parse::<Bandwidth>().ok().map(|bandwidth| bandwidth.get() as f64),
                 one.parse::<Rate>().ok().map(Rate::get),
             ]
@@ -218,7 +219,7 @@ impl<'a> RangeEnd<'a> {
         })
     }
 
-    /// A number in this unit as it is written: six significant digits, sizes in whole bytes.
+    /// Formats a number in this unit: six significant digits, sizes in whole bytes.
     fn text(&self, number: f64, whole: bool) -> String {
         let one = format!("1 {}", self.unit).parse::<Bytes>().ok().filter(|_| !self.unit.is_empty());
         let rounded = if whole { number.round() } else { significant(number) };

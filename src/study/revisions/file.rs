@@ -1,4 +1,4 @@
-//! A test over revisions as a file: the options of the command under their names.
+//! File of a test over revisions: the options of the command under their names.
 
 use std::path::PathBuf;
 
@@ -6,36 +6,36 @@ use serde::Deserialize;
 
 use crate::config::{ConfigError, Document};
 
-/// What the file of a test may state; what is typed comes first. Paths are relative to the file.
+/// Content of the file; typed options have priority. Paths are relative to the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevisionFile {
-    /// The repository.
+    /// Repository.
     pub repo: Option<PathBuf>,
-    /// The command that builds.
+    /// Build command.
     pub build: Option<String>,
-    /// The program with its arguments.
+    /// Program with its arguments.
     pub run: Option<String>,
     /// Revisions and ranges.
     #[serde(default)]
     pub revisions: Vec<String>,
-    /// Further arguments.
+    /// Further argument sets.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Runs of each.
+    /// Number of runs of each.
     pub repeats: Option<u32>,
-    /// Whether runs are real.
+    /// Tells whether runs are real.
     #[serde(default)]
     pub real: bool,
-    /// The text before the time.
+    /// Text before the time.
     pub time_after: Option<String>,
     /// Nodes, CMPs, cores.
     pub nct: Option<String>,
-    /// The machine's file.
+    /// Machine's file.
     pub platform: Option<PathBuf>,
-    /// The number of ranks.
+    /// Number of ranks.
     pub ranks: Option<u32>,
-    /// `KEY=VALUE` each.
+    /// Settings, `KEY=VALUE` each.
     #[serde(default)]
     pub set: Vec<String>,
 }
@@ -44,7 +44,7 @@ impl RevisionFile {
     /// Reads `document`.
     ///
     /// # Errors
-    /// Anything wrong with the file.
+    /// If the file is wrong in any way.
     pub fn load(document: &Document) -> Result<RevisionFile, ConfigError> {
         document.deserialize()
     }

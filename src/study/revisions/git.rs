@@ -1,4 +1,4 @@
-//! A repository through the program `git`, which only reads here.
+//! Read-only access to a repository through the program `git`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::PredictError;
 
-/// A revision.
+/// Revision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
-    /// Its name.
+    /// Commit hash.
     pub hash: String,
-    /// When it was committed: YYYY-MM-DD.
+    /// Commit date: YYYY-MM-DD.
     pub date: String,
-    /// The first line of its message.
+    /// First line of the commit message.
     pub subject: String,
 }
 
 impl Commit {
-    /// As people quote it.
+    /// Abbreviated hash.
     pub fn short(&self) -> String {
         self.hash.chars().take(10).collect()
     }
 }
 
-/// The user's repository.
+/// User's repository.
 #[derive(Clone, Debug)]
 pub(super) struct Repository {
-    /// As it was given.
+    /// Path as given.
     shown: String,
-    /// The directory in it that was given.
+    /// Given directory inside the repository.
     path: PathBuf,
-    /// Its objects and references: what is cloned.
+    /// Objects and references; source of clones.
     pub source: PathBuf,
 }
 
@@ -43,7 +43,7 @@ impl Repository {
             return Err(PredictError::input(format!("--repo {shown}: no such directory")));
         }
         let mut repository = Repository { shown: shown.clone(), path: path.to_owned(), source: PathBuf::new() };
-        // Of a linked work tree the repository that it belongs to.
+        // The source of a linked work tree is the repository that it belongs to.
         match repository.git(&["rev-parse", "--path-format=absolute", "--git-common-dir"]) {
             Ok(source) => {
                 repository.source = PathBuf::from(source.trim_end_matches('\n'));
@@ -57,7 +57,7 @@ impl Repository {
         }
     }
 
-    /// What git prints, or its last line where it fails.
+    /// Returns git's output, or the last line of its error.
     fn git(&self, arguments: &[&str]) -> Result<String, Said> {
         let output = Command::new("git")
             .arg("-C")
@@ -66,7 +66,7 @@ impl Repository {
             // Not even the index is refreshed.
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("LC_ALL", "C")
-            // Those of a hook that started this.
+            // A git hook may have set these variables.
             .env_remove("GIT_DIR")
             .env_remove("GIT_WORK_TREE")
             .env_remove("GIT_INDEX_FILE")
@@ -80,7 +80,7 @@ impl Repository {
         Err(Said::Error(text.lines().last().unwrap_or("nothing").trim().to_owned()))
     }
 
-    /// The revisions that these name, each once: a range `A..B` has A and all that lead from it to B, the oldest first.
+    /// Returns the named revisions without duplicates. A range `A..B` has A and all commits from it to B, oldest first.
     pub fn commits(&self, revisions: &[String]) -> Result<Vec<Commit>, PredictError> {
         let mut found: Vec<Commit> = Vec::new();
         for revision in revisions {
@@ -130,7 +130,7 @@ impl Repository {
         Ok(Commit { hash: hash.to_owned(), date: date.to_owned(), subject: subject.to_owned() })
     }
 
-    /// How many files have changes that no revision has.
+    /// Number of files with uncommitted changes.
     pub fn uncommitted(&self) -> Result<usize, PredictError> {
         let told = self.git(&["status", "--porcelain", "--untracked-files=no"]);
         // A bare repository has no files.
@@ -138,7 +138,7 @@ impl Repository {
     }
 }
 
-/// Why git told nothing.
+/// Reason why git returned no output.
 enum Said {
     NoGit(String),
     Error(String),

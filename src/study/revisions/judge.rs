@@ -1,37 +1,37 @@
-//! Whether two samples of runs differ by more than chance: Welch's test.
+//! Significance of the difference between two samples of runs: Welch's test.
 
 use puruspe::betai;
 use serde::{Deserialize, Serialize};
 
-/// What a test says of a change.
+/// Result of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Nothing beyond noise.
+    /// No change beyond noise.
     Same,
-    /// More than before.
+    /// Increase.
     More,
-    /// Less than before.
+    /// Decrease.
     Less,
-    /// One run says nothing of noise.
+    /// No test: one run has no variance.
     Untested,
 }
 
-/// A change from one revision to the next.
+/// Change from one revision to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionChange {
-    /// In percent of the mean before.
+    /// Change in percent of the previous mean.
     pub percent: f64,
-    /// How often chance alone would make such a change or a greater one, times the number of comparisons; none where
-    /// nothing scatters, and of single runs.
+    /// Probability of such a change or a greater one by chance, multiplied by the number of comparisons (Bonferroni).
+    /// `None` without variance or with single runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// What the test says.
+    /// Result of the test.
     pub verdict: Verdict,
 }
 
 impl RevisionChange {
-    /// Judges a change of the means by samples; of so many comparisons each may be wrong.
+    /// Tests a change of the mean; `comparisons` corrects for multiple tests.
     pub fn of(
         before: &[f64],
         after: &[f64],
@@ -44,7 +44,7 @@ impl RevisionChange {
         let direction = if new > old { Verdict::More } else { Verdict::Less };
         let single = before.len() < 2 || after.len() < 2;
         let exact = variance(before) == 0.0 && variance(after) == 0.0;
-        // Without scatter every difference is one: simulated times are exact.
+        // Simulated times without variance are exact, so every difference counts.
         if percent.abs() < least_percent || old == new {
             let p =
                 if exact || single { None } else { welch(before, after).map(|p| (p * comparisons as f64).min(1.0)) };
@@ -69,7 +69,7 @@ fn mean(sample: &[f64]) -> Option<f64> {
     (!sample.is_empty()).then(|| sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
-/// Of the sample.
+/// Sample variance.
 fn variance(sample: &[f64]) -> f64 {
     let Some(mean) = mean(sample).filter(|_| sample.len() > 1) else { return 0.0 };
     if sample.iter().all(|value| *value == sample[0]) {
@@ -78,8 +78,8 @@ fn variance(sample: &[f64]) -> f64 {
     sample.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (sample.len() - 1) as f64
 }
 
-/// The p value of Welch's t test (1947) of two samples whose variances may differ, both sides; none with fewer than two
-/// values in a sample, and where nothing scatters.
+/// Returns the two-sided p value of Welch's t test (1947) of two samples with unequal variances. `None` if a sample has
+/// fewer than two values, or neither has variance.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() < 2 || b.len() < 2 {
         return None;

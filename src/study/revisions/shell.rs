@@ -1,4 +1,4 @@
-//! Commands of the user: run by a shell in a tree, for so long and no longer.
+//! User commands, run by a shell in a tree with a time limit.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -13,32 +13,32 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::run::PredictError;
 use crate::study::Running;
 
-/// How often a command is looked at.
+/// Polling period of a command.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// How long output may stay open after a command's end.
+/// Time limit for open output after a command's end.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Of what a command prints so many bytes are kept of the beginning, and at least as many of the end.
+/// Number of output bytes kept from the start, and least number kept from the end.
 const KEPT: usize = 1 << 20;
 
-/// Where and how commands run.
+/// Environment of commands.
 pub(super) struct Shell<'a> {
     pub tree: &'a Path,
-    /// The program that commands find as `mcpsim`.
+    /// Program that commands find as `mcpsim`.
     pub mcpsim: &'a Path,
     pub timeout: Duration,
     pub running: &'a Running,
 }
 
-/// What a command printed.
+/// Output of a command.
 pub(super) struct CommandOutput {
     pub stdout: String,
 }
 
 impl Shell<'_> {
-    /// Runs `line` with these positional parameters; `what` it is and the `option` that gives it more time are told in
-    /// errors.
+    /// Runs `line` with these positional parameters. Errors contain the name `what` and the `option` that extends the
+    /// time limit.
     pub fn run(&self, what: &str, option: &str, line: &str, words: &[String]) -> Result<CommandOutput, PredictError> {
         let directory = self.mcpsim.parent().unwrap_or(Path::new("/"));
         let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -56,13 +56,13 @@ impl Shell<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // All that the command starts ends with it.
+            // All processes that the command starts end with it.
             .process_group(0)
             .spawn()
             .map_err(|error| PredictError::input(format!("{what}: cannot start a shell: {error}")))?;
         let (stdout, stderr) = (ShellOutput::of(child.stdout.take()), ShellOutput::of(child.stderr.take()));
         let ended = self.wait(&mut child);
-        // What the command left running would keep its output open.
+        // Remaining child processes would keep the output open.
         kill(&child);
         let (stdout, stderr) = (stdout.text(), stderr.text());
         let status = match ended {
@@ -80,7 +80,7 @@ impl Shell<'_> {
         }
         let code = status.code().map_or("by a signal".to_owned(), |code| format!("with code {code}"));
         let mut lines = stderr.lines().chain(stdout.lines()).map(str::trim).filter(|line| !line.is_empty());
-        // Compilers end with a count of errors, so the first error is what is told.
+        // Compilers end with a count of errors, so the first error is reported.
         let error = lines.clone().find(|line| line.contains("error")).or(lines.next_back());
         Err(PredictError::Program(format!(
             "{what} ended {code}{}",
@@ -104,14 +104,14 @@ impl Shell<'_> {
     }
 }
 
-/// Ends the command's group.
+/// Kills the process group of the command.
 fn kill(child: &Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
-/// What a command prints, read beside it.
+/// Output of a command, read by a thread.
 struct ShellOutput {
     kept: Arc<Mutex<Vec<u8>>>,
     closed: Receiver<()>,
@@ -134,14 +134,14 @@ impl ShellOutput {
         ShellOutput { kept, closed }
     }
 
-    /// All of it; of a command that left something running outside of its group, what came until now.
+    /// Returns the whole output. If a process outside the group keeps it open, the output is incomplete.
     fn text(self) -> String {
         let _ = self.closed.recv_timeout(DRAIN);
         String::from_utf8_lossy(&self.kept.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }
 
-/// Adds `piece`; where there is too much, lines in the middle are lost.
+/// Appends `piece`; if the output is too long, lines in the middle are dropped.
 fn keep(kept: &mut Vec<u8>, piece: &[u8]) {
     kept.extend_from_slice(piece);
     if kept.len() > 4 * KEPT {

@@ -1,4 +1,5 @@
-//! What a test over revisions found: a row a revision and arguments, each compared with the last before it that ran.
+//! Results of a test over revisions: one row per revision and argument set, each compared with the last earlier row
+//! that ran.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,51 +7,51 @@ use crate::engine::Outcome;
 
 use super::{Commit, RevisionChange, RevisionRequest, Verdict};
 
-/// All rows, and how they were judged. This is what is exported.
+/// All rows and the parameters of their comparison, in exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionTable {
-    /// The version of mcpsim.
+    /// Version of mcpsim.
     pub mcpsim: String,
-    /// The program with its arguments.
+    /// Program with its arguments.
     pub run: String,
-    /// Whether times are those of real runs.
+    /// Tells whether times are from real runs.
     pub real: bool,
-    /// A change is one if chance alone would make it less often than this.
+    /// Significance level: a change counts if chance alone has a lower probability.
     pub alpha: f64,
-    /// Smaller changes are none, in percent.
+    /// Least change that counts, in percent.
     pub least_percent: f64,
-    /// Whether only some revisions were run, to find the first change.
+    /// Tells whether only the revisions of a bisection were run.
     pub bisected: bool,
-    /// The first revision that differs from the first of all, where that was looked for.
+    /// Result of the bisection: the first revision that differs from the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_change: Option<String>,
-    /// The revisions in their order.
+    /// Revisions in order.
     pub revisions: Vec<RevisionRow>,
 }
 
-/// A revision with its arguments.
+/// Revision with an argument set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionRow {
-    /// The revision.
+    /// Revision.
     pub commit: Commit,
-    /// The arguments beside those of the command.
+    /// Arguments in addition to those of the command.
     pub arguments: String,
-    /// The time of each run in seconds.
+    /// Time of each run in seconds.
     pub times_s: Vec<f64>,
-    /// The messages of each simulated run.
+    /// Number of messages of each simulated run.
     pub messages: Vec<f64>,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub bytes: Vec<f64>,
-    /// Against the last revision before it that ran.
+    /// Change against the last earlier revision that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_change: Option<RevisionChange>,
-    /// As for times.
+    /// See `time_change`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages_change: Option<RevisionChange>,
-    /// As for times.
+    /// See `time_change`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_change: Option<RevisionChange>,
-    /// Why it has not run as often as asked.
+    /// Reason why runs are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -74,7 +75,7 @@ impl RevisionRow {
         RevisionRow { error: Some(error.to_owned()), ..RevisionRow::new(commit, arguments) }
     }
 
-    /// Adds what a run gave; of a real one, which has no ranks here, the time alone.
+    /// Adds the results of a run; a real run adds only its time.
     pub(super) fn add(&mut self, outcome: &Outcome) {
         self.times_s.push(outcome.predicted.as_ps() as f64 / 1e12);
         if outcome.ranks > 0 {
@@ -83,34 +84,34 @@ impl RevisionRow {
         }
     }
 
-    /// A run failed: the others are no sample of it.
+    /// Records a failed run and drops the others, which are then no valid sample.
     pub(super) fn fail(&mut self, error: &str) {
         *self = RevisionRow::failed(&self.commit, &self.arguments, error);
     }
 
-    /// The mean time in seconds.
+    /// Mean time in seconds.
     pub fn mean_s(&self) -> Option<f64> {
         mean(&self.times_s)
     }
 
-    /// The mean number of messages.
+    /// Mean number of messages.
     pub fn mean_messages(&self) -> Option<f64> {
         mean(&self.messages)
     }
 
-    /// The mean number of bytes.
+    /// Mean number of bytes.
     pub fn mean_bytes(&self) -> Option<f64> {
         mean(&self.bytes)
     }
 
-    /// The standard deviation of the times in seconds.
+    /// Standard deviation of the times in seconds.
     pub fn deviation_s(&self) -> Option<f64> {
         let mean = self.mean_s()?;
         let squares: f64 = self.times_s.iter().map(|time| (time - mean).powi(2)).sum();
         (self.times_s.len() > 1).then(|| (squares / (self.times_s.len() - 1) as f64).sqrt())
     }
 
-    /// Its changes with what they are of.
+    /// Changes with their quantities.
     pub fn changes(&self) -> impl Iterator<Item = (&'static str, RevisionChange)> {
         let all = [("time", self.time_change), ("messages", self.messages_change), ("bytes", self.bytes_change)];
         all.into_iter().filter_map(|(what, change)| Some((what, change?)))
@@ -135,7 +136,7 @@ impl RevisionTable {
         }
     }
 
-    /// Whether two rows differ beyond noise.
+    /// Tells whether two rows differ beyond noise.
     pub(super) fn differ(request: &RevisionRequest, a: &RevisionRow, b: &RevisionRow) -> bool {
         let samples = [(&a.times_s, &b.times_s), (&a.messages, &b.messages), (&a.bytes, &b.bytes)];
         samples.into_iter().any(|(a, b)| {
@@ -144,7 +145,7 @@ impl RevisionTable {
         })
     }
 
-    /// Compares each row with the last before it of the same arguments that ran.
+    /// Compares each row with the last earlier row of the same arguments that ran.
     pub(super) fn judge(&mut self) {
         let mut pairs = Vec::new();
         for after in 0..self.revisions.len() {
@@ -167,7 +168,7 @@ impl RevisionTable {
         }
     }
 
-    /// How many rows have an error.
+    /// Number of rows with an error.
     pub fn failed(&self) -> usize {
         self.revisions.iter().filter(|row| row.error.is_some()).count()
     }

@@ -1,4 +1,4 @@
-//! Judging a case: calibrate on the points given, predict the others.
+//! Assessment of a case: calibration on the given points, prediction of the others.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +13,32 @@ use super::{
     MeasuredPoint, MeasuredTable, ModelErrors, OrderFound, PointInterval, Role, ValidatedPoint, Validation,
 };
 
-/// A run that is wanted: its predicted seconds.
+/// Request of a run; the answer is its predicted seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// What it sets.
+    /// Settings.
     pub set: Vec<Override>,
-    /// What its machine is without.
+    /// Effects of the machine that are switched off.
     pub without: Vec<Effect>,
-    /// What it is, for messages and progress.
+    /// Label for messages and progress.
     pub label: String,
 }
 
-/// What is looked at beside a case's points.
+/// Optional parts of an assessment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
-    /// Runs with noise a point instead of what the case says; fewer than two: no intervals.
+    /// Number of runs with noise per point, in place of the case's; with fewer than two, points have no intervals.
     pub repeats: Option<u32>,
-    /// Effects that the machine has and that are switched off one at a time.
+    /// Effects of the machine that are switched off one at a time.
     pub effects: Option<&'a [Effect]>,
 }
 
-/// Judges `case` with each of `models`; `predict` gives the seconds of runs with a model, in their order.
+/// Assesses `case` with each of `models`. `predict` returns the seconds of runs with a model, in order.
 ///
-/// What is calibrated is calibrated for each model on the same points, so that they are compared at their best.
+/// Each model is calibrated on the same points, so that the models are compared at their best.
 ///
 /// # Errors
-/// Those of `predict`; a parameter that cannot be calibrated; no point that is predicted.
+/// Errors of `predict`; a parameter that cannot be calibrated; a case without points to predict.
 pub fn assess<E: From<ConfigError>>(
     case: &Case,
     table: &MeasuredTable,
@@ -102,7 +102,7 @@ pub fn assess<E: From<ConfigError>>(
     })
 }
 
-/// Gives predicted points the intervals of runs with noise.
+/// Adds intervals of runs with noise to predicted points.
 fn intervals<E>(
     case: &Case,
     repeats: Option<u32>,
@@ -126,7 +126,7 @@ fn intervals<E>(
     Ok(())
 }
 
-/// What each effect that is `present` is worth.
+/// Returns the contribution of each effect that is `present`.
 fn worth<E: From<ConfigError>>(
     case: &Case,
     points: &CasePoints,
@@ -185,7 +185,7 @@ fn errors(case: &Case, model: &str, index: usize, calibrated: Vec<Calibrated>, a
     }
 }
 
-/// What was calibrated so far.
+/// Calibrated parameters so far.
 #[derive(Clone, Debug, Default)]
 struct Fits<'a> {
     done: Vec<&'a Calibrate>,
@@ -193,14 +193,14 @@ struct Fits<'a> {
 }
 
 impl<'a> Fits<'a> {
-    /// What was calibrated but for effects of the machine.
+    /// Returns the calibrated parameters other than effects of the machine.
     fn without_effects(&self) -> Fits<'a> {
         let mut fits = self.clone();
         fits.done.retain(|calibrate| !states_an_effect(calibrate));
         fits
     }
 
-    /// The run of `point` with everything calibrated so far.
+    /// Returns the run of `point` with all calibrated parameters.
     fn ask(&self, case: &Case, point: &MeasuredPoint, columns: &[String]) -> Result<Ask, ConfigError> {
         let mut set = point.set.clone();
         for calibrate in self.done.iter().filter(|done| point.is_in(&done.applies_to)) {
@@ -220,7 +220,7 @@ impl<'a> Fits<'a> {
         Ok(Ask { set, label: point.label(columns), ..Ask::default() })
     }
 
-    /// Calibrates one more.
+    /// Calibrates another parameter.
     fn add<E: From<ConfigError>>(
         &mut self,
         case: &Case,
@@ -249,7 +249,7 @@ impl<'a> Fits<'a> {
             Ok(ask)
         };
         loop {
-            // All searches make a step together, so that their runs go side by side.
+            // All searches advance in lockstep, so that their runs execute concurrently.
             let mut asks = Vec::new();
             for (_, points, search) in &searches {
                 let Some(value) = search.next() else { continue };
@@ -296,7 +296,7 @@ impl<'a> Fits<'a> {
     }
 }
 
-/// A value to six digits, with its unit.
+/// Formats a value with six digits and its unit.
 fn text(value: f64, unit: &str) -> String {
     let digits = (5 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
     let number = format!("{value:.digits$}");
@@ -319,7 +319,7 @@ mod tests {
         [provenance]\napp = \"own\"\n\"app.work\" = \"b\"\n\"app.start\" = \"c\"\n";
     const HEAD: &str = "# source: s\n# machine: m\n# date: d\n# licence: l\nkind,ranks,t\n";
 
-    /// A machine on which a run takes work / ranks, and a start if there are several ranks.
+    /// Machine on which a run takes work / ranks, plus a start time if there are several ranks.
     fn model(asks: &[Ask]) -> Result<Vec<f64>, ConfigError> {
         let value = |ask: &Ask, key: &str| {
             let found = ask.set.iter().rev().find(|over| over.key.join(".") == key)?;
@@ -331,8 +331,7 @@ mod tests {
         let run = |ask: &Ask| {
             let ranks = value(ask, "run.ranks").unwrap();
             let start = if ranks > 1.0 { value(ask, "app.start").unwrap_or(0.0) } else { 0.0 };
-            // Noise takes a tenth for each seed; progress by calls takes a second, and connections what they are said
-            // to.
+            // Noise adds a tenth per seed; progress by calls adds one second; connections add their stated time.
             let noise =
                 value(ask, "app.noise").map_or(1.0, |noise| 1.0 + noise * value(ask, "run.seed").unwrap_or(0.0));
             let calls =
@@ -357,7 +356,7 @@ mod tests {
 
     #[test]
     fn what_is_given_is_calibrated_and_the_rest_is_predicted_with_it() {
-        // Work 100 and 40, start 5: predicted 30 and 15 where 33 and 12 were measured.
+        // Work 100 and 40, start 5: predictions 30 and 15, measurements 33 and 12.
         let found = judged(CASE, "a,1,100\nb,1,40\na,2,55\na,4,33\nb,4,12\n").unwrap();
         let model = &found.models[0];
         let values: Vec<_> = model.calibrated.iter().map(|found| (found.key.as_str(), found.value.as_str())).collect();
@@ -398,7 +397,8 @@ mod tests {
 
     #[test]
     fn the_errors_of_other_points_say_where_runs_are_likely_to_lie() {
-        // Ten points on two ranks and more, all measured 10 % above what is predicted but for one, twice as long.
+        // Ten points with two or more ranks. All measurements are 10 % above the prediction, but one takes twice as
+        // long.
         let row = |ranks: u32| {
             format!("a,{ranks},{}\n", (100.0 / f64::from(ranks) + 5.0) * if ranks == 7 { 2.0 } else { 1.1 })
         };
@@ -409,7 +409,8 @@ mod tests {
         assert_eq!(likely(0), None, "it is given");
         let of =
             |place: usize| likely(place).unwrap().interval_s.map(|bound| bound / found.points[place].predicted_s[0]);
-        // Left out itself, the slow one is not held; the others are between 1.1 and 2 times their predictions.
+        // The interval of the slow point leaves it out, so it is outside. The other intervals are 1.1 to 2 times their
+        // predictions.
         let slow = likely(6).unwrap();
         assert!(
             (of(6)[0] - 1.1).abs() < 0.01 && (of(6)[1] - 1.1).abs() < 0.01 && slow.measured_inside == 0,

@@ -1,5 +1,4 @@
-//! `case.toml`: which measured runs are modelled by which machine and application, what is calibrated, and the error
-//! allowed.
+//! `case.toml`: measured runs, their machine and application, calibrated parameters, and the allowed error.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,126 +12,125 @@ use super::super::axis::over;
 use super::super::file::leaves;
 use super::RowChoice;
 
-/// A case as its file states it. Paths are as written: relative to the file.
+/// Case as its file states it. Paths are as written: relative to the file.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The file's name in messages.
+    /// Name of the file in messages.
     pub file: String,
-    /// What the case is called.
+    /// Name of the case.
     pub name: String,
-    /// What it shows, in a sentence or two.
+    /// Purpose in a sentence or two.
     pub about: String,
-    /// The application's file or program.
+    /// Application's file or program.
     pub app: PathBuf,
-    /// The machine's file, if not the application's or the built-in one.
+    /// Machine's file, if not the application's or the built-in one.
     pub platform: Option<PathBuf>,
-    /// The measured runs.
+    /// Measured runs.
     pub measured: PathBuf,
-    /// The column of measured seconds.
+    /// Column of measured seconds.
     pub time: String,
-    /// The application's result, in seconds, that is compared; none: the time that it runs.
+    /// Result of the application, in seconds, that is compared; by default the time of the run.
     pub result: Option<String>,
-    /// The column by whose values errors are summed up apart.
+    /// Column by whose values errors are also summed up.
     pub group: Option<String>,
-    /// The machine whose time real code takes, where runs of the case time it: no other can give the predictions.
+    /// Machine whose time real code takes, if runs of the case time code: no other machine can make the predictions.
     pub timed_on: Option<String>,
-    /// Columns, and the key that gets a column's value.
+    /// Columns, each with the key that gets the column's value.
     pub columns: Vec<(String, String)>,
-    /// What is set for all points.
+    /// Settings of all points.
     pub set: Vec<Override>,
-    /// What is set for some.
+    /// Settings of some points.
     pub when: Vec<When>,
-    /// What is worked out from measured runs, in this order.
+    /// Calibrated parameters, in this order.
     pub calibrate: Vec<Calibrate>,
     /// Rows that are neither given nor predicted.
     pub leave_out: Vec<LeftOut>,
-    /// Runs with noise, by which a prediction gets an interval.
+    /// Runs with noise, from which predictions get intervals.
     pub interval: Option<NoisyRuns>,
-    /// The error allowed, if the case states one.
+    /// Allowed error, if the case states one.
     pub limit: Option<Limit>,
-    /// Where each parameter is from.
+    /// Source of each parameter.
     pub provenance: BTreeMap<String, String>,
-    /// What is drawn over what.
+    /// Plot of the figures.
     pub plot: Option<Plot>,
 }
 
 /// Runs of each point with other seeds.
 #[derive(Clone, Debug)]
 pub struct NoisyRuns {
-    /// How many.
+    /// Number of runs.
     pub runs: u32,
-    /// What is set for them alone: the machine's noise.
+    /// Settings of these runs alone: the machine's noise.
     pub set: Vec<Override>,
 }
 
 /// Settings of some rows.
 #[derive(Clone, Debug)]
 pub struct When {
-    /// The rows.
+    /// Rows.
     pub rows: RowChoice,
-    /// What is set for them.
+    /// Settings of these rows.
     pub set: Vec<Override>,
-    /// By how much a prediction is multiplied, where a part of the run is simulated.
+    /// Factor of the prediction, if only a part of the run is simulated.
     pub times: f64,
 }
 
-/// A parameter worked out from measured runs: for each combination of values of the columns `by`, the value with
-/// which the predictions of these `rows` are nearest to what was measured (least squares of the logarithms of their
-/// ratios).
+/// Parameter calibrated on measured runs. Each combination of values of the columns `by` has a value of its own. It
+/// minimises the squared logarithms of the ratios between predictions and measurements of these `rows`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibrate {
-    /// The key that gets the value.
+    /// Key that gets the value.
     pub key: String,
-    /// What stands behind the number: `s`, `GB/s`.
+    /// Unit after the number: `s`, `GB/s`.
     #[serde(default)]
     pub unit: String,
-    /// The rows it is worked out from, which are not predicted.
+    /// Rows used for calibration; they are not predicted.
     pub rows: RowChoice,
-    /// The rows whose runs have the parameter; all, if not stated.
+    /// Rows whose runs use the parameter; by default all.
     #[serde(default)]
     pub applies_to: RowChoice,
-    /// Columns that have a value of the parameter each.
+    /// Columns whose values have separate values of the parameter.
     #[serde(default)]
     pub by: Vec<String>,
-    /// Where the value is looked for: two numbers above zero.
+    /// Search interval: two positive numbers.
     pub between: [f64; 2],
 }
 
-/// Rows that are not looked at.
+/// Ignored rows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// The rows.
+    /// Rows.
     pub rows: RowChoice,
-    /// Why.
+    /// Reason.
     pub because: String,
 }
 
-/// The relative error allowed, in percent.
+/// Allowed relative error in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// Of the mean of the absolute values.
+    /// Limit of the mean absolute error.
     pub mean_percent: f64,
-    /// Of the greatest.
+    /// Limit of the greatest absolute error.
     pub max_percent: f64,
-    /// Of points that several runs lie farther from than this, in percent of the median, nothing is demanded: no
-    /// prediction can be nearer to them than they are to each other.
+    /// The limits do not apply to points whose runs deviate more from their median than this, in percent. No prediction
+    /// can be closer to such runs than they are to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_spread_percent: Option<f64>,
 }
 
-/// What a figure shows.
+/// Plot of the figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
-    /// The column from left to right.
+    /// Column of the horizontal axis.
     pub x: String,
-    /// The columns that make a curve.
+    /// Columns whose values form separate curves.
     #[serde(default)]
     pub curves: Vec<String>,
-    /// The columns that make a figure.
+    /// Columns whose values form separate figures.
     #[serde(default)]
     pub figures: Vec<String>,
 }
@@ -182,7 +180,7 @@ struct NoisyForm {
     set: Table,
 }
 
-/// More runs of a point than this tell nothing more.
+/// Maximum number of runs per point.
 const MOST_RUNS: u32 = 10_000;
 
 fn once() -> f64 {
@@ -190,10 +188,10 @@ fn once() -> f64 {
 }
 
 impl Case {
-    /// Reads `document`; `folder` is the case's name if it states none.
+    /// Reads `document`; `folder` is the default name of the case.
     ///
     /// # Errors
-    /// Anything wrong with the file.
+    /// If the file is wrong in any way.
     pub fn load(document: &Document, folder: &str) -> Result<Case, ConfigError> {
         let form: Form = document.deserialize()?;
         let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
@@ -273,7 +271,7 @@ impl Case {
         Ok(case)
     }
 
-    /// Every parameter must say where it is from.
+    /// Checks that every parameter has a stated source.
     fn check_provenance(&self, document: &Document) -> Result<(), ConfigError> {
         let set = self.set.iter().chain(self.when.iter().flat_map(|when| &when.set));
         let noise = self.interval.iter().flat_map(|interval| &interval.set);
@@ -287,12 +285,12 @@ impl Case {
         }
     }
 
-    /// Whether a column is shown: it sets a key, or groups. The others follow from these, or only choose rows.
+    /// Tells whether a column is shown: it sets a key, or groups. Other columns follow from these, or only select rows.
     pub fn shows(&self, column: &str) -> bool {
         self.columns.iter().any(|(own, _)| own == column) || self.group.as_deref() == Some(column)
     }
 
-    /// The columns that tell points apart: those that set keys, are chosen by, or group.
+    /// Columns that identify points: they set keys, select rows, or group.
     pub fn told_apart_by(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.columns.iter().map(|(column, _)| column.as_str()).collect();
         let rows = self.when.iter().map(|when| &when.rows).chain(self.leave_out.iter().map(|left| &left.rows));
@@ -309,7 +307,7 @@ impl Case {
     }
 }
 
-/// The settings in a table of dotted keys.
+/// Returns the settings in a table of dotted keys.
 fn settings(table: Table) -> Result<Vec<Override>, ConfigError> {
     let setting =
         |(key, value): (String, toml::Value)| Override::parse(&format!("{key}=0")).map(|_| over(&key, &value));

@@ -1,4 +1,4 @@
-//! What each effect of a machine is worth: errors with one of them switched off, and with all.
+//! Contribution of each effect of a machine: errors with one effect switched off, and with all.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,39 @@ use crate::platform::Effect;
 
 use super::{Calibrate, ErrorSummary, ValidatedPoint};
 
-/// What the effects of a case's machine are worth, with no key that is calibrated on the case.
+/// Contributions of the effects of a case's machine, except those calibrated on the case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EffectsFound {
-    /// Keys of effects that are calibrated on the case, which these predictions leave out.
+    /// Keys of effects that are calibrated on the case and therefore left out.
     pub left_out: Vec<String>,
-    /// The machine as it is, without each effect, and without all: in this order.
+    /// Machine as it is, without each effect, and without all: in this order.
     pub rows: Vec<EffectErrors>,
 }
 
-/// The errors without an effect.
+/// Errors without an effect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EffectErrors {
-    /// The key that is switched off; `nothing` and `all` for the machine as it is, and that without any.
+    /// Key that is switched off; `nothing` and `all` for the machine as it is, and without all effects.
     pub without: String,
-    /// What the machine is like then.
+    /// Description of the machine without the effect.
     pub about: String,
-    /// Over all predicted points.
+    /// Errors over all predicted points.
     pub all: ErrorSummary,
-    /// Over those of each group.
+    /// Errors of each group.
     pub groups: BTreeMap<String, ErrorSummary>,
-    /// What is predicted of each point, given ones too.
+    /// Prediction of each point, including given ones.
     pub predicted_s: Vec<f64>,
 }
 
-/// Whether a parameter states an effect of the machine, or stands for one in an application: its last word names one.
+/// Tells whether a parameter states an effect of the machine, or corresponds to one in an application: its last word
+/// names one.
 pub(super) fn states_an_effect(calibrate: &Calibrate) -> bool {
     const OF_APPLICATIONS: [&str; 2] = ["slowdown", "capacity"];
     let last = calibrate.key.rsplit('.').next().unwrap_or_default();
     Effect::ALL.iter().any(|effect| effect.name() == last) || OF_APPLICATIONS.contains(&last)
 }
 
-/// What is asked of a case: rows of [`EffectsFound`], as their names and what is switched off.
+/// Returns the requested rows of [`EffectsFound`]: their names and the effects that are switched off.
 pub(super) fn wanted(present: &[Effect]) -> Vec<(&'static str, &'static str, Vec<Effect>)> {
     let mut all = vec![("nothing", "the machine as stated", Vec::new())];
     all.extend(present.iter().map(|effect| (effect.name(), effect.without(), vec![*effect])));
@@ -50,7 +51,7 @@ pub(super) fn wanted(present: &[Effect]) -> Vec<(&'static str, &'static str, Vec
 }
 
 impl EffectErrors {
-    /// The errors of `predicted_s` for `points`, grouped by `group`.
+    /// Returns the errors of `predicted_s` for `points`, grouped by `group`.
     pub(super) fn of(
         (without, about): (&str, &str),
         points: &[ValidatedPoint],

@@ -1,16 +1,16 @@
-//! One-dimensional fits: the value of a parameter with which predictions come nearest to what was measured.
+//! One-dimensional fits: the parameter value whose predictions are nearest to the measurements.
 
-/// How many times the interval is narrowed: to a hundred-thousandth of a range of 1 : 10^6.
+/// Number of iterations; they reduce a range of 1 : 10^6 to a hundred-thousandth.
 const STEPS: usize = 30;
 
-/// Golden-section search (Kiefer 1953) for the least of a function of ln x with one minimum, asked for one value at a
-/// time, so that several searches can go on together.
+/// Golden-section search (Kiefer 1953) for the minimum of a unimodal function of ln x. The caller evaluates the
+/// function, so that several searches can advance concurrently.
 #[derive(Clone, Debug)]
 pub(super) struct GoldenSection {
-    /// The logarithms of the interval's ends.
+    /// Logarithms of the interval's ends.
     ends: (f64, f64),
     whole: (f64, f64),
-    /// Values looked at inside, with what they gave.
+    /// Interior points with their function values.
     inside: [Option<(f64, f64)>; 2],
     steps: usize,
 }
@@ -19,13 +19,13 @@ pub(super) struct GoldenSection {
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 impl GoldenSection {
-    /// Between two values above zero.
+    /// Creates a search between two positive values.
     pub fn new(least: f64, most: f64) -> GoldenSection {
         let ends = (least.ln(), most.ln());
         GoldenSection { ends, whole: ends, inside: [None; 2], steps: 0 }
     }
 
-    /// The next value to look at; `None` when the search has ended.
+    /// Next value to evaluate; `None` at the end of the search.
     pub fn next(&self) -> Option<f64> {
         let (low, high) = self.ends;
         let place = match self.inside {
@@ -36,7 +36,7 @@ impl GoldenSection {
         (self.steps < STEPS).then(|| place.exp())
     }
 
-    /// What the value asked for last has given.
+    /// Passes the result for the last value.
     pub fn tell(&mut self, value: f64, result: f64) {
         let found = Some((value.ln(), result));
         if self.inside[0].is_none() {
@@ -56,12 +56,12 @@ impl GoldenSection {
         }
     }
 
-    /// The best value.
+    /// Best value.
     pub fn best(&self) -> f64 {
         ((self.ends.0 + self.ends.1) / 2.0).exp()
     }
 
-    /// Whether the best value lies at an end of the interval given, so that a better one may lie beyond.
+    /// Tells whether the best value is at an end of the search interval, so that a better one may exist outside.
     pub fn at_an_end(&self) -> bool {
         let near = (self.whole.1 - self.whole.0) * 1e-3;
         self.ends.0 - self.whole.0 < near || self.whole.1 - self.ends.1 < near

@@ -1,4 +1,4 @@
-//! The interval of a prediction: what runs with the machine's noise say of one more, and what was measured of that.
+//! Interval of a prediction from runs with noise, and the measured runs inside it.
 
 use serde::Serialize;
 
@@ -8,39 +8,40 @@ use crate::engine::NextValue;
 use super::assess::Ask;
 use super::{MeasuredPoint, ValidatedPoint};
 
-/// The interval of a point.
+/// Interval of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PointInterval {
-    /// How many runs it is from.
+    /// Number of runs.
     pub runs: u32,
-    /// The mean of their predictions, s.
+    /// Mean of their predictions, s.
     pub mean_s: f64,
-    /// Their standard deviation, s.
+    /// Standard deviation of the predictions, s.
     pub deviation_s: f64,
-    /// The bounds between which one more run would lie in 95 of 100 cases, s.
+    /// Bounds that contain one more run in 95 of 100 cases, s.
     pub interval_s: [f64; 2],
-    /// How many of the measured runs lie between them.
+    /// Number of measured runs inside the bounds.
     pub measured_inside: usize,
 }
 
-/// Where runs of a point lie by the errors of the case's other points: what the model leaves out is in it, as far as
-/// these show it. Nothing measured of the point itself is.
+/// Likely range of a point's runs by the errors of the case's other points. It includes model errors as far as these
+/// points show them; measurements of the point itself do not affect it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LikelyRange {
-    /// The bounds between which 95 of 100 runs of the other points would lie, s.
+    /// Bounds that contain 95 of 100 runs of the other points, s.
     pub interval_s: [f64; 2],
-    /// How many of the measured runs lie between them.
+    /// Number of measured runs inside the bounds.
     pub measured_inside: usize,
 }
 
-/// Of fewer other points nothing is told.
+/// Least number of other points.
 const LEAST_OTHERS: usize = 8;
 
 impl LikelyRange {
-    /// That of each of `points`, measured as in `measured`; none where few others are predicted.
+    /// Returns the range of each of `points`, measured as in `measured`; none with too few other predicted points.
     ///
-    /// Split-conformal prediction (Vovk, Gammerman and Shafer 2005) with each point left out once: of the others'
-    /// least and greatest runs over their predictions, the values of rank (n + 1) / 40 from below and from above.
+    /// Split-conformal prediction (Vovk, Gammerman and Shafer 2005), leaving out each point once. The bounds are ratios
+    /// of runs to predictions: of the others' least and greatest ratios, the values of rank (n + 1) / 40 from below and
+    /// from above.
     pub(super) fn of(points: &[ValidatedPoint], measured: &[&MeasuredPoint]) -> Vec<Option<LikelyRange>> {
         let range = |place: usize| {
             let others = (0..points.len()).filter(|&other| other != place && !points[other].given);
@@ -64,21 +65,21 @@ impl LikelyRange {
     }
 }
 
-/// How much of what was measured the intervals of predicted points hold.
+/// Part of the measurements inside the intervals of predicted points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Coverage {
     /// Predicted points with an interval.
     pub points: usize,
-    /// Those whose median lies in it.
+    /// Points whose median is inside.
     pub points_inside: usize,
     /// Measured runs of these points.
     pub runs: usize,
-    /// Those that lie in their point's interval.
+    /// Runs inside their point's interval.
     pub runs_inside: usize,
 }
 
 impl PointInterval {
-    /// What `predictions`, two at least, say of the runs of `point`.
+    /// Computes the interval of `point` from at least two `predictions`.
     pub(super) fn of(predictions: &[f64], point: &MeasuredPoint) -> PointInterval {
         let next = NextValue::of(predictions);
         let inside = |seconds: f64| next.interval[0] <= seconds && seconds <= next.interval[1];
@@ -93,12 +94,12 @@ impl PointInterval {
 }
 
 impl Coverage {
-    /// Of the intervals of runs with noise; none where no point has one.
+    /// Coverage of the intervals of runs with noise; none without intervals.
     pub(super) fn of_noise(points: &[ValidatedPoint]) -> Option<Coverage> {
         Coverage::of(points, |point| point.interval.map(|of| (of.interval_s, of.measured_inside)))
     }
 
-    /// Of the ranges by the errors of other points; none where no point has one.
+    /// Coverage of the ranges by the errors of other points; none without ranges.
     pub(super) fn of_likely(points: &[ValidatedPoint]) -> Option<Coverage> {
         Coverage::of(points, |point| point.likely.map(|of| (of.interval_s, of.measured_inside)))
     }
@@ -117,18 +118,18 @@ impl Coverage {
         (found.points > 0).then_some(found)
     }
 
-    /// The part of the measured runs that lie in intervals, percent.
+    /// Part of the measured runs inside intervals, percent.
     pub fn runs_percent(&self) -> f64 {
         self.runs_inside as f64 / self.runs as f64 * 100.0
     }
 
-    /// The part of the medians that do, percent.
+    /// Part of the medians inside intervals, percent.
     pub fn points_percent(&self) -> f64 {
         self.points_inside as f64 / self.points as f64 * 100.0
     }
 }
 
-/// The runs of `ask` with what `noise` sets, and seeds from 0 on.
+/// Returns the runs of `ask` with the settings of `noise` and seeds from 0.
 pub(super) fn noisy(ask: &Ask, noise: &[Override], runs: u32) -> Vec<Ask> {
     let seeded = |seed: u32| {
         let seed = Override::parse(&format!("run.seed={seed}")).expect("a key of a run");

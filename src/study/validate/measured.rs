@@ -1,4 +1,4 @@
-//! Measured runs: a CSV table whose comments say where they are from.
+//! Measured runs: a CSV table whose comments state their source.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,26 @@ use csv::{ErrorKind, ReaderBuilder, StringRecord};
 
 use crate::config::ConfigError;
 
-/// What the comments have to tell.
+/// Required keys of the comments.
 const TOLD: [&str; 4] = ["source", "machine", "date", "licence"];
 
-/// Rows of text under named columns.
+/// Text cells in rows, under named columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredTable {
-    /// The file's name in messages.
+    /// Name of the file in messages.
     pub name: String,
-    /// What the comments say: `source`, `machine`, `date`, `licence` and whatever else there is.
+    /// Values of the comments: `source`, `machine`, `date`, `licence` and others.
     pub told: BTreeMap<String, String>,
     columns: Vec<String>,
     rows: Vec<(u64, Vec<String>)>,
 }
 
 impl MeasuredTable {
-    /// Reads `text`: lines `# key: value`, then a row of names, then a row a run. `name` stands for the file in
+    /// Parses `text`: lines `# key: value`, a row of names, then one row per run. `name` is the file's name in
     /// messages.
     ///
     /// # Errors
-    /// Missing comments, no rows, rows of several lengths, columns without a name or with that of another.
+    /// If comments or rows are missing, rows differ in length, or a column has no name or a duplicate one.
     pub fn parse(name: &str, text: &str) -> Result<MeasuredTable, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}{what}"));
         let told = comments(text);
@@ -53,15 +53,15 @@ impl MeasuredTable {
         Ok(MeasuredTable { name: name.to_owned(), told, columns, rows })
     }
 
-    /// The names of the columns.
+    /// Names of the columns.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Which column has this name.
+    /// Index of the column with this name.
     ///
     /// # Errors
-    /// If none has; `asked` says who wants it.
+    /// If no column has this name; `asked` is its user in the message.
     pub fn column(&self, column: &str, asked: &str) -> Result<usize, ConfigError> {
         self.columns.iter().position(|other| other == column).ok_or_else(|| {
             let all = self.columns.join(", ");
@@ -69,15 +69,15 @@ impl MeasuredTable {
         })
     }
 
-    /// The rows, each with its line.
+    /// Rows with their line numbers.
     pub fn rows(&self) -> impl Iterator<Item = (u64, &[String])> {
         self.rows.iter().map(|(line, cells)| (*line, cells.as_slice()))
     }
 
-    /// The seconds in a cell.
+    /// Parses the seconds of a cell.
     ///
     /// # Errors
-    /// If it is no number, not finite, or not above zero.
+    /// If the cell is not a finite positive number.
     pub fn seconds(&self, line: u64, column: usize, cell: &str) -> Result<f64, ConfigError> {
         let seconds = cell.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         seconds.ok_or_else(|| {
@@ -89,7 +89,7 @@ impl MeasuredTable {
     }
 }
 
-/// `# key: value`, a line each; a line that goes on is indented by more than one blank.
+/// Parses comments `# key: value`, one per line. Continuation lines are indented by more than one blank.
 fn comments(text: &str) -> BTreeMap<String, String> {
     let mut told: BTreeMap<String, String> = BTreeMap::new();
     let mut last = String::new();
@@ -110,7 +110,7 @@ fn comments(text: &str) -> BTreeMap<String, String> {
     told
 }
 
-/// What the reader says, in our words: ":LINE: WHAT".
+/// Rewrites the error of the CSV reader as ":LINE: WHAT".
 fn explained(error: &csv::Error) -> String {
     match error.kind() {
         ErrorKind::UnequalLengths { pos, expected_len, len } => {

@@ -1,22 +1,23 @@
-//! Whether a model puts measured points in their order: what matters to who chooses among them.
+//! Order of points by a model, compared with their measured order. It matters if the model is used to choose among the
+//! points.
 
 use serde::Serialize;
 
-/// How a model orders the points of each group of at least three.
+/// Order of the points by a model in each group of at least three.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OrderFound {
-    /// How many such groups there are.
+    /// Number of such groups.
     pub groups: usize,
-    /// In how many of them the point predicted to be fastest was measured fastest.
+    /// Number of groups whose predicted fastest point was measured fastest.
     pub best_found: usize,
-    /// How much longer the point predicted to be fastest was measured to take than the fastest, at most, in percent.
+    /// Largest excess of the measured time of the predicted fastest point over the fastest, in percent.
     pub lost_percent: f64,
-    /// The mean over groups of Spearman's rank correlation of predicted and measured times.
+    /// Mean over groups of Spearman's rank correlation of predicted and measured times.
     pub rank_correlation: f64,
 }
 
 impl OrderFound {
-    /// Of `groups` of points, each with its measured and its predicted time; none without a group of three.
+    /// Compares the order in `groups` of points, each with measured and predicted time; none without a group of three.
     pub fn of(groups: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Option<OrderFound> {
         let mut found = OrderFound { groups: 0, best_found: 0, lost_percent: 0.0, rank_correlation: 0.0 };
         for points in groups.into_iter().filter(|points| points.len() >= 3) {

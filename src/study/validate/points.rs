@@ -1,4 +1,4 @@
-//! From a case and its measured runs to points: runs of the same settings are repetitions of one.
+//! Points of a case from its measured runs: runs with the same settings are repetitions of one point.
 
 use std::collections::BTreeMap;
 
@@ -6,56 +6,56 @@ use crate::config::{ConfigError, Override};
 
 use super::{Case, Cells, MeasuredTable, RowChoice};
 
-/// What a point is for.
+/// Role of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Something is calibrated on it.
+    /// Used for calibration.
     Given,
-    /// It is predicted.
+    /// Predicted.
     Predicted,
-    /// It is not looked at; why.
+    /// Ignored, with the reason.
     LeftOut(String),
 }
 
-/// Measured runs of the same settings.
+/// Measured runs with the same settings.
 #[derive(Clone, Debug)]
 pub struct MeasuredPoint {
-    /// The cells that tell it apart, by column.
+    /// Cells that identify it, by column.
     pub cells: BTreeMap<String, String>,
-    /// The seconds of each run, in increasing order.
+    /// Seconds of each run, in increasing order.
     pub seconds: Vec<f64>,
-    /// The line of the first.
+    /// Line number of the first run.
     pub line: u64,
-    /// What it is for.
+    /// Role.
     pub role: Role,
-    /// What it sets, besides what is calibrated.
+    /// Settings, without calibrated parameters.
     pub set: Vec<Override>,
-    /// By how much its prediction is multiplied.
+    /// Factor of its prediction.
     pub times: f64,
 }
 
-/// The points of a case.
+/// Points of a case.
 #[derive(Clone, Debug)]
 pub struct CasePoints {
-    /// The columns that tell them apart, in the table's order.
+    /// Columns that identify points, in the table's order.
     pub columns: Vec<String>,
-    /// The points, in the order of their first rows.
+    /// Points, in the order of their first rows.
     pub all: Vec<MeasuredPoint>,
 }
 
 impl MeasuredPoint {
-    /// Whether `choice` chooses its rows.
+    /// Tells whether `choice` selects its rows.
     pub fn is_in(&self, choice: &RowChoice) -> bool {
         choice.holds(|column| self.cells.get(column).map(String::as_str))
     }
 
-    /// The median of the runs.
+    /// Median of the runs.
     pub fn median(&self) -> f64 {
         let (count, middle) = (self.seconds.len(), self.seconds.len() / 2);
         if count % 2 == 1 { self.seconds[middle] } else { (self.seconds[middle - 1] + self.seconds[middle]) / 2.0 }
     }
 
-    /// "split=slabs ranks=8", of these columns.
+    /// Label such as "split=slabs ranks=8", from these columns.
     pub fn label<'a>(&self, columns: impl IntoIterator<Item = &'a String>) -> String {
         let pairs = columns.into_iter().filter_map(|column| Some(format!("{column}={}", self.cells.get(column)?)));
         pairs.collect::<Vec<_>>().join(" ")
@@ -63,10 +63,10 @@ impl MeasuredPoint {
 }
 
 impl CasePoints {
-    /// The points of `case`, measured in `table`.
+    /// Creates the points of `case`, measured in `table`.
     ///
     /// # Errors
-    /// Columns that the table does not have, cells that are no times.
+    /// If the table lacks a column, or a cell is not a time.
     pub fn new(case: &Case, table: &MeasuredTable) -> Result<CasePoints, ConfigError> {
         let time = table.column(&case.time, &format!("time of {}", case.file))?;
         let mut apart = Vec::new();
@@ -88,7 +88,7 @@ impl CasePoints {
         Ok(CasePoints { columns: apart.into_iter().map(|(_, column)| column).collect(), all })
     }
 
-    /// Of the points that are predicted, only those in whose `column` is one of `cells`.
+    /// Restricts the predicted points to those with one of `cells` in `column`.
     pub fn only(&mut self, column: &str, cells: &Cells) {
         let choice = RowChoice::default().and(column, cells.clone());
         self.all.retain(|point| point.role == Role::Given || point.is_in(&choice));

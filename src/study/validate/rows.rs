@@ -1,16 +1,16 @@
-//! Choosing rows of a table by what stands in their columns.
+//! Selection of table rows by the values of their columns.
 
 use serde::Deserialize;
 use toml::Value;
 
-/// What the columns must hold for a row to be chosen; without columns every row is.
+/// Conditions on columns; without conditions every row is selected.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct RowChoice {
     columns: std::collections::BTreeMap<String, Cells>,
 }
 
-/// What may stand in a cell.
+/// Allowed values of a cell.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Value")]
 pub struct Cells(Vec<String>);
@@ -26,13 +26,12 @@ impl From<Value> for Cells {
 }
 
 impl Cells {
-    /// One of these texts.
+    /// Creates a set of texts.
     pub fn new(texts: impl IntoIterator<Item = String>) -> Self {
         Cells(texts.into_iter().collect())
     }
 
-    /// Whether `cell` is one of the values: the same text, the same number, or a number in a range such as `1..8`,
-    /// whose ends belong to it.
+    /// Tells whether `cell` equals one of the values as text or as number, or is in an inclusive range such as `1..8`.
     fn holds(&self, cell: &str) -> bool {
         let number = cell.parse::<f64>().ok();
         self.0.iter().any(|wanted| {
@@ -48,18 +47,18 @@ impl Cells {
 }
 
 impl RowChoice {
-    /// Rows in which `column` holds one of `cells`, besides what they have to hold already.
+    /// Adds the condition that `column` has one of `cells`.
     pub fn and(mut self, column: &str, cells: Cells) -> Self {
         self.columns.insert(column.to_owned(), cells);
         self
     }
 
-    /// The columns that are looked at.
+    /// Columns with conditions.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.keys().map(String::as_str)
     }
 
-    /// Whether a row is chosen, of which `cell` gives the cell in a column.
+    /// Tells whether a row is selected; `cell` returns its cell in a column.
     pub fn holds<'a>(&self, cell: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.columns.iter().all(|(column, cells)| cell(column).is_some_and(|cell| cells.holds(cell)))
     }

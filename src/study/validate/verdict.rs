@@ -1,4 +1,4 @@
-//! What a validation found: the one thing that its tables, figures and JSON are made of.
+//! Results of a validation; tables, figures and JSON use only these.
 
 use std::collections::BTreeMap;
 
@@ -6,114 +6,114 @@ use serde::Serialize;
 
 use super::{Coverage, EffectsFound, LikelyRange, Limit, OrderFound, Plot, PointInterval};
 
-/// A case, judged. README states the JSON form.
+/// Assessed case. README describes the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Validation {
-    /// The version of mcpsim.
+    /// Version of mcpsim.
     pub mcpsim: String,
-    /// The case's name.
+    /// Name of the case.
     pub case: String,
-    /// What it shows.
+    /// Purpose of the case.
     pub about: String,
-    /// What the comments of the measured runs tell.
+    /// Comments of the measured runs.
     pub measured: BTreeMap<String, String>,
-    /// Where the parameters are from.
+    /// Source of each parameter.
     pub provenance: BTreeMap<String, String>,
-    /// The error allowed.
+    /// Allowed error.
     pub limit: Option<Limit>,
-    /// The columns that are shown: those that set keys or group.
+    /// Shown columns: those that set keys or group.
     pub columns: Vec<String>,
-    /// What is drawn over what.
+    /// Plot of the figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plot: Option<Plot>,
-    /// The models, mcpsim's own first.
+    /// Models, mcpsim's own first.
     pub models: Vec<ModelErrors>,
-    /// The points, predicted and given, in the order of the table.
+    /// Points, predicted and given, in the order of the table.
     pub points: Vec<ValidatedPoint>,
-    /// Points left out: how many, and why.
+    /// Number of points left out, by reason.
     pub left_out: BTreeMap<String, usize>,
-    /// How much of what was measured the intervals of predictions hold, where there are any.
+    /// Part of the measurements inside the intervals of predictions, if there are intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
-    /// The same of the ranges by the errors of other points.
+    /// Coverage of the ranges by the errors of other points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<Coverage>,
-    /// What each effect of the machine is worth, where that is asked for.
+    /// Contribution of each effect of the machine, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effects: Option<EffectsFound>,
 }
 
-/// How well a model predicts.
+/// Errors of a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelErrors {
-    /// Its name.
+    /// Name of the model.
     pub model: String,
-    /// What was worked out for it.
+    /// Parameters calibrated for it.
     pub calibrated: Vec<Calibrated>,
-    /// Over all predicted points.
+    /// Errors over all predicted points.
     pub all: ErrorSummary,
-    /// Over those of each group.
+    /// Errors of each group.
     pub groups: BTreeMap<String, ErrorSummary>,
-    /// Whether it orders the predicted points of a group as they were measured.
+    /// Order of the predicted points of a group by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<OrderFound>,
 }
 
-/// A parameter worked out from measured runs.
+/// Parameter calibrated on measured runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// The key.
+    /// Key.
     pub key: String,
-    /// The columns whose values have one of their own.
+    /// Columns whose values have separate values of the parameter.
     pub by: BTreeMap<String, String>,
-    /// The value, as it is set.
+    /// Value as set.
     pub value: String,
-    /// How many points it is from.
+    /// Number of points used.
     pub points: usize,
-    /// The root of the mean square of what is left of their relative errors, in percent.
+    /// Root mean square of their remaining relative errors, in percent.
     pub residual_percent: f64,
 }
 
 /// Relative errors of several points, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ErrorSummary {
-    /// How many.
+    /// Number of points.
     pub points: usize,
-    /// The mean of the absolute values.
+    /// Mean of the absolute values.
     pub mean_percent: f64,
-    /// The greatest absolute value.
+    /// Greatest absolute value.
     pub max_percent: f64,
-    /// The mean with signs: what all have in common.
+    /// Mean of the signed values: the common bias.
     pub bias_percent: f64,
 }
 
-/// A point, judged.
+/// Assessed point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValidatedPoint {
-    /// Its cells by column.
+    /// Cells by column.
     pub values: BTreeMap<String, String>,
-    /// Whether something was calibrated on it: then it does not count.
+    /// Tells whether it was used for calibration; then it does not count.
     pub given: bool,
-    /// The median of its measured runs.
+    /// Median of its measured runs.
     pub measured_s: f64,
-    /// The least.
+    /// Least measured time.
     pub measured_min_s: f64,
-    /// The greatest.
+    /// Greatest measured time.
     pub measured_max_s: f64,
-    /// How many there are.
+    /// Number of measured runs.
     pub runs: usize,
-    /// What each model predicts, in the order of the models.
+    /// Prediction of each model, in the order of the models.
     pub predicted_s: Vec<f64>,
-    /// The interval of mcpsim's own prediction, where the case states noise.
+    /// Interval of mcpsim's own prediction, if the case states noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<PointInterval>,
-    /// Where its runs are likely to lie by the errors of the case's other points.
+    /// Likely range of its runs by the errors of the case's other points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<LikelyRange>,
 }
 
 impl ErrorSummary {
-    /// Over `errors` in percent.
+    /// Summarises `errors` in percent.
     pub fn over(errors: impl IntoIterator<Item = f64>) -> ErrorSummary {
         let errors: Vec<f64> = errors.into_iter().collect();
         let mean = |sum: f64| if errors.is_empty() { 0.0 } else { sum / errors.len() as f64 };
@@ -127,12 +127,12 @@ impl ErrorSummary {
 }
 
 impl ValidatedPoint {
-    /// By how much a model is off: predicted / measured − 1, in percent.
+    /// Relative error of a model: predicted / measured − 1, in percent.
     pub fn error_percent(&self, model: usize) -> f64 {
         (self.predicted_s[model] / self.measured_s - 1.0) * 100.0
     }
 
-    /// How far the measured runs lie from their median at most, in percent.
+    /// Largest deviation of the measured runs from their median, in percent.
     pub fn spread_percent(&self) -> f64 {
         let off = |seconds: f64| (seconds / self.measured_s - 1.0).abs() * 100.0;
         off(self.measured_min_s).max(off(self.measured_max_s))
@@ -140,7 +140,7 @@ impl ValidatedPoint {
 }
 
 impl Validation {
-    /// Whether mcpsim's own model keeps to the limit; where none is stated it does.
+    /// Tells whether mcpsim's own model keeps the limit; true without a limit.
     pub fn passes(&self) -> bool {
         let Some(limit) = self.limit else { return true };
         let judged = match limit.max_spread_percent {
@@ -150,7 +150,8 @@ impl Validation {
         judged.points > 0 && judged.mean_percent <= limit.mean_percent && judged.max_percent <= limit.max_percent
     }
 
-    /// The errors of a model over predicted points of several runs that lie up to `most` percent from their median.
+    /// Returns the errors of a model over predicted points with several runs that deviate at most `most` percent from
+    /// their median.
     pub fn errors_where_quiet(&self, model: usize, most: f64) -> ErrorSummary {
         let quiet = |point: &&ValidatedPoint| !point.given && point.runs > 1 && point.spread_percent() <= most;
         ErrorSummary::over(self.points.iter().filter(quiet).map(|point| point.error_percent(model)))
@@ -224,7 +225,7 @@ mod tests {
             effects: None,
         };
         assert!(validation.passes(), "no limit is stated");
-        // All; those whose runs lie near; none, which is no success.
+        // The cases are all points, only points with a small spread, and no points, which is not a success.
         for (most, passes) in [(None, false), (Some(50.0), false), (Some(10.0), true)] {
             validation.limit = Some(Limit { mean_percent: 3.0, max_percent: 3.0, max_spread_percent: most });
             assert_eq!(validation.passes(), passes, "{most:?}");
