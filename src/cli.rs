@@ -1,6 +1,6 @@
-//! The command line: a straight pipeline from arguments over settings and a run to printed and written results.
+//! Command line: a straight pipeline from arguments over settings and a run to printed and written results.
 //!
-//! The only module that prints, and one of the few that touch files.
+//! This is the only module that prints, and one of the few that access files.
 
 mod args;
 mod bar;
@@ -50,7 +50,7 @@ use printer::Printer;
 use progress::ProgressLine;
 use watch::Watch;
 
-/// Runs the program on the arguments of the process.
+/// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     bug::install_hook();
     process::survive_size_limit();
@@ -60,7 +60,7 @@ pub fn main() -> ExitCode {
             Ok(processes) => {
                 let code = command(parsed, &processes).unwrap_or_else(failed);
                 if code == Exit::Interrupted.code() {
-                    // A launcher that has been interrupted itself may wait for no orderly end.
+                    // After an interruption the launcher may not wait for an orderly end.
                     end_process_soon(code.into());
                 }
                 code
@@ -71,7 +71,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Tells the user, unless another process does; returns the exit code.
+/// Prints the failure, unless another process does; returns the exit code.
 fn failed(failure: Failure) -> u8 {
     if !failure.text.is_empty() {
         complain(&failure.text);
@@ -79,8 +79,7 @@ fn failed(failure: Failure) -> u8 {
     failure.exit.code()
 }
 
-/// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first
-/// process has.
+/// Executes the command in all processes of a launcher; returns the exit code, which only the first process has.
 fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
     if processes.broadcast(|| matches!(parsed, Ok(Parsed::Measure(_)))) {
         let args = match &parsed {
@@ -94,7 +93,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     if !processes.is_first() {
         let brief: Option<RunMessage> = processes.broadcast(|| None);
         if let Some(brief) = brief {
-            // Whatever goes wrong is said by the first process.
+            // The first process prints all errors.
             let (recorded, tagged) = (brief.recorded, brief.tagged);
             let _ = agree(processes, brief.open()).and_then(|run| {
                 predict(&RequestedRun { run, recorded, tagged, further: FurtherRuns::None, outputs: None }, processes)
@@ -109,7 +108,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     });
     match todo? {
         NextAction::Run(asked, _) => {
-            // The others read what the files of the machine name by themselves.
+            // The other processes read the files of the machine themselves.
             agree(processes, Ok::<(), Failure>(()))?;
             predict(&asked, processes)
         }
@@ -117,7 +116,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     }
 }
 
-/// Runs the compiler, whose exit code this is.
+/// Runs the compiler and returns its exit code.
 fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     match cc::request(language, arguments)? {
         WrapperRequest::Show(text) => output::print(&text).map(|()| 0),
@@ -131,39 +130,40 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     }
 }
 
-/// A run that was asked for.
+/// Requested run.
 struct RequestedRun {
     run: Resolved,
     recorded: bool,
-    /// Whether ranks' lines have their numbers.
+    /// Tells whether output lines of ranks are prefixed by their numbers.
     tagged: bool,
-    /// Which runs there are to be beside it.
+    /// Further runs.
     further: FurtherRuns,
-    /// Where results go; on the first process only.
+    /// Destinations of results; on the first process only.
     outputs: Option<Outputs>,
 }
 
-/// Runs beside the one that is asked for.
+/// Runs in addition to the requested one.
 #[derive(Clone, Copy, Debug)]
 enum FurtherRuns {
     None,
-    /// So many in all, with other seeds.
+    /// Runs with other seeds; this number in total.
     Seeds(u32),
-    /// On a machine with an ideal network.
+    /// Run on a machine with an ideal network.
     IdealNetwork,
-    /// With other algorithms for the collectives.
+    /// Runs with other algorithms for the collectives.
     OtherAlgorithms,
 }
 
-/// What is left to do of what was asked for.
+/// Remaining work of a command.
 enum NextAction {
-    /// A run, with a brief to other processes if there are any.
+    /// Run, with a message to other processes if there are any.
     Run(Box<RequestedRun>, Option<RunMessage>),
-    /// Nothing; the exit code.
+    /// No work; the exit code.
     Ended(u8),
 }
 
-/// Does what needs one process only, or reads what a run needs, also for other processes if there are `several`.
+/// Executes the part that needs one process only, or reads the input of a run; with `several` processes, also for the
+/// others.
 fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     let alone = |what: &str| match several {
         true => Err(Failure::bad_input(format!("{what} works in one process: start it without an MPI launcher"))),
@@ -279,13 +279,13 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     Ok(exit_code)
 }
 
-/// Ends the process for a program that leaves no other way.
+/// Ends the process at the request of the program's crash handler, without return.
 fn fatal(message: &str, signal: Option<c_int>) -> ! {
     complain(message);
     interrupt::end_at_once(signal.map_or(Exit::ProgramFailed, Exit::crashed).code().into())
 }
 
-/// Why there were fewer workers than asked for.
+/// Returns a note if fewer workers than requested were used.
 fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
     let had = outcome.host.workers / outcome.host.processes.max(1);
     let asked = asked.filter(|&asked| asked > had)?;
@@ -298,9 +298,9 @@ fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
     Some(format!("{had} instead of {asked} workers: {why}"))
 }
 
-/// Prints an error to stderr, the one place where that is done; a closed stderr is nobody's concern.
+/// Prints an error to stderr; no other function does. A closed stderr is ignored.
 ///
-/// A line that quotes something endless from a file is cut.
+/// A long line, such as a quotation from a file, is cut.
 fn complain(text: &str) {
     const LONGEST: usize = 4000;
     let cut = |line: &str| match line.char_indices().nth(LONGEST) {
@@ -308,7 +308,7 @@ fn complain(text: &str) {
         None => line.to_owned(),
     };
     let lines: Vec<String> = text.split('\n').map(cut).collect();
-    // One write, so that what several processes say on one terminal does not mix within a line.
+    // A single write keeps lines of several processes on one terminal apart.
     let told = format!("error: {}\n", lines.join("\n"));
     let _ = std::io::stderr().write_all(told.as_bytes());
 }

@@ -1,7 +1,7 @@
 //! mcpsim predicts how long an MPI program would take on a multi-core cluster, and why.
 //!
-//! As a library: a [`run::RunRequest`] names an application and what is laid over its files; resolved, it has the
-//! machine and the settings; run, it gives an [`run::Outcome`].
+//! Use as a library: a [`run::RunRequest`] names an application and overrides of its files. Resolving it yields the
+//! machine and the settings; running it yields an [`run::Outcome`].
 //!
 //! ```
 //! # fn main() -> Result<(), mcpsim::run::PredictError> {
@@ -20,10 +20,10 @@
 //! # }
 //! ```
 //!
-//! What is wrong with the input, and why a simulation ended without a prediction, is a [`run::PredictError`].
+//! Input errors, and simulations without a prediction, are a [`run::PredictError`].
 //!
-//! The modules below are listed in the order of their dependence: a module uses only those above it
-//! (`tests/tidy.rs` holds them to it). ARCHITECTURE.md draws the whole.
+//! The modules below are in order of dependence: a module uses only those above it (`tests/tidy.rs` checks this).
+//! ARCHITECTURE.md has a diagram.
 
 #[doc(inline)]
 pub use mcpsim_core::{app, config, engine, mpi, platform, profile, rank, trace, units};

@@ -1,4 +1,4 @@
-//! The `mcpsim` program: everything is in the library's `cli`.
+//! Entry point of the `mcpsim` program; the implementation is the library's `cli`.
 
 #[global_allocator]
 static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;

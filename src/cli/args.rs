@@ -1,4 +1,4 @@
-//! The arguments: what can be typed, and what `--help` teaches.
+//! Arguments: their syntax, and the texts of `--help`.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -225,7 +225,7 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let word = |at: usize| arguments.get(at).and_then(|argument| argument.to_str()).unwrap_or_default();
     let compiler = |word: &str| COMPILERS.into_iter().find(|(name, _)| *name == word).map(|(_, language)| language);
     match (word(1), compiler(word(1)), compiler(word(2))) {
-        // All arguments are the compiler's, `--` and `--help` included.
+        // All arguments belong to the compiler, including `--` and `--help`.
         (_, Some(language), _) => return Ok(Parsed::Compile(language, arguments.split_off(2))),
         ("help", _, Some(language)) => return Ok(Parsed::Compile(language, vec!["--help".into()])),
         ("validate", ..) if arguments.len() == 2 => {
@@ -293,7 +293,7 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> 
             _ => {
                 if is_elf(Path::new(argument)) && arguments.get(at + 1).is_some_and(|next| next != "--") {
                     let own = arguments[at + 1..].iter().filter_map(|word| word.to_str());
-                    // Short options and switches such as --quiet are common: programs have them too.
+                    // Short options and switches such as --quiet are common in programs too.
                     let known =
                         |word: &&str| word.starts_with("--") && takes_value(word.split('=').next().unwrap_or(word));
                     let passed_on = own.clone().find(known).map(str::to_owned);
@@ -312,7 +312,7 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     let missing = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    // A run's help begins with what all of mcpsim does; the other commands name what they take in their usage.
+    // The help of a run starts with a summary of mcpsim; other commands name their arguments in their usage.
     let what = if text.contains("mcpsim [run]") { "no application given" } else { "an argument is missing" };
     let text = if missing { format!("{what}\n\n{text}") } else { text.to_owned() };
     Failure { exit: Exit::BadInput, text }
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn help_fits_80_columns_and_shows_examples() {
-        // The help of a compiler's wrapper is the compiler's.
+        // `--help` of a compiler wrapper is passed to the compiler.
         let own = |name: &&str| !COMPILERS.iter().any(|(compiler, _)| compiler == name);
         for name in SUBCOMMANDS.iter().map(|row| row.name).filter(own) {
             let Ok(Parsed::Help(text)) = parsed(&format!("help {name}")) else { panic!("no help of {name}") };

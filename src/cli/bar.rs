@@ -1,24 +1,24 @@
-//! How far many runs are, on stderr: a bar that is drawn again on a terminal, a line now and then elsewhere.
+//! Progress of many runs on stderr: a bar that is redrawn on a terminal, a few lines elsewhere.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::report::count;
 
-/// How often the bar is drawn again, at most.
+/// Minimum time between two drawings.
 const PERIOD: Duration = Duration::from_millis(100);
-/// The bar's width in columns.
+/// Width of the bar in columns.
 const WIDTH: usize = 24;
-/// Where there is no terminal, so many lines are written at most, and none before this.
+/// Maximum number of lines without a terminal, and the time before the first one.
 const LINES: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The progress of many runs; dropping this erases the bar.
+/// Progress of many runs; dropping it erases the bar.
 #[derive(Debug)]
 pub(super) struct Bar {
     shown: BarForm,
     runs: usize,
-    /// What the runs are called.
+    /// Name of the runs.
     name: &'static str,
     ended: usize,
     failed: usize,
@@ -26,7 +26,7 @@ pub(super) struct Bar {
     drawn: Option<Instant>,
 }
 
-/// How progress is shown.
+/// Form of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BarForm {
     No,
@@ -35,7 +35,7 @@ enum BarForm {
 }
 
 impl Bar {
-    /// Progress towards so many runs, called `name`.
+    /// Starts the progress of this many runs, called `name`.
     pub fn start(runs: usize, name: &'static str, quiet: bool) -> Bar {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let shown = match quiet {
@@ -46,7 +46,7 @@ impl Bar {
         Bar { shown, runs, name, ended: 0, failed: 0, started: Instant::now(), drawn: None }
     }
 
-    /// So many more have ended, some of them without a prediction.
+    /// Counts further finished runs, `failed` of them without a prediction.
     pub fn advance(&mut self, ended: usize, failed: usize) {
         let tenth = |ended: usize| ended * LINES / self.runs.max(1);
         let next = tenth(self.ended + ended) > tenth(self.ended);
@@ -76,7 +76,7 @@ impl Drop for Bar {
     }
 }
 
-/// Replaces the line: back to its start, new text, erase what is left of the old.
+/// Redraws the line: back to its start, new text, erase the rest.
 fn draw(text: &str) {
     let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
     let _ = std::io::stderr().flush();
@@ -87,7 +87,7 @@ fn bar(ended: usize, runs: usize, text: &str) -> String {
     format!("  [{}{}] {text}", "#".repeat(full), "-".repeat(WIDTH - full))
 }
 
-/// "512 of 1,000 points, 2 failed, 1 min 3 s left".
+/// Text such as "512 of 1,000 points, 2 failed, 1 min 3 s left".
 fn line((ended, runs, name): (usize, usize, &str), failed: usize, elapsed: Duration) -> String {
     let mut text = format!("{} of {} {name}", count(ended as u64), count(runs as u64));
     if failed > 0 {
@@ -100,7 +100,7 @@ fn line((ended, runs, name): (usize, usize, &str), failed: usize, elapsed: Durat
     text
 }
 
-/// "3 s", "1 min 3 s", "2 h 5 min".
+/// Text such as "3 s", "1 min 3 s", "2 h 5 min".
 fn duration(seconds: f64) -> String {
     let seconds = seconds.ceil() as u64;
     match seconds {

@@ -1,4 +1,4 @@
-//! A panic, on whatever thread, is a bug in mcpsim: one report, then the end with exit code 70.
+//! Panic handler: a panic on any thread is a bug in mcpsim. One report is printed, and the process exits with code 70.
 
 use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::exit::Exit;
 use super::interrupt::end_at_once;
 
-/// Ends the process at the first panic, before other threads can wait for the one that is gone.
+/// Ends the process at the first panic, before other threads can block on the one that panicked.
 pub(super) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         static REPORTED: AtomicBool = AtomicBool::new(false);
         if REPORTED.swap(true, Ordering::SeqCst) {
-            // Another thread reports and ends the process; its message is the cause of ours.
+            // Another thread reports and ends the process; its panic caused this one.
             loop {
                 std::thread::park();
             }
         }
-        // A progress line may stand where the report begins.
+        // The cursor may be on a progress line.
         let erase = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
         let mut text = erase.to_owned() + &report(&message(info), &place(info));
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
@@ -53,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs only in the child process that the next test starts.
+    /// Runs only in the child process of the next test.
     #[test]
     fn child_that_panics() {
         if std::env::var_os("MCPSIM_TEST_PANIC").is_some() {

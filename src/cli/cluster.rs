@@ -1,4 +1,4 @@
-//! `mcpsim cluster`: which pairs of ranks are alike, from files of matrices.
+//! `mcpsim cluster`: classes of similar pairs of ranks, from matrix files.
 
 mod args;
 mod guess;
@@ -19,7 +19,7 @@ use super::output;
 use super::report::draw;
 use crate::run::Shipped;
 
-/// Does what `args` ask for.
+/// Executes the command.
 pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
     if args.expand {
         return expand(args);
@@ -65,11 +65,11 @@ impl ClusterArgs {
     }
 }
 
-/// What is told of the partitions.
+/// Summary of the partitions.
 struct FoundClusters {
     text: String,
     partitions: usize,
-    /// The matrix that is drawn, and its clusters.
+    /// Drawn matrix, and its clusters.
     matrix: usize,
     drawn: Vec<u32>,
     truth: Option<Vec<u32>>,
@@ -121,7 +121,7 @@ impl FoundClusters {
     }
 }
 
-/// The platform of a file, or a shipped one; in another shape where one is given.
+/// Reads the platform of a file, or a shipped one; a given shape replaces its own.
 pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Failure> {
     let platform = match path.to_str() {
         Some("default") if !path.exists() => Platform::embedded(),
@@ -130,7 +130,7 @@ pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Fa
     Ok(shape.map_or_else(|| platform.clone(), |shape| platform.with_shape(shape)))
 }
 
-/// Clusters, and writes the pair of files.
+/// Clusters the matrices, and writes the pair of files.
 fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut FoundClusters) -> Result<(), Failure> {
     let scratch = tempfile::tempfile().map_err(|error| Failure::bad_input(format!("no scratch file: {error}")))?;
     let mut writer = CompressedWriter::new(of.parameters, of.statistic, scratch);
@@ -158,9 +158,9 @@ fn times_smaller(ratio: f64) -> String {
     if ratio < 1.0 { format!("{:.1} times larger", 1.0 / ratio) } else { format!("{ratio:.1} times smaller") }
 }
 
-/// `--expand`: the matrices of a pair of files.
+/// Expands a pair of files to matrices (`--expand`).
 fn expand(args: &ClusterArgs) -> Result<(), Failure> {
-    // One of the files stands for both.
+    // Either file identifies the pair.
     let name = args.file.to_str().unwrap_or_default();
     let prefix = ["_info.nc", "_data.nc"].iter().find_map(|end| name.strip_suffix(end)).map_or(&*args.file, Path::new);
     let mut of = compressed(prefix)?;
@@ -189,7 +189,7 @@ fn text_of(args: &ClusterArgs, of: &mut Matrices, path: &Path, hosts: &[String])
     written(args, &of.parameters, path)
 }
 
-/// Says what was written where.
+/// Prints the written files.
 fn written(args: &ClusterArgs, parameters: &Parameters, path: &Path) -> Result<(), Failure> {
     let s = if parameters.count() == 1 { "" } else { "s" };
     let text =

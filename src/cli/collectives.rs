@@ -1,4 +1,4 @@
-//! `mcpsim collectives`: what each algorithm of a collective would take on a machine, and which one a library takes.
+//! `mcpsim collectives`: the time of each algorithm of a collective on a machine, and the choice of a library.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -261,10 +261,10 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
 fn best(found: &[Sized]) -> Vec<(Collective, Vec<(Bytes, Method)>)> {
     let mut best: Vec<(Collective, Vec<(Bytes, Method)>)> = Vec::new();
     for sized in found {
-        // A rules file is about flat algorithms.
+        // A rules file selects only flat algorithms.
         let flat = sized.fastest_of(|method| method.algorithm != Algorithm::NodeAware);
         let Some((method, _)) = flat else { continue };
-        // Open MPI's rules for an allgather go by all blocks together.
+        // Open MPI's rules for an allgather use the total size of all blocks.
         match best.iter_mut().find(|(collective, _)| *collective == sized.collective) {
             Some((_, sizes)) => sizes.push((sized.size, method)),
             None => best.push((sized.collective, vec![(sized.size, method)])),

@@ -1,6 +1,6 @@
-//! The subcommands, a row each: what clap reads, what help, completions and man pages show, and what is done.
+//! Table of subcommands, one row each: clap's parser, the texts of help, completions and man pages, and the action.
 //!
-//! A new one is a file with its arguments and a row here.
+//! A new subcommand is a file with its arguments and a row here.
 
 use std::ffi::OsString;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! How the process ends: the exit codes, which README states, and the failures that lead to them.
+//! End of the process: exit codes, which README lists, and the failures that cause them.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,40 +10,39 @@ use crate::rank::FailureKind;
 use crate::report;
 use crate::run::{Agreed, ErrorKind, PredictError};
 
-/// Whether the process was started as a program of its own name, or as a launcher.
+/// Tells whether the process was started under a program's own name, or as a launcher.
 static STANDS_FOR_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// From now on a crash of the program ends the process with the code that a shell or a launcher gives: 128 and the
-/// signal's number.
+/// Selects the exit code of shells and launchers for a crash of the program: 128 plus the signal number.
 pub(super) fn stand_for_program() {
     STANDS_FOR_PROGRAM.store(true, Ordering::Relaxed);
 }
 
-/// The exit codes of `mcpsim run`.
+/// Exit codes of `mcpsim run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// There is a prediction.
+    /// A prediction exists.
     Predicted,
-    /// The target program itself failed.
+    /// Failure of the target program.
     ProgramFailed,
-    /// The target program ended itself with this code.
+    /// Exit of the target program with this code.
     Program(u8),
-    /// Bad input or usage, or a result that could not be written.
+    /// Wrong input or usage, or a result that could not be written.
     BadInput,
-    /// Nobody can go on.
+    /// Deadlock.
     Deadlock,
-    /// The target program crashed.
+    /// Crash of the target program.
     Crashed,
-    /// Predictions are further from what was measured than allowed.
+    /// Errors of predictions exceed the limit.
     OverLimit,
-    /// A bug in mcpsim.
+    /// Bug in mcpsim.
     Bug,
-    /// The user interrupted the run.
+    /// Interruption by the user.
     Interrupted,
 }
 
 impl Exit {
-    /// The process's exit code.
+    /// Exit code of the process.
     pub fn code(self) -> u8 {
         match self {
             Exit::Predicted => 0,
@@ -58,7 +57,7 @@ impl Exit {
         }
     }
 
-    /// How the process ends for a failure of this kind.
+    /// Returns the exit for this kind of failure.
     pub fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Input => Exit::BadInput,
@@ -70,7 +69,7 @@ impl Exit {
         }
     }
 
-    /// How the process ends if there is no prediction.
+    /// Returns the exit of a run without a prediction.
     pub fn without_prediction(error: &PredictError) -> Self {
         if let Some(RunError::Program { error: why, .. }) = error.simulation()
             && let FailureKind::Crashed { signal } = why.kind
@@ -80,7 +79,7 @@ impl Exit {
         Exit::of(error.kind())
     }
 
-    /// How it ends when this signal has ended the program.
+    /// Returns the exit for a program that this signal has ended.
     pub fn crashed(signal: c_int) -> Self {
         match STANDS_FOR_PROGRAM.load(Ordering::Relaxed) {
             true => Exit::Program((128 + signal) as u8),
@@ -89,22 +88,22 @@ impl Exit {
     }
 }
 
-/// Why there is no result, and how the process ends for it.
+/// Failure with its message and exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// The exit code.
+    /// Exit code.
     pub exit: Exit,
-    /// What is printed after `error: `, without a newline at the end.
+    /// Text printed after `error: `, without a newline at the end.
     pub text: String,
 }
 
 impl Failure {
-    /// Something the user has to change.
+    /// Creates an error that the user has to correct.
     pub fn bad_input(text: impl Into<String>) -> Self {
         Failure { exit: Exit::BadInput, text: text.into() }
     }
 
-    /// Another process tells the user.
+    /// Creates a failure whose message another process prints.
     pub fn said_elsewhere(exit: Exit) -> Self {
         Failure { exit, text: String::new() }
     }

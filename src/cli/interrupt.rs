@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks the run to end, the second ends the process. So does time: a real program that
-//! calls no MPI function never gives the run a chance to end.
+//! Ctrl-C and SIGTERM: the first signal cancels the run, the second ends the process. A timeout also ends it, because a
+//! real program without MPI calls never checks for cancellation.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,36 +12,36 @@ use crate::process;
 use super::exit::{Exit, Failure};
 use super::watch;
 
-/// What a run gets to end by itself.
+/// Time in which a cancelled run has to end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Signals that come so soon after the first are the same: `timeout` tells the process and its group, a terminal and
-/// its shell may too.
+/// Signals so soon after the first count as the same: `timeout`, terminals and shells may signal both the process and
+/// its group.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// A signal has come to this process, and so perhaps to all and to their launcher.
+/// Set when this process has received a signal; other processes and the launcher may have received it too.
 static HAS_COME: AtomicBool = AtomicBool::new(false);
 
-/// Ends this process and all others at once, as a bug must: unless a signal is ending them, since a launcher that is
-/// told to end them in two ways may hang.
+/// Ends this process and all others at once, as after a bug. A signal that is ending them has priority, because a
+/// launcher may hang if it gets two reasons.
 pub(super) fn end_at_once(code: i32) -> ! {
     if HAS_COME.load(Ordering::Relaxed) { end_process(code) } else { end_processes(code) }
 }
 
-/// Whom a signal asks to end, from `listen` on.
+/// Run that a signal cancels, from `listen` on.
 static RUNNING: Mutex<Option<InterruptibleRun>> = Mutex::new(None);
 
-/// A run that can be asked to end.
+/// Run that can be cancelled.
 struct InterruptibleRun {
     cancel: Box<dyn Fn() + Send>,
     over: Arc<AtomicBool>,
     speaks: bool,
-    /// When it was asked.
+    /// Time of the cancellation.
     asked: Option<Instant>,
 }
 
-/// Until this is dropped an interruption is told here; from then on by who has it as the run's error, and what is left
-/// of the process ends silently.
+/// Guard of the signal handling. Until it is dropped, this module prints interruptions. Afterwards the run's error
+/// reports them, and the process ends silently.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Listening {
@@ -54,8 +54,8 @@ impl Drop for Listening {
     }
 }
 
-/// From now on a signal ends the process at once, as long as there is no run to ask: also where signals were ignored
-/// when the process started, as a shell without job control does for what runs in the background. It is told if the
+/// Makes signals end the process at once while there is no run to cancel. Signals that were ignored at the start are
+/// included, because a shell without job control ignores them for background processes. The message is printed if the
 /// process `speaks`.
 pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
@@ -64,7 +64,7 @@ pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     installed.clone().map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
 }
 
-/// From now on a signal calls `cancel`, once, and this process tells the user if it `speaks`.
+/// Makes the first signal call `cancel`; this process prints the message if it `speaks`.
 pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result<Listening, Failure> {
     end_by_signals(speaks)?;
     let over = Arc::new(AtomicBool::new(false));
@@ -73,7 +73,7 @@ pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result
     Ok(Listening { over })
 }
 
-/// A signal has come.
+/// Handles a signal.
 fn came(speaks: bool) {
     HAS_COME.store(true, Ordering::Relaxed);
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +102,7 @@ fn came(speaks: bool) {
     });
 }
 
-/// Ends the process, and says why unless it does not speak or the run has told it.
+/// Ends the process. The reason is printed unless the process does not speak or the run has printed it.
 fn end(why: &str, speaks: bool, told: bool) -> ! {
     if speaks && !told {
         let _ = writeln!(std::io::stderr(), "\nerror: {why}");
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs only in the child process that the next test starts: interrupts itself until it is gone.
+    /// Runs only in the child process of the next test, and signals itself until it ends.
     #[test]
     fn child_that_is_interrupted() {
         if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {

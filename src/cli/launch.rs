@@ -1,4 +1,4 @@
-//! Under `mpirun`: finding the other host processes, and telling them what the first has read.
+//! Start under `mpirun`: finds the other host processes, and sends them the input that the first one has read.
 
 use std::sync::Arc;
 
@@ -13,22 +13,21 @@ use crate::run::{Application, Details, PlacementChoice, Resolved, RunRequest};
 use super::commands::Parsed;
 use super::exit::{Exit, Failure};
 
-/// What launchers tell each process of how many there are.
+/// Variables with the number of processes, by launcher.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE"];
-/// And of which it is.
+/// Variables with the rank of the process.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"];
 
-/// The processes of this run; `variable` reads the environment. MPI is started only where a launcher has started
-/// several.
+/// Returns the processes of this run; `variable` reads the environment. MPI is initialised only if a launcher has
+/// started several processes.
 pub(super) fn join(
     parsed: &Result<Parsed, Failure>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Processes, Failure> {
     let Some(launched) = launched(&variable) else { return Ok(Processes::one()) };
-    // Without MPI the processes do not know each other: most launchers say who shall speak for all.
+    // Without MPI the processes do not know each other; most launchers set a rank, and rank 0 prints.
     let speaks = RANKS.iter().find_map(|name| number(&variable, name)).is_none_or(|rank| rank == 0);
-    // What threads there will be beside the first: simulations have workers, and programs that are measured for have
-    // none.
+    // Threads besides the first: simulations have workers, measured programs have none.
     let threads = match parsed {
         Ok(Parsed::Measure(_)) => HostThreads::None,
         _ => HostThreads::Several,
@@ -39,7 +38,7 @@ pub(super) fn join(
     })
 }
 
-/// What a build without MPI can do in one process; empty if this one has MPI.
+/// Describes the abilities of a build without MPI; empty if this build has MPI.
 fn without_mpi(parsed: &Result<Parsed, Failure>) -> &'static str {
     match parsed {
         _ if cfg!(feature = "mpi") => "",
@@ -53,8 +52,8 @@ fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<u64>
     variable(name).and_then(|text| text.trim().parse().ok())
 }
 
-/// "4 times by an MPI launcher (PMI_SIZE=4)", if there are several. What a simulated rank starts has the rank's
-/// variables, and no launcher.
+/// Text such as "4 times by an MPI launcher (PMI_SIZE=4)", if there are several. A process that a simulated rank starts
+/// has the rank's variables but no launcher.
 fn launched(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     if variable(SIMULATED_RANK).is_some() {
         return None;
@@ -62,31 +61,31 @@ fn launched(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     let size = SIZES.into_iter().find_map(|name| Some((name, number(variable, name)?)));
     match size {
         Some((name, size)) => (size > 1).then(|| format!("{size} times by an MPI launcher ({name}={size})")),
-        // PMIx tells a process its rank only.
+        // PMIx sets only the rank.
         None => number(variable, "PMIX_RANK").map(|rank| format!("by an MPI launcher (PMIX_RANK={rank})")),
     }
 }
 
-/// A run on its way to other processes.
+/// Run as a message to other processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunMessage {
-    /// As `--show-config` prints it.
+    /// Output of `--show-config`.
     whole: String,
     typed: String,
-    /// Name and text of a described application's file: all processes tell places in it alike.
+    /// Name and text of a described application's file, so that all processes report the same positions in it.
     file: Option<(String, Arc<str>)>,
     checks: Checks,
     details: Details,
-    /// Whether a trace is wanted.
+    /// Tells whether a trace is recorded.
     pub recorded: bool,
-    /// Whether ranks' lines have their numbers.
+    /// Tells whether output lines of ranks are prefixed by their numbers.
     pub tagged: bool,
-    /// The ranks' places, where a file has them.
+    /// Cores of the ranks, if they come from a file.
     sites: Option<Vec<Site>>,
 }
 
 impl RunMessage {
-    /// Of a run that is `recorded` or not.
+    /// Creates the message of a run.
     pub fn of(run: &Resolved, recorded: bool, tagged: bool) -> Result<RunMessage, Failure> {
         let mut tables = run.portable_tables();
         let sites = match &run.settings.placement {

@@ -1,8 +1,9 @@
-//! mcpsim under a launcher's name: `mpiexec` and `mpirun` beside `mpicc`, for build systems that ask for them and for
-//! scripts.
+//! mcpsim under a launcher's name: `mpiexec` and `mpirun` next to `mpicc`, for build systems and scripts that require
+//! them.
 //!
 //! `mpiexec -n 4 ./a.out args` runs four ranks of a program of `mcpsim cc`, by default on one node with as many cores,
-//! and prints what the program prints. `MCPSIM_NCT` names another shape. A colon separates programs that run together.
+//! and prints only the program's output. `MCPSIM_NCT` selects another shape. A colon separates programs that run
+//! together.
 
 mod options;
 
@@ -15,33 +16,33 @@ use crate::run::is_elf;
 use super::exit::Failure;
 use options::{LauncherOption, OptionEffect};
 
-/// The names.
+/// Names of launchers.
 const NAMES: [&str; 4] = ["mpiexec", "mpirun", "orterun", "mpiexec.hydra"];
-/// What asks only for the version.
+/// Arguments that request only the version.
 const VERSION: [&str; 3] = ["mpichversion", "mpiexec.version", "ompi_info"];
 
-/// What a launcher's command line asks for.
+/// Parsed command line of a launcher.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Launch {
-    /// To print this.
+    /// Text to print.
     Show(String),
-    /// A run.
+    /// Run.
     Run(LaunchedRun),
 }
 
-/// A run that a launcher's command line asks for.
+/// Run from a launcher's command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LaunchedRun {
-    /// A line of mcpsim's own.
+    /// Equivalent command line of mcpsim.
     pub words: Vec<OsString>,
-    /// The text of the application's file, if the line names no file that states all of it.
+    /// Text of the application's file, if no existing file describes the whole run.
     pub text: Option<String>,
-    /// Options that a real machine would obey and that have no effect here.
+    /// Options that affect a real machine and have no effect here.
     pub ignored: Vec<String>,
 }
 
 impl LaunchedRun {
-    /// Names the options without effect on stderr.
+    /// Prints the options without effect on stderr.
     pub fn tell_ignored(&self, name: &str) {
         if !self.ignored.is_empty() {
             let options = self.ignored.join(" ");
@@ -52,7 +53,7 @@ impl LaunchedRun {
     }
 }
 
-/// What the line asks for if `name` is a launcher's.
+/// Parses the command line if `name` is a launcher's.
 ///
 /// # Errors
 /// If the number of ranks or the program is missing or wrong.
@@ -71,7 +72,7 @@ fn version() -> String {
     format!("mcpsim {}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// A program of the line with its options: the words between two colons.
+/// Program with its options: the words between two colons.
 #[derive(Debug, Default)]
 struct LaunchPart {
     ranks: Option<u32>,
@@ -82,7 +83,7 @@ struct LaunchPart {
 }
 
 impl LaunchPart {
-    /// The program's file: in its directory, in this one, or in `PATH`.
+    /// Returns the program's file: in its directory, in the current one, or in `PATH`.
     fn file(&self, path: Option<&str>) -> PathBuf {
         let here = Path::new(self.directory.as_deref().unwrap_or_default()).join(&self.program);
         if here.exists() || self.program.contains('/') {
@@ -93,7 +94,7 @@ impl LaunchPart {
     }
 }
 
-/// The line as it is read, word by word.
+/// Command line, consumed word by word.
 struct LaunchLine<'a> {
     name: &'a str,
     arguments: &'a [OsString],
@@ -106,7 +107,7 @@ impl LaunchLine<'_> {
         Failure::bad_input(format!("{name}: {what}: expected {name} -n RANKS PROGRAM [ARGUMENTS] [: …]"))
     }
 
-    /// The next word, which is to be one of this kind.
+    /// Returns the next word, an operand of this kind.
     fn word(&mut self, option: &str, kind: &str) -> Result<String, Failure> {
         let word = self.arguments.get(self.at).and_then(|word| word.to_str());
         let word = word.ok_or_else(|| self.wrong(&format!("{option}: {kind} is missing")))?.to_owned();
@@ -138,7 +139,7 @@ impl LaunchLine<'_> {
                     OptionEffect::RanksPerNode => per_node = Some(self.number(&typed, &values[0])?),
                     OptionEffect::Export => {
                         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-                        // A name alone passes on a variable that every rank has anyway.
+                        // A name alone exports a variable that every rank has anyway.
                         part.environment.extend(values[0].split_once('=').map(own));
                     }
                     OptionEffect::Set => part.environment.push((values[0].clone(), values[1].clone())),
@@ -199,7 +200,7 @@ impl LaunchLine<'_> {
             ["mcpsim", "--quiet", "--ranks", &ranks.to_string(), "--nct", &shape].map(OsString::from).to_vec();
         let path = variable("PATH");
         let files: Vec<PathBuf> = parts.iter().map(|part| part.file(path.as_deref())).collect();
-        // A file that is there is meant, as launchers take it, where no path is given.
+        // Like launchers, an existing file has priority if no path is given.
         words.extend([files[0].clone().into(), "--".into()]);
         let is_plain = |part: &LaunchPart| part.environment.is_empty() && part.directory.is_none();
         if let [part] = parts
@@ -214,7 +215,7 @@ impl LaunchLine<'_> {
         Ok(LaunchedRun { words, text: Some(text), ignored })
     }
 
-    /// The program of `part` as a file would state it.
+    /// Returns the table of `part` in an application's file.
     fn table(&self, part: &LaunchPart, file: &Path, ranks: u32) -> Result<toml::Value, Failure> {
         let text = |word: &std::ffi::OsStr| match word.to_str() {
             Some(text) => Ok(toml::Value::from(text)),

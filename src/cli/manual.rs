@@ -1,4 +1,4 @@
-//! `mcpsim completions` and `mcpsim man`: what shells and `man` know of the arguments.
+//! `mcpsim completions` and `mcpsim man`: shell completions and man pages from the arguments.
 
 use std::path::PathBuf;
 

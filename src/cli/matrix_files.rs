@@ -1,4 +1,4 @@
-//! Files of matrices: opened by name, and written beside their place and moved there whole.
+//! Matrix files: opening by name, and atomic writing by renaming.
 
 use std::cell::RefCell;
 use std::fs::{self, File, Permissions};
@@ -28,40 +28,40 @@ fn input(path: &Path) -> Result<Box<dyn SeekRead>, Failure> {
     Ok(Box::new(file))
 }
 
-/// What is wrong with a file.
+/// Adds the file's name to an error.
 pub(super) fn in_file(path: &Path) -> impl Fn(MatrixError) -> Failure + '_ {
     |error| Failure::bad_input(format!("{}: {error}", path.display()))
 }
 
-/// The matrices of a file.
+/// Reads the matrices of a file.
 pub(super) fn matrices(path: &Path) -> Result<Matrices, Failure> {
     Matrices::open(input(path)?).map_err(in_file(path))
 }
 
-/// The two files of a prefix.
+/// Returns the two files of a prefix.
 pub(super) fn pair_of(prefix: &Path) -> [PathBuf; 2] {
     ["_info.nc", "_data.nc"].map(|end| with_end(prefix, end))
 }
 
-/// The path with these characters behind it.
+/// Appends these characters to a path.
 pub(super) fn with_end(prefix: &Path, end: &str) -> PathBuf {
     let mut name = prefix.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
 }
 
-/// The pair of files of a prefix.
+/// Reads the pair of files of a prefix.
 pub(super) fn compressed(prefix: &Path) -> Result<Compressed, Failure> {
     let [info, data] = pair_of(prefix);
     Compressed::open(input(&info)?, input(&data)?)
         .map_err(|error| Failure::bad_input(format!("{} and {}: {error}", info.display(), data.display())))
 }
 
-/// The names of ranks' hosts, in the file beside `path`, PREFIX_median.nc or another statistic's; none if there is
-/// none.
+/// Reads the host names of the ranks, from the file next to `path`, PREFIX_median.nc or another statistic's. Returns
+/// none without that file.
 ///
 /// # Errors
-/// If there is one that cannot be read, or is empty.
+/// If the file cannot be read, or is empty.
 pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
     let name = path.to_str().unwrap_or_default();
     let prefix =
@@ -76,7 +76,7 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// A file being written, of which one owner sees whether all could be.
+/// File being written; its other owner checks for errors.
 #[derive(Clone, Debug)]
 struct SharedFile(Rc<RefCell<BufWriter<File>>>);
 
@@ -96,7 +96,7 @@ impl Seek for SharedFile {
     }
 }
 
-/// The directory that a file is to be in.
+/// Directory of a new file.
 pub(super) fn directory_of(path: &Path) -> Result<&Path, Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if directory.is_dir() {
@@ -106,7 +106,7 @@ pub(super) fn directory_of(path: &Path) -> Result<&Path, Failure> {
     Err(Failure::bad_input(format!("cannot write {path}: no such directory as {directory}")))
 }
 
-/// Writes files beside their places with `write`, which gets one writer each, then moves them there.
+/// Writes temporary files with `write`, which gets one writer each, then renames them.
 pub(super) fn put<const N: usize, T>(
     paths: [&Path; N],
     write: impl FnOnce([Box<dyn SeekWrite>; N]) -> Result<T, MatrixError>,

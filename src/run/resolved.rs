@@ -1,4 +1,4 @@
-//! A run of which all is known: the settings, the machine and the application, read and layered.
+//! Resolved run: settings, machine and application after reading and layering.
 
 use std::path::{Path, PathBuf};
 
@@ -16,29 +16,29 @@ use super::settings::{Setting, Settings};
 use super::trace_file::TraceFile;
 use super::{described, real, replay};
 
-/// A run of which all is known.
+/// Resolved run.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// How it is made.
+    /// Settings.
     pub settings: Settings,
-    /// The machine, with its merged table.
+    /// Machine, with its merged table.
     pub platform: PlatformSource,
     /// Files that the machine's table names, each with its key and its absolute path.
     pub(super) platform_files: Vec<(String, PathBuf)>,
-    /// What is run.
+    /// Application.
     pub application: Application,
-    /// The application as the user typed it.
+    /// Application as typed by the user.
     pub typed: String,
-    /// The application's file, as messages call it.
+    /// Application's file in messages.
     pub(super) name: String,
-    /// Options that were given and that such an application does not heed.
+    /// Given options without effect on this kind of application.
     pub(super) unheeded: Vec<&'static Setting>,
 }
 
-/// The key of a machine's rules for collectives.
+/// Key of a machine's rules for collectives.
 pub(super) const RULES: &str = "collectives.rules";
 
-/// The values of a machine's table that name files, each with its key.
+/// Returns the values of a machine's table that name files, with their keys.
 pub(super) fn file_keys(table: &mut toml::Table) -> Vec<(String, &mut Value)> {
     let mut found = Vec::new();
     for (name, value) in table.iter_mut() {
@@ -58,14 +58,14 @@ pub(super) fn file_keys(table: &mut toml::Table) -> Vec<(String, &mut Value)> {
     found
 }
 
-/// The keys of an entry of `[[nodes]]` that may name a file.
+/// Keys of an entry of `[[nodes]]` that may name a file.
 const NODE_FILES: [&str; 3] = ["rate", "memory", "adapter"];
 
 impl Resolved {
-    /// Predicts, in this process; what a real program prints is not shown.
+    /// Predicts in this process; the output of a real program is discarded.
     ///
     /// # Errors
-    /// What is wrong with the input, or why the simulation ended without a prediction.
+    /// If the input is wrong, or the simulation ends without a prediction.
     pub fn run(&self) -> Result<Outcome, PredictError> {
         let (progress, processes) = (Progress::default(), Processes::one());
         let conduct =
@@ -74,10 +74,10 @@ impl Resolved {
         Ok(prediction.expect("the first process has the result").outcome)
     }
 
-    /// Predicts as `conduct` says; all processes call this, and the first has the result.
+    /// Predicts as `conduct` states. All processes must call this; the first one gets the result.
     ///
     /// # Errors
-    /// As of [`Resolved::run`].
+    /// See [`Resolved::run`].
     pub fn run_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         inputs::compare(conduct.processes, || self.input_files(), Presence::Everywhere)?;
         let mut prediction = match &self.application {
@@ -91,7 +91,7 @@ impl Resolved {
         Ok(prediction)
     }
 
-    /// The files that each process reads by itself before a program is loaded, by what they are.
+    /// Returns the files that each process reads itself before a program is loaded, by role.
     fn input_files(&self) -> Vec<(String, PathBuf)> {
         let name = &self.platform.platform.name;
         let of_machine = |(key, path): &(String, PathBuf)| (format!("{key} of platform {name}"), path.clone());
@@ -102,7 +102,7 @@ impl Resolved {
         files
     }
 
-    /// A word on options without effect.
+    /// Returns a note on options without effect.
     fn unheeded(&self) -> Option<String> {
         let names: Vec<String> = self.unheeded.iter().map(|setting| format!("--{}", setting.option())).collect();
         let (names, name) = (names.join(", "), &self.name);
@@ -114,12 +114,12 @@ impl Resolved {
         (!names.is_empty()).then(|| format!("{names}: only for real programs, without effect; {why}"))
     }
 
-    /// The merged tables `run`, `platform` and `app`.
+    /// Returns the merged tables `run`, `platform` and `app`.
     pub fn tables(&self) -> toml::Table {
         self.tables_with(self.application.table())
     }
 
-    /// The same for a reader in any directory: files of the machine have absolute paths.
+    /// Returns the merged tables for use from any directory: files of the machine have absolute paths.
     pub fn portable_tables(&self) -> toml::Table {
         self.portable_with(self.application.table())
     }
@@ -141,44 +141,44 @@ impl Resolved {
         tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect()
     }
 
-    /// The merged tables as a file that runs as it is.
+    /// Returns the merged tables as a file that runs unchanged.
     ///
     /// # Errors
-    /// A table that TOML cannot hold.
+    /// If TOML cannot represent a table.
     pub fn to_toml(&self) -> Result<String, PredictError> {
         let text = toml::to_string(&self.portable_tables())
             .map_err(|error| PredictError::input(format!("--show-config: {error}")))?;
         Ok(format!("# The merged configuration of {}; runs as it is: mcpsim FILE\n\n{text}", self.name))
     }
 
-    /// As [`Resolved::to_toml`], with `program` in place of the application's own.
+    /// Returns [`Resolved::to_toml`] with `program` in place of the application's own.
     ///
     /// # Errors
-    /// A table that TOML cannot hold.
+    /// If TOML cannot represent a table.
     pub fn to_toml_of(&self, program: &ProgramFile) -> Result<String, PredictError> {
         let app = toml::Table::from_iter([("program".to_owned(), program.config())]);
         toml::to_string(&self.portable_with(app))
             .map_err(|error| PredictError::input(format!("{}: {error}", self.name)))
     }
 
-    /// The same with the trace at `path` in place of the application.
+    /// Replaces the application by the trace at `path`.
     #[must_use]
     pub fn replaying(self, path: &Path) -> Resolved {
         let path = std::path::absolute(path).unwrap_or(path.to_owned());
         Resolved { application: Application::Trace(TraceFile { path }), ..self }
     }
 
-    /// How many ranks a run has, where that can be told.
+    /// Number of ranks, if it can be determined.
     pub fn ranks(&self) -> u32 {
         let own = || self.application.program()?.all_ranks();
         let cores = || self.platform.platform.places();
         self.settings.ranks.or_else(own).unwrap_or_else(cores)
     }
 
-    /// The merged tables for the Outcome: without the number of workers, which changes nothing but `host`.
+    /// Returns the merged tables for the Outcome, without the number of workers, which affects only `host`.
     ///
     /// # Errors
-    /// A table that JSON cannot hold.
+    /// If JSON cannot represent a table.
     pub fn to_json(&self) -> Result<serde_json::Value, PredictError> {
         let mut value = serde_json::to_value(self.tables())
             .map_err(|error| PredictError::input(format!("{}: {error}", self.name)))?;

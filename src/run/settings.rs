@@ -1,5 +1,5 @@
-//! The settings of a run, in one table: defaults, under the `[run]` table of the application's file, under options and
-//! `--set run.…`.
+//! Table of the settings of a run. Options and `--set run.…` override the `[run]` table of the application's file,
+//! which overrides defaults.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -27,69 +27,69 @@ use super::values::{
     positive, stack_of,
 };
 
-/// A rank's stack, as it is for a process by default, bytes.
+/// Stack of a rank, equal to the default of a process, in bytes.
 const DEFAULT_STACK: usize = 8 << 20;
-/// More threads than this are never of use, and every pair of them needs some memory.
+/// Maximum number of workers; each pair of them needs some memory.
 const MOST_WORKERS: u32 = 1024;
 
-/// How a run is to be made, from all sources.
+/// Settings of a run, merged from all sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The shape of the machine, if not its file's.
+    /// Shape of the machine, if not its file's.
     pub shape: Option<Shape>,
-    /// The machine's file, if not the built-in one.
+    /// Machine's file, if not the built-in one.
     pub platform: Option<PathBuf>,
-    /// Target ranks; one a core if not given.
+    /// Target ranks; by default one per core.
     pub ranks: Option<u32>,
     /// Whether ranks may share a core.
     pub oversubscribe: bool,
-    /// Rank to core.
+    /// Mapping of ranks to cores.
     pub placement: PlacementChoice,
-    /// Host threads; as many as pay off if not given.
+    /// Host threads; by default as many as pay off.
     pub workers: Option<u32>,
-    /// Three levels or two.
+    /// Network model.
     pub model: Model,
-    /// The seed of all random draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// The same where it was asked for: it then holds for a trace in place of the recorded one.
+    /// Seed if requested explicitly; it then overrides the recorded one of a trace.
     pub asked_seed: Option<u64>,
-    /// The limit of any rank's clock.
+    /// Limit of any rank's clock.
     pub max_time: Option<SimSpan>,
-    /// The limit of events.
+    /// Limit of events.
     pub max_events: Option<u64>,
-    /// The limit of outstanding requests of a rank; a million if not given.
+    /// Limit of outstanding requests per rank; by default a million.
     pub max_requests: Option<u32>,
-    /// The limit of turns that loops take a rank without communication; the application's default if not given.
+    /// Limit of loop iterations of a rank without communication; by default the application's.
     pub max_turns: Option<u64>,
     /// Bounds of message sizes in the profile.
     pub intervals: Intervals,
-    /// Count messages between pairs.
+    /// Enables counts of messages between pairs.
     pub pairs: bool,
-    /// What the outcome tells beside.
+    /// Details of the outcome.
     pub details: Details,
-    /// The part of a real program's time that memory bounds; all of it if not given.
+    /// Memory-bound part of a real program's time; by default all of it.
     pub memory_bound: Option<MemoryBound>,
-    /// How a real program is run.
+    /// Execution of a real program.
     pub job: JobOptions,
 }
 
-/// Under which heading of `--help` a setting stands.
+/// Heading of a setting in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heading {
-    /// The target machine.
+    /// Target machine.
     Machine,
-    /// How many ranks, and where.
+    /// Number and placement of ranks.
     Ranks,
-    /// The simulation.
+    /// Simulation.
     Run,
-    /// What is told.
+    /// Results.
     Results,
     /// Real programs only.
     Programs,
 }
 
 impl Heading {
-    /// As it is printed.
+    /// Printed text.
     pub fn text(self) -> &'static str {
         match self {
             Heading::Machine => "Machine",
@@ -101,52 +101,52 @@ impl Heading {
     }
 }
 
-/// A setting of a run: a key of the `[run]` table, an option, a key of `--set`.
+/// Setting of a run: a key of the `[run]` table, an option, and a key of `--set`.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Its key in `[run]`.
+    /// Key in `[run]`.
     pub key: &'static str,
-    /// Its name as an option, with `-` for `_`; where that is not its key, it is a key as well.
+    /// Name as an option, with `-` for `_`. A name that differs from the key is also a key.
     pub name: &'static str,
-    /// What a value looks like in `--help`; empty for a switch, which takes none.
+    /// Placeholder of the value in `--help`; empty for a switch, which has no value.
     pub value: &'static str,
-    /// Where it stands in `--help`.
+    /// Heading in `--help`.
     pub heading: Heading,
-    /// What it does, and its default.
+    /// Effect and default.
     pub help: &'static str,
     set: fn(&mut Given, &OsStr) -> Result<(), String>,
 }
 
 impl Setting {
-    /// Puts the value that an option's `text` stands for into `given`; a switch is on, whatever the text.
+    /// Stores the value of an option's `text` in `given`; the text of a switch is ignored.
     ///
     /// # Errors
-    /// What was expected.
+    /// Returns the expected form of the value.
     pub fn set(&self, given: &mut Given, text: impl AsRef<OsStr>) -> Result<(), String> {
         (self.set)(given, text.as_ref())
     }
 
-    /// Its name as an option, without the dashes before it.
+    /// Name as an option, without the leading dashes.
     pub fn option(&self) -> String {
         self.name.replace('_', "-")
     }
 
-    /// Whether a run of `application` heeds it.
+    /// Tells whether a run of `application` uses it.
     pub(super) fn is_heeded(&self, application: &Application) -> bool {
         match application {
             Application::Real(_) => true,
-            // The times of its code follow what ranks on a CMP cost each other.
+            // The times of its code depend on the slowdown between ranks on a CMP.
             Application::Trace(_) if self.key == "memory_bound" => true,
             Application::Described(_) | Application::Trace(_) => self.heading != Heading::Programs,
         }
     }
 
-    /// Whether a value may be a file's name, which need not be UTF-8.
+    /// Tells whether a value may be a file name, which need not be UTF-8.
     pub fn is_path(&self) -> bool {
         self.value.contains("FILE")
     }
 
-    /// The setting of this key.
+    /// Returns the setting of this key.
     pub fn of(key: &str) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| [setting.key, setting.name].contains(&key))
     }
@@ -166,13 +166,13 @@ macro_rules! settings {
         }
 
         impl Given {
-            /// These, and where they leave open what `other` has.
+            /// Returns these settings, with those of `other` where not given.
             #[must_use]
             pub fn over(self, other: Given) -> Given {
                 Given { $($key: self.$key.or(other.$key),)* }
             }
 
-            /// The keys that are given.
+            /// Keys of the given settings.
             pub fn keys(&self) -> Vec<&'static str> {
                 [$(self.$key.is_some().then_some(stringify!($key)),)*].into_iter().flatten().collect()
             }
@@ -278,8 +278,8 @@ struct Around {
 }
 
 impl Settings {
-    /// Merges the `[run]` table that `document` consists of, which stands in a file of `directory`, the `overrides` of
-    /// run, and what the request gives.
+    /// Merges the `[run]` table in `document`, from a file of `directory`, the `overrides` of run, and the settings of
+    /// the request.
     pub(super) fn merge(
         mut document: Document,
         directory: &Path,
@@ -290,7 +290,7 @@ impl Settings {
             document.set(&known_as(over, &document), over)?;
         }
         let file = document.deserialize::<Around>()?.run;
-        // A path of the file is relative to the file, one typed by the user to where the user is.
+        // A path in the file is relative to the file, a typed path to the current directory.
         let beside = |key: &str, path: &Path| {
             let typed = overrides.iter().any(|over| over.key[1] == key);
             if typed { path.to_owned() } else { directory.join(path) }
@@ -339,7 +339,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// A word that is neither of the two is most often a slip of the pen, not a file.
+    /// Any other single word is more often a typing error than a file.
     fn check_placement(&self, document: &Document, typed: bool) -> Result<(), PredictError> {
         match &self.placement {
             PlacementChoice::File(path) if !path.exists() => {
@@ -356,7 +356,7 @@ impl Settings {
         }
     }
 
-    /// The part that the engine has to know.
+    /// Returns the options of the engine.
     pub(crate) fn options(&self) -> RunOptions {
         RunOptions {
             workers: self.workers.map(|workers| workers.min(MOST_WORKERS)),
@@ -375,12 +375,12 @@ impl Settings {
         }
     }
 
-    /// The settings as a `[run]` table that reads back as the same, but for the platform, which has a table of its own;
-    /// with those keys that only real programs have if `real_program`.
+    /// Returns the settings as a `[run]` table that reads back as the same, except the platform, which has a table of
+    /// its own. Keys for real programs are included only if `real_program`.
     pub(crate) fn table(&self, real_program: bool) -> toml::Table {
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         let placement = match &self.placement {
-            // What is given stands in no file, and in no table.
+            // A given list has no file and no table form.
             PlacementChoice::Block | PlacementChoice::Given(_) => "block".to_owned(),
             PlacementChoice::Cyclic => "cyclic".to_owned(),
             PlacementChoice::Socket => "socket".to_owned(),
@@ -415,7 +415,7 @@ impl Settings {
     }
 }
 
-/// The key of `over` by the name that the document has for it, if it has one: a setting may have two.
+/// Returns the key of `over` under the document's name for it, if present; a setting may have two names.
 fn known_as(over: &Override, document: &Document) -> Vec<String> {
     let mut key = over.key.clone();
     let has = |name: &str| document.table().get("run").and_then(|run| run.get(name)).is_some();
@@ -426,7 +426,7 @@ fn known_as(over: &Override, document: &Document) -> Vec<String> {
     key
 }
 
-/// The machine of a program that was started by its own name: one core, unless the user has set another.
+/// Returns the machine of a directly started program: one core, unless the user has set another.
 fn direct_shape(variable: impl Fn(&str) -> Option<String>) -> Result<Shape, PredictError> {
     let text = variable("MCPSIM_NCT").filter(|text| !text.is_empty()).unwrap_or_else(|| "1,1,1".to_owned());
     text.parse().map_err(|error| PredictError::input(format!("MCPSIM_NCT: {error}")))

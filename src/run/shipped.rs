@@ -1,7 +1,7 @@
-//! The machines, applications and studies that come with mcpsim, found by name wherever it runs.
+//! Shipped machines, applications and studies, found by name from any directory.
 //!
-//! They are part of the program. The first time that one is named they are written to the cache directory, so that
-//! errors name files that a user can open and copy, and sources of real programs are found beside their descriptions.
+//! They are embedded in the program. At the first use of a name, all of them are written to the cache directory. Errors
+//! can then name files that a user can open and copy, and sources of real programs are next to their descriptions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use crate::config::did_you_mean;
 use super::error::PredictError;
 use super::key::InputHash;
 
-/// What can be found by name.
+/// Kind of shipped file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shipped {
-    /// A machine of `configs`.
+    /// Machine of `configs`.
     Platform,
-    /// An application of `workloads`.
+    /// Application of `workloads`.
     Application,
-    /// A study of `configs/studies`.
+    /// Study of `configs/studies`.
     Study,
 }
 
 static CONFIGS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/configs");
 static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
 
-/// What is written to the cache directory, and where.
+/// Directories that are written to the cache directory.
 static PARTS: [(&str, &Dir<'_>); 2] = [("configs", &CONFIGS), ("workloads", &WORKLOADS)];
 
 impl Shipped {
@@ -40,11 +40,11 @@ impl Shipped {
         }
     }
 
-    /// The names, each with what it is, in alphabetical order.
+    /// Returns the names, each with its description, in alphabetical order.
     pub fn all(self) -> Vec<(&'static str, String)> {
         let files = self.directory().1.files();
         let toml = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
-        // A file that only another one names, such as the machine of a study, has a point in its name.
+        // A file that only another file names, such as the machine of a study, has a dot in its name.
         let named =
             toml.filter(|file| file.path().file_stem().is_some_and(|stem| Path::new(stem).extension().is_none()));
         let mut all: Vec<(&str, String)> =
@@ -53,16 +53,16 @@ impl Shipped {
         all
     }
 
-    /// Whether something of this name is shipped.
+    /// Tells whether a file of this name is shipped.
     pub fn has(self, name: &str) -> bool {
         self.all().iter().any(|(shipped, _)| *shipped == name)
     }
 
-    /// The file of `typed`: the user's, or where none is there and the name is one of [`Shipped::all`], the shipped
-    /// one.
+    /// Returns the file of `typed`: an existing file of the user, or else the shipped one of this name, see
+    /// [`Shipped::all`].
     ///
     /// # Errors
-    /// If there is neither, with the name that was perhaps meant, or the cache directory cannot be written.
+    /// If there is neither, with the most similar name, or if the cache directory cannot be written.
     pub fn resolve(self, typed: &Path) -> Result<PathBuf, PredictError> {
         let path = self.named(typed)?;
         match path.try_exists() {
@@ -71,7 +71,7 @@ impl Shipped {
         }
     }
 
-    /// The same, but `typed` as it is where there is neither: whoever reads it says so.
+    /// Resolves `typed` in the same way, but returns it unchanged if there is neither; its reader reports the error.
     ///
     /// # Errors
     /// If the cache directory cannot be written.
@@ -82,7 +82,7 @@ impl Shipped {
         }
     }
 
-    /// What was perhaps meant by a name that is no file and not shipped.
+    /// Returns the most similar shipped name, for an unknown one.
     fn hint(self, typed: &Path) -> String {
         let beside = typed.with_extension("toml");
         if typed.extension().is_none() && beside.is_file() {
@@ -101,13 +101,13 @@ impl Shipped {
         }
     }
 
-    /// Whether a file of the user's hides a shipped one.
+    /// Tells whether a file of the user hides a shipped one.
     pub fn is_hidden_by(self, typed: &Path) -> bool {
         typed.exists() && typed.to_str().is_some_and(|name| self.has(name))
     }
 }
 
-/// What is shipped, as `mcpsim list` prints it.
+/// Returns the list of shipped files that `mcpsim list` prints.
 pub fn list() -> String {
     let table = |title: &str, what: Shipped| {
         let all = what.all();
@@ -120,7 +120,7 @@ pub fn list() -> String {
     format!("{platforms}\n{applications}\n{}", table("studies, for mcpsim sweep NAME", Shipped::Study))
 }
 
-/// `name` and beside it `about`, on as many lines of 80 columns as it takes.
+/// Returns `name` and `about` in two columns, wrapped to 80 columns.
 fn described(name: &str, width: usize, about: &str) -> String {
     let mut text = String::new();
     let mut line = format!("  {name:width$} ");
@@ -136,8 +136,8 @@ fn described(name: &str, width: usize, about: &str) -> String {
     text + line.trim_end() + "\n"
 }
 
-/// What a file says that it is: its key `about`, or else the first sentence of its first comment, whose last line ends
-/// with it.
+/// Returns the description of a file: its key `about`, or else the first sentence of its first comment; the sentence
+/// ends at the end of a line.
 fn about(text: &str) -> String {
     let table: Option<toml::Table> = text.parse().ok();
     let stated = table.as_ref().and_then(|table| table.get("about")?.as_str()).map(str::to_owned);
@@ -150,7 +150,7 @@ fn about(text: &str) -> String {
     about.strip_suffix('.').map(str::to_owned).unwrap_or(about)
 }
 
-/// The directory in the cache with all that is shipped, written if it is not there.
+/// Returns the cache directory of shipped files, and writes it if necessary.
 fn unpacked() -> Result<PathBuf, PredictError> {
     let (root, hint) = cc::cache()?;
     let files = PARTS.map(|(_, directory)| files_of(directory));
@@ -162,7 +162,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
         return Ok(place);
     }
     fs::create_dir_all(&root).map_err(failed)?;
-    // Others may be doing the same: the directory comes to its place whole.
+    // Other processes may do the same, so the directory is renamed into place as a whole.
     let aside = tempfile::Builder::new().prefix(".shipping-").tempdir_in(&root).map_err(failed)?;
     let made = aside.path().join("shipped");
     for (name, directory) in PARTS {
@@ -170,7 +170,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
         directory.extract(made.join(name)).map_err(failed)?;
     }
     if place.exists() && !is_whole(&place) {
-        // Somebody changed or removed a file there.
+        // A file in it was changed or removed.
         fs::rename(&place, aside.path().join("broken")).map_err(failed)?;
     }
     match fs::rename(&made, &place) {
@@ -179,7 +179,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
     }
 }
 
-/// Whether all that is shipped is at `place` as it was written.
+/// Tells whether all shipped files at `place` are unchanged.
 fn is_whole(place: &Path) -> bool {
     PARTS.iter().all(|(name, directory)| {
         let as_written = |(path, content): &(&str, &[u8])| {
@@ -189,7 +189,7 @@ fn is_whole(place: &Path) -> bool {
     })
 }
 
-/// All files below `directory`, by path.
+/// Returns all files below `directory`, with their paths.
 fn files_of(directory: &'static Dir<'static>) -> Vec<(&'static str, &'static [u8])> {
     let own = directory.files().filter_map(|file| Some((file.path().to_str()?, file.contents())));
     own.chain(directory.dirs().flat_map(files_of)).collect()

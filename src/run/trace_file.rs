@@ -1,4 +1,4 @@
-//! A trace as the application of a run, and its file.
+//! Trace as the application of a run, and its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use super::application::first_bytes;
 use super::error::PredictError;
 use super::otf2;
 
-/// A trace as the application of a run: the table `trace` with the key `file`.
+/// Trace as the application of a run: the table `trace` with the key `file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceFile {
-    /// The file.
+    /// File.
     pub path: PathBuf,
 }
 
 impl TraceFile {
-    /// What a file would say that names the trace at `path`.
+    /// Returns the document that names the trace at `path`.
     ///
     /// # Errors
-    /// A path that TOML cannot hold.
+    /// If TOML cannot represent the path.
     pub fn document(path: &Path) -> Result<Document, PredictError> {
         let absolute = std::path::absolute(path).unwrap_or(path.to_owned());
         let file = TraceFile { path: absolute };
         Ok(Document::parse(&path.display().to_string(), &file.table().to_string())?)
     }
 
-    /// Whether the file is a trace, by its beginning: mcpsim's, or that of another tool.
+    /// Tells whether the file is a trace of mcpsim or of another tool, by its first bytes.
     pub fn is_at(path: &Path) -> bool {
         let start = first_bytes(path);
         is_trace(&start)
@@ -41,15 +41,15 @@ impl TraceFile {
             || listed(path, &start).is_some()
     }
 
-    /// Whether the application is a trace.
+    /// Tells whether the application is a trace.
     pub fn is_in(document: &Document) -> bool {
         document.table().contains_key("trace")
     }
 
-    /// Reads the table, with `app.trace.file` of `overrides` laid over it; a path is relative to `directory`.
+    /// Reads the table, with `app.trace.file` of `overrides` applied. A path is relative to `directory`.
     ///
     /// # Errors
-    /// Other keys, in the table and over it.
+    /// If the table or an override has other keys.
     pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<TraceFile, ConfigError> {
         for over in overrides {
             if over.key != ["app", "trace", "file"] {
@@ -75,13 +75,13 @@ impl TraceFile {
         }
     }
 
-    /// The application's table.
+    /// Returns the application's table.
     pub fn table(&self) -> toml::Table {
         let file = toml::Table::from_iter([("file".to_owned(), self.path.display().to_string().into())]);
         toml::Table::from_iter([("trace".to_owned(), file.into())])
     }
 
-    /// The files that hold it, by what they are: of an archive or a list all.
+    /// Returns its files, by role: all files of an archive or a list.
     pub(super) fn files(&self) -> Vec<(String, PathBuf)> {
         let start = first_bytes(&self.path);
         let mut files = vec![self.path.clone()];
@@ -97,16 +97,16 @@ impl TraceFile {
         files.into_iter().map(|path| (format!("trace {}", path.display()), path)).collect()
     }
 
-    /// Its name in messages: as short as it can be.
+    /// Shortest name for messages.
     pub(super) fn name(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         self.path.strip_prefix(&here).unwrap_or(&self.path).display().to_string()
     }
 
-    /// Reads a trace of mcpsim's.
+    /// Reads a trace in mcpsim's format.
     ///
     /// # Errors
-    /// What is wrong with the file; a trace of another tool.
+    /// If the file is wrong, or is a trace of another tool.
     pub fn read(&self) -> Result<Arc<Trace>, PredictError> {
         match self.content()? {
             Content::Trace(trace) => Ok(trace),
@@ -127,7 +127,7 @@ impl TraceFile {
     /// Reads the file of a run that was recorded under a real MPI; `None` if it is another trace.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// If the file is wrong.
     pub fn read_logs(&self) -> Result<Option<Logs>, PredictError> {
         let start = first_bytes(&self.path);
         if !logs::is_run(&start) && !logs::is_log(&start) {
@@ -159,7 +159,7 @@ impl TraceFile {
         }
         let list = listed(&self.path, &bytes);
         let bytes = match &list {
-            // One file a rank, whose lines say the rank too.
+            // With one file per rank, each line repeats the rank.
             Some(files) => files.iter().map(|file| read_file(file)).collect::<Result<Vec<_>, _>>()?.join(&b'\n'),
             None => bytes,
         };
@@ -170,14 +170,14 @@ impl TraceFile {
     }
 }
 
-/// What a trace's file holds.
+/// Content of a trace file.
 pub(super) enum Content {
     Trace(Arc<Trace>),
     Logs(Logs),
     Import(ImportedTrace),
 }
 
-/// The files that a list names, if it is one: of traces of single ranks, beside it.
+/// Returns the files that a list names, if the file is a list of traces of single ranks; paths are relative to it.
 fn listed(path: &Path, content: &[u8]) -> Option<Vec<PathBuf>> {
     let text = std::str::from_utf8(content).ok()?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

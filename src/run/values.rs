@@ -1,4 +1,4 @@
-//! The values of options and of the `[run]` table that are more than a number: one reader each for both.
+//! Parsers of option and `[run]` values that are more than a number; both use the same parser.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,20 @@ use crate::process::{Buffering, ComputeMode, HostClock};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
-/// What is known of the target machine's network.
+/// Model of the target machine's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
-    /// Intra-CMP, inter-CMP, inter-node.
+    /// Three levels: intra-CMP, inter-CMP, inter-node.
     #[default]
     Mcpsim,
-    /// Within a node and between nodes: the paper's baseline.
+    /// Two levels, within a node and between nodes: the paper's baseline.
     Bigsim,
-    /// A textbook's, of processors that are all as far apart.
+    /// Textbook model, with equal distances between all processors.
     Textbook(Textbook),
 }
 
 impl Model {
-    /// All of them, mcpsim's own first.
+    /// All models, mcpsim's own first.
     pub const ALL: [Model; 5] = [
         Model::Mcpsim,
         Model::Bigsim,
@@ -31,7 +31,7 @@ impl Model {
         Model::Textbook(Textbook::LogGp),
     ];
 
-    /// As it is written in files and in the Outcome.
+    /// Name in files and in the Outcome.
     pub fn name(self) -> &'static str {
         match self {
             Model::Mcpsim => "mcpsim",
@@ -52,24 +52,24 @@ impl std::str::FromStr for Model {
     }
 }
 
-/// Which core each rank runs on, as the user says it.
+/// Core of each rank, as specified by the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PlacementChoice {
-    /// Core after core.
+    /// Consecutive cores.
     #[default]
     Block,
-    /// Node by node.
+    /// Round robin over nodes.
     Cyclic,
-    /// Socket by socket within each node.
+    /// Round robin over the sockets of each node.
     Socket,
-    /// As a file lists it.
+    /// List in a file.
     File(PathBuf),
-    /// As another process has read it.
+    /// List that another process has read.
     Given(Vec<Site>),
 }
 
 impl PlacementChoice {
-    /// `block`, `cyclic`, `socket` or a file, which if relative is looked for in `directory`.
+    /// Parses `block`, `cyclic`, `socket` or a file name; a relative one starts at `directory`.
     pub fn new(text: &Path, directory: &Path) -> Self {
         match text.to_str() {
             Some("block") => PlacementChoice::Block,
@@ -79,25 +79,25 @@ impl PlacementChoice {
         }
     }
 
-    /// Whether the text is no file's name.
+    /// Tells whether the text is a keyword rather than a file name.
     pub(super) fn is_word(text: &Path) -> bool {
         ["block", "cyclic", "socket"].iter().any(|word| text == Path::new(word))
     }
 }
 
-/// A part of one, in millionths.
+/// Fraction in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBound(u32);
 
 impl MemoryBound {
     const ONE: u32 = 1_000_000;
 
-    /// None, if it is not from 0 to 1.
+    /// Returns `None` outside 0 to 1.
     fn new(part: f64) -> Option<MemoryBound> {
         (0.0..=1.0).contains(&part).then(|| MemoryBound((part * f64::from(MemoryBound::ONE)).round() as u32))
     }
 
-    /// From 0 to 1.
+    /// Value from 0 to 1.
     pub fn of_one(self) -> f64 {
         f64::from(self.0) / f64::from(MemoryBound::ONE)
     }
@@ -111,7 +111,7 @@ impl std::str::FromStr for MemoryBound {
     }
 }
 
-/// Reads a whole number from `least`, which is 0 or 1, to what a `T` and a TOML file can hold.
+/// Parses a whole number from `least`, which is 0 or 1, up to the limits of `T` and TOML.
 pub(crate) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, String> {
     let range = if least > 0 { "above zero" } else { "that is not negative" };
     let number: i128 = text.parse().map_err(|_| format!("expected a whole number {range}; found \"{text}\""))?;
@@ -123,7 +123,7 @@ pub(crate) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, 
     number.ok_or_else(|| format!("expected a whole number up to {most}; found {text}"))
 }
 
-/// Reads "measure", "skip" or a time.
+/// Parses "measure", "skip" or a time.
 pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
     match text {
         "measure" => Ok(ComputeMode::Measure),
@@ -135,7 +135,7 @@ pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
     }
 }
 
-/// As it is written in files.
+/// Text form in files.
 pub(super) fn compute_text(mode: ComputeMode) -> String {
     match mode {
         ComputeMode::Measure => "measure".to_owned(),
@@ -144,7 +144,7 @@ pub(super) fn compute_text(mode: ComputeMode) -> String {
     }
 }
 
-/// Reads "cpu" or "wall".
+/// Parses "cpu" or "wall".
 pub(super) fn parse_clock(text: &str) -> Result<HostClock, String> {
     match text {
         "cpu" => Ok(HostClock::Cpu),
@@ -153,7 +153,7 @@ pub(super) fn parse_clock(text: &str) -> Result<HostClock, String> {
     }
 }
 
-/// Reads "platform" or "none".
+/// Parses "platform" or "none".
 pub(super) fn parse_buffering(text: &str) -> Result<Buffering, String> {
     match text {
         "platform" => Ok(Buffering::Platform),
@@ -162,7 +162,7 @@ pub(super) fn parse_buffering(text: &str) -> Result<Buffering, String> {
     }
 }
 
-/// As it is written in files.
+/// Text form in files.
 pub(super) fn clock_text(clock: HostClock) -> &'static str {
     match clock {
         HostClock::Cpu => "cpu",
@@ -170,14 +170,14 @@ pub(super) fn clock_text(clock: HostClock) -> &'static str {
     }
 }
 
-/// Reads a stack's size.
+/// Parses the size of a stack.
 pub(super) fn parse_stack(text: &str) -> Result<Bytes, String> {
     const EXPECTED: &str = "expected a size from 16 KiB to 64 GiB, such as \"8 MiB\"";
     let size: Bytes = text.parse().map_err(|_| EXPECTED.to_owned())?;
     if (16 << 10..=64 << 30).contains(&size.get()) { Ok(size) } else { Err(EXPECTED.to_owned()) }
 }
 
-/// A key of the `[run]` table that is read as the option is.
+/// Defines the reader of a `[run]` key with the same parser as the option.
 macro_rules! as_option {
     ($name:ident, $parse:ident, $type:ty, $expected:literal) => {
         pub(super) fn $name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
@@ -199,14 +199,14 @@ const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4K
 const PART: &str = "a number from 0 to 1";
 const MODELS: &str = "mcpsim, bigsim, hockney, logp or loggp";
 
-/// Reads "256,4KiB,64KiB".
+/// Parses "256,4KiB,64KiB".
 pub(super) fn parse_intervals(text: &str) -> Result<Intervals, String> {
     let bounds: Result<Vec<Bytes>, UnitError> = text.split(',').map(|part| part.trim().parse()).collect();
     let bounds = bounds.map_err(|error| error.to_string())?;
     Intervals::new(bounds).map_err(|_| format!("expected {INTERVALS}"))
 }
 
-/// A value of the `[run]` table, of which serde's error is to read as in other files.
+/// Reads a value of the `[run]` table; its serde error has the form of other file errors.
 fn checked<'de, D, T>(deserializer: D, expected: &str, read: impl Fn(&toml::Value) -> Option<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -218,7 +218,7 @@ where
     })
 }
 
-/// A number from 1 on that fits its type.
+/// Reads a number from 1 to the limit of its type.
 pub(super) fn positive<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -229,31 +229,31 @@ where
     })
 }
 
-/// A number from 0 on.
+/// Reads a number from 0.
 pub(super) fn natural<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     checked(deserializer, "a whole number from 0 on", |value| {
         value.as_integer().and_then(|number| u64::try_from(number).ok()).map(Some)
     })
 }
 
-/// Text "256,4KiB" or the array [256, "4KiB"].
+/// Reads the text "256,4KiB" or the array [256, "4KiB"].
 pub(super) fn intervals_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Intervals>, D::Error> {
     checked(deserializer, INTERVALS, |value| parse_intervals(&as_list(value)?).ok().map(Some))
 }
 
-/// The name of a model.
+/// Reads the name of a model.
 pub(super) fn model_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Model>, D::Error> {
     checked(deserializer, MODELS, |value| value.as_str()?.parse().ok().map(Some))
 }
 
-/// A number from 0 to 1.
+/// Reads a number from 0 to 1.
 pub(super) fn part_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MemoryBound>, D::Error> {
     checked(deserializer, PART, |value| {
         value.as_float().or(value.as_integer().map(|number| number as f64)).and_then(MemoryBound::new).map(Some)
     })
 }
 
-/// The comma-separated form of text, of a number, or of an array of these.
+/// Returns the comma-separated form of a text, a number, or an array of them.
 fn as_list(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! The arguments of `mcpsim cluster`.
+//! Arguments of `mcpsim cluster`.
 
 use std::path::PathBuf;
 
@@ -143,7 +143,7 @@ fn parse_precision(text: &str) -> Result<Precision, String> {
         Ok(span) => Precision::Seconds(span.as_seconds()),
         Err(_) => Precision::Share(parse_share(text).map_err(|_| wrong())?),
     };
-    // Who writes 20 means 20 %, not twenty times.
+    // A user who types 20 means 20 %, not a factor of twenty.
     if matches!(precision, Precision::Share(share) if share > 1.0) && !text.contains('%') {
         return Err(wrong());
     }

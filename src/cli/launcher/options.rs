@@ -1,42 +1,42 @@
-//! The options of launchers, a row each.
+//! Table of launcher options, one row each.
 
 use crate::config::did_you_mean;
 
-/// The effect of an option here.
+/// Effect of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OptionEffect {
     /// Shows the version.
     Version,
     /// Shows the options.
     Help,
-    /// The number of ranks of a program.
+    /// Sets the number of ranks of a program.
     Ranks,
-    /// Nodes have so many ranks each, unless `MCPSIM_NCT` names the machine.
+    /// Sets the number of ranks per node, unless `MCPSIM_NCT` selects the machine.
     RanksPerNode,
-    /// A variable NAME=VALUE of a program.
+    /// Sets a variable NAME=VALUE of a program.
     Export,
-    /// A variable of a program: name and value.
+    /// Sets a variable of a program: name and value.
     Set,
-    /// A variable of all programs: name and value.
+    /// Sets a variable of all programs: name and value.
     SetAll,
-    /// The directory in which a program starts.
+    /// Sets the directory in which a program starts.
     Directory,
-    /// The directory in which all programs start.
+    /// Sets the directory in which all programs start.
     DirectoryOfAll,
-    /// It decides on a real machine where ranks run or which parts of the library they use: a note lists it.
+    /// Affects placement or library components only on a real machine; a note lists it.
     Ignored,
-    /// It cannot change a prediction.
+    /// Cannot change a prediction.
     None,
-    /// It is not possible here, for this reason.
+    /// Not supported, for this reason.
     Refused(&'static str),
 }
 
-/// An option of a launcher.
+/// Option of a launcher.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LauncherOption {
-    /// Its names, separated by blanks, without hyphens.
+    /// Names without hyphens, separated by blanks.
     names: &'static str,
-    /// The number of values.
+    /// Number of values.
     pub values: usize,
     pub effect: OptionEffect,
 }
@@ -86,14 +86,14 @@ const OPTIONS: &[LauncherOption] = &[
     row("disable-recovery enable-recovery disable-auto-cleanup", 0, OptionEffect::None),
 ];
 
-/// Options that take two values: a key and its value.
+/// Options with two values: a key and its value.
 const KEYED: [&str; 5] = ["mca", "omca", "pmixmca", "prtemca", "pmca"];
 
 impl LauncherOption {
-    /// The option that was `typed`, and its value if that is behind `=`.
+    /// Returns the option that was `typed`, and its value if one follows `=`.
     ///
     /// # Errors
-    /// There is none: the name, and one that resembles it.
+    /// If there is none: the name, and a similar one.
     pub fn find(typed: &str) -> Result<(LauncherOption, Option<&str>), String> {
         let name = typed.trim_start_matches('-');
         let (name, given) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
@@ -111,7 +111,7 @@ impl LauncherOption {
     }
 }
 
-/// The text of `--help` of the launcher `name`.
+/// Text of `--help` of the launcher `name`.
 pub(super) fn help(name: &str) -> String {
     let list = |effect: OptionEffect| {
         let names = OPTIONS.iter().filter(|option| option.effect == effect).flat_map(|option| option.names.split(' '));

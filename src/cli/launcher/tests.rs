@@ -1,4 +1,4 @@
-//! Lines of both families of launchers.
+//! Command lines of both families of launchers.
 
 use super::*;
 

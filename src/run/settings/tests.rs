@@ -1,4 +1,4 @@
-//! The table of settings: who wins, what reads back, what is wrong.
+//! Tests of the settings: priority, round trips, errors.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn the_table_reads_back_as_the_same_settings() {
         let settings = merge("", line).unwrap();
         let text =
             toml::to_string(&toml::Table::from_iter([("run".to_owned(), settings.table(false).into())])).unwrap();
-        // What is written is asked for when it is read.
+        // A seed in a file counts as requested.
         let settings = Settings { asked_seed: Some(settings.seed), ..settings };
         assert_eq!(merge(&text, ""), Ok(settings), "{text}");
     }
