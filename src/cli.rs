@@ -134,7 +134,7 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
 struct RequestedRun {
     run: Resolved,
     recorded: bool,
-    /// Tells whether output lines of ranks are prefixed by their numbers.
+    /// True if output lines of ranks are prefixed by their numbers.
     tagged: bool,
     /// Further runs.
     further: FurtherRuns,
@@ -279,7 +279,7 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     Ok(exit_code)
 }
 
-/// Ends the process at the request of the program's crash handler, without return.
+/// Ends the process after a fatal error; a signal decides the exit code.
 fn fatal(message: &str, signal: Option<c_int>) -> ! {
     complain(message);
     interrupt::end_at_once(signal.map_or(Exit::ProgramFailed, Exit::crashed).code().into())

@@ -17,7 +17,7 @@ use super::launcher::{self, Launch};
 use super::setting_args::SettingArgs;
 use super::sweep;
 
-/// The commands whose arguments are a compiler's.
+/// Commands whose arguments are those of a compiler.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
 
 const EXAMPLES: &str = "\
@@ -166,7 +166,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Says that a file stands before what is shipped under its name, unless nothing is to be said.
+    /// Prints a note if a file hides a shipped one of its name, unless output is quiet.
     pub fn tell_of_hidden(&self) {
         if !self.quiet && Shipped::Application.is_hidden_by(&self.app) {
             let name = self.app.display();
@@ -175,7 +175,7 @@ impl RunArgs {
         }
     }
 
-    /// The run that is asked for.
+    /// Returns the requested run.
     pub fn request(&self) -> Result<RunRequest, Failure> {
         let set = self.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
         Ok(RunRequest {
@@ -200,7 +200,7 @@ impl RunArgs {
     }
 }
 
-/// Reads the arguments, the first of which is the program's name.
+/// Parses the arguments; the first one is the program's name.
 pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let name = arguments.first().and_then(|name| Path::new(name).file_name()?.to_str());
     if let Some(language) = name.and_then(Language::of_wrapper) {
@@ -263,8 +263,9 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     })
 }
 
-/// What follows a real program is its own, options included: says so to clap. `-np` before it is `-n`, as launchers
-/// have it. Gives the first option after the program that is spelled as one of mcpsim's; none if `--` was typed.
+/// Separates the arguments of a real program, options included, from mcpsim's, by an inserted `--`. Before the program,
+/// `-np` means `-n`, as in launchers. Returns the first later option that is spelled like one of mcpsim's; none if `--`
+/// was typed.
 fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> {
     let (mut at, command) = match arguments.get(1).and_then(|word| word.to_str()) {
         Some("run") => (2, RunArgs::command()),
@@ -307,7 +308,8 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> 
     None
 }
 
-/// clap's message without its own "error: "; without arguments it is the help, which has none.
+/// Returns clap's message without its own "error: ". Without arguments the message is the help, which has no such
+/// prefix.
 pub(super) fn usage(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
@@ -318,7 +320,7 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
     Failure { exit: Exit::BadInput, text }
 }
 
-/// A command's name where the application is expected: options came first.
+/// Refuses a command's name in place of the application, which occurs if options precede it.
 pub(super) fn check_command(args: &RunArgs) -> Result<(), Failure> {
     let Some(name) = args.app.to_str().filter(|_| !args.app.exists()) else { return Ok(()) };
     match SUBCOMMANDS.iter().find(|row| row.name == name) {

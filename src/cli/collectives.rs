@@ -125,7 +125,7 @@ fn parse_library(text: &str) -> Result<Library, String> {
     known.ok_or_else(|| format!("expected one of {}; found \"{text}\"", names()))
 }
 
-/// Those that may be timed: every rank has as much.
+/// Collectives that may be timed: those with equal data on every rank.
 const COLLECTIVES: [Collective; 11] = [
     Collective::Barrier,
     Collective::Bcast,
@@ -145,7 +145,7 @@ fn parse_collective(text: &str) -> Result<Collective, String> {
     known.ok_or_else(|| format!("expected one of {}; found \"{text}\"", COLLECTIVES.map(collective_word).join(", ")))
 }
 
-/// Does what `args` ask for.
+/// Executes the command.
 pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
     let platform = machine(args)?;
     let library = args.library.unwrap_or(platform.collectives.library);
@@ -187,7 +187,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write_whole(path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
 }
 
-/// The platform with its overrides and its shape.
+/// Returns the platform with its overrides and its shape.
 fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
     let (document, beside) = match &args.platform {
         Some(name) => {
@@ -213,7 +213,7 @@ fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
     Ok(platform)
 }
 
-/// Times every method of every size.
+/// Times every method at every size.
 fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec<Sized>, Failure> {
     let ranks = field.sites.len() as u32;
     let mut all: Vec<Sized> = Vec::new();
@@ -257,7 +257,7 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
     Ok(all)
 }
 
-/// By collective and ascending size the fastest.
+/// Returns the fastest method by collective and ascending size.
 fn best(found: &[Sized]) -> Vec<(Collective, Vec<(Bytes, Method)>)> {
     let mut best: Vec<(Collective, Vec<(Bytes, Method)>)> = Vec::new();
     for sized in found {

@@ -24,7 +24,7 @@ use super::tasks::{self, TasksArgs};
 use super::traces::{self, TraceArgs};
 use super::validate::{self, ValidateArgs};
 
-/// What the arguments ask for.
+/// Parsed command.
 #[derive(Debug)]
 pub(super) enum Parsed {
     /// This text on stdout.
@@ -39,7 +39,7 @@ pub(super) enum Parsed {
     Alone(Alone),
 }
 
-/// What works in one process: what it is called, and doing it, which gives the exit code.
+/// Command for a single process: its name, and the function that executes it and returns the exit code.
 pub(super) struct Alone {
     pub name: &'static str,
     pub act: Box<dyn FnOnce() -> Result<u8, Failure>>,
@@ -51,7 +51,7 @@ impl fmt::Debug for Alone {
     }
 }
 
-/// A subcommand.
+/// Subcommand.
 pub(super) struct Subcommand {
     /// Its name, which stands before its options.
     pub name: &'static str,
@@ -62,7 +62,7 @@ pub(super) struct Subcommand {
     pub read: fn(&ArgMatches) -> Result<Parsed, Failure>,
 }
 
-/// All of them, in the order of `--help`.
+/// All subcommands, in the order of `--help`.
 pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: "run", usage: "[OPTIONS] APP", command: run, read: |matches| read_run(matches) },
     Subcommand {
@@ -190,13 +190,13 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     },
 ];
 
-/// The whole command: a run's arguments, or a subcommand.
+/// Returns the whole command: the arguments of a run, and the subcommands.
 pub(super) fn command() -> Command {
     let own = RunArgs::command().args_conflicts_with_subcommands(true).subcommand_negates_reqs(true);
     SUBCOMMANDS.iter().fold(own, |all, row| all.subcommand((row.command)().name(row.name).term_width(80)))
 }
 
-/// What the arguments of a run ask for.
+/// Returns the request in the arguments of a run.
 pub(super) fn read_run(matches: &ArgMatches) -> Result<Parsed, Failure> {
     let args: RunArgs = args(matches)?;
     check_command(&args)?;

@@ -10,7 +10,7 @@ use crate::rank::FailureKind;
 use crate::report;
 use crate::run::{Agreed, ErrorKind, PredictError};
 
-/// Tells whether the process was started under a program's own name, or as a launcher.
+/// True if the process was started under a program's own name, or as a launcher.
 static STANDS_FOR_PROGRAM: AtomicBool = AtomicBool::new(false);
 
 /// Selects the exit code of shells and launchers for a crash of the program: 128 plus the signal number.

@@ -76,9 +76,9 @@ pub(super) struct RunMessage {
     file: Option<(String, Arc<str>)>,
     checks: Checks,
     details: Details,
-    /// Tells whether a trace is recorded.
+    /// True if a trace is recorded.
     pub recorded: bool,
-    /// Tells whether output lines of ranks are prefixed by their numbers.
+    /// True if output lines of ranks are prefixed by their numbers.
     pub tagged: bool,
     /// Cores of the ranks, if they come from a file.
     sites: Option<Vec<Site>>,

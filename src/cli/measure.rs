@@ -1,6 +1,6 @@
-//! `mcpsim measure`: the machine that its ranks run on, as a platform file.
+//! `mcpsim measure`: measures the machine that its ranks run on, and writes a platform file.
 //!
-//! All ranks go through this; the first one says and writes.
+//! All ranks execute this module; the first one prints and writes.
 
 mod args;
 mod compute;
@@ -30,10 +30,10 @@ pub(super) use args::MeasureArgs;
 
 use super::exit::{Exit, Failure};
 
-/// Sizes of messages that make sense: windows of the greatest must fit in memory.
+/// Valid message sizes; windows of the largest size must fit in memory.
 const SIZES: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
 
-/// Measures what the arguments of each rank ask for; those of one may be wrong.
+/// Measures as each rank's arguments request; the arguments of one rank may be invalid.
 pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes) -> Result<u8, Failure> {
     let checked = args.and_then(|args| check(args).map(|()| args));
     let args = agree(processes, checked)?;
@@ -89,7 +89,7 @@ fn check(args: &MeasureArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why one process cannot measure.
+/// Reason why one process cannot measure.
 fn alone() -> String {
     let how = "mpirun -n 2 mcpsim measure -o here.toml, or more ranks, one a core";
     if cfg!(feature = "mpi") {

@@ -1,8 +1,8 @@
-//! The program's memory: in large pages where the system has them. If it cannot be had, one report of what was needed
-//! and what there is, then the end with exit code 2.
+//! Memory of the program, in large pages if the system has them. A failed allocation prints one report of required and
+//! available memory and exits with code 2.
 //!
-//! Rust's own answer is an abort, which tells a user nothing. What a run surely takes is refused before it begins; what
-//! it turns out to take shows here.
+//! Rust's default is an abort without explanation for the user. A run whose memory certainly does not suffice is
+//! refused before it starts; this module handles all other cases.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -13,77 +13,76 @@ use mimalloc::MiMalloc;
 
 use super::exit::Exit;
 
-/// The allocator of the program: mimalloc, whose failures end the program with a report.
+/// Allocator of the program: mimalloc, with a report and an exit on failure.
 ///
-/// Messages under way at once are tens of megabytes that are touched once, in no order. It asks Linux for pages of
-/// 2 MiB, which take fewer faults and fewer entries of the processor's table of pages (the environment's
-/// `MIMALLOC_ALLOW_THP=0` turns that off).
+/// Concurrent messages take tens of megabytes that are touched once, in random order. The allocator therefore requests
+/// pages of 2 MiB, which cause fewer page faults and TLB misses. The environment's `MIMALLOC_ALLOW_THP=0` disables
+/// them.
 #[derive(Debug)]
 pub struct ReportingAllocator;
 
-// SAFETY: all is done by mimalloc; a failure does not return.
+// SAFETY: mimalloc implements all functions; a failure does not return.
 unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         reserve_little_if_limited();
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract of `alloc`.
         there(unsafe { MiMalloc.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         reserve_little_if_limited();
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract of `alloc_zeroed`.
         there(unsafe { MiMalloc.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract of `realloc`.
         there(unsafe { MiMalloc.realloc(old, layout, size) }, size)
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { MiMalloc.dealloc(memory, layout) }
     }
 }
 
-/// mimalloc's option for how much address space it reserves at a time, KiB, which its package has no name for.
+/// mimalloc's option for the address space that it reserves at a time, in KiB; its package has no constant for it.
 const ARENA_RESERVE: libmimalloc_sys::mi_option_t = 23;
 
-/// The part of limited address space that is reserved at a time: the stacks of ranks need the rest.
+/// Divisor of a limited address space for one reservation; the stacks of ranks need the rest.
 const RESERVED_PART: u64 = 32;
-/// What is reserved without a limit, KiB: mimalloc's own choice.
+/// Reservation without a limit, in KiB: mimalloc's default.
 const RESERVED: u64 = 1 << 20;
-/// The least that mimalloc makes an arena of, KiB.
+/// Least size of mimalloc's arenas, in KiB.
 const LEAST_RESERVED: u64 = 32 << 10;
 
-/// How much address space of `limit` bytes is reserved at a time, KiB. Without arenas, every large buffer would be
-/// mapped and unmapped again.
+/// Returns the reservation for an address space of `limit` bytes, in KiB. Without arenas, every large buffer would be
+/// mapped and unmapped separately.
 fn reserved(limit: u64) -> u64 {
     let part = (limit / RESERVED_PART / 1024).min(RESERVED);
     if part < LEAST_RESERVED { 0 } else { part }
 }
 
-/// Where address space is limited, little of it is reserved. Asked once, before any memory is taken, when there is one
-/// thread.
+/// Reduces reservations if the address space is limited. Called once, before any allocation, while there is one thread.
 #[inline(always)]
 fn reserve_little_if_limited() {
     static ASKED: AtomicBool = AtomicBool::new(false);
     if !ASKED.load(Ordering::Relaxed) {
         ASKED.store(true, Ordering::Relaxed);
         if let Some(limit) = limit() {
-            // SAFETY: no other thread takes memory yet.
+            // SAFETY: no other thread allocates yet.
             unsafe { libmimalloc_sys::mi_option_set(ARENA_RESERVE, reserved(limit) as libc::c_long) };
         }
     }
 }
 
-/// What was given, unless it is nothing.
+/// Returns the memory; reports a failure and exits if it is null.
 #[inline(always)]
 fn there(memory: *mut u8, size: usize) -> *mut u8 {
     if memory.is_null() { end(size) } else { memory }
 }
 
-/// A text that takes no memory from the allocator.
+/// Text buffer that does not use the allocator.
 struct ErrorLine {
     bytes: [u8; 512],
     used: usize,
@@ -104,14 +103,14 @@ impl Write for ErrorLine {
 fn end(size: usize) -> ! {
     let mut line = ErrorLine { bytes: [0; 512], used: 0 };
     let _ = tell(&mut line, size, taken(), limit());
-    // SAFETY: these functions take no memory; the bytes are there.
+    // SAFETY: these functions do not allocate; the bytes are valid.
     unsafe {
         libc::write(2, line.bytes.as_ptr().cast(), line.used);
         libc::_exit(Exit::BadInput.code().into())
     }
 }
 
-/// Says that `size` bytes more were needed by who has `taken` some, of the `limit` if there is one.
+/// Reports that `size` more bytes were needed, with the bytes already `taken` and the `limit` if there is one.
 fn tell(to: &mut impl Write, size: usize, taken: Option<u64>, limit: Option<u64>) -> fmt::Result {
     write!(to, "error: out of memory: {} more are needed", ShownBytes(size as u64))?;
     if let Some(taken) = taken {
@@ -123,7 +122,7 @@ fn tell(to: &mut impl Write, size: usize, taken: Option<u64>, limit: Option<u64>
     to.write_str(": give fewer ranks (--ranks, --nct), smaller messages, or less to record\n")
 }
 
-/// A size in bytes of a few digits, by whole numbers.
+/// Size in bytes with a few digits, computed in integers.
 struct ShownBytes(u64);
 
 impl fmt::Display for ShownBytes {
@@ -139,25 +138,25 @@ impl fmt::Display for ShownBytes {
     }
 }
 
-/// The address space that this process has taken, bytes.
+/// Address space of this process in bytes.
 fn taken() -> Option<u64> {
     let mut text = [0u8; 64];
-    // SAFETY: the name is terminated, and there is room for what is read.
+    // SAFETY: the name is zero-terminated, and the buffer has room for the data.
     let read = unsafe {
         let file = libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         libc::read(file, text.as_mut_ptr().cast(), text.len())
     };
     let text = std::str::from_utf8(text.get(..usize::try_from(read).ok()?)?).ok()?;
     let pages: u64 = text.split(' ').next()?.parse().ok()?;
-    // SAFETY: a question without arguments that matter.
+    // SAFETY: the call only queries a constant.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
     Some(pages * page)
 }
 
-/// The address space that this process may take, bytes, if that is limited.
+/// Limit of the address space in bytes, if there is one.
 fn limit() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: room for the answer.
+    // SAFETY: `limit` has room for the result.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0;
     (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_number_of_the_option_is_that_of_what_is_reserved() {
-        // SAFETY: a question; 1 GiB is mimalloc's own choice.
+        // SAFETY: the call only queries an option. 1 GiB is mimalloc's default.
         assert_eq!(unsafe { libmimalloc_sys::mi_option_get(ARENA_RESERVE) }, 1 << 20);
     }
 

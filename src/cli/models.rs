@@ -1,4 +1,4 @@
-//! `mcpsim models`: the models that textbooks name, fitted to a platform or to samples.
+//! `mcpsim models`: textbook models, fitted to a platform or to samples.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub(super) struct ModelsArgs {
     format: Vec<Format>,
 }
 
-/// Does what `args` ask for.
+/// Executes the command.
 pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
     let csv = args.csv.as_ref().map(|name| OutputTarget::new("--csv", name)).transpose()?;
     let shown = args.source.display().to_string();
@@ -100,7 +100,7 @@ pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
     if csv == Some(OutputTarget::Stdout) { Ok(()) } else { print(&drawn) }
 }
 
-/// The platform with its overrides and its shape.
+/// Returns the platform with its overrides and its shape.
 fn platform(args: &ModelsArgs) -> Result<Platform, Failure> {
     let document = match args.source.to_str() {
         Some("default") if !args.source.exists() => Platform::default_document(),

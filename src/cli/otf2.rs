@@ -1,4 +1,4 @@
-//! Writing OTF2 archives, by the OTF2 library of the machine.
+//! Writer of OTF2 archives; it uses the installed OTF2 library.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use super::output::cannot_write;
 use crate::run::{compile_with_otf2, run_to_end};
 use crate::trace::otf2::WRITE;
 
-/// Writes an archive.
+/// Writer of an archive.
 #[derive(Debug)]
 pub(super) struct Otf2Writer {
-    /// With the compiled program; beside the archive, to which its files are moved.
+    /// Temporary directory with the compiled program; it is next to the archive, to which its files are moved.
     scratch: TempDir,
     anchor: PathBuf,
 }
 
 impl Otf2Writer {
-    /// Makes ready to write an archive whose anchor file is `anchor`, "run.otf2"; beside it come "run.def" and a
-    /// directory "run".
+    /// Prepares the archive of the anchor file `anchor`, such as "run.otf2"; "run.def" and a directory "run" are next
+    /// to it.
     ///
     /// # Errors
-    /// If something of these is there already, or there is no OTF2 library or no compiler.
+    /// If one of these exists, or the OTF2 library or a compiler is missing.
     pub fn new(anchor: &Path) -> Result<Otf2Writer, Failure> {
         for file in parts(anchor) {
             if file.exists() {
@@ -41,10 +41,10 @@ impl Otf2Writer {
         Ok(Otf2Writer { scratch, anchor: anchor.to_owned() })
     }
 
-    /// Writes what `events` say, see `trace/otf2/write.c`.
+    /// Writes the archive from the lines of `events`, see `trace/otf2/write.c`.
     ///
     /// # Errors
-    /// If the library does not write it.
+    /// If the library cannot write it.
     pub fn write(&self, events: &str) -> Result<(), Failure> {
         let name = self.anchor.display().to_string();
         let cannot = |error: std::io::Error| cannot_write(&name, &error);
@@ -62,7 +62,7 @@ impl Otf2Writer {
     }
 }
 
-/// The files of an archive, its anchor last: with it the archive is there.
+/// Files of an archive. The anchor is last, because it makes the archive visible.
 fn parts(anchor: &Path) -> [PathBuf; 3] {
     [anchor.with_extension("def"), anchor.with_extension(""), anchor.to_owned()]
 }

@@ -1,4 +1,4 @@
-//! Where results go: stdout, and files that are written whole or not at all.
+//! Destinations of results: stdout, and files that are written atomically.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Write};
@@ -11,7 +11,7 @@ use crate::run::{PredictError, check_no_input, directory_of, write_whole};
 use super::exit::{Exit, Failure};
 use super::otf2::Otf2Writer;
 
-/// The results a user asked for.
+/// Requested results.
 #[derive(Debug)]
 pub(super) struct Outputs {
     json: Option<OutputTarget>,
@@ -25,7 +25,7 @@ pub(super) struct Outputs {
     quiet: bool,
 }
 
-/// How a timeline is written, by the name of its file.
+/// Format of a timeline, by its file's extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimelineFormat {
     Perfetto,
@@ -33,7 +33,7 @@ enum TimelineFormat {
     Otf2,
 }
 
-/// Where one result goes.
+/// Destination of one result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OutputTarget {
     Stdout,
@@ -41,7 +41,7 @@ pub(super) enum OutputTarget {
 }
 
 impl Outputs {
-    /// Checks before a long run that the results can be written after it. `-` is stdout, which then shows no summary.
+    /// Checks before a long run that the results can be written. `-` is stdout, which then has no summary.
     pub fn new(json: Option<&OsStr>, profile: Option<&OsStr>, quiet: bool) -> Result<Self, Failure> {
         let json = json.map(|name| OutputTarget::new("--json", name)).transpose()?;
         let profile = profile.map(|name| OutputTarget::new("--profile", name)).transpose()?;
@@ -67,7 +67,7 @@ impl Outputs {
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
     }
 
-    /// Also writes a timeline, in the format that the file's name asks for.
+    /// Adds a timeline, in the format of the file's extension.
     pub fn with_timeline(self, name: Option<&OsStr>) -> Result<Self, Failure> {
         let Some(name) = name else { return Ok(self) };
         let format = match Path::new(name).extension().and_then(OsStr::to_str) {
@@ -86,7 +86,7 @@ impl Outputs {
         Ok(Outputs { timeline: Some((PathBuf::from(name), format)), otf2, ..self })
     }
 
-    /// The same with a trace to be written.
+    /// Adds a trace.
     pub fn and_trace(self, trace: Option<&OsStr>) -> Result<Self, Failure> {
         let trace = match trace.map(|name| OutputTarget::new("--record", name)).transpose()? {
             Some(OutputTarget::Stdout) => return Err(Failure::bad_input("--record -: expected a file to write")),
@@ -96,7 +96,7 @@ impl Outputs {
         Ok(Outputs { trace, ..self })
     }
 
-    /// The same with the sizes of messages to be written.
+    /// Adds the sizes of messages.
     pub fn and_histogram(self, name: Option<&OsStr>) -> Result<Self, Failure> {
         let histogram = name.map(|name| OutputTarget::new("--histogram", name)).transpose()?;
         let summary = self.summary && histogram != Some(OutputTarget::Stdout);
@@ -106,7 +106,7 @@ impl Outputs {
         Ok(Outputs { histogram, summary, ..self })
     }
 
-    /// The same with logs of fragments to be written into a directory.
+    /// Adds logs of fragments in a directory.
     pub fn and_task_logs(self, directory: Option<&Path>) -> Result<Self, Failure> {
         let Some(directory) = directory else { return Ok(self) };
         std::fs::create_dir_all(directory).map_err(|error| {
@@ -116,7 +116,7 @@ impl Outputs {
         Ok(Outputs { task_logs: Some(directory.to_owned()), ..self })
     }
 
-    /// Checks that no two results go to one file.
+    /// Checks that no two results have the same file.
     pub fn check_apart(&self) -> Result<(), Failure> {
         let file = |target: &Option<OutputTarget>| match target {
             Some(OutputTarget::File(path)) => Some(path.clone()),
@@ -147,17 +147,17 @@ impl Outputs {
         Ok(())
     }
 
-    /// Whether the user wants no more than was asked for.
+    /// Returns whether only explicitly requested results are printed.
     pub fn are_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether a result goes to stdout.
+    /// Returns whether a result goes to stdout.
     pub fn take_stdout(&self) -> bool {
         [&self.json, &self.profile, &self.histogram].into_iter().any(|target| *target == Some(OutputTarget::Stdout))
     }
 
-    /// Whether a result goes to a file.
+    /// Returns whether a result goes to a file.
     pub fn have_files(&self) -> bool {
         let files = [&self.json, &self.profile, &self.histogram];
         files.into_iter().any(|target| matches!(target, Some(OutputTarget::File(_))))
@@ -166,7 +166,7 @@ impl Outputs {
             || self.task_logs.is_some()
     }
 
-    /// Writes how a program ended that gave no outcome, where its JSON was asked for.
+    /// Writes the end of a program without an outcome, if its JSON was requested.
     pub fn write_end(&self, error: &PredictError, exit: Exit) -> Result<(), Failure> {
         let end = error.simulation().and_then(|why| report::end_json(why, error.mistakes(), exit.code()));
         match (&self.json, end) {
@@ -225,7 +225,7 @@ impl Outputs {
     }
 }
 
-/// A log a process.
+/// Writes one log per process.
 fn write_task_logs(outcome: &Outcome, directory: &Path) -> Result<(), Failure> {
     let logs = &outcome.task_logs;
     if logs.is_empty() {
@@ -242,7 +242,7 @@ fn write_task_logs(outcome: &Outcome, directory: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The path without links, also of a file that is not there yet.
+/// Returns the path without links, even if the file does not exist.
 fn whole_path(path: &Path) -> PathBuf {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = || Some(directory.canonicalize().ok()?.join(path.file_name()?));
@@ -250,7 +250,7 @@ fn whole_path(path: &Path) -> PathBuf {
 }
 
 impl OutputTarget {
-    /// Checks before a long run that the result of `option` can be written to `name` after it; `-` is stdout.
+    /// Checks before a long run that the result of `option` can be written to `name`; `-` is stdout.
     pub fn new(option: &str, name: &OsStr) -> Result<Self, Failure> {
         if name == "-" {
             return Ok(OutputTarget::Stdout);
@@ -262,7 +262,7 @@ impl OutputTarget {
         }
         check_no_input(&path).map_err(|error| wrong(error.to_string()))?;
         if path.exists() && !path.is_file() {
-            // A device or a pipe: nothing can be tried without using it.
+            // A device or a pipe cannot be tested without using it.
             return Ok(OutputTarget::File(path));
         }
         let directory = directory_of(&path);
@@ -274,7 +274,7 @@ impl OutputTarget {
         Ok(OutputTarget::File(path))
     }
 
-    /// Writes `text` there.
+    /// Writes `text`.
     pub fn put(&self, text: &str) -> Result<(), Failure> {
         match self {
             OutputTarget::Stdout => print(text),
@@ -285,7 +285,7 @@ impl OutputTarget {
     }
 }
 
-/// Prints `text` to stdout. A reader that has gone away (`| head`) has seen what it wanted.
+/// Prints `text` to stdout. A closed reader (`| head`) is no error.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -294,7 +294,7 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The failure of a file that cannot be written.
+/// Returns the failure of a file that cannot be written.
 pub(super) fn cannot_write(name: &str, error: &io::Error) -> Failure {
     Failure::bad_input(format!("cannot write {name}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What ranks print: shown line by line by the first process, collected for it by the others.
+//! Output of ranks: the first process prints it line by line, the others collect it for the first.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,35 +8,35 @@ use crate::engine::{Progress, Screen};
 use crate::process::{Output, Stream};
 use crate::rank::Rank;
 
-/// Prints what ranks print.
+/// Printer of ranks' output.
 #[derive(Debug)]
 pub(super) struct Printer {
     tagged: bool,
     to_stderr: bool,
-    /// What is to be shown by another process: rank, stream and length before the bytes of each piece.
+    /// Collected output for another process: rank, stream and length before the bytes of each piece.
     collected: Option<Mutex<Vec<u8>>>,
-    /// The run to cancel when the reader of stdout has gone away.
+    /// Run to cancel when stdout is closed.
     cancels: Option<Arc<Progress>>,
-    /// Whether it has.
+    /// True if stdout is closed.
     closed: AtomicBool,
 }
 
 const HEAD: usize = 4 + 1 + 8;
 
 impl Printer {
-    /// With the rank before each line if `tagged`; all `to_stderr`, if results go to stdout; `shows` if this process
-    /// does.
+    /// Creates a printer. If `tagged`, each line starts with the rank. `to_stderr` is set if results go to stdout;
+    /// `shows` if this process prints.
     pub fn new(tagged: bool, to_stderr: bool, shows: bool) -> Self {
         let collected = (!shows).then(Mutex::default);
         Printer { tagged, to_stderr, collected, cancels: None, closed: AtomicBool::new(false) }
     }
 
-    /// A run that is of no use once nobody reads stdout: it is cancelled then.
+    /// Cancels the run when stdout is closed.
     pub fn cancelling(self, run: Arc<Progress>) -> Self {
         Printer { cancels: Some(run), ..self }
     }
 
-    /// Whether the reader of stdout has gone away, and the run was cancelled for that.
+    /// Returns whether stdout was closed and the run cancelled.
     pub fn has_cancelled(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -44,7 +44,7 @@ impl Printer {
     fn show_one(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
         let tagged = self.tagged.then(|| tag(rank, stream, bytes));
         let bytes = tagged.as_deref().unwrap_or(bytes);
-        // A full disk is the program's own affair.
+        // A full disk is not an error of mcpsim.
         let shown = match stream {
             Stream::Out if !self.to_stderr => {
                 let mut out = io::stdout().lock();
@@ -52,7 +52,7 @@ impl Printer {
             }
             _ => return drop(io::stderr().lock().write_all(bytes)),
         };
-        // A reader that has gone away (`| head`) has seen what it wanted.
+        // A closed reader (`| head`) needs no more output.
         if let (Err(error), Some(run)) = (shown, &self.cancels)
             && error.kind() == ErrorKind::BrokenPipe
         {
@@ -90,7 +90,7 @@ impl Screen for Printer {
     }
 }
 
-/// What was printed, piece by piece.
+/// Splits collected output into pieces.
 fn opened(printed: &[u8]) -> impl Iterator<Item = (Rank, Stream, &[u8])> {
     let mut rest = printed;
     std::iter::from_fn(move || {
@@ -103,7 +103,7 @@ fn opened(printed: &[u8]) -> impl Iterator<Item = (Rank, Stream, &[u8])> {
     })
 }
 
-/// `bytes` with the rank at the beginning of each line.
+/// Inserts the rank at the start of each line of `bytes`.
 fn tag(rank: Rank, stream: Stream, bytes: &[u8]) -> Vec<u8> {
     let stream = match stream {
         Stream::Out => "out",

@@ -1,4 +1,4 @@
-//! `mcpsim report`: figures of a run or of a study, from what was exported alone.
+//! `mcpsim report`: figures of a run or of a study, from exported data only.
 
 mod beside;
 mod fit;
@@ -98,7 +98,7 @@ pub(super) enum Format {
     Png,
 }
 
-/// Draws what `args` ask for.
+/// Executes the command.
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(histogram) = &args.histogram {
         let (groups, rates) = (args.groups.as_ref(), args.rates.as_deref());
@@ -116,7 +116,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         )));
     };
     if args.figures.is_none() && args.html.is_none() && args.fit.is_none() && args.csv.is_none() {
-        // A name that is wrong is said before what is missing beside it.
+        // An error in the file's name has priority over missing data in it.
         let (name, _) = read(source)?;
         let what = format!("{name}: what of it? expected --figures DIR, --html FILE.html or --fit FORMULA");
         return Err(Failure::bad_input(what));
@@ -143,7 +143,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     output::print(&draw(&figures, directory, &args.format)?)
 }
 
-/// Writes a run's calls, by place where these are known, as a table.
+/// Writes a run's calls as a table, by source position if known.
 fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
     let expected = "expected what --json of a run with --functions or --sites wrote";
     let outcome: Outcome =
@@ -155,7 +155,7 @@ fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
     write_whole(csv, text.as_bytes()).map_err(|error| cannot_write(&csv.display().to_string(), &error))
 }
 
-/// The name and the text of what `source` is: a file, or of a study's directory its results.
+/// Returns the name and the text of `source`: a file, or the results in a study's directory.
 fn read(source: &Path) -> Result<(String, String), Failure> {
     let path = if source.is_dir() { source.join("study.json") } else { source.to_owned() };
     let name = path.display().to_string();
@@ -176,7 +176,7 @@ fn read(source: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// Writes `figures` into `directory` in each of `formats`; the line that says which.
+/// Writes `figures` into `directory` in each of `formats`; returns the line that lists them.
 pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> Result<String, Failure> {
     let shown = directory.display();
     fs::create_dir_all(directory)

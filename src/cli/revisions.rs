@@ -15,7 +15,7 @@ use super::output;
 use super::report::{Format, draw};
 use crate::run::PredictError;
 
-/// Runs the test that `args` ask for; returns the exit code.
+/// Runs the test; returns the exit code.
 pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
     let request = args.request()?;
     let running = Running::default();

@@ -1,4 +1,4 @@
-//! The options that stand for settings of a run: made from the settings' table.
+//! Options for the settings of a run, generated from the settings table.
 
 use std::ffi::{OsStr, OsString};
 
@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_pars
 
 use crate::run::{Given, SETTINGS, Setting};
 
-/// The settings that were typed as options.
+/// Settings given as options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SettingArgs {
     /// What they say.
@@ -23,13 +23,13 @@ impl Args for SettingArgs {
     }
 }
 
-/// Settings that launchers have a letter for.
+/// Settings with a short option, as in launchers.
 const LETTERS: [(&str, char); 1] = [("ranks", 'n')];
 
 /// Settings that only `--help` shows.
 const SELDOM: [&str; 1] = ["memory_bound"];
 
-/// The option of a setting.
+/// Returns the option of a setting.
 fn option(setting: &'static Setting) -> Arg {
     let option = Arg::new(setting.key)
         .long(setting.option())
@@ -51,7 +51,7 @@ fn option(setting: &'static Setting) -> Arg {
     }
     let checked = move |text: &str| setting.set(&mut Given::default(), text).map(|()| text.to_owned());
     let option = option.value_parser(checked);
-    // A time may be typed with a sign, to be refused as what it is.
+    // A signed time is accepted here, so that the parser of times can report it.
     if setting.value == "TIME" { option.allow_hyphen_values(true) } else { option.allow_negative_numbers(true) }
 }
 

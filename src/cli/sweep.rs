@@ -1,15 +1,15 @@
-//! `mcpsim sweep`: runs all points of a study, each once; what has ended is on disk and is not run again.
+//! `mcpsim sweep`: runs all points of a study once. Finished points are on disk and are not run again.
 //!
 //! The directory of a study:
 //!
 //! ```text
-//! manifest.json   written before the first run: the axes, and the key of each point, a hash of all it is given
-//! points.jsonl    a line a finished point: its key, and the Outcome or why there is none
-//! study.csv       written when all points have ended: a row a point
-//! summary.csv     the same with the seeds of a point in one row
-//! fit.csv         where a formula was fitted: each point beside it
-//! study.json      the same with the Outcomes
-//! traces/         of a real program: what its ranks did, once for all points at which they do the same
+//! manifest.json   written before the first run: the axes, and the key of each point, a hash of its inputs
+//! points.jsonl    one line per finished point: its key, and the Outcome or the reason of a failure
+//! study.csv       written after the last point: one row per point
+//! summary.csv     the same results with one row for all seeds
+//! fit.csv         after a fit: each point with the formula's value
+//! study.json      all results with the Outcomes
+//! traces/         recordings of a real program, one for all points at which its ranks behave alike
 //! ```
 
 mod args;
@@ -33,7 +33,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::output;
 
-/// Runs the study that `args` ask for; returns the exit code.
+/// Runs the study; returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     args.run.tell_of_hidden();
     let study = Study::load(&args.request()?)?;
@@ -84,7 +84,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let mut results = Results::new(&study.name, &study.plan, study.asked.clone(), |index| {
         (keys[index], found[index].take().unwrap_or_else(|| Err("it was not run".to_owned())))
     });
-    // What is wrong with a question costs no results: these are written first.
+    // Results are written before the questions are answered, so that an error in a question loses none.
     let fit = study.equation.as_ref().map(|equation| Regression::fit(equation, &Observations::of_study(&results)));
     let wrong = fit.as_ref().and_then(|fit| fit.as_ref().err().map(ToString::to_string));
     results.asked.fit = fit.and_then(Result::ok);
@@ -114,13 +114,14 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     Ok(if results.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
 }
 
-/// The points that have no Outcome yet, each key once. Those that failed run again: what was wrong may be gone.
+/// Returns the points without an Outcome, without duplicate keys. Failed points run again, because the cause may be
+/// gone.
 fn missing<'a>(prepared: &'a [PreparedPoint], log: &PointLog) -> Vec<&'a PreparedPoint> {
     let mut seen = std::collections::BTreeSet::new();
     prepared.iter().filter(|point| log.outcome(point.key).is_none() && seen.insert(point.key)).collect()
 }
 
-/// Runs `points` and puts what they give into `log`.
+/// Runs `points` and appends their results to `log`.
 fn run(
     study: &Study,
     points: &[&PreparedPoint],
@@ -137,7 +138,7 @@ fn run(
     let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
     let alone = points.iter().any(|point| point.measures);
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
-    // Also what is left to do of a point is done where it ran.
+    // The reduction of a result also runs on the point's thread.
     let work = |task: usize| match study.run(points[task], running) {
         Err(failure) if failure.kind() == ErrorKind::Interrupted => None,
         result => Some(Ended::new(points[task].key, result.map_err(|failure| Failure::from(failure).text))),
@@ -155,7 +156,8 @@ fn run(
     failure.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// As many points at a time as asked for, or as there are cores; within the memory that is free now.
+/// Limits the number of concurrent points to the requested one, or to the number of cores, and their memory to the free
+/// memory.
 pub(super) fn limits(jobs: Option<NonZeroUsize>) -> Limits {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     Limits { jobs: jobs.unwrap_or_else(cores), memory: available_memory().map(study::MemoryBudget::of_host) }

@@ -1,4 +1,4 @@
-//! `mcpsim tasks`: what became of fragments, from what a run has exported or from the logs of its processes.
+//! `mcpsim tasks`: analysis of fragments, from a run's exported data or from the logs of its processes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -52,7 +52,7 @@ pub(super) struct TasksArgs {
     json: Option<OsString>,
 }
 
-/// What a file is.
+/// Kind of a file.
 enum TaskSource {
     Outcome(Box<TaskAnalysis>),
     /// The points of a study, named by what differs.
@@ -60,7 +60,7 @@ enum TaskSource {
     Log(String),
 }
 
-/// Analyses what `args` name.
+/// Executes the command.
 pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
     let target = args.json.as_deref().map(|name| OutputTarget::new("--json", name)).transpose()?;
     let runs = read(&args.sources)?;
@@ -90,7 +90,7 @@ pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
     output::print(&text.join("\n"))
 }
 
-/// The runs that `sources` are of; logs that are given one by one are one run.
+/// Returns the runs of `sources`; individual logs are one run.
 fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     let mut runs = Vec::new();
     let mut logs = Vec::new();
@@ -127,7 +127,7 @@ fn of_logs(logs: &[(String, String)]) -> Result<TaskAnalysis, Failure> {
     read_task_logs(logs).map(|logs| TaskAnalysis::from_logs(&logs)).map_err(Failure::bad_input)
 }
 
-/// The logs in a directory, in the order of their names.
+/// Returns the logs in a directory, in the order of their names.
 fn in_directory(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
     let shown = directory.display();
     let wrong = |error: std::io::Error| Failure::bad_input(format!("{shown}: {error}"));
@@ -160,7 +160,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 fn source(path: &Path) -> Result<TaskSource, Failure> {
     let name = path.display();
     let text = text(path)?;
-    // A log may be long, and is read by who knows its form.
+    // A log may be long, and only the log reader knows its format, so the check reads the start only.
     if text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default()) {
         return Ok(TaskSource::Log(text));
     }
@@ -174,7 +174,7 @@ fn source(path: &Path) -> Result<TaskSource, Failure> {
     }
 }
 
-/// The analyses of a study's points, in their order.
+/// Returns the analyses of a study's points, in order.
 fn of_study(name: &str, results: Results) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     let keys: Vec<String> = results.columns().into_iter().map(str::to_owned).collect();
     let mut runs = Vec::new();

@@ -1,4 +1,4 @@
-//! `mcpsim trace`: what is in a trace, and making traces of real runs.
+//! `mcpsim trace`: the content of traces, and traces of real runs.
 
 mod check;
 mod compare;
@@ -61,7 +61,7 @@ struct Of {
     file: PathBuf,
 }
 
-/// Prints what `args` ask for.
+/// Executes the command.
 pub(super) fn show(args: TraceArgs) -> Result<(), Failure> {
     let read = |of: Of| TraceFile { path: of.file }.read().map_err(Failure::from);
     let logs = |of: &Of| TraceFile { path: of.file.clone() }.read_logs().map_err(Failure::from);

@@ -1,6 +1,6 @@
-//! `mcpsim validate`: predicts runs that were measured, and says by how much the predictions are off.
+//! `mcpsim validate`: predicts measured runs, and prints the errors of the predictions.
 //!
-//! A case is a folder: `case.toml`, and the files it names beside it.
+//! A case is a folder with `case.toml` and the files that it names.
 
 mod args;
 mod host_load;
@@ -32,26 +32,26 @@ use super::output;
 use super::output::{OutputTarget, cannot_write};
 use super::sweep::limits;
 
-/// The file that makes a folder a case.
+/// Name of a case's file.
 const CASE: &str = "case.toml";
 
-/// The files of a new case.
+/// Files of a new case.
 const TEMPLATE: [(&str, &str); 3] = [
     (CASE, include_str!("validate/template/case.toml")),
     ("measured.csv", include_str!("validate/template/measured.csv")),
     ("app.toml", include_str!("validate/template/app.toml")),
 ];
 
-/// Where `--all` looks.
+/// Folder that `--all` searches.
 const FOLDER: &str = "validation";
 
-/// Validates what `args` ask for; returns the exit code.
+/// Validates the requested cases; returns the exit code.
 pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     if let Some(folder) = &args.new {
         return template(folder, args.quiet);
     }
     let folders = if args.all { all(Path::new(FOLDER))? } else { args.cases.clone() };
-    // What is wrong with any of them shows before the first run.
+    // Errors in any case are reported before the first run.
     let mut cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
     if args.all {
         let notes = cases.iter().filter_map(|of| Some((&of.case.name, of.case.timed_on.as_ref()?)));
@@ -88,7 +88,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     Err(Failure { exit: Exit::OverLimit, text: format!("over the limit: {}", over.join(", ")) })
 }
 
-/// The cases of the project: the folders in `folder` that have a case's file.
+/// Returns the cases of the project: subfolders of `folder` that have a case file.
 fn all(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let shown = folder.display();
     let entries = std::fs::read_dir(folder).map_err(|error| {
@@ -124,16 +124,16 @@ fn write(args: &ValidateArgs, targets: [Option<OutputTarget>; 2], found: &[Valid
     if args.quiet || args.to_stdout() { Ok(()) } else { output::print(&drawn) }
 }
 
-/// How often code is timed for a prediction, of which the median counts as of measured runs; an odd number.
+/// Number of timings of code per prediction, an odd number; as for measured runs, the median counts.
 const TURNS: usize = 3;
 
-/// What predictions are made with.
+/// Context of predictions.
 struct Host {
     limits: Limits,
     stop: Arc<AtomicBool>,
     running: Running,
     programs: Programs,
-    /// What is to be told of the host once all cases are judged.
+    /// Note on the host, printed after all cases.
     hint: Mutex<Option<String>>,
     _listening: Listening,
 }
@@ -150,7 +150,7 @@ impl Host {
         Ok(Host { limits, stop, running, programs, hint, _listening })
     }
 
-    /// The predicted seconds of runs, side by side.
+    /// Returns the predicted seconds of concurrent runs.
     fn run(&self, configurations: &[Resolved], labels: &[&str], case: &Case) -> Result<Vec<f64>, Failure> {
         let kind =
             |of: &Resolved| if of.application.program().is_some() { RankKind::Real } else { RankKind::Described };
@@ -159,7 +159,7 @@ impl Host {
         let (runs, turns) = (configurations.len(), if alone { TURNS } else { 1 });
         let mut tasks: Vec<(usize, MemoryBudget)> =
             (0..turns).flat_map(|_| configurations.iter().map(memory)).enumerate().collect();
-        // Large ones first, so that none is left alone at the end.
+        // Large runs start first, so that none remains alone at the end.
         tasks.sort_by_key(|(task, memory)| (task / runs, std::cmp::Reverse(memory.bytes())));
         let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..self.limits } } else { self.limits };
         let mut found: BTreeMap<usize, Result<Outcome, PredictError>> = BTreeMap::new();
@@ -192,7 +192,7 @@ impl Host {
     }
 }
 
-/// What is compared with measured times: the run's, or what the application says that it took.
+/// Returns the time that is compared with measured times: that of the run, or a result of the application.
 fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
     let Some(name) = &case.result else { return Ok(outcome.predicted_s) };
     let wrong = |found: String| {
@@ -210,25 +210,25 @@ fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
     }
 }
 
-/// A failure that says at which point.
+/// Adds the point to a failure.
 fn at(label: &str, failure: Failure) -> Failure {
     if label.is_empty() { failure } else { Failure { text: format!("at {label}: {}", failure.text), ..failure } }
 }
 
-/// A case with its files read.
+/// Case with its files read.
 struct Prepared {
     case: Case,
     table: MeasuredTable,
     points: CasePoints,
     sources: Sources,
-    /// The models that are compared, mcpsim's own first.
+    /// Compared models, mcpsim's own first.
     models: Vec<Model>,
 }
 
 impl Prepared {
     fn load(folder: &Path, args: &ValidateArgs) -> Result<Prepared, Failure> {
         let shown = folder.display();
-        // A case may be named by its file too.
+        // The name of a case may also be that of its file.
         let folder = if folder.ends_with(CASE) { folder.parent().unwrap_or(Path::new("")) } else { folder };
         let path = folder.join(CASE);
         if !path.is_file() {
@@ -247,7 +247,7 @@ impl Prepared {
         let table = MeasuredTable::parse(&measured.display().to_string(), &text)?;
         let mut points = CasePoints::new(&case, &table)?;
         for (column, cells) in &args.only {
-            // Columns that tell no points apart cannot choose any.
+            // Only columns that identify points can select them.
             table.column(column, "--only")?;
             if !points.columns.contains(column) {
                 let all = points.columns.join(", ");
@@ -272,7 +272,7 @@ impl Prepared {
         assess(&self.case, &self.table, &self.points, &names, wanted, |model, asks| {
             let place = names.iter().position(|name| *name == model).expect("one of those that are compared");
             let model = self.models[place];
-            // Points that differ in nothing that a run is given, such as the date, share one.
+            // Points with equal inputs, which differ only in columns such as the date, share one run.
             let mut runs: Vec<&Ask> = Vec::new();
             let mut of = Vec::new();
             for ask in asks {
@@ -290,7 +290,7 @@ impl Prepared {
         .map_err(|failure| at(&self.case.name, failure))
     }
 
-    /// The effects that the machine of some predicted point has.
+    /// Returns the effects of the machines of the predicted points.
     fn effects(&self) -> Result<Vec<Effect>, Failure> {
         let mut machines: Vec<Platform> = Vec::new();
         for point in self.points.all.iter().filter(|point| point.role == Role::Predicted) {
@@ -316,7 +316,7 @@ impl Prepared {
     }
 }
 
-/// Writes a commented case into `folder`, which must not be there.
+/// Writes a commented case into `folder`, which must not exist.
 fn template(folder: &Path, quiet: bool) -> Result<u8, Failure> {
     let shown = folder.display();
     let failed = |error: std::io::Error| match error.kind() {
@@ -339,7 +339,7 @@ fn template(folder: &Path, quiet: bool) -> Result<u8, Failure> {
     Ok(Exit::Predicted.code())
 }
 
-/// A placement file that a case sets is looked for in the case's `folder`.
+/// Resolves a placement file of a case relative to the case's `folder`.
 fn place_beside(folder: &Path, set: &mut Override) {
     let named = set
         .value
@@ -351,7 +351,7 @@ fn place_beside(folder: &Path, set: &mut Override) {
     }
 }
 
-/// What all runs of the case are given: its files, which are beside it.
+/// Returns the common request of all runs of the case; its files are next to the case.
 fn request(folder: &Path, case: &Case) -> RunRequest {
     let platform = case.platform.as_ref().map(|platform| folder.join(platform));
     RunRequest::new(folder.join(&case.app)).with(Given { platform, ..Given::default() })

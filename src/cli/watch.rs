@@ -1,5 +1,5 @@
-//! Tells of a run in which nothing has happened for long: a rank that waits for another one outside of MPI, in a way
-//! that the simulator does not see, keeps that one from going on.
+//! Watchdog for runs without progress. A rank that waits for another one outside of MPI, unknown to the simulator,
+//! prevents it from continuing.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 use crate::engine::Progress;
 use crate::process;
 
-/// How often is looked whether something has happened.
+/// Polling period.
 const PERIOD: Duration = Duration::from_secs(1);
-/// So long a rank may compute before it is told of.
+/// Compute time of a rank after which a note is printed.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The thread that watches; dropping this ends it.
+/// Watching thread; dropping this ends it.
 #[derive(Debug)]
 pub(super) struct Watch {
     watching: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Watch {
-    /// Watches a run, and tells on stderr once.
+    /// Watches a run, and prints at most one note on stderr.
     pub fn start(progress: &Arc<Progress>) -> Self {
         let (end, ended) = channel();
         let progress = Arc::clone(progress);
@@ -60,7 +60,7 @@ impl Drop for Watch {
     }
 }
 
-/// Where ranks are, and what to do if they wait there.
+/// Returns the positions of ranks, and advice if they wait there.
 pub(super) fn advice(ranks: &[String]) -> String {
     format!(
         "{}. If it waits there for another rank, let it wait by MPI, or let that one go on: MPI_Win_sync, sched_yield or \

@@ -33,7 +33,7 @@ pub(super) fn by_site(outcome: &Outcome) -> String {
     most(outcome, "calls by place", rows.collect())
 }
 
-/// Tells whether each function has a single call site, so that both lists would be equal.
+/// Returns whether each function has a single call site, so that both lists would be equal.
 fn are_places(functions: &[FunctionProfile], sites: &[SiteProfile]) -> bool {
     let figures = |calls: &FunctionCalls| (calls.time, calls.calls, calls.bytes);
     let mut of_functions: Vec<_> = functions.iter().map(|one| figures(&one.total)).collect();

@@ -69,7 +69,7 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
     format!("{number} {unit}").trim_end().to_owned()
 }
 
-/// Tells whether `unit` has a prefix already, such as MB/s; it gets no second one.
+/// Returns whether `unit` has a prefix already, such as MB/s; it gets no second one.
 fn has_prefix(unit: &str) -> bool {
     let base = unit.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P', 'E']).unwrap_or_default();
     ["B/", "iB/", "b/", "bit/", "flop", "Flop", "FLOP"].iter().any(|known| base.starts_with(known))

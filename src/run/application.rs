@@ -58,7 +58,7 @@ impl Application {
     }
 }
 
-/// Tells whether the file is machine code, by its first bytes.
+/// Returns whether the file is machine code, by its first bytes.
 pub(crate) fn is_elf(path: &Path) -> bool {
     first_bytes(path).starts_with(b"\x7fELF")
 }

@@ -40,7 +40,7 @@ pub struct Conduct<'a> {
     pub progress: &'a Progress,
     /// Host processes; the first one gets the result.
     pub processes: &'a Processes,
-    /// Tells whether a trace is recorded.
+    /// True if a trace is recorded.
     pub recorded: bool,
     /// Destination of program output.
     pub console: &'a Arc<dyn Console>,

@@ -12,7 +12,7 @@ use crate::trace::otf2::READ;
 const TELLERS: [(&str, &[&str]); 2] =
     [("otf2-config", &["--cflags", "--ldflags", "--libs"]), ("pkg-config", &["--cflags --libs otf2"])];
 
-/// Tells whether a file with these first bytes is an archive's anchor.
+/// Returns whether a file with these first bytes is an archive's anchor.
 pub(super) fn is_anchor(start: &[u8]) -> bool {
     matches!(start, [3, b'B' | b'L', b'O', b'T', b'F', b'2', ..])
 }

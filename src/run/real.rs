@@ -293,7 +293,7 @@ fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
     environment.iter().filter(|entry| !is_own(entry)).cloned().chain(own).collect()
 }
 
-/// Tells whether a launcher sets this variable separately for each process.
+/// Returns whether a launcher sets this variable separately for each process.
 fn is_launchers(name: &OsString) -> bool {
     LAUNCHERS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }

@@ -53,7 +53,7 @@ pub struct RunRequest {
     pub details: Details,
     /// Checks for mistakes of a real program's ranks.
     pub checks: Checks,
-    /// Tells whether a real program was started directly: it then has one core, unless the environment sets another
+    /// True if a real program was started directly: it then has one core, unless the environment sets another
     /// machine.
     pub direct: bool,
     /// Text of the application's file, if given directly.
@@ -303,7 +303,7 @@ fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), Predi
     Ok(app.set(&over.key[1..], &over)?)
 }
 
-/// Tells whether the file is output of `--show-config`: a table `app`, and otherwise only `run` and `platform`.
+/// Returns whether the file is output of `--show-config`: a table `app`, and otherwise only `run` and `platform`.
 fn is_whole(file: &Document) -> bool {
     let table = file.table();
     table.get("app").is_some_and(toml::Value::is_table) && table.keys().all(|key| TABLES.contains(&key.as_str()))

@@ -131,7 +131,7 @@ impl Setting {
         self.name.replace('_', "-")
     }
 
-    /// Tells whether a run of `application` uses it.
+    /// Returns whether a run of `application` uses it.
     pub(super) fn is_heeded(&self, application: &Application) -> bool {
         match application {
             Application::Real(_) => true,
@@ -141,7 +141,7 @@ impl Setting {
         }
     }
 
-    /// Tells whether a value may be a file name, which need not be UTF-8.
+    /// Returns whether a value may be a file name, which need not be UTF-8.
     pub fn is_path(&self) -> bool {
         self.value.contains("FILE")
     }

@@ -53,7 +53,7 @@ impl Shipped {
         all
     }
 
-    /// Tells whether a file of this name is shipped.
+    /// Returns whether a file of this name is shipped.
     pub fn has(self, name: &str) -> bool {
         self.all().iter().any(|(shipped, _)| *shipped == name)
     }
@@ -101,7 +101,7 @@ impl Shipped {
         }
     }
 
-    /// Tells whether a file of the user hides a shipped one.
+    /// Returns whether a file of the user hides a shipped one.
     pub fn is_hidden_by(self, typed: &Path) -> bool {
         typed.exists() && typed.to_str().is_some_and(|name| self.has(name))
     }
@@ -179,7 +179,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
     }
 }
 
-/// Tells whether all shipped files at `place` are unchanged.
+/// Returns whether all shipped files at `place` are unchanged.
 fn is_whole(place: &Path) -> bool {
     PARTS.iter().all(|(name, directory)| {
         let as_written = |(path, content): &(&str, &[u8])| {

@@ -30,7 +30,7 @@ impl TraceFile {
         Ok(Document::parse(&path.display().to_string(), &file.table().to_string())?)
     }
 
-    /// Tells whether the file is a trace of mcpsim or of another tool, by its first bytes.
+    /// Returns whether the file is a trace of mcpsim or of another tool, by its first bytes.
     pub fn is_at(path: &Path) -> bool {
         let start = first_bytes(path);
         is_trace(&start)
@@ -41,7 +41,7 @@ impl TraceFile {
             || listed(path, &start).is_some()
     }
 
-    /// Tells whether the application is a trace.
+    /// Returns whether the application is a trace.
     pub fn is_in(document: &Document) -> bool {
         document.table().contains_key("trace")
     }

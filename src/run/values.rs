@@ -79,7 +79,7 @@ impl PlacementChoice {
         }
     }
 
-    /// Tells whether the text is a keyword rather than a file name.
+    /// Returns whether the text is a keyword rather than a file name.
     pub(super) fn is_word(text: &Path) -> bool {
         ["block", "cyclic", "socket"].iter().any(|word| text == Path::new(word))
     }

@@ -54,7 +54,7 @@ impl Programs {
     }
 }
 
-/// Tells whether a run times the program's own code.
+/// Returns whether a run times the program's own code.
 pub fn measures(run: &Resolved) -> bool {
     run.settings.job.compute == ComputeMode::Measure
 }

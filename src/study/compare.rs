@@ -18,7 +18,7 @@ pub struct Combination {
     pub ranks: Option<u64>,
     /// Speed-up over the base, if a base is stated and has a prediction.
     pub speedup: Option<Speedup>,
-    /// Tells whether it is the best among those that do the same work.
+    /// True if it is the best among those that do the same work.
     pub best: bool,
     /// Number of other combinations of its problem that are as fast as the best.
     pub equals: usize,
@@ -55,7 +55,7 @@ pub struct PaysOff {
     pub columns: Vec<String>,
     /// Number of ranks.
     pub ranks: u64,
-    /// Tells whether there are larger numbers of ranks, which do not pay off.
+    /// True if there are larger numbers of ranks, which do not pay off.
     pub ends: bool,
 }
 
@@ -91,9 +91,9 @@ impl Results {
         all
     }
 
-    /// Tells whether the steps of this axis are not comparable. They are not if they change the work or select another
-    /// model of the same machine. A key of the application changes the work, unless it is a declared choice or belongs
-    /// to the manager of a task runtime.
+    /// Returns whether the steps of this axis are not comparable. They are not if they change the work or select
+    /// another model of the same machine. A key of the application changes the work, unless it is a declared choice or
+    /// belongs to the manager of a task runtime.
     fn is_problem(&self, axis: usize) -> bool {
         let managers = |key: &str| key.strip_prefix("app.tasks.").is_some_and(|key| !key.contains('.'));
         let is_choice = |key: &String| managers(key) || self.asked.choices.contains(key);

@@ -103,7 +103,7 @@ struct StudyForm {
 }
 
 impl StudyFile {
-    /// Tells whether `document` is a study: it names an application and is none itself.
+    /// Returns whether `document` is a study: it names an application and is none itself.
     pub fn is_in(document: &Document) -> bool {
         document.table().get("app").is_some_and(Value::is_str)
     }

@@ -60,7 +60,7 @@ impl Ended {
         Ended { key, entry, line: format!("{CHECK}{}\",{line}\n", checksum(line.as_bytes())) }
     }
 
-    /// Tells whether there is no prediction.
+    /// Returns whether there is no prediction.
     pub fn has_failed(&self) -> bool {
         matches!(self.entry, LogEntry::Failed(_))
     }

@@ -24,7 +24,7 @@ struct Named {
     full: String,
     /// Number of each point, or the first cell that is not a number.
     numbers: Result<Vec<f64>, String>,
-    /// Tells whether the numbers have no unit.
+    /// True if the numbers have no unit.
     plain: bool,
 }
 
@@ -33,7 +33,7 @@ struct Named {
 pub struct NumberColumn {
     /// Number of each point.
     pub numbers: Vec<f64>,
-    /// Tells whether the numbers have no unit.
+    /// True if the numbers have no unit.
     pub plain: bool,
 }
 

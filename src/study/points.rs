@@ -29,7 +29,7 @@ pub struct StudyRequest {
     pub vary: Vec<String>,
     /// Number of seeds per point.
     pub repeats: Option<u32>,
-    /// Tells whether real programs run at every point instead of replaying a recording.
+    /// True if real programs run at every point instead of replaying a recording.
     pub rerun: bool,
     /// Questions about the results.
     pub questions: Questions,
@@ -50,7 +50,7 @@ pub struct Study {
     /// Settings of the study file for all points.
     set: Vec<Override>,
     programs: Programs,
-    /// Tells whether real programs run at every point.
+    /// True if real programs run at every point.
     rerun: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct PreparedPoint {
     pub given: InputHash,
     /// Estimated host memory.
     pub memory: MemoryBudget,
-    /// Tells whether it times code on the host, so that concurrent work would disturb it.
+    /// True if it times code on the host, so that concurrent work would disturb it.
     pub measures: bool,
     /// Recording that a real program's point replays. Points share it if the program behaves alike in them.
     pub replay: Option<ReplayedTrace>,
@@ -273,7 +273,7 @@ impl Study {
         child::record(&configuration, &*self.programs.built(program_of(&configuration)?)?, path, running)
     }
 
-    /// Tells whether recording a point times code on the host.
+    /// Returns whether recording a point times code on the host.
     pub fn measures(&self, point: &PreparedPoint) -> bool {
         self.configure(&self.plan.point(point.index)).is_ok_and(|configuration| child::measures(&configuration))
     }
@@ -359,7 +359,7 @@ fn of_run(mut over: Override) -> Override {
     over
 }
 
-/// Tells whether the user has typed another value for a setting of the study file.
+/// Returns whether the user has typed another value for a setting of the study file.
 fn is_typed(over: &Override, run: &RunRequest) -> bool {
     let setting = |key: &[String]| Setting::of(key.get(1)?).filter(|_| key[0] == "run");
     let given = || setting(&over.key).is_some_and(|setting| run.given.keys().contains(&setting.key));

@@ -108,7 +108,7 @@ pub fn record(
     Ok(())
 }
 
-/// Tells whether a replayable trace exists. A damaged one, or one of another format version, is recorded again.
+/// Returns whether a replayable trace exists. A damaged one, or one of another format version, is recorded again.
 fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
     let Ok(bytes) = fs::read(path) else { return false };
     let read = Trace::read(bytes);

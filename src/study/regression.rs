@@ -37,7 +37,7 @@ pub struct Unknown {
     /// Standard error; `None` if there are as many unknowns as points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// Tells whether it is a time.
+    /// True if it is a time.
     pub is_time: bool,
 }
 

@@ -155,7 +155,7 @@ fn take_step(place: &mut usize, steps: usize) -> usize {
 }
 
 impl AxisSteps {
-    /// Tells whether its points are repetitions of each other.
+    /// Returns whether its points are repetitions of each other.
     pub fn is_seed(&self) -> bool {
         self.keys == ["run.seed"]
     }

@@ -43,7 +43,7 @@ pub struct RevisionRequest {
     pub arguments: Vec<String>,
     /// Number of runs of each.
     pub repeats: u32,
-    /// Tells whether the command is executed on the host and timed.
+    /// True if the command is executed on the host and timed.
     pub real: bool,
     /// For real runs, the text before the number of seconds in the output.
     pub time_after: Option<String>,
@@ -61,7 +61,7 @@ pub struct RevisionRequest {
     pub alpha: f64,
     /// Least change that counts, in percent.
     pub least_percent: f64,
-    /// Tells whether only the runs of a bisection for the first change are made.
+    /// True if only the runs of a bisection for the first change are made.
     pub bisect: bool,
     /// Directory of trees and builds.
     pub cache: PathBuf,

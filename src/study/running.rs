@@ -34,7 +34,7 @@ impl Running {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|progress| progress.cancel());
     }
 
-    /// Tells whether the runs are cancelled.
+    /// Returns whether the runs are cancelled.
     pub fn cancelled(&self) -> bool {
         self.cancelled.load(Ordering::SeqCst)
     }

@@ -112,7 +112,7 @@ pub(crate) struct ClusterArgs {
     pub quiet: bool,
 }
 
-/// Reads "20%" or "0.2".
+/// Parses "20%" or "0.2".
 fn parse_share(text: &str) -> Result<f64, String> {
     let wrong = || format!("expected a share such as 10%; found \"{text}\"");
     let (number, unit) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 0.01));
@@ -124,19 +124,19 @@ fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(wrong)
 }
 
-/// Reads a share below all.
+/// Parses a share below 1.
 fn parse_drop(text: &str) -> Result<f64, String> {
     let wrong = || format!("expected a share of 0 to below 100%, such as 10%; found \"{text}\"");
     parse_share(text).ok().filter(|share| *share < 1.0).ok_or_else(wrong)
 }
 
-/// Reads how many matrices.
+/// Parses a number of matrices.
 fn parse_matrices(text: &str) -> Result<usize, String> {
     let found = text.parse().ok().filter(|matrices| *matrices > 0);
     found.ok_or_else(|| format!("expected a number of matrices, 1 or more; found \"{text}\""))
 }
 
-/// Reads a share or a time, above 0.
+/// Parses a share or a time, above 0.
 fn parse_precision(text: &str) -> Result<Precision, String> {
     let wrong = || format!("expected a share such as 20% or a time such as \"300 ns\", above 0; found \"{text}\"");
     let precision = match text.parse::<SimSpan>() {
@@ -151,7 +151,7 @@ fn parse_precision(text: &str) -> Result<Precision, String> {
     if width > 0.0 { Ok(precision) } else { Err(wrong()) }
 }
 
-/// Reads "0,1,1500".
+/// Parses "0,1,1500".
 fn parse_place(text: &str) -> Result<(u32, u32, u64), String> {
     let wrong = || format!("expected two ranks and a length in bytes such as 0,1,1500; found \"{text}\"");
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();

@@ -1,4 +1,4 @@
-//! The arguments of `mcpsim measure`.
+//! Arguments of `mcpsim measure`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -151,7 +151,7 @@ pub(crate) struct MeasureArgs {
 }
 
 impl MeasureArgs {
-    /// What the file calls the machine.
+    /// Name of the machine in its file.
     pub fn name(&self) -> String {
         let of_file = || {
             let stem = Path::new(&self.output).file_stem()?.to_str()?;

@@ -1,4 +1,4 @@
-//! `mcpsim measure --compute`: the factor between two machines' cores.
+//! `mcpsim measure --compute`: the speed ratio of two machines' cores.
 
 use crate::config::Document;
 use crate::measure::{Figures, Kernel};
@@ -8,7 +8,7 @@ use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
 use super::{host, speed};
 
-/// Times kernels, and compares where there is something to compare with.
+/// Times kernels, and compares them with another machine's if its times are given.
 pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     let against = args.against.as_deref().map(read).transpose()?;
     let target = OutputTarget::new("--output", &args.output)?;

@@ -1,4 +1,4 @@
-//! What is made of samples: levels fitted, the platform file, figures and the summary; and what is refused.
+//! Evaluation of samples: fitted levels, the platform file, figures and the summary; unusable measurements are refused.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -16,10 +16,11 @@ use super::super::output::{self, OutputTarget};
 use super::super::report::draw;
 use super::{Law, MeasureArgs};
 
-/// How often costs under load are refined.
+/// Number of refinements of costs under load.
 const ROUNDS: usize = 4;
 
-/// A measurement that is not to be used, and why; so `what` is written, and `advice` follows that to measure again.
+/// Creates the failure of an unusable measurement: `what` is written, and `advice` follows the request to measure
+/// again.
 pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     let mut text = format!("this measurement cannot be used, {what} is written (--force writes it all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
@@ -30,9 +31,9 @@ pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     Failure { exit: Exit::OverLimit, text }
 }
 
-/// Fits the levels: under fair shares once, else until tests of several transfers at a time take as long on the
-/// platform as they did; with the tests' times there. Of all rounds that one counts in which all tests together are
-/// nearest.
+/// Fits the levels, and returns them with the tests' times on the platform. Under fair shares there is one fit.
+/// Otherwise fits repeat until concurrent transfers take as long as measured; the round with the smallest total error
+/// counts.
 pub(super) fn fitted(
     mut measured: MeasuredMachine,
     plan: &CampaignPlan,
@@ -63,7 +64,7 @@ pub(super) fn fitted(
     Ok((measured, again))
 }
 
-/// The platform as others will read it.
+/// Returns the platform as read back from its file.
 fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
     let text = measured.text();
     Document::parse("the platform measured", &text)
@@ -71,7 +72,7 @@ fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
         .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })
 }
 
-/// Where results go.
+/// Destinations of results.
 pub(super) struct Targets {
     output: OutputTarget,
     samples: Option<OutputTarget>,
@@ -91,7 +92,7 @@ impl Targets {
     }
 }
 
-/// Writes the results and says what they are.
+/// Writes the results and prints a summary.
 pub(super) fn conclude(
     args: &MeasureArgs,
     targets: &Targets,
@@ -108,7 +109,7 @@ pub(super) fn conclude(
     if !doubts.is_empty() && !args.force {
         return Err(unusable("no platform", "; --samples keeps what was measured", &doubts));
     }
-    // Whoever reads the file later is to know it too.
+    // Later readers of the file need these notes too.
     for note in doubts.iter().chain(&judgement.warnings) {
         let _ = writeln!(std::io::stderr(), "note: {note}");
         text.push_str(&format!("\n# NOTE: {note}."));
@@ -131,7 +132,7 @@ pub(super) fn conclude(
     output::print(&measured_summary(measured, again))
 }
 
-/// A line on the terminal that says what is being measured.
+/// Progress line on the terminal.
 pub(super) struct Line {
     shown: bool,
     last: Option<Instant>,

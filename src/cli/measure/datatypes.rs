@@ -1,4 +1,4 @@
-//! Timing datatypes of the MPI library.
+//! Timing of the MPI library's datatypes.
 
 #![allow(unsafe_code)]
 
@@ -10,15 +10,14 @@ use mpi::traits::{Communicator, Equivalence};
 
 use crate::measure::{MANY_BLOCKS, ProgramVec, Summary};
 
-/// Bytes of a block, and from one block to the next.
+/// Bytes of a block, and distance between the starts of blocks.
 const BLOCK: usize = 8;
 const APART: usize = 16;
-/// Runs, of which the median counts, and datatypes of a run.
+/// Number of runs, of which the median counts, and datatypes per run.
 const RUNS: usize = 101;
 const TIMES: u32 = 20;
 
-/// What a datatype of one block takes, and one of [`MANY_BLOCKS`], seconds: made, committed, packed, unpacked and
-/// freed.
+/// Returns the seconds of a datatype with one block and with [`MANY_BLOCKS`]: creation, commit, pack, unpack and free.
 pub(super) fn time_datatypes() -> [f64; 2] {
     let world = SimpleCommunicator::world();
     [1, MANY_BLOCKS as usize].map(|blocks| {
@@ -29,8 +28,8 @@ pub(super) fn time_datatypes() -> [f64; 2] {
         let run = || {
             for _ in 0..TIMES {
                 let datatype = UserDatatype::indexed(&lengths, &starts, &u8::equivalent_datatype());
-                // SAFETY: the datatype's last byte is the last block's, (blocks - 1) * APART + BLOCK bytes from the
-                // start, within `data`, whose bytes may have any value. What is unpacked was packed by the same
+                // SAFETY: the datatype's last byte is that of the last block, (blocks - 1) * APART + BLOCK bytes from
+                // the start, inside `data`. Its bytes may have any value. The unpacked data were packed with the same
                 // datatype.
                 unsafe {
                     world.pack_into(&View::with_count_and_datatype(&data[..], 1, &datatype), &mut packed, 0);
@@ -44,7 +43,7 @@ pub(super) fn time_datatypes() -> [f64; 2] {
     })
 }
 
-/// What `run` takes, seconds: the median of [`RUNS`].
+/// Returns the seconds of `run`: the median of [`RUNS`].
 pub(super) fn median(mut run: impl FnMut()) -> f64 {
     let runs: Vec<f64> = (0..RUNS)
         .map(|_| {

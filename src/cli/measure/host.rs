@@ -1,30 +1,30 @@
-//! The processor, the time of a thread, and the date.
+//! Host information: the processor, the CPU time of a thread, and the date.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The processor's name.
+/// Name of the processor.
 pub(super) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     line.map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// The CPU time of this thread, seconds.
+/// CPU time of this thread in seconds.
 pub(super) fn thread_time() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Today, as 2026-11-20, by UTC.
+/// Current date, such as 2026-11-20, in UTC.
 pub(super) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(seconds / 86_400)
 }
 
-/// The date so many days after 1970-01-01: years are counted from March on, so that leap days come last.
+/// Date of a number of days after 1970-01-01. Years start in March, so that a leap day is the last day of a year.
 fn date(days: u64) -> String {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

@@ -1,4 +1,4 @@
-//! `mcpsim measure --import`: a platform from what other benchmark programs wrote.
+//! `mcpsim measure --import`: a platform from the output of other benchmark programs.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
 use super::host;
 
-/// What `--base` calls the built-in machine.
+/// Name of the built-in machine for `--base`.
 const DEFAULT: &str = "default";
 
-/// Reads the files and writes the platform that they make.
+/// Reads the files and writes the platform.
 pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let parts = args.import.iter().map(|text| ImportPart::parse(text)).collect::<Result<Vec<ImportPart>, _>>()?;
     let eager = args.eager.iter().map(|text| eager(text)).collect::<Result<Vec<_>, _>>()?;
@@ -33,7 +33,7 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let import = Import { name: args.name(), made, shape: args.nct, eager, windows, files, base };
     let made = import.platform()?;
     let text = &made.text;
-    // What is written is read by the same program.
+    // The text was written by the same program.
     Document::parse("the platform made", text)
         .and_then(|document| Platform::load(document, &[]))
         .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })?;
@@ -49,12 +49,12 @@ fn base(path: &Path) -> Result<Document, Failure> {
         return Ok(Platform::default_document());
     }
     let document = Document::read(path)?;
-    // What is wrong with it is told before anything else.
+    // Errors of the base are reported first.
     Platform::load(document.clone(), &[])?;
     Ok(document)
 }
 
-/// `LEVEL=SIZE`.
+/// Parses `LEVEL=SIZE`.
 fn eager(text: &str) -> Result<(Level, u64), Failure> {
     let wrong = |expected: &str| Failure::bad_input(format!("--eager {text}: expected {expected}"));
     let Some((name, size)) = text.split_once('=') else {

@@ -1,8 +1,8 @@
-//! `mcpsim measure --layer`: the tests of a pair over something else than MPI: sockets, shared memory, or a library
-//! that the user gives.
+//! `mcpsim measure --layer`: the tests of a pair on a layer other than MPI: sockets, shared memory, or a user's
+//! library.
 //!
-//! Two ranks, 0 and 1. On one host the second one is a thread of this process, or for a library a process of its own;
-//! between two hosts it is started by hand with `--listen`, and the first one with `--connect`.
+//! There are two ranks, 0 and 1. On one host, rank 1 is a thread of this process, or for a library a separate process.
+//! Between two hosts the user starts rank 1 with `--listen`, and rank 0 with `--connect`.
 
 mod library;
 mod memory;
@@ -33,7 +33,7 @@ use memory::SharedMemory;
 use port::{LayerPort, PairLayer};
 use tcp::Tcp;
 
-/// The header of a library that `--layer` loads.
+/// Header of a library for `--layer`.
 const HEADER: &str = include_str!("layers/mcpsim_layer.h");
 
 /// What carries messages instead of MPI.
@@ -60,7 +60,7 @@ pub(crate) struct LayerArgs {
     pub connect: Option<String>,
 }
 
-/// What is measured.
+/// Measured layer.
 #[derive(Clone, Debug, PartialEq)]
 enum Layer {
     Tcp,
@@ -118,7 +118,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         (Layer::Library(path), None) => {
             let address = format!("mcpsim-{}", std::process::id());
             note_input(path);
-            // Loaded before there is a second process, which would tell the user the same of a wrong library.
+            // The library is loaded before the second process starts, which would otherwise repeat an error message.
             let loaded = LoadedLayer::load(path).map_err(wrong)?;
             child = Some(OtherRank::start(path, &address)?);
             Box::new(loaded.start(0, &address).map_err(wrong)?)
@@ -151,7 +151,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     write(args, &targets, given, (&facts, &bindings), samples)
 }
 
-/// What rank 0 does.
+/// Runs rank 0.
 fn first_rank(args: &MeasureArgs, layer: Box<dyn PairLayer>, facts: &[HostFacts], bindings: &[Binding]) -> Samples {
     let mut port = LayerPort::new(0, layer);
     let plan = plan(args, facts, bindings);
@@ -165,7 +165,7 @@ fn first_rank(args: &MeasureArgs, layer: Box<dyn PairLayer>, facts: &[HostFacts]
     samples
 }
 
-/// What rank 1 does: the same, as rank 0 says.
+/// Runs rank 1, which follows the instructions of rank 0.
 fn second(layer: Box<dyn PairLayer>) {
     let mut port = LayerPort::new(1, layer);
     let mut numbers = Vec::new();
@@ -188,7 +188,7 @@ fn plan(args: &MeasureArgs, facts: &[HostFacts], bindings: &[Binding]) -> Campai
     }
 }
 
-/// Fits and writes.
+/// Fits the samples and writes the results.
 fn write(
     args: &MeasureArgs,
     targets: &Targets,
@@ -228,7 +228,7 @@ fn bind_self(binding: Binding) {
     }
 }
 
-/// Rank 1 as a thread; it ends with the process if its partner does not let it end before.
+/// Starts rank 1 as a thread. It ends with the process at the latest.
 fn beside(binding: Binding, work: impl FnOnce() + Send + 'static) {
     thread::spawn(move || {
         bind_self(binding);
@@ -240,7 +240,7 @@ fn listening(address: &str) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).map_err(|error| wrong_address("--listen", address, &error))
 }
 
-/// Why there is no connection, with what to do about it where that is known.
+/// Returns the reason of a failed connection, with advice for known causes.
 fn wrong_address(option: &str, address: &str, error: &std::io::Error) -> Failure {
     Failure::bad_input(match error.kind() {
         ErrorKind::ConnectionRefused => format!(
@@ -259,7 +259,7 @@ fn wrong(what: String) -> Failure {
     Failure::bad_input(what)
 }
 
-/// Rank 1 of a library, which has state of its own: a process. It ends with this value.
+/// Rank 1 of a library, whose state requires a separate process. Dropping this ends the process.
 struct OtherRank(Child);
 
 impl OtherRank {
@@ -275,7 +275,7 @@ impl OtherRank {
 
 impl Drop for OtherRank {
     fn drop(&mut self) {
-        // It is done, or of no use any more.
+        // It has finished, or is no longer needed.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

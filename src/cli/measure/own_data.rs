@@ -1,4 +1,4 @@
-//! Timing what the MPI library copies and adds up in a rank's own memory.
+//! Timing of the MPI library's copies and additions in a rank's own memory.
 
 use std::hint::black_box;
 
@@ -9,8 +9,8 @@ use mpi::traits::CommunicatorCollectives;
 use super::datatypes::median;
 use crate::measure::{OWN_BYTES, ProgramVec};
 
-/// What the library takes in caches to copy [`OWN_BYTES`], as in an alltoall of a rank with itself, and to add as many
-/// of doubles to others, as in MPI_Reduce_local; seconds.
+/// Returns two times in seconds, with data in caches: a copy of [`OWN_BYTES`], as in a rank's alltoall with itself, and
+/// an addition of as many bytes of doubles, as in MPI_Reduce_local.
 pub(super) fn time_own_data() -> [f64; 2] {
     let alone = SimpleCommunicator::self_comm();
     let from = ProgramVec::new(1.0f64, OWN_BYTES as usize / 8);

@@ -1,7 +1,7 @@
-//! Buffers that begin at a page, as those of the usual measuring programs do.
+//! Page-aligned buffers, as in the usual benchmark programs.
 //!
-//! What reads another process's memory takes each page that it touches by itself: a message whose buffers begin within
-//! a page touches one more, a tenth of what 4 KiB take.
+//! A copy from another process's memory handles each touched page separately. A message whose buffers are not aligned
+//! touches one more page, a tenth of the time of 4 KiB.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use crate::measure::ProgramVec;
 
 const PAGE: usize = 4096;
 
-/// Bytes from the beginning of a page on.
+/// Bytes with a page-aligned start.
 pub(super) struct PageBuffer {
     room: ProgramVec<u8>,
     start: usize,
@@ -17,14 +17,14 @@ pub(super) struct PageBuffer {
 }
 
 impl PageBuffer {
-    /// So many bytes of this value.
+    /// Creates a buffer of `length` copies of `value`.
     pub fn new(length: usize, value: u8) -> PageBuffer {
         let room = ProgramVec::new(value, if length > 0 { length + PAGE } else { 0 });
         let start = if length > 0 { room.as_ptr().align_offset(PAGE) } else { 0 };
         PageBuffer { room, start, length }
     }
 
-    /// Makes it so long; what was in it is lost.
+    /// Enlarges the buffer to `length`; its content is lost.
     pub fn make_room(&mut self, length: usize, value: u8) {
         if self.length < length {
             *self = PageBuffer::new(length, value);

@@ -1,5 +1,4 @@
-//! `mcpsim measure --pairs`: matrices of the times of all pairs of ranks, on this machine under MPI or on a simulated
-//! one.
+//! `mcpsim measure --pairs`: matrices of the times of all pairs of ranks, under MPI or on a simulated machine.
 
 mod args;
 mod journal;
@@ -26,7 +25,7 @@ use super::super::output;
 use super::MeasureArgs;
 use crate::run::{agree, write_whole};
 
-/// Medians of pairs measured at the same time that differ by more than this from those alone are told of.
+/// Relative difference between medians of concurrent and of isolated pairs above which a note is printed.
 const DISTURBED: f64 = 0.1;
 
 /// Measures all pairs; the first process writes.
@@ -51,7 +50,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     }
 }
 
-/// On a simulated machine, a rank a core in blocks.
+/// Measures on a simulated machine, with one rank per core in block order.
 fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failure> {
     let platform: Platform = platform(path, args.nct)?;
     let cores = u32::try_from(platform.shape.total_cores()).unwrap_or(u32::MAX);
@@ -73,7 +72,7 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     work.end()
 }
 
-/// What the first process does: keeps what is done, tells how far it is, and writes files.
+/// State of the first process: it stores results, prints progress, and writes files.
 struct Work<'a> {
     args: &'a MeasureArgs,
     prefix: &'a Path,
@@ -81,7 +80,8 @@ struct Work<'a> {
     hosts: Vec<String>,
     journal: Journal,
     line: Line,
-    /// By how much pairs that were measured at the same time differ from the same alone at most, if there were some.
+    /// Greatest relative difference between concurrent and isolated measurements of a pair, if there were concurrent
+    /// ones.
     disturbed: Option<f64>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Work<'a> {
         Ok(Work { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: None })
     }
 
-    /// Keeps what was measured for a length.
+    /// Stores the results of a length.
     fn add(&mut self, measured: MeasuredPairs) -> Result<(), Failure> {
         self.journal.add(&measured.matrices)?;
         if let Some(check) = measured.check {
@@ -118,7 +118,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Writes the files, and forgets the journal.
+    /// Writes the files, and deletes the journal.
     fn end(mut self) -> Result<(), Failure> {
         self.line.end();
         let mut text = String::new();
@@ -130,7 +130,7 @@ impl<'a> Work<'a> {
             })?;
             text.push_str(&format!("{}\n", path.display()));
             if self.args.pairs.text {
-                // One matrix at a time, however many there are.
+                // Only one matrix is in memory at a time.
                 let mut all = matrices(&path)?;
                 let path = with_end(self.prefix, &format!("_{}.txt", statistic.name()));
                 put([&path], |[mut output]| write_text(&mut output, &mut all, &self.hosts))?;
@@ -144,7 +144,7 @@ impl<'a> Work<'a> {
         self.journal.remove();
         if self.args.pairs.parallel {
             text.push_str(&match self.disturbed {
-                // Many times as long is what others did to one of both.
+                // A huge factor results from other work on the host during one of the measurements.
                 Some(disturbed) if disturbed > 10.0 => {
                     format!(
                         "pairs measured at the same time took up to {:.0} times as long as alone\n",
@@ -170,7 +170,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// A line on the terminal that says how far it is.
+/// Progress line on the terminal.
 struct Line {
     shown: bool,
     started: Instant,
@@ -185,7 +185,7 @@ impl Line {
         Line { shown, started: Instant::now(), last: None, first, all }
     }
 
-    /// So many lengths are done, and a part of the next.
+    /// Prints progress: finished lengths, and a part of the next.
     fn tell(&mut self, parameters: &Parameters, done: usize, part: f64) {
         if !self.shown || self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(200)) {
             return;

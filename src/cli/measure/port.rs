@@ -1,4 +1,4 @@
-//! Ranks of a real MPI.
+//! Measuring rank of a real MPI.
 
 use std::time::Duration;
 
@@ -15,34 +15,35 @@ use crate::platform::Collective;
 
 use super::pages::PageBuffer;
 
-/// The tag of what ranks tell each other.
+/// Tag of control messages.
 const TOLD: i32 = 1;
 
-/// This rank, with what it sends and room for what it receives.
+/// Rank with its send and receive buffers.
 pub(super) struct RealPort {
     pub(super) world: SimpleCommunicator,
     pub(super) started: f64,
-    /// What is sent is what came last: programs send what they have written, not what has lain in all caches for long.
+    /// Send buffer, which is the last receive buffer: programs send data that they have just written, not data that
+    /// have been in all caches for long.
     pub(super) sent: PageBuffer,
     pub(super) received: PageBuffer,
-    /// Room for several messages at a time.
+    /// Buffer for several concurrent messages.
     pub(super) several: PageBuffer,
-    /// Several messages that are sent, where each has a buffer of its own.
+    /// Separate send buffers of several messages.
     apart: PageBuffer,
-    /// What code passes over.
+    /// Array that computing code traverses.
     passed: ProgramVec<u64>,
-    /// Memory that others reach.
+    /// Memory for one-sided access.
     pub(super) window: Option<HostWindow>,
-    /// The ranks that do collectives, if this is one of them.
+    /// Ranks of collectives, if this is one of them.
     members: Option<SimpleCommunicator>,
-    /// What is combined, and the result.
+    /// Operands and result of reductions.
     numbers: [ProgramVec<f64>; 2],
-    /// By how much computing for a stated time takes longer, seconds: the clock has steps.
+    /// Excess of the actual over the requested compute time, in seconds; it results from the clock's resolution.
     excess: f64,
 }
 
 impl RealPort {
-    /// A rank that sends messages of at most so many bytes. MPI runs already.
+    /// Creates a rank that sends messages of at most this size. MPI is already initialised.
     pub fn new(most: u64) -> RealPort {
         const TIMES: u32 = 2000;
         let (sent, received) = (PageBuffer::new(most as usize, 1), PageBuffer::new(most as usize, 2));
@@ -66,14 +67,14 @@ impl RealPort {
         port
     }
 
-    /// Room for `count` messages.
+    /// Allocates room for `count` messages.
     pub(super) fn make_room(&mut self, bytes: u64, count: u32) -> usize {
         let needed = (bytes * u64::from(count)) as usize;
         self.several.make_room(needed, 3);
         needed
     }
 
-    /// MPI_Irecv from and MPI_Isend to each of these, MPI_Waitall.
+    /// Executes MPI_Irecv from and MPI_Isend to each of these ranks, then MPI_Waitall.
     pub(super) fn with_each(&mut self, with: &[u32], bytes: u64) {
         let needed = self.make_room(bytes, with.len() as u32);
         let RealPort { world, sent, several, .. } = self;
@@ -90,7 +91,7 @@ impl RealPort {
         });
     }
 
-    /// MPI_Alltoallv with `bytes` for each of these, and as much from them.
+    /// Executes MPI_Alltoallv with `bytes` to and from each of these ranks.
     fn all_to_all_two(&mut self, with: [u32; 2], bytes: u64) {
         let mut counts = vec![0; self.size() as usize];
         with.iter().for_each(|rank| counts[*rank as usize] += bytes as i32);
@@ -177,7 +178,7 @@ impl RankPort for RealPort {
             (0..count).for_each(|_| _ = all.add(process.immediate_send(scope, part)));
             all.wait_all(&mut Vec::with_capacity(2 * count as usize));
         });
-        // What came is sent next.
+        // The received data are sent next.
         std::mem::swap(&mut self.sent, &mut self.received);
         self.sent[..bytes as usize].copy_from_slice(&self.several[..bytes as usize]);
     }
@@ -272,7 +273,7 @@ impl GroupPort for RealPort {
     fn collective(&mut self, collective: Collective, root: u32, bytes: u64) {
         let RealPort { world, sent, received, several, numbers: [one, other], members, .. } = self;
         let Some(members) = members else {
-            // Of all ranks, as long as nobody has said otherwise.
+            // By default all ranks take part.
             match collective {
                 Collective::Bcast => {
                     world.process_at_rank(root as i32).broadcast_into(&mut sent[..bytes as usize]);

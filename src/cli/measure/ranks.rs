@@ -1,4 +1,4 @@
-//! The ranks of a measurement: finding out where they are, measuring, and what the first one makes of it.
+//! Ranks of a measurement: detection of their cores, the measurement, and its evaluation by the first rank.
 
 use std::io::Write;
 
@@ -17,12 +17,12 @@ use super::own_data::time_own_data;
 use super::port::RealPort;
 use super::{host, seen, speed};
 
-/// More of a CMP's ranks than these are not all tried together in turn.
+/// Largest number of ranks on a CMP whose pairs are all tested in turn.
 const ONE_BY_ONE: u32 = 8;
 
 /// Measures; the first process writes.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
-    // What cannot be written shows before the work.
+    // Unwritable results are reported before the measurement.
     let targets = agree(processes, processes.is_first().then(|| Targets::new(args)).transpose())?;
     let named = args.node.clone().or_else(|| std::env::var(seen::NODE).ok().filter(|name| !name.is_empty()));
     let all: Vec<HostFacts> = processes.gather(seen::seen(named.as_deref()));
@@ -46,10 +46,10 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds(), window: args.window };
     let mut port = RealPort::new(plan.most_bytes);
     let speed = speeds(&mut port, processes, &places);
-    // The others wait for the first rank at what comes next.
+    // The other ranks wait for the first one in the next exchange.
     let datatypes = if processes.is_first() { time_datatypes() } else { [0.0; 2] };
     let own_data = if processes.is_first() { time_own_data() } else { [0.0; 2] };
-    // A rank of each node; a twentieth of the time.
+    // One rank per node, for a twentieth of the time.
     let firsts: Vec<u32> =
         (0..).zip(&places).filter(|(rank, place)| place.node == *rank).map(|(rank, _)| rank).collect();
     let pieces = (args.time.as_seconds() / 20.0 / PIECE).clamp(1000.0, 100_000.0) as u32;
@@ -67,7 +67,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     conclude(args, &targets, &measured, &again)
 }
 
-/// Times the kernels on the ranks of the first one's CMP: on it alone, then on more and more of them at the same time.
+/// Times the kernels on the first rank's CMP: on one rank, then on more and more concurrent ranks.
 fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> Speed {
     let near: Vec<u32> =
         (0..).zip(places).filter(|(_, place)| place.is_near(&places[0])).map(|(rank, _)| rank).collect();
@@ -89,12 +89,12 @@ fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> S
         }
         port.barrier();
     }
-    // The first rank is among those that worked each time.
+    // The first rank takes part each time.
     let crowded = processes.broadcast(|| crowded.clone());
     Speed::of(&crowded[0], &crowded)
 }
 
-/// What the user should know of how ranks are placed.
+/// Returns notes on the placement of ranks.
 fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if cfg!(debug_assertions) {
@@ -137,7 +137,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
     notes
 }
 
-/// What the MPI library calls itself, in one line.
+/// Version of the MPI library, on one line.
 fn library() -> String {
     let text = mpi::environment::library_version().unwrap_or_default();
     text.lines().next().unwrap_or_default().trim_end_matches(['\0', ',']).to_owned()

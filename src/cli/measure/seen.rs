@@ -1,4 +1,4 @@
-//! What Linux tells a rank of its host: the host's name, its cores, and which of them the rank may use.
+//! Host facts of a rank from Linux: the host's name, its cores, and the cores that the rank may use.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::measure::{Cpu, HostFacts, cpu_list};
 
-/// The variable that names the node of a rank.
+/// Variable that names the node of a rank.
 #[cfg(feature = "mpi")]
 pub(super) const NODE: &str = "MCPSIM_NODE";
 
@@ -16,7 +16,7 @@ fn first_line(path: &str) -> Option<String> {
     text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
-/// What this process sees; `node` is what the user calls its node.
+/// Returns the host facts of this process; `node` is the user's name of its node.
 pub(super) fn seen(node: Option<&str>) -> HostFacts {
     let name = first_line("/proc/sys/kernel/hostname").unwrap_or_else(|| "host".to_owned());
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
@@ -28,12 +28,12 @@ pub(super) fn seen(node: Option<&str>) -> HostFacts {
     }
 }
 
-/// The CPUs that a directory such as `/sys/devices/system/cpu` tells of; none where it does not.
+/// Returns the CPUs of a directory such as `/sys/devices/system/cpu`; none if it has no such information.
 fn cpus(directory: &Path) -> Vec<Cpu> {
     let text = |path: String| fs::read_to_string(directory.join(path)).ok();
     let online = text("online".to_owned()).and_then(|text| cpu_list(&text)).unwrap_or_default();
     let cpu = |cpu: u32| {
-        // Virtual machines may say -1.
+        // Virtual machines may return -1.
         let number = |what: &str| text(format!("cpu{cpu}/topology/{what}"))?.trim().parse::<i64>().ok();
         let or = |found: Option<i64>, otherwise: u32| found.and_then(|n| u32::try_from(n).ok()).unwrap_or(otherwise);
         let (package, core) = (number("physical_package_id"), number("core_id"));
@@ -42,8 +42,8 @@ fn cpus(directory: &Path) -> Vec<Cpu> {
     online.into_iter().filter_map(cpu).collect()
 }
 
-/// What the system says of the data caches that a CPU uses, by level: `L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by
-/// 16 CPUs`. `None` where it says nothing.
+/// Returns the data caches of a CPU by level: `L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by 16 CPUs`; `None` if
+/// unknown.
 #[cfg(any(feature = "mpi", test))]
 fn caches_of(directory: &Path, cpu: u32) -> Option<String> {
     let one = |index: u32| {
@@ -63,7 +63,7 @@ fn caches_of(directory: &Path, cpu: u32) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The same of a CPU that this process may use.
+/// Returns the data caches of a CPU that this process may use.
 #[cfg(feature = "mpi")]
 pub(super) fn caches() -> Option<String> {
     let set = sched_getaffinity(None).ok()?;
@@ -71,7 +71,7 @@ pub(super) fn caches() -> Option<String> {
     caches_of(Path::new("/sys/devices/system/cpu"), cpu)
 }
 
-/// Binds this thread to a CPU; whether that worked.
+/// Binds this thread to a CPU; returns whether that succeeded.
 pub(super) fn bind_to(cpu: u32) -> bool {
     let mut set = CpuSet::new();
     set.set(cpu as usize);
@@ -117,7 +117,7 @@ mod tests {
         let told = "L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by 9 CPUs";
         assert_eq!(caches_of(directory.path(), 3).as_deref(), Some(told));
         assert_eq!(caches_of(directory.path(), 0), None);
-        // What is not told ends the list.
+        // An unreadable entry ends the list.
         index(2, "2", "Unified", "much", "3");
         assert_eq!(caches_of(directory.path(), 3).as_deref(), Some("L1 48 KiB"));
     }

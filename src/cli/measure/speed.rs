@@ -1,13 +1,13 @@
-//! Timing kernels by the CPU time of the thread, which what else the host does moves least.
+//! Timing of kernels by the CPU time of the thread, which other load on the host affects least.
 
 use crate::measure::{Figures, Kernel, Summary};
 
 use super::host::thread_time;
 
-/// Runs of each kernel, of which the median counts.
+/// Number of runs of each kernel, of which the median counts.
 const RUNS: usize = 9;
 
-/// The seconds that each kernel takes on this core, `ready` being called before each.
+/// Returns the seconds of each kernel on this core; calls `ready` before each.
 pub(super) fn time(kernels: &mut [Kernel], machine: &str, mut ready: impl FnMut()) -> Figures {
     let mut figures = Figures { machine: machine.to_owned(), ..Figures::default() };
     for kernel in kernels {
@@ -17,7 +17,7 @@ pub(super) fn time(kernels: &mut [Kernel], machine: &str, mut ready: impl FnMut(
             .map(|_| {
                 let started = thread_time();
                 kernel.run();
-                // A clock of coarse steps must not give nothing.
+                // A clock with a coarse resolution must not yield zero.
                 (thread_time() - started).max(1e-9)
             })
             .collect();

@@ -1,5 +1,4 @@
-//! `mcpsim measure --collectives` and `--b-eff`: what all ranks do together, on this machine under MPI, on a simulated
-//! one, or both.
+//! `mcpsim measure --collectives` and `--b-eff`: measurements of all ranks, under MPI, on a simulated machine, or both.
 
 use std::io::Write;
 
@@ -18,10 +17,10 @@ use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
 use super::conclude::unusable;
 
-/// Calls of a collective on a simulated machine, where nothing differs from one to the next.
+/// Number of calls of a collective on a simulated machine, where all calls take the same time.
 const SIMULATED_REPEATS: u32 = 1;
 
-/// Measures what `args` ask for; the first process writes.
+/// Executes the measurement; the first process writes.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
     let real = processes.count() > 1;
     let prepared = processes.is_first().then(|| PreparedTests::new(args, real.then(|| processes.count())));
@@ -62,7 +61,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     if shown { output::print(&text) } else { Ok(()) }
 }
 
-/// A row a figure.
+/// Returns one row per figure.
 fn effective_csv(measured: Option<Effective>, simulated: Option<Effective>) -> String {
     let mut text = "figure,measured,simulated,unit\n".to_owned();
     let mut row = |name: &str, unit: &str, value: fn(&Effective) -> f64| {
@@ -77,7 +76,7 @@ fn effective_csv(measured: Option<Effective>, simulated: Option<Effective>) -> S
     text
 }
 
-/// What the first process knows before the work.
+/// Input that the first process reads before the measurement.
 struct PreparedTests {
     target: Option<OutputTarget>,
     simulated: Option<(Platform, Vec<Site>)>,
@@ -85,7 +84,7 @@ struct PreparedTests {
 }
 
 impl PreparedTests {
-    /// With `ranks` of a real MPI, or none.
+    /// Creates the input for `ranks` of a real MPI, or none.
     fn new(args: &MeasureArgs, ranks: Option<u32>) -> Result<PreparedTests, Failure> {
         let option = if args.together.collectives { "--collectives" } else { "--b-eff" };
         let target = || (args.output != "-").then(|| OutputTarget::new("--output", &args.output)).transpose();
@@ -105,7 +104,7 @@ impl PreparedTests {
     }
 }
 
-/// On the ranks of a real MPI.
+/// Measures on the ranks of a real MPI.
 #[cfg(feature = "mpi")]
 fn real(args: &MeasureArgs, plan: &CollectiveTests) -> (Vec<TimedCollective>, Option<Effective>) {
     use crate::measure::{RankPort, measure_effective, time_collectives};

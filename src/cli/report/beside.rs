@@ -1,4 +1,4 @@
-//! `mcpsim report A.csv B.csv …`: what `mcpsim measure --samples` wrote, side by side.
+//! `mcpsim report A.csv B.csv …`: comparison of files from `mcpsim measure --samples`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use crate::cli::output;
 
 use super::{Format, draw};
 
-/// Whether this is a table rather than the JSON of a run or a study's directory.
+/// Returns whether this is a table rather than the JSON of a run or a study's directory.
 pub(super) fn is_table(source: &Path) -> bool {
     source.extension().is_some_and(|extension| extension == "csv")
 }
 
-/// Prints the table of several measurements, and draws figures into `directory`, if there is one.
+/// Prints the table of several measurements, and draws figures into `directory`, if given.
 pub(super) fn report(sources: &[PathBuf], directory: Option<&Path>, formats: &[Format]) -> Result<(), Failure> {
     if let Some(other) = sources.iter().find(|source| !is_table(source)) {
         let shown = other.display();
@@ -48,7 +48,7 @@ pub(super) fn report(sources: &[PathBuf], directory: Option<&Path>, formats: &[F
     output::print(&draw(&figures, directory, formats)?)
 }
 
-/// Names that tell the files apart: without directory and extension where that is enough.
+/// Returns names that distinguish the files, without directory and extension if possible.
 fn names(sources: &[PathBuf]) -> Vec<String> {
     let short: Vec<String> =
         sources.iter().map(|path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned()).collect();

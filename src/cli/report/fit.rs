@@ -11,7 +11,7 @@ use crate::study::{Observations, Regression, Results};
 
 use super::{Format, draw, read};
 
-/// What is asked of a fit.
+/// Request of a fit.
 pub(super) struct FitRequest<'a> {
     pub source: &'a Path,
     pub formula: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct FitRequest<'a> {
     pub format: &'a [Format],
 }
 
-/// Prints, writes and draws what is asked for.
+/// Prints, writes and draws the requested results.
 pub(super) fn report(asked: &FitRequest<'_>) -> Result<(), Failure> {
     let equation = Equation::parse(asked.formula)?;
     let (name, text) = read(asked.source)?;

@@ -10,7 +10,7 @@ use crate::run::write_whole;
 
 use super::{Format, draw};
 
-/// What is asked of a histogram.
+/// Request of a histogram.
 pub(super) struct HistogramArgs<'a> {
     pub histogram: &'a Path,
     pub groups: Option<&'a Groups>,
@@ -30,7 +30,7 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// Prints, writes and draws what is asked for.
+/// Prints, writes and draws the requested results.
 pub(super) fn report(asked: &HistogramArgs<'_>) -> Result<(), Failure> {
     let (name, text) = read(asked.histogram)?;
     let histogram = Histogram::read(&name, &text)?;

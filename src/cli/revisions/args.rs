@@ -1,4 +1,4 @@
-//! The arguments of `mcpsim revisions`, and the file that may state them.
+//! Arguments of `mcpsim revisions`, and the file that may contain them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -125,7 +125,7 @@ pub(crate) struct RevisionsArgs {
 }
 
 impl RevisionsArgs {
-    /// The test that is asked for.
+    /// Returns the requested test.
     pub fn request(&self) -> Result<RevisionRequest, Failure> {
         let (file, directory) = match &self.file {
             Some(path) => {
@@ -138,7 +138,7 @@ impl RevisionsArgs {
         let run = self.run.clone().or(file.run);
         let run = match run {
             Some(run) => run,
-            // What is listed is not run.
+            // Listing does not need a program.
             None if self.list => String::new(),
             None => return Err(Failure::bad_input("expected --run CMD, such as --run './app 100'")),
         };

@@ -1,4 +1,4 @@
-//! The arguments of `mcpsim sweep`: those of a run that make sense for many, and what varies.
+//! Arguments of `mcpsim sweep`: the options of a run that apply to many runs, and the axes.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::study::{Questions, StudyRequest};
 use super::super::args::RunArgs;
 use super::super::exit::Failure;
 
-/// The options of a run that a study takes too. The others choose what one run shows or writes.
+/// Options of a run that a study has too. The others select the displayed or written results of one run.
 const OF_RUN: [&str; 21] = [
     "app",
     "arguments",
@@ -103,7 +103,7 @@ pub(crate) struct SweepArgs {
     pub run: RunArgs,
 }
 
-/// The command with the texts of its own.
+/// Returns the command with its own help texts.
 pub(crate) fn command() -> Command {
     let command = SweepArgs::command()
         .name("mcpsim sweep")
@@ -118,7 +118,7 @@ pub(crate) fn command() -> Command {
     strangers().fold(command, |command, id| command.mut_arg(id, |argument| argument.hide(true)))
 }
 
-/// The options of a run that a study does not take.
+/// Options of a run that a study does not have.
 fn strangers() -> impl Iterator<Item = String> {
     let command = RunArgs::command();
     let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
@@ -126,7 +126,7 @@ fn strangers() -> impl Iterator<Item = String> {
 }
 
 impl SweepArgs {
-    /// The study that is asked for.
+    /// Returns the requested study.
     pub fn request(&self) -> Result<StudyRequest, Failure> {
         let run = self.run.request()?;
         let (choices, base, fit) = (self.choice.clone(), self.base.clone(), self.fit.clone());
@@ -134,7 +134,7 @@ impl SweepArgs {
         Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.run.repeats, rerun: self.rerun, questions })
     }
 
-    /// What clap read, but for options that a study does not have.
+    /// Converts clap's matches; options that a study does not have are errors.
     pub fn read(matches: &ArgMatches) -> Result<Result<Self, clap::Error>, Failure> {
         let typed = |id: &String| matches.value_source(id) == Some(ValueSource::CommandLine);
         if let Some(id) = strangers().find(typed) {
@@ -144,7 +144,7 @@ impl SweepArgs {
         Ok(SweepArgs::from_arg_matches(matches))
     }
 
-    /// Where the study goes.
+    /// Directory of the study.
     pub fn directory(&self, name: &str) -> PathBuf {
         let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let name: String = name.chars().map(safe).collect();

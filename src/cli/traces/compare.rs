@@ -1,4 +1,4 @@
-//! `mcpsim trace compare`: two runs side by side, measured or predicted, and where they differ.
+//! `mcpsim trace compare`: comparison of two runs, measured or predicted.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub(in crate::cli) struct CompareArgs {
     timeline: Option<PathBuf>,
 }
 
-/// Tells where the runs differ, and draws them side by side if `args` say so.
+/// Prints the differences between the runs, and draws both if requested.
 pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let [first, second] = [&args.first, &args.second].map(|path| calls(path));
     let (first, second) = (first?, second?);
@@ -42,17 +42,17 @@ pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     print(&(differences(runs) + &note))
 }
 
-/// From when on times of recorded runs are.
+/// Note on the start of times in recorded runs.
 const RECORDED: &str = "note: the ends of calls of a recorded run are from the first MPI_Init on, with \
     MPI_Finalize and the time of recording, as \"passed\" of mcpsim trace info; those of a \
     predicted run are from its start on";
 
-/// Whether `path` is of what `--timeline` wrote, by its name.
+/// Returns whether `path` is output of `--timeline`, by its name.
 fn is_timeline(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// The calls of each rank in the file at `path`.
+/// Returns the calls of each rank in the file at `path`.
 fn calls(path: &Path) -> Result<Vec<Vec<TimedCall>>, Failure> {
     if is_timeline(path) {
         let text = read_text(path, "what --timeline FILE.json wrote")?;

@@ -1,4 +1,4 @@
-//! `mcpsim trace merge`: the logs of a run's ranks in one file.
+//! `mcpsim trace merge`: merges the logs of a run's ranks into one file.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub(in crate::cli) struct MergeArgs {
     output: PathBuf,
 }
 
-/// Puts together what `args` name.
+/// Merges the logs.
 pub(in crate::cli) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let mut files = Vec::new();
     for path in &args.logs {
@@ -53,7 +53,7 @@ pub(in crate::cli) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     print(&format!("{name}: {} ranks{fault}\n", run.ranks()))
 }
 
-/// The logs in a directory.
+/// Returns the logs in a directory.
 fn within(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let cannot = |error: std::io::Error| Failure::bad_input(format!("cannot read {}: {error}", directory.display()));
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! The arguments of `mcpsim validate`.
+//! Arguments of `mcpsim validate`.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -101,7 +101,7 @@ pub(crate) struct ValidateArgs {
 }
 
 impl ValidateArgs {
-    /// The models that are compared, each once, mcpsim's own first.
+    /// Compared models without duplicates, mcpsim's own first.
     pub fn compared(&self) -> Vec<Model> {
         let mut models = vec![Model::Mcpsim];
         for model in self.models.iter().flat_map(|models| &models.0) {
@@ -112,18 +112,18 @@ impl ValidateArgs {
         models
     }
 
-    /// Which points the summary lists.
+    /// Points that the summary lists.
     pub fn shown_points(&self) -> ShownPoints {
         if self.points { ShownPoints::All } else { ShownPoints::Furthest }
     }
 
-    /// Whether results take stdout, which then shows no text.
+    /// Returns whether results go to stdout, which then has no text.
     pub fn to_stdout(&self) -> bool {
         [&self.json, &self.csv].into_iter().flatten().any(|name| name == "-")
     }
 }
 
-/// What a word of `--models` stands for.
+/// Models of a keyword of `--models`.
 #[derive(Clone, Debug)]
 pub(crate) struct Models(Vec<Model>);
 

@@ -126,7 +126,7 @@ fn nice_step(step: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Tells whether the values span large ratios and suit a logarithmic axis.
+/// Returns whether the values span large ratios and suit a logarithmic axis.
 pub(super) fn are_ratios(values: &[f64]) -> bool {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -17,7 +17,7 @@ pub(super) struct PointSample {
     pub range: (f64, f64),
     /// Mean of each part over seeds, in the order of the panel's parts.
     pub parts: Vec<f64>,
-    /// Tells whether the point is the best among those that do the same work.
+    /// True if the point is the best among those that do the same work.
     pub best: bool,
 }
 

@@ -24,7 +24,7 @@ pub struct RevisionFile {
     pub arguments: Vec<String>,
     /// Number of runs of each.
     pub repeats: Option<u32>,
-    /// Tells whether runs are real.
+    /// True if runs are real.
     #[serde(default)]
     pub real: bool,
     /// Text before the time.

@@ -14,13 +14,13 @@ pub struct RevisionTable {
     pub mcpsim: String,
     /// Program with its arguments.
     pub run: String,
-    /// Tells whether times are from real runs.
+    /// True if times are from real runs.
     pub real: bool,
     /// Significance level: a change counts if chance alone has a lower probability.
     pub alpha: f64,
     /// Least change that counts, in percent.
     pub least_percent: f64,
-    /// Tells whether only the revisions of a bisection were run.
+    /// True if only the revisions of a bisection were run.
     pub bisected: bool,
     /// Result of the bisection: the first revision that differs from the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,7 +136,7 @@ impl RevisionTable {
         }
     }
 
-    /// Tells whether two rows differ beyond noise.
+    /// Returns whether two rows differ beyond noise.
     pub(super) fn differ(request: &RevisionRequest, a: &RevisionRow, b: &RevisionRow) -> bool {
         let samples = [(&a.times_s, &b.times_s), (&a.messages, &b.messages), (&a.bytes, &b.bytes)];
         samples.into_iter().any(|(a, b)| {

@@ -285,7 +285,8 @@ impl Case {
         }
     }
 
-    /// Tells whether a column is shown: it sets a key, or groups. Other columns follow from these, or only select rows.
+    /// Returns whether a column is shown: it sets a key, or groups. Other columns follow from these, or only select
+    /// rows.
     pub fn shows(&self, column: &str) -> bool {
         self.columns.iter().any(|(own, _)| own == column) || self.group.as_deref() == Some(column)
     }

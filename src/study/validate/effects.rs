@@ -32,7 +32,7 @@ pub struct EffectErrors {
     pub predicted_s: Vec<f64>,
 }
 
-/// Tells whether a parameter states an effect of the machine, or corresponds to one in an application: its last word
+/// Returns whether a parameter states an effect of the machine, or corresponds to one in an application: its last word
 /// names one.
 pub(super) fn states_an_effect(calibrate: &Calibrate) -> bool {
     const OF_APPLICATIONS: [&str; 2] = ["slowdown", "capacity"];

@@ -61,7 +61,7 @@ impl GoldenSection {
         ((self.ends.0 + self.ends.1) / 2.0).exp()
     }
 
-    /// Tells whether the best value is at an end of the search interval, so that a better one may exist outside.
+    /// Returns whether the best value is at an end of the search interval, so that a better one may exist outside.
     pub fn at_an_end(&self) -> bool {
         let near = (self.whole.1 - self.whole.0) * 1e-3;
         self.ends.0 - self.whole.0 < near || self.whole.1 - self.ends.1 < near

@@ -44,7 +44,7 @@ pub struct CasePoints {
 }
 
 impl MeasuredPoint {
-    /// Tells whether `choice` selects its rows.
+    /// Returns whether `choice` selects its rows.
     pub fn is_in(&self, choice: &RowChoice) -> bool {
         choice.holds(|column| self.cells.get(column).map(String::as_str))
     }

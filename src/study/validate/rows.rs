@@ -31,7 +31,8 @@ impl Cells {
         Cells(texts.into_iter().collect())
     }
 
-    /// Tells whether `cell` equals one of the values as text or as number, or is in an inclusive range such as `1..8`.
+    /// Returns whether `cell` equals one of the values as text or as number, or is in an inclusive range such as
+    /// `1..8`.
     fn holds(&self, cell: &str) -> bool {
         let number = cell.parse::<f64>().ok();
         self.0.iter().any(|wanted| {
@@ -58,7 +59,7 @@ impl RowChoice {
         self.columns.keys().map(String::as_str)
     }
 
-    /// Tells whether a row is selected; `cell` returns its cell in a column.
+    /// Returns whether a row is selected; `cell` returns its cell in a column.
     pub fn holds<'a>(&self, cell: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.columns.iter().all(|(column, cells)| cell(column).is_some_and(|cell| cells.holds(cell)))
     }

@@ -92,7 +92,7 @@ pub struct ErrorSummary {
 pub struct ValidatedPoint {
     /// Cells by column.
     pub values: BTreeMap<String, String>,
-    /// Tells whether it was used for calibration; then it does not count.
+    /// True if it was used for calibration; then it does not count.
     pub given: bool,
     /// Median of its measured runs.
     pub measured_s: f64,
@@ -140,7 +140,7 @@ impl ValidatedPoint {
 }
 
 impl Validation {
-    /// Tells whether mcpsim's own model keeps the limit; true without a limit.
+    /// Returns whether mcpsim's own model keeps the limit; true without a limit.
     pub fn passes(&self) -> bool {
         let Some(limit) = self.limit else { return true };
         let judged = match limit.max_spread_percent {

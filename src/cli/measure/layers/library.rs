@@ -1,4 +1,4 @@
-//! A C library of five functions, loaded at run time; `mcpsim_layer.h` states what they do.
+//! C library with five functions, loaded at run time; `mcpsim_layer.h` specifies them.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -13,14 +13,14 @@ type Recv = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 type Wait = unsafe extern "C" fn() -> c_int;
 type End = unsafe extern "C" fn();
 
-/// A library that is loaded, and stays so as long as the process, but has not started.
+/// Loaded library before its start; it is never unloaded.
 pub(super) struct LoadedLayer {
     path: PathBuf,
     start: Start,
     functions: LayerFunctions,
 }
 
-/// What a library does once it has started.
+/// Functions of a library after its start.
 #[derive(Clone, Copy)]
 struct LayerFunctions {
     send: Send,
@@ -29,7 +29,7 @@ struct LayerFunctions {
     end: End,
 }
 
-/// A library that has started; it ends with this value.
+/// Started library; dropping this ends it.
 pub(super) struct Library(LayerFunctions);
 
 impl LoadedLayer {
@@ -40,10 +40,10 @@ impl LoadedLayer {
     pub fn load(path: &Path) -> Result<LoadedLayer, String> {
         let refused = |what: &str| refused(path, what);
         let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| refused("no file has such a name"))?;
-        // SAFETY: the name ends in a zero byte. Constructors of the library run; that is what loading it asks for.
+        // SAFETY: the name ends in a zero byte. Loading runs the library's constructors, as the user requests.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            // SAFETY: after a failure the text is there until the next call, and is copied before that.
+            // SAFETY: after a failure the text is valid until the next call, and is copied before that.
             let why = unsafe { libc::dlerror() };
             let why = if why.is_null() {
                 "cannot be loaded".into()
@@ -53,7 +53,7 @@ impl LoadedLayer {
             return Err(refused(&why));
         }
         let find = |name: &CStr| {
-            // SAFETY: the handle is that of a loaded library, the name ends in a zero byte.
+            // SAFETY: the handle is that of a loaded library, and the name ends in a zero byte.
             let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
             let shown = name.to_string_lossy();
             if found.is_null() {
@@ -65,7 +65,7 @@ impl LoadedLayer {
         let (start, send, recv) =
             (find(c"mcpsim_layer_start")?, find(c"mcpsim_layer_send")?, find(c"mcpsim_layer_recv")?);
         let (wait, end) = (find(c"mcpsim_layer_wait")?, find(c"mcpsim_layer_end")?);
-        // SAFETY: the library promises these functions by the header's names; the library is never unloaded.
+        // SAFETY: the header specifies these functions' types for these names; the library is never unloaded.
         let (start, functions) = unsafe {
             let functions = LayerFunctions {
                 send: std::mem::transmute::<*mut c_void, Send>(send),
@@ -78,14 +78,14 @@ impl LoadedLayer {
         Ok(LoadedLayer { path: path.to_owned(), start, functions })
     }
 
-    /// Starts it as this rank; both ranks are given the same address.
+    /// Starts the library as this rank; both ranks get the same address.
     ///
     /// # Errors
-    /// If the library says that it cannot start.
+    /// If the library reports that it cannot start.
     pub fn start(self, rank: i32, address: &str) -> Result<Library, String> {
         let refused = |what: &str| refused(&self.path, what);
         let address = CString::new(address).map_err(|_| refused("the address has a zero byte"))?;
-        // SAFETY: as the header says; the address lives until the call returns.
+        // SAFETY: the header specifies this call; the address lives until the call returns.
         match unsafe { (self.start)(rank, address.as_ptr()) } {
             0 => Ok(Library(self.functions)),
             code => Err(refused(&format!("mcpsim_layer_start of rank {rank} gave {code}"))),
@@ -101,21 +101,21 @@ impl PairLayer for Library {
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
         let well = |what: &str, code: c_int| if code == 0 { Ok(()) } else { Err(format!("{what} gave {code}")) };
         for data in into.iter_mut() {
-            // SAFETY: the memory is there until the wait below has returned, and nobody else uses it.
+            // SAFETY: the memory is valid and not otherwise used until the wait below has returned.
             well("mcpsim_layer_recv", unsafe { (self.0.recv)(data.as_mut_ptr().cast(), data.len()) })?;
         }
         for data in out {
-            // SAFETY: the data are there and stay as they are until the wait below has returned.
+            // SAFETY: the data are valid and unchanged until the wait below has returned.
             well("mcpsim_layer_send", unsafe { (self.0.send)(data.as_ptr().cast(), data.len()) })?;
         }
-        // SAFETY: as the header says.
+        // SAFETY: the header specifies this call.
         well("mcpsim_layer_wait", unsafe { (self.0.wait)() })
     }
 }
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // SAFETY: nothing is under way between transfers.
+        // SAFETY: between transfers no operation is pending.
         unsafe { (self.0.end)() }
     }
 }

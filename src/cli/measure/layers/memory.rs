@@ -1,4 +1,4 @@
-//! Messages through memory that two threads share: copied in by one core and out by the other, as MPI libraries do
+//! Messages through memory that two threads share. One core copies in and the other copies out, as in MPI libraries
 //! within a node.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,20 +7,20 @@ use std::sync::{Arc, Mutex};
 use super::super::pages::PageBuffer;
 use super::port::PairLayer;
 
-/// Bytes of a piece, and pieces under way at most.
+/// Bytes of a piece, and maximum number of pieces in the ring.
 const PIECE: usize = 16 << 10;
 const PIECES: usize = 16;
-/// A rank that has found nothing so often lets others have the core.
+/// Number of unsuccessful polls after which a rank yields the core.
 const SPINS: u32 = 2000;
 
-/// One direction. A piece is locked by the one side that may use it now: nobody waits for a lock.
+/// Ring of pieces for one direction. Only the side that may use a piece locks it, so locks never block.
 struct Ring {
     pieces: Vec<Mutex<PageBuffer>>,
     filled: Count,
     taken: Count,
 }
 
-/// On a cache line of its own.
+/// Counter on its own cache line.
 #[repr(align(128))]
 #[derive(Default)]
 struct Count(AtomicU64);
@@ -58,21 +58,21 @@ impl Ring {
     }
 }
 
-/// A rank's two directions.
+/// Both directions of a rank.
 pub(super) struct SharedMemory {
     out: Arc<Ring>,
     into: Arc<Ring>,
 }
 
 impl SharedMemory {
-    /// Both ranks.
+    /// Creates both ranks.
     pub fn both() -> (SharedMemory, SharedMemory) {
         let (one, other) = (Ring::new(), Ring::new());
         (SharedMemory { out: Arc::clone(&one), into: Arc::clone(&other) }, SharedMemory { out: other, into: one })
     }
 }
 
-/// How far a list of messages is.
+/// Progress in a list of messages.
 #[derive(Default)]
 struct Progress {
     message: usize,
@@ -80,12 +80,12 @@ struct Progress {
 }
 
 impl Progress {
-    /// The next piece of a message of this length.
+    /// Returns the next piece of a message of this length.
     fn piece(&self, length: usize) -> std::ops::Range<usize> {
         self.bytes..(self.bytes + PIECE).min(length)
     }
 
-    /// A piece is done; of no bytes there is one too.
+    /// Counts a finished piece; an empty message has one piece.
     fn advance(&mut self, length: usize) {
         self.bytes = (self.bytes + PIECE).min(length);
         if self.bytes == length {

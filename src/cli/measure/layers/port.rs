@@ -1,4 +1,4 @@
-//! A measuring rank over any layer that carries messages between two.
+//! Measuring rank over any layer that carries messages between two ranks.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use crate::measure::{ProgramVec, RankPort, pass_over};
 use super::super::super::exit::Exit;
 use super::super::pages::PageBuffer;
 
-/// Carries messages between two ranks, in their order.
+/// Layer that carries messages between two ranks in order.
 pub(super) trait PairLayer: Send {
-    /// Sends and receives all of these, at the same time: none waits for another that the other rank has not begun.
+    /// Sends and receives all messages concurrently; no message waits for one that the other rank has not started.
     ///
     /// # Errors
-    /// If the other rank is gone, or the layer says that it failed.
+    /// If the other rank is gone, or the layer reports a failure.
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String>;
 }
 
-/// This rank, with what it sends and room for what it receives.
+/// Rank with its send and receive buffers.
 pub(super) struct LayerPort {
     rank: u32,
     layer: Box<dyn PairLayer>,
@@ -26,11 +26,11 @@ pub(super) struct LayerPort {
     sent: PageBuffer,
     received: PageBuffer,
     several: PageBuffer,
-    /// Several messages that are sent, where each has a buffer of its own.
+    /// Separate send buffers of several messages.
     apart: PageBuffer,
-    /// What code passes over.
+    /// Array that computing code traverses.
     passed: ProgramVec<u64>,
-    /// By how much computing for a stated time takes longer, seconds.
+    /// Excess of the actual over the requested compute time, in seconds.
     excess: f64,
 }
 
@@ -46,12 +46,12 @@ impl LayerPort {
         port
     }
 
-    /// For messages of at most so many bytes.
+    /// Allocates buffers for messages of at most this size.
     pub fn make_room(&mut self, most: u64) {
         (self.sent, self.received) = (PageBuffer::new(most as usize, 1), PageBuffer::new(most as usize, 2));
     }
 
-    /// So many messages out and in.
+    /// Sends and receives this many messages.
     fn messages(&mut self, bytes: u64, out: u32, into: u32) {
         let bytes = bytes as usize;
         let needed = bytes * into as usize;
@@ -67,7 +67,7 @@ impl LayerPort {
         told(self.rank, self.layer.transfer(&out, &mut parts));
     }
 
-    /// A message out, one in, or both; what came is sent next.
+    /// Sends a message, receives one, or both; the received message is the next one to send.
     fn one(&mut self, bytes: u64, out: bool, into: bool) {
         let bytes = bytes as usize;
         let sent = [&self.sent[..bytes]];
@@ -80,10 +80,10 @@ impl LayerPort {
     }
 }
 
-/// A layer that fails leaves nothing to measure: this ends the process.
+/// Ends the process after a failure of the layer, because nothing can be measured.
 fn told(rank: u32, result: Result<(), String>) {
     let Err(what) = result else { return };
-    // Rank 1 ends when rank 0 does, and has nothing to say then.
+    // Rank 1 ends when rank 0 ends, and then prints nothing.
     if rank == 0 {
         let _ = writeln!(std::io::stderr(), "error: --layer: {what}");
     }
@@ -136,7 +136,7 @@ impl RankPort for LayerPort {
         told(self.rank, self.layer.transfer(&out, &mut parts));
     }
 
-    /// No layer receives while the core computes unless its system does: the receive begins after the work.
+    /// A layer receives during computation only if the system does; the receive call follows the work.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64 {
         self.send(from, 0);
         self.compute(work);

@@ -1,4 +1,4 @@
-//! Messages over a TCP connection: their length, then their bytes. Both directions move on at once.
+//! Messages over a TCP connection: their length, then their bytes. Both directions progress concurrently.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,33 +7,32 @@ use super::port::PairLayer;
 
 /// Bytes of a message's length.
 const HEADER: usize = 8;
-/// What is read or written together with lengths at a time.
+/// Size of buffers for data that are transferred together with lengths.
 const BUFFER: usize = 64 << 10;
-/// A rank that has found nothing so often, for a fraction of a millisecond, lets others have the core: on a busy machine
-/// it may get it back a tick of the system later only.
+/// Number of unsuccessful polls, a fraction of a millisecond, after which a rank yields the core. On a busy machine it
+/// may get the core back only at the next timer tick.
 const SPINS: u32 = 1000;
 
-/// A connection.
+/// Connection.
 pub(super) struct Tcp {
     stream: TcpStream,
-    /// What has come and is not taken yet.
+    /// Received bytes that have not been consumed.
     came: Vec<u8>,
     taken: usize,
-    /// What is to leave before anything else.
+    /// Bytes to send before all others.
     leaving: Vec<u8>,
     left: usize,
 }
 
 impl Tcp {
     pub fn new(stream: TcpStream) -> Tcp {
-        // Without these figures would be those of Nagle's algorithm; a system that refuses them is measured all the
-        // same.
+        // Nagle's algorithm would dominate the figures. A system that refuses the option is measured anyway.
         let _ = stream.set_nodelay(true);
         let _ = stream.set_nonblocking(true);
         Tcp { stream, came: Vec::with_capacity(BUFFER), taken: 0, leaving: Vec::with_capacity(BUFFER), left: 0 }
     }
 
-    /// Writes what is to leave; whether anything did.
+    /// Writes pending bytes; returns whether any were written.
     fn write(&mut self) -> Result<bool, String> {
         if self.left == self.leaving.len() {
             return Ok(false);
@@ -47,7 +46,7 @@ impl Tcp {
         Ok(written > 0)
     }
 
-    /// Fills the buffer that has been taken up; whether anything came.
+    /// Fills the consumed buffer; returns whether any bytes arrived.
     fn read(&mut self) -> Result<bool, String> {
         if self.taken == self.came.len() {
             self.came.clear();
@@ -60,7 +59,7 @@ impl Tcp {
         read.map(|read| read > 0)
     }
 
-    /// As much of `into` as has come.
+    /// Copies available bytes to `into`.
     fn take(&mut self, into: &mut [u8]) -> usize {
         let there = (self.came.len() - self.taken).min(into.len());
         into[..there].copy_from_slice(&self.came[self.taken..self.taken + there]);
@@ -86,13 +85,13 @@ fn read(result: std::io::Result<usize>) -> Result<usize, String> {
 
 impl PairLayer for Tcp {
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
-        // What of the next message has left, with its length before it; what of the next one has come.
+        // Sent bytes of the current message, including its length; received bytes of the current one.
         let (mut message, mut gone) = (0, 0);
         let (mut expected, mut got, mut length) = (0, 0, None);
         let mut idle = 0;
         while message < out.len() || !self.leaving.is_empty() || expected < into.len() {
             let mut moved = self.write()?;
-            // A length leaves together with its message.
+            // A length is sent together with its message.
             while message < out.len() && self.leaving.len() + HEADER < BUFFER && self.left == 0 {
                 let data = out[message];
                 if gone == 0 {
@@ -112,7 +111,7 @@ impl PairLayer for Tcp {
                 if gone == data.len() {
                     (message, gone) = (message + 1, 0);
                 }
-                // A message is a call of the system of its own, as if nothing were known of those behind it.
+                // Each message is a separate system call, as if the following ones were not known.
                 self.write()?;
             }
             if expected < into.len() {
@@ -182,7 +181,7 @@ mod tests {
             scope.spawn(|| both(&mut one, 1, 2));
             both(&mut other, 2, 1);
         });
-        // A message of another length, and a partner that is gone, are told.
+        // A message of another length, and a closed connection, are reported.
         one.transfer(&[&[1, 2]], &mut []).unwrap();
         let error = other.transfer(&[], &mut [&mut [0; 3]]).unwrap_err();
         assert_eq!(error, "expected a message of 3 B of the other rank; found 2 B");

@@ -1,4 +1,4 @@
-//! The arguments of `mcpsim measure --pairs`.
+//! Arguments of `mcpsim measure --pairs`.
 
 use std::path::PathBuf;
 
@@ -86,14 +86,14 @@ pub(crate) struct TogetherArgs {
 }
 
 impl TogetherArgs {
-    /// Whether any is asked for.
+    /// Returns whether any of these options is given.
     pub fn any(&self) -> bool {
         self.collectives || self.b_eff
     }
 }
 
 impl PairArgs {
-    /// As parameters of that many ranks; what is wrong with them otherwise.
+    /// Returns the parameters for that many ranks, or the error in them.
     pub fn parameters(&self, ranks: u32) -> Result<Parameters, Failure> {
         let wrong = |what: &str| Failure::bad_input(format!("--pairs: {what}"));
         let parameters = self.unchecked(ranks);

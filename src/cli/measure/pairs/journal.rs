@@ -1,7 +1,7 @@
-//! What has been measured so far, in a file that only grows: an interrupted measurement goes on where it was.
+//! Append-only journal of a measurement, from which an interrupted measurement resumes.
 //!
-//! The file has a line that says what is measured, then the four matrices of each length as doubles. What stands behind
-//! the last whole length was being written when the measurement ended, and is written again.
+//! The file has a line that describes the measurement, then the four matrices of each length as doubles. Data after the
+//! last complete length come from an interrupted write and are overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -22,7 +22,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the file at `path` of a measurement that `about` describes; makes it where there is none.
+    /// Opens the file at `path` for the measurement that `about` describes; creates it if necessary.
     pub fn open(path: &Path, about: &str, elements: usize) -> Result<Journal, Failure> {
         let shown = path.display();
         let failed = |error: std::io::Error| cannot_write(&path.display().to_string(), &error);
@@ -52,12 +52,12 @@ impl Journal {
         Ok(Journal { path: path.to_owned(), file, begin, elements, done: done as usize })
     }
 
-    /// Of a length.
+    /// Bytes of one length.
     fn bytes(elements: usize) -> u64 {
         4 * 8 * elements as u64
     }
 
-    /// How many lengths are there.
+    /// Number of complete lengths.
     pub fn done(&self) -> usize {
         self.done
     }
@@ -71,7 +71,7 @@ impl Journal {
         Ok(())
     }
 
-    /// A matrix that is there.
+    /// Reads a stored matrix.
     pub fn read(&mut self, length: usize, statistic: usize) -> Result<Vec<f64>, MatrixError> {
         let size = Self::bytes(self.elements) / 4;
         let mut bytes = vec![0; size as usize];
@@ -81,7 +81,7 @@ impl Journal {
         Ok(bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
     }
 
-    /// Removes the file, which is not needed any more.
+    /// Deletes the file.
     pub fn remove(self) {
         let _ = fs::remove_file(self.path);
     }
@@ -100,7 +100,7 @@ mod tests {
         journal.add(&matrices(10.0)).unwrap();
         journal.add(&matrices(20.0)).unwrap();
         drop(journal);
-        // A torn end.
+        // Torn end.
         OpenOptions::new().append(true).open(&path).unwrap().write_all(&[1; 70]).unwrap();
         let mut journal = Journal::open(&path, "a", 4).unwrap();
         assert_eq!(journal.done(), 2);

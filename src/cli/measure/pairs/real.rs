@@ -1,4 +1,4 @@
-//! All pairs of the ranks of a real MPI.
+//! Measurement of all pairs of ranks of a real MPI.
 
 use std::path::Path;
 
@@ -81,7 +81,7 @@ impl PairPort for RealPort {
                     receives.add(process.immediate_receive_into(from, here));
                     rest = further;
                 }
-                // One more call, with none left, is a panic of the crate's.
+                // Another call after the last one would panic in the MPI crate.
                 for _ in 0..ranks {
                     if let Some((rank, ..)) = receives.wait_any() {
                         found[rank] = mpi::time() - *begun - started;
