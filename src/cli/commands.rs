@@ -27,15 +27,15 @@ use super::validate::{self, ValidateArgs};
 /// Parsed command.
 #[derive(Debug)]
 pub(super) enum Parsed {
-    /// This text on stdout.
+    /// Text to print on stdout.
     Help(String),
-    /// A run.
+    /// Run.
     Run(Box<RunArgs>),
-    /// Measure the machine.
+    /// Measurement of the machine.
     Measure(Box<MeasureArgs>),
-    /// The compiler, with these arguments.
+    /// Compiler with its arguments.
     Compile(Language, Vec<OsString>),
-    /// What works in one process.
+    /// Command for a single process.
     Alone(Alone),
 }
 
@@ -53,12 +53,12 @@ impl fmt::Debug for Alone {
 
 /// Subcommand.
 pub(super) struct Subcommand {
-    /// Its name, which stands before its options.
+    /// Name, which precedes the options.
     pub name: &'static str,
-    /// What follows the name, for who typed options first.
+    /// Usage after the name, printed if a user types options before the name.
     pub usage: &'static str,
     command: fn() -> Command,
-    /// What its arguments ask for.
+    /// Converts clap's matches to a request.
     pub read: fn(&ArgMatches) -> Result<Parsed, Failure>,
 }
 

@@ -9,7 +9,7 @@ use crate::run::{Given, SETTINGS, Setting};
 /// Settings given as options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SettingArgs {
-    /// What they say.
+    /// Parsed settings.
     pub given: Given,
 }
 

@@ -84,7 +84,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let mut results = Results::new(&study.name, &study.plan, study.asked.clone(), |index| {
         (keys[index], found[index].take().unwrap_or_else(|| Err("it was not run".to_owned())))
     });
-    // Results are written before the questions are answered, so that an error in a question loses none.
+    // The results are written even if the fit fails; its error is reported afterwards.
     let fit = study.equation.as_ref().map(|equation| Regression::fit(equation, &Observations::of_study(&results)));
     let wrong = fit.as_ref().and_then(|fit| fit.as_ref().err().map(ToString::to_string));
     results.asked.fit = fit.and_then(Result::ok);
@@ -138,7 +138,7 @@ fn run(
     let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
     let alone = points.iter().any(|point| point.measures);
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
-    // The reduction of a result also runs on the point's thread.
+    // The point's thread also creates the log entry.
     let work = |task: usize| match study.run(points[task], running) {
         Err(failure) if failure.kind() == ErrorKind::Interrupted => None,
         result => Some(Ended::new(points[task].key, result.map_err(|failure| Failure::from(failure).text))),

@@ -55,7 +55,7 @@ pub(super) struct TasksArgs {
 /// Kind of a file.
 enum TaskSource {
     Outcome(Box<TaskAnalysis>),
-    /// The points of a study, named by what differs.
+    /// Points of a study; their names are the values that differ.
     Study(Vec<(String, TaskAnalysis)>),
     Log(String),
 }

@@ -1,4 +1,4 @@
-//! A formula beside the times that it was fitted to, as a table for people and one for programs.
+//! Fits of formulas to times, as a text table and as CSV.
 
 use crate::study::{Regression, Unknown};
 use crate::units::{SimSpan, signed};
@@ -8,7 +8,7 @@ use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
 
-/// Points that are listed.
+/// Number of points listed.
 const LISTED: usize = 60;
 
 /// Returns the result of a fit: unknowns with their standard errors, and the distances of the points from the formula.

@@ -201,7 +201,7 @@ pub fn paje(outcome: &Outcome) -> String {
     for rank in 0..outcome.timelines.len() {
         let _ = writeln!(text, "3 {zero} r{rank} RANK run \"rank {rank}\"");
     }
-    /// Event at an instant. States precede the end of their container.
+    /// Change at an instant. Variants are in the order of changes at one instant: the end of a container is last.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Change {
         To(u32),

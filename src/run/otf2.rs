@@ -81,7 +81,7 @@ pub(super) fn read(anchor: &Path, name: &str) -> Result<ImportedTrace, PredictEr
     let mut reader = command.spawn().map_err(|error| wrong(format!("cannot start the reader: {error}")))?;
     let mut lines = BufReader::new(reader.stdout.take().expect("it is piped"));
     let read = ImportedTrace::read_otf2(&mut lines);
-    // Errors of the library have priority over an incomplete last line.
+    // The remaining lines are read, so that an error of the library is reported in place of a parse error.
     let _ = std::io::copy(&mut lines, &mut std::io::sink());
     let status = reader.wait().map_err(|error| wrong(error.to_string()))?;
     if !status.success() {

@@ -158,7 +158,7 @@ macro_rules! settings {
         $($(#[$read:meta])* $key:ident $(($name:literal))?: $type:ty = $value:literal, $heading:ident, $parse:expr,
             $help:literal;)*
     ) => {
-        /// Settings that are given, whether in a `[run]` table or by options; what is not has its default.
+        /// Settings given in a `[run]` table or by options; others have defaults.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Given {

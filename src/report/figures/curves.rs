@@ -74,7 +74,7 @@ fn short(panel: &Panel, step: usize) -> String {
     }
 }
 
-/// The axis of times: at equal ratios where they differ by much.
+/// Returns the axis of times, logarithmic if they span large ratios.
 fn time_axis(panel: &Panel) -> Option<Axis> {
     let least = samples(panel).map(|sample| sample.range.0).reduce(f64::min)?;
     let most = samples(panel).map(|sample| sample.range.1).reduce(f64::max)?;
@@ -135,12 +135,12 @@ fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     Some(figure)
 }
 
-/// Instead of a point without a prediction.
+/// Marks a point without a prediction.
 fn missing(figure: &mut Figure, (x, bottom): Place) {
     figure.text((x, bottom - 5.0), "×", Style::PLAIN.colored(GRAY), Anchor::Middle);
 }
 
-/// From the least to the greatest of several seeds.
+/// Draws the range between the least and the greatest time over seeds.
 fn spread(figure: &mut Figure, x: f64, low: f64, high: f64, color: Color) {
     if (low - high).abs() > 0.5 {
         figure.line(vec![(x, low), (x, high)], color, 1.0, Dash::Solid);
@@ -181,7 +181,7 @@ fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     Some(figure)
 }
 
-/// The frame of bars with their words below, and how far bars are from each other.
+/// Returns the frame of bars with labels below, and the distance between bars.
 fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, f64) {
     let steps: Vec<String> = (0..panel.steps.len()).map(|step| short(panel, step)).collect();
     let guess = frame(figure, top, y, 50.0);
@@ -191,7 +191,7 @@ fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, 
     (frame, frame.width() / steps.len() as f64)
 }
 
-/// What the time of each point is made of.
+/// Draws the parts of each point's time.
 fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let series = &panel.series[0];
     let y = Axis::time("time", samples(panel).map(|sample| sample.mean).reduce(f64::max)?);

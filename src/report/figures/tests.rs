@@ -1,4 +1,4 @@
-//! Figures of made-up outcomes and studies: what is drawn of what, and that nothing odd breaks them.
+//! Tests of figures with synthetic outcomes and studies: their content, and unusual input.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn names(figures: &[Figure]) -> Vec<&str> {
     figures.iter().map(|figure| figure.name.as_str()).collect()
 }
 
-/// A study over `axes`, in which the point at `index` takes so many microseconds, or fails.
+/// Study over `axes`; the point at `index` takes this many microseconds, or fails.
 fn study(axes: &[(&str, &[&str])], time: impl Fn(usize) -> Option<u64>) -> String {
     let count = axes.iter().map(|(_, values)| values.len()).product();
     let point = |index: usize| {
