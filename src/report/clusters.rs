@@ -13,7 +13,7 @@ use super::table::{Align, Table};
 /// Rows of a partition's table; the last row sums up further clusters.
 const MOST_ROWS: usize = 24;
 
-/// Returns a table with the lengths of a partition, its clusters, and the number of elements outside the precision.
+/// Returns a table with the lengths of a partition, its clusters, and the number of exceptions.
 pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> String {
     let last = partition.first + partition.matrices - 1;
     let (from, to) = (parameters.length(partition.first), parameters.length(last));

@@ -9,7 +9,7 @@ use super::numbers::{count, percent, share, volume};
 use super::table::{Align, Table};
 use super::tuning::parts_text;
 
-/// Rows shown; JSON has all of them.
+/// Number of rows shown; JSON has all rows.
 const ROWS: usize = 12;
 
 /// Returns the calls by algorithm, longest first; empty if no collective had a choice of algorithms.

@@ -8,7 +8,7 @@ use crate::profile::{FunctionCalls, FunctionProfile, RankFunction, SiteProfile};
 use super::numbers;
 use super::table::{Align, Table};
 
-/// Rows shown; JSON and CSV have all of them.
+/// Number of rows shown; JSON and CSV have all rows.
 const MOST: usize = 20;
 /// Minimum width of a shown name.
 const LEAST_WIDTH: usize = 24;

@@ -8,7 +8,7 @@ use crate::units::SimSpan;
 use super::numbers::{count, percent, share, short_count, volume};
 use super::table::{Align, Table};
 
-/// Number of pairs shown; JSON has all of them.
+/// Number of pairs shown; JSON has all pairs.
 const PAIRS: usize = 10;
 
 /// Names of the levels in text; the two-level baseline has no level between node and core.

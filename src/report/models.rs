@@ -7,8 +7,8 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 use super::table::{Align, Table};
 use super::validation::signed;
 
-/// Returns the tables of all levels. `processors` is P, if known; `courses` has the results of the practical methods,
-/// if a machine was given.
+/// Returns the tables of all levels. `processors` is P, if known; `courses` has the parameters by the measuring methods
+/// of courses, if a machine was given.
 pub fn models_summary(
     name: &str,
     processors: Option<u64>,
@@ -89,7 +89,7 @@ fn ends(models: &[LevelModels]) -> String {
     format!("\nThe ends of what one line is fitted to: where sizes bend, it is at neither\n{}", table.render())
 }
 
-/// Returns the results of the practical methods.
+/// Returns LogP's parameters by the measuring methods of courses.
 fn course(courses: &[(Level, Course)]) -> String {
     if courses.is_empty() {
         return String::new();

@@ -28,7 +28,7 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
 /// is the file's name in messages. `timeline` has the name and the JSON text of `--timeline` of the same run.
 ///
 /// # Errors
-/// If the text is none of them, or too long for a page.
+/// If the text has another form, or is too long for a page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
     let data = if text.trim_start().starts_with('{') {
         let expected = "what --json of a run wrote, study.json of a sweep, or what --csv of mcpsim validate wrote";

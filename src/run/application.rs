@@ -15,7 +15,7 @@ use super::trace_file::TraceFile;
 /// Application.
 #[derive(Clone, Debug)]
 pub enum Application {
-    /// Description of what ranks do.
+    /// Described behaviour of ranks.
     Described(Arc<App>),
     /// Real program.
     Real(Box<ProgramFile>),

@@ -15,7 +15,8 @@ const MOST_LINES: usize = 20;
 /// Reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PredictError {
-    /// Invalid request: a file, a key, an option or the machine. The text says what, where, and what was expected.
+    /// Invalid request: a file, a key, an option or the machine. The text names the error, its position and the
+    /// expected form.
     Input(String),
     /// The simulation ended without a prediction.
     Simulation(RunError),

@@ -29,7 +29,7 @@ use super::values::{
 
 /// Stack of a rank, equal to the default of a process, in bytes.
 const DEFAULT_STACK: usize = 8 << 20;
-/// Maximum number of workers; each pair of them needs some memory.
+/// Maximum number of workers; each pair needs some memory.
 const MOST_WORKERS: u32 = 1024;
 
 /// Settings of a run, merged from all sources.

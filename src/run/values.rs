@@ -253,7 +253,7 @@ pub(super) fn part_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     })
 }
 
-/// Returns the comma-separated form of a text, a number, or an array of them.
+/// Returns the comma-separated form of a text, a number, or an array.
 fn as_list(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::String(text) => Some(text.clone()),

@@ -58,7 +58,7 @@ impl Questions {
     /// Parses the questions; the formula of the fit is separate.
     ///
     /// # Errors
-    /// If one of them is wrong.
+    /// If a question is wrong.
     pub fn read(&self) -> Result<(Asked, Option<Equation>), ConfigError> {
         if let Some(choice) = self.choices.iter().find(|choice| !choice.starts_with("app.")) {
             return Err(ConfigError::new(format!(

@@ -154,7 +154,7 @@ impl Observations {
         Ok(observations)
     }
 
-    /// Adds a column under its whole key and under the last part of it.
+    /// Adds a column under its whole key and under its last part.
     fn add_key(&mut self, key: &str, cells: &[&str]) {
         let column = named(key, cells);
         self.add(&column.full.clone(), &column);

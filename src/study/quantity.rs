@@ -40,7 +40,7 @@ impl Measure {
         }
     }
 
-    /// Returns the common measure of all `texts` and their numbers; `None` if there is none.
+    /// Returns the common measure of all `texts` and their numbers; `None` without a common measure.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Option<(Measure, Vec<f64>)> {
         let all = [Measure::Number, Measure::Time, Measure::Size, Measure::Bandwidth, Measure::Rate];
         let read = |measure: Measure| {

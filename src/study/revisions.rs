@@ -39,7 +39,7 @@ pub struct RevisionRequest {
     pub run: String,
     /// Revisions and ranges, in this order.
     pub revisions: Vec<String>,
-    /// Further argument sets of the program; each revision runs with each of them.
+    /// Further argument sets of the program; each revision runs with each set.
     pub arguments: Vec<String>,
     /// Number of runs of each.
     pub repeats: u32,

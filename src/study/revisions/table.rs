@@ -40,7 +40,7 @@ pub struct RevisionRow {
     pub times_s: Vec<f64>,
     /// Number of messages of each simulated run.
     pub messages: Vec<f64>,
-    /// Bytes of these messages.
+    /// Bytes of the messages of each simulated run.
     pub bytes: Vec<f64>,
     /// Change against the last earlier revision that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -70,11 +70,11 @@ impl LikelyRange {
 pub struct Coverage {
     /// Predicted points with an interval.
     pub points: usize,
-    /// Points whose median is inside.
+    /// Number of points whose median is inside.
     pub points_inside: usize,
-    /// Measured runs of these points.
+    /// Number of measured runs of the points with an interval.
     pub runs: usize,
-    /// Runs inside their point's interval.
+    /// Number of measured runs inside their point's interval.
     pub runs_inside: usize,
 }
 
