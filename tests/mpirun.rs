@@ -14,17 +14,25 @@ mod clocks;
 mod failures;
 #[path = "mpirun/hosts.rs"]
 mod hosts;
+#[path = "mpirun/inputs.rs"]
+mod inputs;
 #[path = "mpirun/matrix.rs"]
 mod matrix;
 #[path = "mpirun/measure.rs"]
 mod measure;
 #[path = "mpirun/programs.rs"]
 mod programs;
+#[path = "support/random.rs"]
+mod random;
+#[path = "mpirun/random_runs.rs"]
+mod random_runs;
 #[allow(dead_code)]
 #[path = "support/real.rs"]
 mod real;
 #[path = "mpirun/recordings.rs"]
 mod recordings;
+#[path = "mpirun/results.rs"]
+mod results;
 #[path = "support/sends.rs"]
 mod sends;
 #[path = "support/binary.rs"]
