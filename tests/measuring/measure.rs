@@ -57,7 +57,10 @@ fn what_cannot_be_measured_is_told_with_code_2() {
         ),
         ("--simulate default", "--simulate: expected --pairs, --collectives or --b-eff with it"),
         ("--collectives --simulate default --nct 1,1,1", "--collectives: expected two ranks or more; found 1"),
-        ("--b-eff --simulate default --nct 1,1,2 --ranks 3", "--b-eff: 3 ranks on 2 cores: expected one core per rank; "),
+        (
+            "--b-eff --simulate default --nct 1,1,2 --ranks 3",
+            "--b-eff: 3 ranks on 2 cores: expected one core per rank; ",
+        ),
         (
             "--pairs -o p --simulate default --nct 1,1,2 --ranks 3 --end 9 --step 9",
             "--pairs: 3 ranks on 2 cores: expected one core per rank; ",
