@@ -65,7 +65,7 @@ fn what_is_wrong_for_all_processes_is_told_once() {
             ),
             (
                 "--nct 2,1,1 --set platform.inter_node.latency=0s --set platform.inter_node.handshake=0s workloads/ring.toml",
-                "error: 2 host processes, but messages between nodes take no time",
+                "error: 2 host processes, but a latency or the handshake of inter_node is 0",
             ),
             ("--max-events 100 workloads/ring.toml", "error: more than 100 events, as --max-events allows"),
         ] {

@@ -12,7 +12,10 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Get_library_version(version, &length);
-    launched = getenv("OMPI_COMM_WORLD_RANK") || getenv("PMI_RANK") || getenv("PMIX_RANK");
+    /* Variables of the host's launcher, or ranks of the host. */
+    launched = getenv("PMIX_NAMESPACE") || getenv("PMI_FD") || getenv("PMI_PORT") ||
+               atoi(getenv("OMPI_COMM_WORLD_RANK")) != rank || atoi(getenv("PMI_RANK")) != rank ||
+               atoi(getenv("PMIX_RANK")) != rank;
     if (rank == 0 && fgets(line, sizeof line, stdin)) line[strcspn(line, "\n")] = 0;
     printf("%d of %d, mcpsim %d, launched %d, read \"%s\"\n", rank, size, strstr(version, "mcpsim") != NULL, launched, line);
     if (rank == size - 1) {
