@@ -45,9 +45,12 @@ fn refused(mpi: &HostMpi, directory: &Path, (alike, starter): (&[&str], &[&str])
     let ran = on_two_hosts(mpi, directory, alike, arguments);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", told(&format!("{} {what}", mpi.name), &ran));
     let ran = on_two_hosts(mpi, directory, starter, arguments);
-    let text = format!("error: {what} differs between hosts, expected the same everywhere: process 0 on ");
+    // Files are named by their whole paths.
+    let (kind, name) = what.rsplit_once(' ').unwrap();
+    let text = format!("{name} differs between hosts, expected the same everywhere: process 0 on ");
     let of_each: Vec<&str> = ran.stderr.split(" with digest ").collect();
-    assert!(ran.code == Some(2) && ran.stderr.contains(&text), "{}", told(&format!("{} {what}", mpi.name), &ran));
+    let is_named = ran.stderr.contains(&format!("error: {kind} ")) && ran.stderr.contains(&text);
+    assert!(ran.code == Some(2) && is_named, "{}", told(&format!("{} {what}", mpi.name), &ran));
     assert!(of_each.len() == 3 && of_each[1].contains("; process 1 on "), "{}", ran.stderr);
     assert_ne!(of_each[1].get(..32), of_each[2].get(..32));
 }

@@ -75,12 +75,13 @@ fn without_contention(options: &str, mut check: impl FnMut(&str, [u64; 3])) {
 }
 
 /// Where loads are judged once: without contention all paths get shorter, but none more than the one that was the
-/// longest: what it says is the most that can be saved. Running it saves four fifths at least.
+/// longest: what it says is the most that can be saved, up to a thousandth of the run: the wait after a short rendezvous
+/// ends by its bytes or by a control message, and the change may swap them. Running it saves four fifths at least.
 #[test]
 fn no_more_is_saved_without_contention_than_the_path_says() {
     let options = format!("{OPTIONS}{}", super::golden::SHARE);
-    without_contention(&options, |what, [_, saved, most]| {
-        assert!(saved <= most && saved * 5 >= most * 4, "{what}: {saved} ps, not {most}");
+    without_contention(&options, |what, [predicted, saved, most]| {
+        assert!(saved <= most + predicted / 1000 && saved * 5 >= most * 4, "{what}: {saved} ps, not {most}");
     });
 }
 
