@@ -1,43 +1,43 @@
-//! How much of the buffers of messages a CMP's caches hold, and what its memory copies beyond.
+//! Cache capacity for message buffers of a CMP, and its copy bandwidth from main memory.
 //!
-//! All pairs of a CMP exchange messages, each from and to a buffer of its own, with more and more of them. As in the
-//! model, buffers that are used in turn and do not fit together are never in the caches. A byte copied moves two, one
-//! read and one written, so that
+//! All pairs of a CMP exchange messages. Each message has its own buffers, and the number of messages grows. As in the
+//! model, buffers used in turn that together exceed the caches always miss. A copied byte is read once and written
+//! once, so it counts twice:
 //!
 //! ```text
 //! cache          = bytes of all buffers where the rate is √(most · last)
 //! copy_bandwidth = 2 · after, and no more than memory_bandwidth
 //! ```
 //!
-//! with the most that any number of buffers reaches, what the last, greatest ones do, and what some do after code has
-//! driven all out of the caches. That is less than the last: what finds memory, such as tables of pages, has left, too.
-//! On the logarithms of bytes and rates the number is between those of the two nearest series.
+//! `most` is the highest rate of all numbers of buffers. `last` is the rate with the most buffers. `after` is the rate
+//! after code has evicted all buffers. `after` is lower than `last`, because page tables are evicted too. The cache
+//! size is interpolated between the two nearest series on logarithms of bytes and rates.
 
 use mcpsim_core::platform::Level;
 
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Rates beyond caches that are this part of those within, or more, tell no end of them.
+/// Highest ratio of the last rate to the highest rate at which the cache capacity can be derived.
 const SLOWER: f64 = 0.8;
-/// The two series with most buffers are both beyond the caches if their rates differ by no more than this.
+/// Highest ratio of the rates of the two largest series at which both exceed the caches.
 const LEVEL: f64 = 1.25;
 
-/// What a platform's `[cmp]` says of copies.
+/// Copy parameters of the table `[cmp]` of a platform.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredCaches {
-    /// Bytes of buffers that fit.
+    /// Bytes of buffers that fit into the caches.
     pub cache: f64,
-    /// What all ranks of a CMP copy together beyond, bytes a second.
+    /// Copy bandwidth of all ranks of a CMP from main memory, bytes per second.
     pub copied: f64,
 }
 
 impl MeasuredCaches {
-    /// What `samples` tell; `None` where nothing was measured, or caches hold all that was tried.
+    /// Derives the parameters from `samples`. Returns `None` without measurements, or if the caches hold all buffers.
     pub fn of(samples: &Samples) -> Option<MeasuredCaches> {
         let mut rates: Vec<(f64, f64)> =
             samples.of(Level::IntraCmp, Test::ManyBuffers).into_iter().filter_map(rate).collect();
-        // The least is a message alone, which waits for its handshake.
+        // The smallest series is a single message that waits for its handshake.
         let most = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         let from = rates.iter().position(|(_, rate)| *rate == most)?;
         rates.drain(..from);
@@ -55,10 +55,10 @@ impl MeasuredCaches {
     }
 }
 
-/// Bytes of all buffers, and bytes a second that are copied.
+/// Returns the bytes of all buffers, and the bytes copied per second.
 fn rate(series: &SampleSeries) -> Option<(f64, f64)> {
     let seconds = Summary::of(&series.seconds)?.median;
-    // Each pair's ranks both send and receive as many.
+    // Both ranks of each pair send and receive the same number of bytes.
     let moved = 2.0 * f64::from(series.load) * series.bytes as f64;
     (seconds > 0.0).then(|| (2.0 * moved, moved / seconds))
 }

@@ -1,9 +1,9 @@
-//! What fixed pieces of work tell of cores: what the system takes from them, and nodes that compute more slowly.
+//! System noise and relative node speeds, derived from fixed pieces of work.
 //!
 //! | key | from |
 //! |---|---|
 //! | noise.system | pieces that take longer than the median by more than a tenth of it: how often, by how much (fixed work quanta: Sottile and Minnich, Analysis of Microbenchmarks for Performance Tuning of Clusters, IEEE Cluster 2004) |
-//! | nodes.rate | the median piece of the first node over that of each node |
+//! | nodes.rate | the median piece of the first node divided by that of each node |
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -12,36 +12,36 @@ use super::port::RankPort;
 use super::statistics::Summary;
 use super::text::comment;
 
-/// What a piece takes, about, seconds.
+/// Approximate time of a piece of work, seconds.
 pub const PIECE: f64 = 10e-6;
-/// A piece that takes longer than the median by this part of it has met a detour.
+/// Relative excess over the median above which a piece contains a detour.
 const DETOUR: f64 = 0.1;
-/// Fewer detours tell no period.
+/// Fewest detours from which a period is derived.
 const FEWEST: usize = 5;
-/// Nodes whose cores differ by less are alike.
+/// Relative difference of core speeds below which nodes are equal.
 const ALIKE: f64 = 0.05;
 
-/// What the system takes from a core.
+/// Interruptions of a core by the operating system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detours {
-    /// From one to the next in the mean, seconds.
+    /// Mean time between the starts of two detours, seconds.
     pub period: f64,
-    /// The mean, seconds.
+    /// Mean length, seconds.
     pub length: f64,
-    /// The standard deviation of lengths as a part of their mean.
+    /// Standard deviation of the lengths, relative to their mean.
     pub deviation: f64,
 }
 
-/// What cores are like beside their rates.
+/// Measured properties of cores apart from their rates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredCores {
-    /// Of the first rank's core, if it met enough.
+    /// Detours of the first rank's core; `None` if they are too few.
     pub detours: Option<Detours>,
-    /// What each node's cores do a second, as a part of what the first node's do; `None` if nodes are alike.
+    /// Speed of the cores of each node relative to the first node; `None` if all nodes are equal.
     pub nodes: Option<Vec<f64>>,
 }
 
-/// The integer work of a real rank's piece: Marsaglia's xorshift.
+/// Integer work of one piece on a real rank: Marsaglia's xorshift.
 pub(super) fn piece() {
     const TURNS: u32 = 5000;
     let mut state = black_box(88_172_645_463_325_252_u64);
@@ -53,7 +53,7 @@ pub(super) fn piece() {
     black_box(state);
 }
 
-/// Lets the ranks `firsts`, one a node, do `count` pieces of work at the same time. All ranks call this.
+/// Runs `count` pieces of work concurrently on the ranks `firsts`, one per node. All ranks call this function.
 pub fn measure_cores(port: &mut dyn RankPort, firsts: &[u32], count: u32) -> MeasuredCores {
     port.barrier();
     let mut times = Vec::new();
@@ -108,7 +108,7 @@ fn unlike(medians: &[f64]) -> Option<Vec<f64>> {
 }
 
 impl MeasuredCores {
-    /// The tables of a platform file. What the system takes stands there as keys if `stated`, else as comments.
+    /// Returns the tables of a platform file. System noise is written as keys if `stated`, else as comments.
     pub fn text(&self, stated: bool) -> String {
         let mut text = String::new();
         if let Some(Detours { period, length, deviation }) = self.detours {

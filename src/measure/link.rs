@@ -1,13 +1,13 @@
-//! From samples to the parameters of a level, in the terms of the model that README states.
+//! Parameters of a level, derived from samples. README states the model.
 //!
 //! | parameter | from |
 //! |---|---|
 //! | latency and bandwidth by size | half round trips T(s) = o_s + L + s/B + o_r, and 2 handshakes more above the eager threshold |
 //! | o_s | (PRTT(n, d, s) − PRTT(1, 0, s)) / (n − 1) − d: Hoefler, Lichei, Rehm, IPDPS 2007, after Kielmann, Bal, Verstoep: Fast Measurement of LogP Parameters for Message Passing Platforms, IPDPS 2000 workshops |
 //! | gap | (PRTT(n, 0, s) − PRTT(1, 0, s)) / (n − 1) |
-//! | o_r | a receive of a message that has been there for long |
-//! | handshake | what a receive posted early takes longer than a late one above the threshold: T(s) − o_s − late(s) |
-//! | columns of loads | by how much a message takes longer with several at a time |
+//! | o_r | a receive posted long after its message has arrived |
+//! | handshake | extra time of an early receive over a late one above the threshold: T(s) − o_s − late(s) |
+//! | columns of loads | slowdown of a message among several concurrent ones |
 
 use std::collections::BTreeMap;
 
@@ -21,39 +21,39 @@ use super::occupancy::{FIRST_UP_TO, MeasuredOccupancy};
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
-/// A level's part of a latency that is left to the network whatever overheads were measured: they may overlap.
+/// Least share of the latency that remains for the network. Measured overheads may overlap with it.
 pub(super) const NETWORK: f64 = 0.05;
 
-/// How much more bandwidth than the best seen the last piece may promise: latency is a part of what was seen.
+/// Highest ratio of the bandwidth of the last piece to the best one measured, which includes latency.
 pub(super) const MORE_THAN_SEEN: f64 = 1.5;
 
-/// The parameters of a level, seconds.
+/// Parameters of a level; times in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkFit {
-    /// Which level.
+    /// Level.
     pub level: Level,
-    /// The greatest size sent eagerly; `None` if all are.
+    /// Largest eager size; `None` if all sizes are eager.
     pub eager: Option<u64>,
-    /// The time of a control message.
+    /// Time of a control message.
     pub handshake: f64,
-    /// The loads of the rows' columns: 1 first; 1 alone without measurements under load.
+    /// Loads of the columns, starting with 1; only 1 without measurements under load.
     pub loads: Vec<u32>,
-    /// Sizes in increasing order.
+    /// Rows in increasing order of sizes.
     pub rows: Vec<RowFit>,
-    /// Relative errors of the pieces at the measured sizes, with the sizes.
+    /// Measured sizes with the relative errors of the pieces.
     pub errors: Vec<(u64, f64)>,
-    /// What messages occupy, as far as that was measured; `None` if other laws are to hold.
+    /// Measured occupancy of resources by messages; `None` for other contention models.
     pub occupancy: Option<MeasuredOccupancy>,
-    /// What messages meet besides.
+    /// Further measured costs of messages.
     pub effects: MeasuredEffects,
 }
 
-/// The parameters of an interval of sizes.
+/// Parameters of an interval of sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowFit {
-    /// The greatest size; `None` in the last.
+    /// Largest size of the interval; `None` in the last row.
     pub up_to: Option<u64>,
-    /// For each load, L and the time of a byte.
+    /// L and the time per byte, for each load.
     pub columns: Vec<(f64, f64)>,
     /// o_s.
     pub send_overhead: f64,
@@ -61,13 +61,13 @@ pub struct RowFit {
     pub recv_overhead: f64,
     /// g.
     pub gap: f64,
-    /// Whether times do not tell what its bytes cost: that of a column is the most that they could.
+    /// Whether the samples do not determine the time per byte. The columns then hold its upper bound.
     pub flat: bool,
-    /// Seconds in which a core copies a byte, where windows tell them for this interval.
+    /// Time in which a core copies a byte, seconds, if windows determine it for this interval.
     pub copy: Option<f64>,
 }
 
-/// The overheads at a size.
+/// Overheads at a size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Overheads {
     bytes: u64,
@@ -76,32 +76,30 @@ struct Overheads {
     gap: f64,
 }
 
-/// By how much messages under load are to take longer than their samples say by themselves: for each level, load and
-/// size.
+/// Correction factors of message times under load, for each level, load and size.
 ///
-/// In a test of several transfers at a time these do not all meet the same load: they begin one after another, and the
-/// next round of one meets the end of others. What makes the same test take as long on the simulated machine is what
-/// counts.
+/// Concurrent transfers of a test do not all meet the same load. They start one after another, and the next round of
+/// one overlaps with the end of others. The factors make the same test take the same time on the simulated machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrections(BTreeMap<(Level, u32, u64), Correction>);
 
-/// By how much messages of a load and size take longer, and what is known of how the test answers to that.
+/// Correction factor of a load and size, and the response of the test to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Correction {
     factor: f64,
-    /// The factor before, and the logarithm of what was off then.
+    /// Previous factor, and the logarithm of the deviation with it.
     before: f64,
     off: f64,
-    /// The test does not answer: what it does hardly meets this load.
+    /// Whether the test does not respond, because its messages hardly meet this load.
     deaf: bool,
 }
 
-/// A correction that leaves more than this of what was off is no help.
+/// Share of the deviation above which a correction does not help.
 const HELPS: f64 = 0.9;
 
 impl Corrections {
-    /// These, with what `simulated` on the platform that was made with them is still off. What has not helped is taken
-    /// back for good.
+    /// Returns refined corrections. `simulated` holds the samples on the platform made with the current ones.
+    /// Corrections that do not help are removed for good.
     pub fn refined(mut self, measured: &Samples, simulated: &Samples) -> Corrections {
         for (series, off) in measured.ratios_to(simulated) {
             let (Some(level), Test::Exchange | Test::OneWay) = (series.level, series.test) else { continue };
@@ -127,14 +125,14 @@ impl Corrections {
 }
 
 impl LinkFit {
-    /// The parameters of `level`; `None` if it was not measured.
+    /// Returns the parameters of `level`; `None` without measurements.
     pub fn of(samples: &Samples, level: Level, corrections: &Corrections) -> Option<LinkFit> {
         let (_, eager) = *samples.eager.iter().find(|(of, _)| *of == level)?;
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
-        // A byte takes no less than in a window, whatever changes between two sizes takes.
-        // Nothing costs less than an empty message; its own time is no limit, sizes may differ in what they start with.
+        // A byte takes at least its time in a window, whatever the slope between two sizes. No piece starts below 0.7
+        // times the time of an empty message, because sizes may differ in their start-up time.
         let least = Floor { start: 0.7 * points.first()?.1, per_byte: ShortWindows::least_byte(samples, level) };
         let mut found = pieces(&points, &breaks, least);
         let best = best_bandwidth(samples, level, &points);
@@ -161,13 +159,13 @@ impl LinkFit {
         Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None, effects })
     }
 
-    /// These for fair shares over time: what messages occupy is told by windows, and costs under load follow from it.
+    /// Converts the parameters to the `fair` model: windows yield the occupancy, which determines costs under load.
     pub fn fair(self, samples: &Samples) -> LinkFit {
         let occupancy = MeasuredOccupancy::of(samples, self.level);
         let mut rows = Vec::new();
         let mut above = 0;
         for row in self.rows {
-            // The gap is the adapter's alone. Small messages have one of their own.
+            // The gap belongs to the adapter only. Small messages have a separate gap.
             let row = RowFit { columns: row.columns[..1].to_vec(), gap: occupancy.gap_above(above), ..row };
             let spans = above < FIRST_UP_TO && row.up_to.is_none_or(|end| end > FIRST_UP_TO);
             if occupancy.gaps.is_some() && spans {
@@ -186,13 +184,13 @@ impl LinkFit {
         LinkFit { handshake, loads, rows, occupancy: Some(occupancy), ..self }
     }
 
-    /// The least latency of a message: a part of the time of the smallest ones.
+    /// Returns the least latency of a message, a share of the time of the smallest messages.
     pub(super) fn least_latency(&self) -> f64 {
         self.rows.first().map_or(0.0, |row| NETWORK * (row.send_overhead + row.columns[0].0 + row.recv_overhead))
     }
 
-    /// The same fit with a handshake of at least [`LinkFit::least_latency`], and whether it had less. Messages above the
-    /// eager threshold have less latency for it, so that their time alone stays.
+    /// Returns the fit with a handshake of at least [`LinkFit::least_latency`], and whether the handshake was lower.
+    /// The latency of messages above the eager threshold decreases accordingly, so their time does not change.
     pub(super) fn with_least_handshake(mut self) -> (LinkFit, bool) {
         let least = self.least_latency();
         let more = least - self.handshake;
@@ -212,7 +210,7 @@ impl LinkFit {
         (self, true)
     }
 
-    /// The mean and the greatest of the fit's relative errors, and the size of the latter.
+    /// Returns the mean and the largest relative error of the fit, and the size of the latter.
     pub fn error(&self) -> (f64, f64, u64) {
         let mean = self.errors.iter().map(|(_, error)| error.abs()).sum::<f64>() / self.errors.len().max(1) as f64;
         let worst = self.errors.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, 0.0));
@@ -220,7 +218,7 @@ impl LinkFit {
     }
 }
 
-/// Rows that differ in nothing but their sizes are one.
+/// Merges adjacent rows that differ only in their sizes.
 pub(super) fn joined(rows: Vec<RowFit>) -> Vec<RowFit> {
     let mut joined: Vec<RowFit> = Vec::new();
     for row in rows {
@@ -232,14 +230,14 @@ pub(super) fn joined(rows: Vec<RowFit>) -> Vec<RowFit> {
     joined
 }
 
-/// The row of a piece without loads: `overheads` are those of sender and receiver, `control` the time of control
-/// messages.
+/// Returns the row of a piece without loads. `overheads` are those of the sender and receiver; `control` is the time
+/// of control messages.
 pub(super) fn row_of(piece: &FitPiece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
     let [send, recv] = overheads;
     row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
 }
 
-/// The most bytes a second that any sample of the level shows: in ping-pongs, and in windows of several messages.
+/// Returns the highest bandwidth of all ping-pongs and windows of the level, bytes per second.
 fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64 {
     let windows = samples.of(level, Test::Window).into_iter().filter_map(|series| {
         let seconds = Summary::of(&series.seconds)?.median;
@@ -249,9 +247,8 @@ fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64
     windows.chain(pings).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
 }
 
-/// Keeps a piece that promises much more bandwidth than was ever seen to what was: noise makes such slopes, and the
-/// last piece would carry them on to all greater sizes. The piece keeps its time at the greatest size that was measured
-/// in it.
+/// Bounds the bandwidth of a piece by the best one measured. Noise causes steeper slopes, and the last piece would
+/// extrapolate them to all larger sizes. The piece keeps its time at its largest measured size.
 fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     let least = 1.0 / (best * MORE_THAN_SEEN);
     let last = points.iter().map(|(bytes, _)| *bytes).filter(|bytes| piece.up_to.is_none_or(|end| *bytes <= end)).max();
@@ -262,21 +259,21 @@ fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     piece.flat = false;
 }
 
-/// The row of a piece, of whose start the overheads and control messages are a part.
+/// Returns the row of a piece whose start includes the overheads and control messages.
 fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit {
-    // A wide interval begins with less than its overheads, if these grow with the size.
+    // A wide interval starts below its overheads if these grow with the size.
     let room = (piece.start * (1.0 - NETWORK) - control).max(0.0);
     let fits = if own.send + own.recv > room { room / (own.send + own.recv) } else { 1.0 };
     let (send, recv) = (own.send * fits, own.recv * fits);
     let latency = piece.start - send - recv - control;
-    // Under load the whole message takes so many times longer, its overheads and control messages do not.
+    // Load scales the time of the whole message, but not its overheads and control messages.
     let under = |ratio: f64| ((ratio * piece.start - send - recv - control).max(latency), ratio * piece.per_byte);
     let columns = [1.0].iter().chain(ratios).map(|ratio| under(*ratio)).collect();
     let (up_to, flat) = (piece.up_to, piece.flat);
     RowFit { up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap, flat, copy: None }
 }
 
-/// `copied`: what is there for long was copied once more than what is expected.
+/// Returns the overheads by size. `copied`: an unexpected message is copied once more than an expected one.
 fn overheads(samples: &Samples, level: Level, copied: bool) -> Vec<Overheads> {
     let of = |test: Test| samples.medians(level, test);
     let received = if copied { Test::PostedReceive } else { Test::LateReceive };
@@ -291,8 +288,8 @@ fn overheads(samples: &Samples, level: Level, copied: bool) -> Vec<Overheads> {
     one.iter().filter_map(each).collect()
 }
 
-/// The median of those measured in (above, up_to], else those of the nearest size; above the threshold those of the
-/// least: what the core does with large messages is no fixed time.
+/// Returns the median overheads of the sizes in (above, up_to], or those of the nearest size. Above the threshold the
+/// smallest size counts, because the core time of large messages is not constant.
 fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: bool) -> Overheads {
     let end = up_to.unwrap_or(u64::MAX);
     let inside: Vec<&Overheads> = all.iter().filter(|of| of.bytes > above && of.bytes <= end).collect();
@@ -308,7 +305,7 @@ fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: b
     Overheads { bytes: above, send: median(|of| of.send), recv: median(|of| of.recv), gap: median(|of| of.gap) }
 }
 
-/// The median over the sizes above the threshold; no more than leaves the least of them some latency.
+/// Returns the median over the sizes above the threshold. The bound leaves some latency for the smallest of them.
 fn handshake(
     samples: &Samples,
     level: Level,
@@ -331,7 +328,7 @@ fn handshake(
     median.clamp(0.0, 0.4 * (least - send).max(0.0))
 }
 
-/// For each load, by size: how many times longer a message takes than alone.
+/// Returns the slowdown of a message by size, for each load.
 fn ratios(
     samples: &Samples,
     level: Level,
@@ -347,10 +344,10 @@ fn ratios(
             let (Some(one), Some(summary)) = (single(series.bytes), Summary::of(&series.seconds)) else {
                 continue;
             };
-            // The last message leaves when the core has sent the others.
+            // The last message leaves after the core has sent the others.
             let before = f64::from(series.count - 1) * send(series.bytes);
             let answer = if test == Test::OneWay { single(0).unwrap_or(0.0) } else { before };
-            // Being with others makes nothing faster.
+            // Load never makes a message faster.
             let ratio = ((summary.median - answer) / one).max(1.0);
             let ratio = (ratio * corrections.of(level, series.load, series.bytes)).max(1.0);
             match found.iter_mut().find(|(load, _)| *load == series.load) {
@@ -363,7 +360,7 @@ fn ratios(
     found
 }
 
-/// The geometric mean of the ratios of sizes in (above, up_to], else the nearest one.
+/// Returns the geometric mean of the ratios of sizes in (above, up_to], or the nearest ratio.
 fn ratio_in(ratios: &[(u64, f64)], above: u64, up_to: Option<u64>) -> f64 {
     let end = up_to.unwrap_or(u64::MAX);
     let inside: Vec<f64> =

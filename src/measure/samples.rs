@@ -1,4 +1,4 @@
-//! What was measured: series of samples, and their form as CSV.
+//! Series of measured samples, and their CSV form.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,48 +8,48 @@ use mcpsim_core::units::{Bandwidth, Bytes};
 
 use super::statistics::Summary;
 
-/// What a sample is the time of.
+/// Operation that a sample times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
     /// Half a round trip.
     PingPong,
-    /// `count` messages at once and an empty answer.
+    /// `count` concurrent messages and an empty answer.
     Window,
-    /// A window of few messages, which caches hold; `load` is their number, too.
+    /// A window of few messages that fit into the caches; `load` is also their number.
     ShortWindow,
-    /// Windows of `load` pairs at a time.
+    /// Concurrent windows of `load` pairs.
     Windows,
-    /// `count` messages each way of `load` pairs at a time.
+    /// `count` messages in each direction between each of `load` concurrent pairs.
     BothWays,
-    /// The same of all pairs, each message from and to a buffer of its own; `load` is what all pairs send each
-    /// way.
+    /// Like `BothWays` for all pairs, with separate buffers for each message. `load` is the number of messages of all
+    /// pairs in each direction.
     ManyBuffers,
-    /// The same after each rank's code has passed over more memory than caches hold.
+    /// Like `ManyBuffers`, after each rank's code has traversed more memory than the caches hold.
     AfterCode,
     /// One send and an empty answer: PRTT(1, 0, s).
     TrainOfOne,
-    /// `count` sends without pause and an empty answer: PRTT(n, 0, s).
+    /// `count` back-to-back sends and an empty answer: PRTT(n, 0, s).
     Train,
-    /// `count` sends with the delay between and an empty answer: PRTT(n, d, s); the delays are taken off.
+    /// `count` sends separated by a delay, and an empty answer: PRTT(n, d, s). The delays are subtracted.
     DelayedTrain,
-    /// A receive of a message that has been there for long.
+    /// A receive posted long after its message has arrived.
     LateReceive,
-    /// What is left of a receive that was posted before its message came, when that has had time to come.
+    /// Remaining time of a receive that was posted before its message, after the message has had time to arrive.
     PostedReceive,
-    /// The first message of two ranks, and an empty answer.
+    /// The first message between two ranks, and an empty answer.
     FirstMessage,
-    /// `count` messages from each of `load` ranks to one, at a time.
+    /// `count` messages from each of `load` concurrent senders to one rank.
     Incast,
-    /// `count` messages both ways between each of some pairs, `load` transfers at a time.
+    /// `count` messages in both directions between each of some pairs, with `load` concurrent transfers.
     Exchange,
-    /// A message of `load` pairs at a time, and an empty answer.
+    /// A message from each of `load` concurrent pairs, and an empty answer.
     OneWay,
     /// Exchanges of all ranks with both neighbours in a ring.
     Ring,
 }
 
 impl Test {
-    /// All of them.
+    /// All tests.
     pub const ALL: [Test; 17] = [
         Test::PingPong,
         Test::Window,
@@ -70,7 +70,7 @@ impl Test {
         Test::Ring,
     ];
 
-    /// Its name in files.
+    /// Returns the name of the test in files.
     pub const fn name(self) -> &'static str {
         match self {
             Test::PingPong => "ping_pong",
@@ -97,35 +97,35 @@ impl Test {
 /// Samples of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleSeries {
-    /// The level that messages crossed; of rings several.
+    /// Level that the messages cross; rings cross several levels.
     pub level: Option<Level>,
-    /// What was measured.
+    /// Test that was run.
     pub test: Test,
-    /// Of each message.
+    /// Size of each message.
     pub bytes: u64,
-    /// Transfers at a time on the shared resource; of rings the number of the pattern.
+    /// Concurrent transfers on the shared resource; for rings, the number of the pattern.
     pub load: u32,
-    /// Messages a sample; of exchanges those of a rank.
+    /// Messages per sample; for exchanges, messages per rank.
     pub count: u32,
-    /// The samples, in the order in which they were taken.
+    /// Samples in the order of measurement, seconds.
     pub seconds: Vec<f64>,
 }
 
-/// All that was measured.
+/// All samples of a campaign.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
-    /// In the order in which they were taken.
+    /// Series in the order of measurement.
     pub series: Vec<SampleSeries>,
-    /// Of levels measured: the greatest size that was sent eagerly; `None` within it if all sizes tried were.
+    /// Largest eager size of each measured level; `None` if all sizes tried were eager.
     pub eager: Vec<(Level, Option<u64>)>,
-    /// Of levels where sends wait for it: how many small messages a rank may have under way to another.
+    /// Number of small messages that a rank may have under way to another, for levels where sends wait.
     pub credits: Vec<(Level, u32)>,
-    /// The sum of the bandwidths of all ranks, as b_eff has it, bytes a second.
+    /// Sum of the bandwidths of all ranks as defined by b_eff, bytes per second.
     pub effective_bandwidth: Option<f64>,
 }
 
 impl Samples {
-    /// The series of a test at a level, in the order of sizes.
+    /// Returns the series of a test at a level, in the order of sizes.
     pub fn of(&self, level: Level, test: Test) -> Vec<&SampleSeries> {
         let mut found: Vec<&SampleSeries> =
             self.series.iter().filter(|series| series.level == Some(level) && series.test == test).collect();
@@ -133,18 +133,18 @@ impl Samples {
         found
     }
 
-    /// The medians of a test at a level, by size.
+    /// Returns the medians of a test at a level, by size.
     pub fn medians(&self, level: Level, test: Test) -> Vec<(u64, f64)> {
         let median = |series: &&SampleSeries| Some((series.bytes, Summary::of(&series.seconds)?.median));
         self.of(level, test).iter().filter_map(median).collect()
     }
 
-    /// The median of a test at a level; 0 if it was not made.
+    /// Returns the median of a test at a level; 0 without measurements.
     pub fn median(&self, level: Level, test: Test, bytes: u64) -> f64 {
         self.medians(level, test).into_iter().find(|(size, _)| *size == bytes).map_or(0.0, |(_, median)| median)
     }
 
-    /// What the most ranks that sent to one at a time carried together, in words; `None` if there were no two.
+    /// Returns a description of the incast bandwidth with the most senders; `None` with fewer than two senders.
     pub fn incast(&self, level: Level) -> Option<String> {
         let all = self.of(level, Test::Incast);
         let most = all.iter().map(|of| of.load).max().filter(|most| *most > 1)?;
@@ -157,7 +157,7 @@ impl Samples {
         Some(format!("Incast: {most} ranks to one carry {rate} of {many}, {messages:.3} M messages/s of {few}."))
     }
 
-    /// For each series that `other` has too: how many times longer its median is than there.
+    /// Returns the ratio of the median to that of `other`, for each series that both have.
     pub fn ratios_to(&self, other: &Samples) -> Vec<(&SampleSeries, f64)> {
         let key = |of: &SampleSeries| (of.level, of.test, of.load, of.bytes);
         let medians: BTreeMap<_, f64> =
@@ -174,13 +174,13 @@ impl Samples {
         ratios
     }
 
-    /// How far the medians are from those of `other`: the mean of the logarithms of their ratios, without signs.
+    /// Returns the mean absolute logarithm of the ratios of the medians to those of `other`.
     pub fn distance(&self, other: &Samples) -> f64 {
         let ratios = self.ratios_to(other);
         ratios.iter().map(|(_, ratio)| ratio.ln().abs()).sum::<f64>() / ratios.len().max(1) as f64
     }
 
-    /// A row a sample.
+    /// Returns the CSV form, one row per sample.
     pub fn csv(&self) -> String {
         let mut text = "level,test,bytes,load,messages,sample,seconds\n".to_owned();
         for series in &self.series {
@@ -193,7 +193,7 @@ impl Samples {
         text
     }
 
-    /// The series in which most samples stand apart from the rest, in words; nothing where none do.
+    /// Returns descriptions of the series with the most outliers; empty without outliers.
     pub fn worst_outliers(&self) -> Vec<String> {
         let mut found: Vec<(f64, String)> = Vec::new();
         for series in &self.series {
@@ -209,7 +209,7 @@ impl Samples {
         found.into_iter().take(5).map(|(_, text)| text).collect()
     }
 
-    /// How many samples there are, and how many of them stand apart.
+    /// Returns the number of samples and the number of outliers.
     pub fn counts(&self) -> (usize, usize) {
         let each = self.series.iter().filter_map(|series| Summary::of(&series.seconds));
         each.fold((0, 0), |(all, apart), summary| (all + summary.count, apart + summary.outliers))

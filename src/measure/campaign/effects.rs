@@ -1,5 +1,4 @@
-//! What messages meet beside their own way: connections, copies of what is not expected, progress, and many senders to
-//! one rank.
+//! Tests of further message costs: connections, copies of unexpected messages, progress, and incast.
 
 use mcpsim_core::platform::Level;
 
@@ -8,9 +7,10 @@ use super::super::samples::{SampleSeries, Test};
 use super::{Campaign, LevelPlan, Next, SMALL, large};
 
 impl Campaign<'_> {
-    /// The first message of each pair but the first one, whose ranks may have heard of each other: a sample a pair.
+    /// Measures the first message of each pair, one sample per pair. The first pair is skipped, because its ranks may
+    /// already be connected.
     ///
-    /// Ranks that a library's collectives have connected before cannot be told from others.
+    /// The test cannot detect connections that collectives of the library have made before.
     pub(super) fn first_messages(&mut self, plan: &LevelPlan) {
         let mut seconds = Vec::new();
         for pair in plan.pairs.iter().skip(1) {
@@ -24,8 +24,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// Receives that are posted before their message is sent, while the core computes: eager sizes, and two above the
-    /// threshold.
+    /// Measures receives that are posted before their message is sent, while the core computes. The sizes are eager
+    /// sizes and two sizes above the threshold.
     pub(super) fn posted(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let most = self.plan.most_bytes;
         let mut sizes: Vec<u64> =
@@ -44,7 +44,7 @@ impl Campaign<'_> {
         }
     }
 
-    /// Messages from more and more ranks to one.
+    /// Measures messages from a growing number of ranks to one rank.
     pub(super) fn incast(&mut self, plan: &LevelPlan) {
         let most = plan.pairs.len() as u32;
         let target = plan.pair().second;

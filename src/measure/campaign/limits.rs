@@ -1,22 +1,22 @@
-//! What is sent without waiting for its receiver: up to which size, and how many messages of it.
+//! Limits of eager sends: the largest size, and the number of messages under way.
 
 use mcpsim_core::platform::Level;
 
 use super::super::protocol::{self, RankPair};
 use super::{Campaign, SMALL};
 
-/// More messages than this are not tried: a rank that may have so many under way meets no limit in practice.
+/// Highest number of messages tried. A rank with a higher limit meets none in practice.
 const MOST_CREDITS: u32 = 1024;
-/// A limit that is to be told from a single message under way needs room for so many.
+/// Fewest messages under way with which a limit can be distinguished from a single message.
 const FEWEST: u32 = 8;
-/// The part of all time that waiting for a receiver may take at once, and the seconds that it may at least.
+/// Highest share of the campaign time for one wait for a receiver. Its lower bound in seconds is `LEAST_DELAY`.
 const SHARE: f64 = 0.02;
 const LEAST_DELAY: f64 = 0.01;
-/// The answer that is given so often counts.
+/// Number of equal answers that decide a question.
 const MOST_VOTES: u32 = 2;
 
 impl Campaign<'_> {
-    /// The greatest size whose send ends before its receive is posted; `None` if that of every size does.
+    /// Returns the largest size whose send ends before its receive is posted; `None` if every send does.
     pub(super) fn eager(&mut self, level: Level, pair: RankPair) -> Option<u64> {
         let done = self.done();
         (self.tell)(&format!("{}: eager threshold", level.name()), done);
@@ -25,7 +25,7 @@ impl Campaign<'_> {
             return None;
         }
         while high - low > 1 {
-            // In steps of ratios first: thresholds are of any order of magnitude.
+            // The search first bisects on a logarithmic scale, because thresholds differ by orders of magnitude.
             let ratio = (low.max(1) as f64 * high as f64).sqrt() as u64;
             let middle = if high > 4 * low.max(1) { ratio } else { low.midpoint(high) };
             let middle = middle.clamp(low + 1, high - 1);
@@ -38,13 +38,13 @@ impl Campaign<'_> {
         Some(low)
     }
 
-    /// How many small messages a rank may have under way to another before a send waits; `None` if no limit shows, or
-    /// nothing is eager.
+    /// Returns the number of small messages that a rank may have under way to another before a send waits. Returns
+    /// `None` if no limit is found or no message is eager.
     pub(super) fn credits(&mut self, level: Level, pair: RankPair, eager: Option<u64>) -> Option<u32> {
         let bytes = eager.map_or(SMALL[0], |eager| eager.min(SMALL[0]));
         let done = self.done();
         (self.tell)(&format!("{}: messages under way", level.name()), done);
-        // As many as a share of the time allows, where ranks that wait for their core make messages slow.
+        // A share of the campaign time bounds the number, because ranks that wait for their core slow messages down.
         let port = &mut *self.port;
         let least = (0..5).map(|_| protocol::ping_pong(port, pair, bytes, 1)).fold(f64::INFINITY, f64::min);
         let mut most = vec![((self.plan.budget * SHARE).max(LEAST_DELAY) / least.max(1e-9) / 4.0).min(1e6)];
@@ -62,11 +62,11 @@ impl Campaign<'_> {
                 high = middle;
             }
         }
-        // A limit shows again: what held ranks up once does not.
+        // A real limit is found again; a single delay of the ranks is not.
         (!self.ends_early(pair, bytes, high) && self.ends_early(pair, bytes, low)).then_some(low)
     }
 
-    /// Whether `count` sends end while the second rank pauses, and posts no receive.
+    /// Returns whether `count` sends end while the second rank pauses without a posted receive.
     fn ends_early(&mut self, pair: RankPair, bytes: u64, count: u32) -> bool {
         let port = &mut *self.port;
         port.barrier();
@@ -74,7 +74,8 @@ impl Campaign<'_> {
         let once = protocol::ping_pong(port, pair, bytes, 2);
         let mut delay = vec![f64::from(4 * count + 16) * once + 200e-6];
         if count > 1 {
-            // Several sends are asked for where a single message is quick: one that was held up is no measure.
+            // Several sends are tried only if single messages are fast, so a delayed single message must not set the
+            // pause.
             delay[0] = delay[0].min((self.plan.budget * SHARE).max(LEAST_DELAY) * 2.0);
         }
         port.share(pair.first, &mut delay);
@@ -83,7 +84,7 @@ impl Campaign<'_> {
             port.barrier();
             let mut took = vec![protocol::early_sends(port, pair, bytes, count, delay[0])];
             port.share(pair.first, &mut took);
-            // The second rank pauses on after eager sends.
+            // After eager sends the second rank is still pausing.
             *(if took[0] < delay[0] / 2.0 { &mut early } else { &mut late }) += 1;
         }
         early == MOST_VOTES

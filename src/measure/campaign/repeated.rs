@@ -1,6 +1,7 @@
-//! Noise told from structure: what does not fit its neighbours is measured again, at another time.
+//! Repetition of measurements that disagree with their neighbours, to separate noise from structure.
 //!
-//! What the machine does, it does again. What others did to it meanwhile they have stopped doing, or do to other tests.
+//! An effect of the machine appears again at another time. Noise from other users has ended by then, or hits other
+//! tests.
 
 use mcpsim_core::platform::Level;
 
@@ -9,15 +10,15 @@ use super::super::samples::{SampleSeries, Samples, Test};
 use super::super::statistics::Summary;
 use super::{Campaign, Next};
 
-/// A median that is less sure than this is measured again.
+/// Relative uncertainty of a median above which the test is repeated.
 const UNSURE: f64 = 0.05;
-/// A message that takes so many times as long as one of the next greater size is measured again.
+/// Ratio of the time of a message to that of the next larger size above which the test is repeated.
 const OUT_OF_ORDER: f64 = 1.1;
-/// How often all that disagrees is measured again.
+/// Number of repetitions of all tests that disagree.
 const ROUNDS: usize = 2;
 
 impl Campaign<'_> {
-    /// Measures ping-pongs and windows of `level` again that disagree with their neighbours or with themselves.
+    /// Repeats ping-pongs and windows of `level` whose samples disagree with each other or with neighbouring sizes.
     pub(super) fn again(&mut self, level: Level, pair: RankPair) {
         for _ in 0..ROUNDS {
             for (test, bytes) in disagreeing(&self.samples, level) {
@@ -43,7 +44,7 @@ impl Campaign<'_> {
     }
 }
 
-/// Of samples of the same test the quieter ones count, of each size and load.
+/// Keeps the quieter series of `test` for each size and load.
 pub(super) fn quieter_of_all(all: &mut Vec<SampleSeries>, test: Test) {
     let mut place = 0;
     while place < all.len() {
@@ -65,19 +66,19 @@ fn is(series: &SampleSeries, level: Level, test: Test, bytes: u64) -> bool {
     (series.level, series.test, series.bytes, series.load) == (Some(level), test, bytes, 1)
 }
 
-/// Of two measurements of the same the one with the lower median: noise takes time and gives none.
+/// Returns the series with the lower median, because noise only adds time.
 fn quieter(one: SampleSeries, other: SampleSeries) -> SampleSeries {
     let median = |of: &SampleSeries| Summary::of(&of.seconds).map_or(f64::INFINITY, |summary| summary.median);
     if median(&other) < median(&one) { other } else { one }
 }
 
-/// The tests and sizes of `level` that are unsure of themselves, or take longer than a greater message.
+/// Returns the tests and sizes of `level` with uncertain medians, or with longer times than a larger message.
 fn disagreeing(samples: &Samples, level: Level) -> Vec<(Test, u64)> {
     let mut found = Vec::new();
     for test in [Test::PingPong, Test::Window] {
         let series: Vec<(&SampleSeries, Summary)> =
             samples.of(level, test).into_iter().filter_map(|of| Some((of, Summary::of(&of.seconds)?))).collect();
-        // Windows of other sizes have other numbers of messages.
+        // Windows of different sizes have different numbers of messages, so the time per message is compared.
         let each = |(of, summary): &(&SampleSeries, Summary)| match test {
             Test::Window => summary.median / f64::from(of.count.max(1)),
             _ => summary.median,
