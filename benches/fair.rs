@@ -1,4 +1,4 @@
-//! Throughput under fair shares beside `share`, on the built-in machine with 16 ranks a node.
+//! Throughput under fair shares beside `share`, on the built-in machine with 16 ranks per node.
 //!
 //! `cargo bench --bench fair [-- FILTER] [--workers W]` prints messages a second under both, the median of three runs
 //! each, in turns; then, without FILTER, how far shares over time are from a plain max-min solver, for the transfers
@@ -244,7 +244,7 @@ fn errors(name: &str, nodes: u32, transfers: &[Transfer]) {
     );
 }
 
-/// What the halo's ranks send between the first 64 nodes, of its 4,096 ranks with 16 a node, all in one round.
+/// Messages of the halo between the first 64 nodes, of its 4,096 ranks with 16 per node, in one round.
 fn halo_transfers(skew: u64) -> Vec<Transfer> {
     let node = |rank: Rank| rank / 16;
     let of = |rank: Rank| {

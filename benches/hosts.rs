@@ -1,4 +1,4 @@
-//! What several host processes bring: whole runs in one process and in two, under a real `mpirun`.
+//! Speed of several host processes: whole runs in one process and in two, under a real `mpirun`.
 //!
 //! `cargo bench --bench hosts [-- FILTER] [--runs N]` builds mcpsim with the feature `mpi` (in `target/mpi-bench`) for
 //! the library of `mpicc`, or of what `MPICC` names, and launches it with `mpirun`, or with what `MPIRUN` names. It

@@ -1,4 +1,4 @@
-//! Loading a real program once a rank: what an instance takes of processor time, mappings and memory.
+//! Loading a real program once per rank: processor time, mappings and memory per instance.
 //!
 //! `cargo bench --bench image` compiles a small program with the system's `cc` and loads it 8,192 times. Processor time
 //! is that of this process, in the kernel too; most of it goes into fresh pages for the data.
@@ -41,7 +41,7 @@ impl Host for System {
 /// Processor time of this process in microseconds.
 fn microseconds() -> f64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage fills what it is given.
+    // SAFETY: getrusage fills the structure, which is large enough.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()

@@ -16,15 +16,15 @@ use priority_queue::PriorityQueue;
 #[allow(dead_code)]
 mod queue;
 
-/// What it fetches ahead.
+/// Number of events that it prefetches.
 #[path = "../src/core/engine/prefetch.rs"]
 mod prefetch;
 
-/// What the queue needs to know of events.
+/// The key of an event, as the queue reads it.
 mod event {
     pub use mcpsim::engine::EventKey;
 
-    /// As large as the engine's, and with what the queue's own tests use.
+    /// As large as the engine's events, with the fields that the queue's tests use.
     #[allow(dead_code)]
     #[derive(Clone, Copy, Debug)]
     #[repr(align(64))]

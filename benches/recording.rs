@@ -1,6 +1,6 @@
-//! What the library that `mcpsim trace lib` makes adds to an MPI call: `cargo bench --bench recording` runs a program of
+//! Time that the library of `mcpsim trace lib` adds to an MPI call: `cargo bench --bench recording` runs a program of
 //! small messages to the own rank, without the library and with it, under the MPIs of the machine. Times are the
-//! thread's CPU time, the least of five turns; what a look at each clock takes stands apart. Nothing is asserted.
+//! thread's CPU time, the least of five turns; the time of reading each clock is a separate row. Nothing is asserted.
 
 use std::fs;
 use std::path::Path;

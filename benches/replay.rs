@@ -20,7 +20,7 @@ const CASES: [(&str, &str); 4] = [
 const SHARED: &str =
     "--set platform.intra_cmp.law=share --set platform.inter_cmp.law=share --set platform.inter_node.law=share";
 
-/// Millions of messages a second, messages, and bytes a rank at the peak.
+/// Millions of messages per second, messages, and peak bytes per rank.
 fn measure(line: &str) -> (f64, u64, u64) {
     let output = Command::new(env!("CARGO_BIN_EXE_mcpsim"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -61,7 +61,7 @@ fn main() {
     }
 }
 
-/// The rates of a run, of the same recorded and replayed, the trace's bytes a message, and the replay's memory a rank.
+/// The rates of a run, of the same recorded and replayed, bytes of the trace per message, and memory of the replay per rank.
 fn round(options: &str, trace: &Path) -> ([f64; 4], u64) {
     let (run, ..) = measure(options);
     let (recorded, messages, _) = measure(&format!("{options} --record {}", trace.display()));

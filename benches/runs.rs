@@ -1,4 +1,4 @@
-//! What the benches of whole runs share: workloads, arguments, and running mcpsim in a process of its own.
+//! Shared parts of the benches of whole runs: workloads, arguments, and a process of its own for each run.
 
 use std::process::Command;
 
@@ -33,11 +33,11 @@ pub const ALLTOALL: Work = work(
      --set platform.collectives.alltoall=[{algorithm=\"pairwise\"}]",
 );
 
-/// What every bench runs on: load law `share` at every level, so that each message meets a port.
+/// Machine of the benches: contention model `share` at every level, so each message uses a port.
 const SHARED: &str =
     "--set platform.intra_cmp.law=share --set platform.inter_cmp.law=share --set platform.inter_node.law=share";
 
-/// What the bench was asked for.
+/// Arguments of the bench.
 pub struct Asked {
     filter: Option<String>,
     /// Pairs of runs a row.
@@ -59,7 +59,7 @@ impl Asked {
     }
 }
 
-/// The Outcome of `work`, simulated by `command` with further options, and what it says of the host.
+/// The Outcome of `work`, simulated by `command` with further options, and its part about the host.
 pub fn run(mut command: Command, work: Work, options: &[&str]) -> (Value, Value) {
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--quiet", "--json", "-"]).args(options);
     command.args(SHARED.split_whitespace()).args(work.options.split_whitespace());

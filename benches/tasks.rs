@@ -1,4 +1,4 @@
-//! Programs of fragments, from a thousand fragments to a million, on 1,024 processes: what a fragment costs.
+//! Programs of fragments, from a thousand fragments to a million, on 1,024 processes: cost per fragment.
 //!
 //! `cargo bench --bench tasks [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps measured ones.
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use runs::{ALLTOALL, Asked, HALO, HALO_8_KIB, HALO_65536, HALO_1048576, Work, median, rate};
 
-/// Rows, and what is wanted of each: messages a second, in millions, and bytes a rank at most.
+/// Rows, each with its aim: millions of messages per second, and at most so many bytes per rank.
 const ROWS: [(Work, &str); 10] = [
     (
         Work {
