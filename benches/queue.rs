@@ -16,11 +16,11 @@ use priority_queue::PriorityQueue;
 #[allow(dead_code)]
 mod queue;
 
-/// Number of events that it prefetches.
+/// Prefetching, which the queue uses.
 #[path = "../src/core/engine/prefetch.rs"]
 mod prefetch;
 
-/// The key of an event, as the queue reads it.
+/// The part of the event module that the queue uses.
 mod event {
     pub use mcpsim::engine::EventKey;
 

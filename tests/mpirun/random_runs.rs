@@ -8,7 +8,7 @@ use super::support::is_full;
 fn random_runs_are_the_same_in_two_processes() {
     let directory = super::real::directory();
     let [whole, trace] = ["whole.toml", "trace"].map(|name| directory.path().join(name));
-    let seeds = if is_full("44 random runs in two processes") { 48 } else { 4 };
+    let seeds = if is_full("12 more random runs in two processes") { 16 } else { 4 };
     let mut compared = 0;
     for mpi in host_mpis() {
         for seed in 0..seeds {
