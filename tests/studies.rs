@@ -3,6 +3,8 @@
 #[path = "support/binary.rs"]
 mod support;
 
+#[path = "studies/figures.rs"]
+mod figures;
 #[path = "studies/revisions.rs"]
 mod revisions;
 #[path = "studies/shipped.rs"]

@@ -46,7 +46,7 @@ impl std::ops::AddAssign for FunctionCalls {
         };
         self.most = self.most.max(other.most);
         self.calls += other.calls;
-        self.bytes += other.bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.time += other.time;
     }
 }

@@ -101,7 +101,7 @@ impl Default for Intervals {
 pub struct MessageCell {
     /// Number of messages.
     pub count: u64,
-    /// Sum of their sizes.
+    /// Sum of their sizes; 2^64 − 1 stands for this and more.
     pub bytes: u64,
     /// Sum of their transfer times (Δt in the paper).
     pub time: SimSpan,
@@ -110,7 +110,7 @@ pub struct MessageCell {
 impl std::ops::AddAssign for MessageCell {
     fn add_assign(&mut self, other: MessageCell) {
         self.count += other.count;
-        self.bytes += other.bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.time += other.time;
     }
 }
@@ -184,7 +184,7 @@ impl Pairs {
     pub fn record(&mut self, from: u32, to: u32, size: Bytes) {
         let cell = self.cells.entry((from, to)).or_default();
         cell.0 += 1;
-        cell.1 += size.get();
+        cell.1 = cell.1.saturating_add(size.get());
     }
 
     /// Adds the messages of `other`.
@@ -192,7 +192,7 @@ impl Pairs {
         for (pair, (count, bytes)) in other.cells {
             let cell = self.cells.entry(pair).or_default();
             cell.0 += count;
-            cell.1 += bytes;
+            cell.1 = cell.1.saturating_add(bytes);
         }
     }
 
@@ -202,5 +202,18 @@ impl Pairs {
             self.cells.iter().map(|(&(from, to), &(count, bytes))| (from, to, count, bytes)).collect();
         rows.sort_unstable();
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_beyond_64_bits_stays_at_the_greatest() {
+        let half = MessageCell { count: 1, bytes: 1 << 63, time: SimSpan::ZERO };
+        let mut sum = half;
+        sum += half;
+        assert_eq!((sum.count, sum.bytes), (2, u64::MAX));
     }
 }

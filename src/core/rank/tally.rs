@@ -40,7 +40,8 @@ impl Counted {
     fn sends(&mut self, key: Key, call: &Call, kind: &'static str, (from, cores): (Rank, &[Site])) {
         if let Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) = call {
             let size = message.size.get();
-            self.calls.entry(key).or_default().bytes += size;
+            let sent = &mut self.calls.entry(key).or_default().bytes;
+            *sent = sent.saturating_add(size);
             let level = Level::between(cores[from as usize], cores[message.to as usize]);
             *self.sent.entry((kind, level, size)).or_default() += 1;
         }
