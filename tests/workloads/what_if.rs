@@ -75,8 +75,8 @@ fn without_contention(options: &str, mut check: impl FnMut(&str, [u64; 3])) {
 }
 
 /// Where loads are judged once: without contention all paths get shorter, but none more than the one that was the
-/// longest: what it says is the most that can be saved, up to a thousandth of the run: the wait after a short rendezvous
-/// ends by its bytes or by a control message, and the change may swap them. Running it saves four fifths at least.
+/// longest: what it says is the most that can be saved. Blocking exchanges of `heat3d` save 46 ns of 181 us more; the
+/// cause is not known, so a thousandth of the run is allowed. Running it saves four fifths at least.
 #[test]
 fn no_more_is_saved_without_contention_than_the_path_says() {
     let options = format!("{OPTIONS}{}", super::golden::SHARE);
