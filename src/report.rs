@@ -3,10 +3,10 @@
 //! All functions are pure: they print nothing, open no files and do not query the host. Text is at most 80 columns
 //! wide.
 
-mod beside;
 mod clusters;
 mod collectives;
 mod compared;
+mod comparison;
 mod copies;
 mod critical;
 mod deadlock;
@@ -44,9 +44,9 @@ mod validation;
 #[cfg(test)]
 pub(crate) use samples::{busy, empty, huge};
 
-pub use beside::{MOST_BESIDE, beside_summary};
 pub use clusters::{guess_summary, partition_table};
 pub use compared::{TimedCall, calls_of_timeline, differences, predicted_calls};
+pub use comparison::{MOST_BESIDE, beside_summary};
 pub use deadlock::failure;
 pub use export::{end_json, json, profile_csv};
 pub use exported::{Exported, RUN_OR_STUDY};

@@ -23,7 +23,7 @@ mod key;
 mod mistake;
 mod otf2;
 mod other_algorithms;
-mod place;
+mod placement;
 mod real;
 mod record;
 mod repeat;
@@ -52,6 +52,6 @@ pub use values::{Model, PlacementChoice};
 pub(crate) use application::is_elf;
 pub(crate) use files::{check_no_input, directory_of};
 pub(crate) use otf2::{compile_with_otf2, run_to_end};
-pub(crate) use place::placed;
+pub(crate) use placement::placed;
 
 pub use crate::engine::Outcome;

@@ -1,7 +1,7 @@
 //! `mcpsim cluster`: classes of similar pairs of ranks, from matrix files.
 
 mod args;
-mod guess;
+mod infer_platform;
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
         return text_of(args, &mut of, text, &hosts(path)?);
     }
     if let Some(platform) = &args.platform {
-        return guess::write(args, &mut of, platform);
+        return infer_platform::write(args, &mut of, platform);
     }
     let mut found = FoundClusters::new(args, &of)?;
     match &args.output {

@@ -8,6 +8,7 @@ mod conclude;
 #[cfg(feature = "mpi")]
 mod datatypes;
 mod host;
+mod host_facts;
 mod import;
 mod layers;
 #[cfg(feature = "mpi")]
@@ -18,7 +19,6 @@ mod pairs;
 mod port;
 #[cfg(feature = "mpi")]
 mod ranks;
-mod seen;
 mod speed;
 mod together;
 

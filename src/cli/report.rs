@@ -1,6 +1,6 @@
 //! `mcpsim report`: figures of a run or of a study, from exported data only.
 
-mod beside;
+mod comparison;
 mod fit;
 mod histogram;
 mod page;
@@ -105,9 +105,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         let (csv, figures, format) = (args.csv.as_ref(), args.figures.as_ref(), &args.format[..]);
         return histogram::report(&histogram::HistogramArgs { histogram, groups, rates, csv, figures, format });
     }
-    let tables = args.fit.is_none() && args.sources.iter().any(|source| beside::is_table(source));
+    let tables = args.fit.is_none() && args.sources.iter().any(|source| comparison::is_table(source));
     if tables && args.html.is_none() && (args.sources.len() > 1 || args.figures.is_some()) {
-        return beside::report(&args.sources, args.figures.as_deref(), &args.format);
+        return comparison::report(&args.sources, args.figures.as_deref(), &args.format);
     }
     let [source] = &args.sources[..] else {
         let found = args.sources.len();

@@ -7,7 +7,7 @@ use mcpsim_core::platform::{NO_CLASS, Shape, Site};
 
 use super::cluster::{ClusterOptions, LengthRange, cluster};
 use super::fit::{FitPiece, Floor, pieces};
-use super::guess::one_way;
+use super::infer_platform::one_way;
 use super::link::MORE_THAN_SEEN;
 use super::matrices::{Matrices, MatrixError, PairTest};
 use super::text::{comment, stated_cost, told_flat};

@@ -100,11 +100,11 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
     let make = |rank: Rank| -> Box<dyn Program> {
         let (shared, found) = (Arc::clone(&shared), Arc::clone(&found));
         let (memory, turns) = (memories[rank as usize], turns[rank as usize]);
-        let body = move |gate: &FiberHandle<'_>| {
-            let clock = gate.begin(|reply| reply.clock);
+        let body = move |handle: &FiberHandle<'_>| {
+            let clock = handle.begin(|reply| reply.clock);
             let (work, platform) = &*shared;
             let mut port =
-                Simulated { gate, clock, rank, ranks, platform, memory, turns, members: ranks, collectives: 0 };
+                Simulated { handle, clock, rank, ranks, platform, memory, turns, members: ranks, collectives: 0 };
             let of_rank = work(&mut port);
             if rank == 0 {
                 *found.lock().expect("no rank has failed") = of_rank;
@@ -145,7 +145,7 @@ impl Program for Measuring {
 
 /// A rank of the simulated machine.
 pub(super) struct Simulated<'a> {
-    pub gate: &'a FiberHandle<'a>,
+    pub handle: &'a FiberHandle<'a>,
     pub clock: SimTime,
     pub rank: Rank,
     pub ranks: u32,
@@ -164,7 +164,7 @@ impl Simulated<'_> {
     /// Makes a call, and keeps the clock.
     pub fn call<R>(&mut self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let clock = &mut self.clock;
-        self.gate.call(call, |reply| {
+        self.handle.call(call, |reply| {
             *clock = reply.clock;
             take(reply)
         })

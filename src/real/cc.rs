@@ -6,9 +6,9 @@
 mod arguments;
 mod build;
 mod header;
-mod kit;
 mod line;
 mod program;
+mod sysroot;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,7 +24,7 @@ pub use program::{Built, CodeOrigin, ProgramFile};
 /// # Errors
 /// If the only place left is another user's.
 pub fn cache() -> Result<(std::path::PathBuf, &'static str), CcError> {
-    kit::root(|name| std::env::var_os(name))
+    sysroot::root(|name| std::env::var_os(name))
 }
 
 /// What a source is written in, and so which compiler is asked.

@@ -10,7 +10,7 @@ use crate::platform::{Platform, Site};
 use super::conduct::{Conduct, Prediction, agree};
 use super::error::PredictError;
 use super::host;
-use super::place::placed;
+use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
 

@@ -20,7 +20,7 @@ use crate::trace::Header;
 use super::conduct::{Conduct, Console, Prediction, agree};
 use super::error::{ErrorKind, PredictError};
 use super::inputs::{self, Presence};
-use super::place::placed;
+use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
 

@@ -12,7 +12,7 @@ use crate::trace::{Header, ReplayMachine, Trace};
 
 use super::conduct::{Conduct, Prediction, agree};
 use super::error::PredictError;
-use super::place::placed;
+use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
 use super::trace_file::{Content, TraceFile};

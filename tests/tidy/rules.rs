@@ -30,7 +30,7 @@ const UNSAFE: &[&str] = &[
     "src/core/rank/fiber.rs",
     "src/core/rank/fiber/float.rs",
     "src/core/engine/prefetch.rs",
-    "src/core/engine/flows/sides.rs",
+    "src/core/engine/flows/limit_counts.rs",
     "src/core/engine/transport/mpi",
     // Datatypes of the host's MPI.
     "src/cli/measure/datatypes.rs",
@@ -43,7 +43,7 @@ const UNSAFE: &[&str] = &[
     "src/core/mpi/op/arithmetic.rs",
     "src/core/mpi/op/long_double.rs",
     // Machine code in memory.
-    "src/real/cc/kit.rs",
+    "src/real/cc/sysroot.rs",
     "src/real/loader/backtrace.rs",
     "src/real/loader/dl.rs",
     "src/real/loader/exits.rs",

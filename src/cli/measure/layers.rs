@@ -27,7 +27,7 @@ use super::super::exit::Failure;
 use super::super::output::print;
 use super::MeasureArgs;
 use super::conclude::{Line, Targets, conclude, fitted};
-use super::{host, seen, speed};
+use super::{host, host_facts, speed};
 use library::LoadedLayer;
 use memory::SharedMemory;
 use port::{LayerPort, PairLayer};
@@ -94,7 +94,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input("--layer memory: both ranks are on this host: no --listen, no --connect"));
     }
     if let Some(address) = listen {
-        let facts = [seen::seen(None)];
+        let facts = [host_facts::local_facts(None)];
         bind_self(measure::bind(&facts)[0]);
         let layer: Box<dyn PairLayer> = match &layer {
             Layer::Library(path) => {
@@ -106,7 +106,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let targets = Targets::new(args)?;
-    let here = seen::seen(None);
+    let here = host_facts::local_facts(None);
     let mut facts = [here.clone(), here];
     if connect.is_some() {
         facts[1] = HostFacts { node: "other".to_owned(), machine: "other".to_owned(), ..facts[1].clone() };
@@ -224,7 +224,7 @@ fn write(
 
 fn bind_self(binding: Binding) {
     if let Binding::To(cpu) = binding {
-        seen::bind_to(cpu);
+        host_facts::bind_to(cpu);
     }
 }
 

@@ -15,7 +15,7 @@ use super::conclude::{Line, Targets, conclude, fitted};
 use super::datatypes::time_datatypes;
 use super::own_data::time_own_data;
 use super::port::RealPort;
-use super::{host, seen, speed};
+use super::{host, host_facts, speed};
 
 /// Largest number of ranks on a CMP whose pairs are all tested in turn.
 const ONE_BY_ONE: u32 = 8;
@@ -24,12 +24,12 @@ const ONE_BY_ONE: u32 = 8;
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
     // Unwritable results are reported before the measurement.
     let targets = agree(processes, processes.is_first().then(|| Targets::new(args)).transpose())?;
-    let named = args.node.clone().or_else(|| std::env::var(seen::NODE).ok().filter(|name| !name.is_empty()));
-    let all: Vec<HostFacts> = processes.gather(seen::seen(named.as_deref()));
+    let named = args.node.clone().or_else(|| std::env::var(host_facts::NODE).ok().filter(|name| !name.is_empty()));
+    let all: Vec<HostFacts> = processes.gather(host_facts::local_facts(named.as_deref()));
     let (seen, bindings): (Vec<HostFacts>, Vec<Binding>) = processes.broadcast(|| (all.clone(), measure::bind(&all)));
     let mine = bindings[processes.me() as usize];
     let bound = match mine {
-        Binding::To(cpu) => seen::bind_to(cpu),
+        Binding::To(cpu) => host_facts::bind_to(cpu),
         Binding::Launcher => true,
         Binding::None => false,
     };
@@ -150,7 +150,7 @@ fn provenance(seen: &[HostFacts], bindings: &[Binding], notes: &[String]) -> Vec
         format!("{}, {}, {} ranks, {bound} of them bound to a core.", host::processor(), library(), seen.len()),
         "latency, bandwidth: half round trips; overheads: trains with delays, late receives; loads: exchanges of pairs.".to_owned(),
     ];
-    if let Some(caches) = super::seen::caches() {
+    if let Some(caches) = super::host_facts::caches() {
         lines.push(format!("Caches that a core uses, as the system says: {caches}."));
     }
     lines.extend(notes.iter().map(|note| format!("Note: {note}.")));

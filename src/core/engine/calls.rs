@@ -14,14 +14,14 @@ use crate::rank::{
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
-use super::calls_kept::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
-use super::clock::{Cause, Spent};
+use super::clock::{TimeCategory, WaitCause};
 use super::conditions::{Effects, sent};
 use super::error::RunError;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
 use super::memory::{begin_block, begin_code, begin_data, compute};
 use super::messages::{post, recv, set_ready, start_send};
+use super::mpi_intervals::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
 use super::requests::RequestRecord;
 use super::shared_cores::{asks_core_early, makes_on_core, put_off_end};
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
@@ -332,7 +332,7 @@ fn let_go(call: Call) {
 #[inline(always)]
 fn spend_posting(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, pattern: &Pattern) -> SimTime {
     if lp.post_overhead > SimSpan::ZERO && pattern.context != SERVICE {
-        target.spend(lp, task, Spent::Recv, lp.post_overhead);
+        target.spend(lp, task, TimeCategory::Recv, lp.post_overhead);
     }
     target.control(task).clock
 }
@@ -404,7 +404,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
     };
     if let Some((left, path)) = later {
         // It goes on by the path of the call that drives it.
-        let cause = Cause { path, left, ends: (target.rank, target.rank), size: Bytes::ZERO };
+        let cause = WaitCause { path, left, ends: (target.rank, target.rank), size: Bytes::ZERO };
         target.wait_until(lp, task, left, cause);
     }
     if task == MAIN {

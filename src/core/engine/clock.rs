@@ -13,7 +13,7 @@ use super::state::{MAIN, TargetRank, TaskState};
 
 /// What time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spent {
+pub(super) enum TimeCategory {
     Compute,
     Send,
     Recv,
@@ -23,7 +23,7 @@ pub(super) enum Spent {
 /// What a task has waited for: a transfer that started at `left`, to where `path` got; or, if it was there at `left`,
 /// nothing more.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cause {
+pub(super) struct WaitCause {
     pub path: PathSlot,
     pub left: SimTime,
     /// Where it went from, and where to.
@@ -34,20 +34,20 @@ pub(super) struct Cause {
 impl TargetRank {
     /// Accounts for time the task's core spends.
     #[inline(always)]
-    pub fn spend(&mut self, lp: &mut LogicalProcess<'_>, task: u32, kind: Spent, span: SimSpan) {
-        if lp.effects.shares_cores && matches!(kind, Spent::Send | Spent::Recv) {
+    pub fn spend(&mut self, lp: &mut LogicalProcess<'_>, task: u32, kind: TimeCategory, span: SimSpan) {
+        if lp.effects.shares_cores && matches!(kind, TimeCategory::Send | TimeCategory::Recv) {
             self.await_core(lp, task, span);
         }
         let control = self.control(task);
         match kind {
-            Spent::Send => control.polling = SimTime::NEVER,
-            Spent::Recv => {
+            TimeCategory::Send => control.polling = SimTime::NEVER,
+            TimeCategory::Recv => {
                 control.polling = SimTime::NEVER;
                 if span > SimSpan::ZERO {
                     lp.paths.change(&mut control.path).recv += span;
                 }
             }
-            Spent::Compute => {
+            TimeCategory::Compute => {
                 // A little code between polls is part of the polling.
                 if span > lp.poll * 10 {
                     control.polling = SimTime::NEVER;
@@ -56,7 +56,7 @@ impl TargetRank {
                 let path = lp.paths.change(&mut control.path);
                 *(if combines { &mut path.combine } else { &mut path.compute }) += span;
             }
-            Spent::Poll => {
+            TimeCategory::Poll => {
                 control.polling = control.polling.min(control.clock);
                 lp.paths.change(&mut control.path).poll += span;
             }
@@ -69,11 +69,11 @@ impl TargetRank {
 
     /// The task has waited until `time`, if that is later than its clock: then its path is that of the cause.
     #[inline(always)]
-    pub fn wait_until(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
+    pub fn wait_until(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: WaitCause) {
         let clock = self.control(task).clock;
         if time > clock {
             self.follow(lp, task, time, cause);
-            self.pass(task, Spent::Poll, time.since(clock));
+            self.pass(task, TimeCategory::Poll, time.since(clock));
         } else {
             lp.paths.release(cause.path);
         }
@@ -82,7 +82,7 @@ impl TargetRank {
     /// The task finds at its clock what was there at `time`: if it has done nothing but poll since before, its path is
     /// that of the cause, and polling from there.
     #[inline]
-    pub fn found(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
+    pub fn found(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: WaitCause) {
         let control = self.control(task);
         let clock = control.clock;
         if time > control.polling {
@@ -99,7 +99,7 @@ impl TargetRank {
 
     /// The task's path is that of a cause that got to `time`.
     #[inline(always)]
-    pub fn follow(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
+    pub fn follow(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: WaitCause) {
         let control = self.control(task);
         control.polling = SimTime::NEVER;
         lp.paths.replace(&mut control.path, cause.path);
@@ -133,25 +133,25 @@ impl TargetRank {
 
     /// What has made a request ready.
     #[inline]
-    pub fn cause(&mut self, id: RequestId) -> Cause {
+    pub fn cause(&mut self, id: RequestId) -> WaitCause {
         let RequestRecord { path, left, peer, size, kind, .. } = self.requests.get_mut(id);
         let ends = if *kind == RequestKind::Granted { (self.rank, *peer) } else { (*peer, self.rank) };
-        Cause { path: std::mem::replace(path, PathSlot::NONE), left: *left, ends, size: *size }
+        WaitCause { path: std::mem::replace(path, PathSlot::NONE), left: *left, ends, size: *size }
     }
 
     /// Moves the task's clock; only the rank's own program counts.
     #[inline(always)]
-    pub fn pass(&mut self, task: u32, kind: Spent, span: SimSpan) {
+    pub fn pass(&mut self, task: u32, kind: TimeCategory, span: SimSpan) {
         self.control(task).clock += span;
         if task != MAIN {
             return;
         }
         let part = match kind {
-            Spent::Compute if self.main.collective.is_none() => &mut self.parts.compute,
+            TimeCategory::Compute if self.main.collective.is_none() => &mut self.parts.compute,
             _ if self.main.collective.is_some() => &mut self.parts.collective,
-            Spent::Send => &mut self.parts.send,
-            Spent::Recv => &mut self.parts.recv,
-            Spent::Poll | Spent::Compute => &mut self.parts.wait,
+            TimeCategory::Send => &mut self.parts.send,
+            TimeCategory::Recv => &mut self.parts.recv,
+            TimeCategory::Poll | TimeCategory::Compute => &mut self.parts.wait,
         };
         *part += span;
         if let Some(trail) = &mut self.trail
@@ -159,10 +159,10 @@ impl TargetRank {
         {
             let state = match kind {
                 _ if self.main.collective.is_some() => Activity::Collective,
-                Spent::Compute => Activity::Compute,
-                Spent::Send => Activity::Send,
-                Spent::Recv => Activity::Recv,
-                Spent::Poll => Activity::Wait,
+                TimeCategory::Compute => Activity::Compute,
+                TimeCategory::Send => Activity::Send,
+                TimeCategory::Recv => Activity::Recv,
+                TimeCategory::Poll => Activity::Wait,
             };
             trail.was(state, self.main.site, self.main.clock);
         }

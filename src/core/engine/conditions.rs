@@ -7,9 +7,9 @@ use crate::platform::{Level, Link, NodeFactors, Noise, Platform, ProgressEngine,
 use crate::rank::{Call, Message, Rank, SERVICE, SendMode};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-use super::calls_kept::CallsKept;
 use super::event::EventKind;
 use super::lp::LogicalProcess;
+use super::mpi_intervals::MpiIntervals;
 use super::state::TargetRank;
 
 /// What a worker knows of the platform's conditions.
@@ -43,7 +43,7 @@ pub(super) struct Effects {
 
 /// What is kept of a rank for them.
 #[derive(Debug, Default)]
-pub(super) struct Meets {
+pub(super) struct RankConditions {
     /// What its computing takes longer.
     factor: f64,
     /// When the first detour of its core begins.
@@ -55,7 +55,7 @@ pub(super) struct Meets {
     /// Eager messages under way by receiver.
     under_way: FxHashMap<Rank, u32>,
     /// Its calls.
-    pub calls: CallsKept,
+    pub calls: MpiIntervals,
 }
 
 impl Conditions {
@@ -82,14 +82,14 @@ impl Conditions {
     }
 
     /// What is kept of `rank`, which is on this core.
-    pub fn meets(&self, rank: Rank, site: Site) -> Box<Meets> {
+    pub fn meets(&self, rank: Rank, site: Site) -> Box<RankConditions> {
         let factor = self.thread * self.noise.of_node(self.seed, site.node) / self.nodes.rate(site);
         let phase = self.noise.system.map_or(SimTime::ZERO, |noise| noise.phase(self.seed, rank));
-        Box::new(Meets { factor, phase, ..Meets::default() })
+        Box::new(RankConditions { factor, phase, ..RankConditions::default() })
     }
 }
 
-impl Meets {
+impl RankConditions {
     /// What its computing takes longer.
     pub fn slower(&self) -> f64 {
         self.factor
@@ -98,7 +98,7 @@ impl Meets {
 
 impl TargetRank {
     /// What the platform's conditions keep of the rank.
-    pub fn meets(&mut self) -> &mut Meets {
+    pub fn meets(&mut self) -> &mut RankConditions {
         self.meets.as_mut().expect("the platform has conditions")
     }
 }

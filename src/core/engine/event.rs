@@ -80,14 +80,14 @@ pub(super) enum EventKind {
         /// The receiver.
         to: Rank,
         /// The message.
-        parcel: InFlightMessage,
+        message: InFlightMessage,
         /// When its head gets there.
         going: Going,
     },
     /// The head of a message (or the request of a rendezvous) gets to its receiver.
     Arrival {
         /// The message.
-        parcel: InFlightMessage,
+        message: InFlightMessage,
         /// When it left.
         left: SimTime,
         /// The load its sender's side saw.
@@ -96,7 +96,7 @@ pub(super) enum EventKind {
     /// The end of a message that is served gets to its receiver.
     Serve {
         /// The message.
-        parcel: InFlightMessage,
+        message: InFlightMessage,
         /// When it left.
         left: SimTime,
     },
@@ -161,9 +161,9 @@ impl EventKind {
     #[inline(always)]
     pub fn path(&self) -> PathSlot {
         match self {
-            EventKind::Departure { parcel, .. }
-            | EventKind::Arrival { parcel, .. }
-            | EventKind::Serve { parcel, .. } => parcel.path,
+            EventKind::Departure { message, .. }
+            | EventKind::Arrival { message, .. }
+            | EventKind::Serve { message, .. } => message.path,
             EventKind::ClearToSend { path, .. }
             | EventKind::TransferArrival { path, .. }
             | EventKind::TransferEnd { path, .. } => *path,
@@ -217,9 +217,9 @@ impl EventKind {
     /// Where the event's data are, if it can carry any.
     pub fn payload_mut(&mut self) -> Option<&mut PayloadSlot> {
         match self {
-            EventKind::Departure { parcel, .. }
-            | EventKind::Arrival { parcel, .. }
-            | EventKind::Serve { parcel, .. } => Some(&mut parcel.payload),
+            EventKind::Departure { message, .. }
+            | EventKind::Arrival { message, .. }
+            | EventKind::Serve { message, .. } => Some(&mut message.payload),
             EventKind::Wake { .. }
             | EventKind::Idle
             | EventKind::ClearToSend { .. }
@@ -235,9 +235,9 @@ impl EventKind {
     /// Where the path to the event is, if it has one.
     pub fn path_mut(&mut self) -> Option<&mut PathSlot> {
         match self {
-            EventKind::Departure { parcel, .. }
-            | EventKind::Arrival { parcel, .. }
-            | EventKind::Serve { parcel, .. } => Some(&mut parcel.path),
+            EventKind::Departure { message, .. }
+            | EventKind::Arrival { message, .. }
+            | EventKind::Serve { message, .. } => Some(&mut message.path),
             EventKind::ClearToSend { path, .. }
             | EventKind::TransferArrival { path, .. }
             | EventKind::TransferEnd { path, .. } => Some(path),

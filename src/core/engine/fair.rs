@@ -15,14 +15,14 @@ use crate::rank::{Rank, RequestId};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::adapters::Adapters;
+use super::chunked_vec::ChunkedVec;
 use super::delays::Delays;
 use super::event::{EventKey, InFlightMessage};
-use super::flows::{BundleKey, EndedFlow, FlowStart, Flows, Losses, ResourceKind, SlotGrid, Wires};
+use super::flows::{BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, LostBytes, ResourceKind, SlotGrid};
 use super::lp::LogicalProcess;
 use super::memory::Memory;
 use super::network::{Flight, RankLocation};
 use super::paths::PathSlot;
-use super::pieces::Pieces;
 use super::prefetch::prefetch;
 use super::state::TargetRank;
 use super::transport::Batch;
@@ -41,7 +41,7 @@ pub(super) struct Fair {
     /// What copies within nodes find, where the platform says it.
     pub memory: Option<Memory>,
     /// Transfers whose ends are not known, by ticket.
-    open: Pieces<Transfer>,
+    open: ChunkedVec<Transfer>,
     free: Vec<u32>,
     /// What held up those that have ended without a receive, by ticket.
     late: Vec<Delays>,
@@ -62,15 +62,15 @@ pub(super) struct Transfer {
     pub key: EventKey,
     pub left: SimTime,
     pub size: Bytes,
-    pub taker: Taker,
+    pub taker: TransferConsumer,
     /// What held up its head, and what its bundle had lost when it started.
     before: (SimSpan, Option<Resource>),
-    lost: Losses,
+    lost: LostBytes,
 }
 
 /// Who gets a transfer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Taker {
+pub(super) enum TransferConsumer {
     /// No receive has been found yet.
     Nobody,
     /// It has ended without one.
@@ -96,22 +96,22 @@ struct LastPace {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingService {
     pub key: EventKey,
-    pub parcel: InFlightMessage,
+    pub message: InFlightMessage,
     pub left: SimTime,
     /// Its end, or its ticket.
-    pub end: Landing,
+    pub end: TransferOutcome,
 }
 
 /// What is known of a transfer's end when its head has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Landing {
+pub(super) enum TransferOutcome {
     Ends(SimTime),
     Open(u32),
 }
 
 impl Transfer {
     fn has_ended(&self) -> bool {
-        matches!(self.taker, Taker::Ended(_))
+        matches!(self.taker, TransferConsumer::Ended(_))
     }
 
     /// Its flow has ended: what held it up in all.
@@ -135,7 +135,7 @@ fn whole_spans(lost: u128, pace: u64) -> u64 {
     }
 }
 
-/// The parts of [`Losses`].
+/// The parts of [`LostBytes`].
 const WIRE: [Resource; 3] = [Resource::AdapterOut, Resource::AdapterIn, Resource::Duplex];
 
 /// What travels with a head: the turn of its adapter, and what held it up.
@@ -172,7 +172,7 @@ impl Fair {
             let occupancy = between.occupancy().clone();
             let tolerance = u64::from(occupancy.tolerance.per_mille());
             let grid = SlotGrid::new(platform.slot(), platform.lookahead());
-            Flows::new(Wires { first_node: first_node.to_vec(), me, occupancy, grid, tolerance })
+            Flows::new(FlowConfig { first_node: first_node.to_vec(), me, occupancy, grid, tolerance })
         });
         let memory = Memory::new(platform, nodes.clone(), me, seats);
         let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
@@ -181,7 +181,7 @@ impl Fair {
             flows,
             adapters,
             memory,
-            open: Pieces::default(),
+            open: ChunkedVec::default(),
             free: Vec::new(),
             late: Vec::new(),
             services: FxHashMap::default(),
@@ -265,7 +265,7 @@ impl Fair {
     /// The transfer with this ticket has ended without a receive.
     pub fn end_without_receive(&mut self, ticket: u32, end: SimTime, delays: Delays) {
         let at = ticket as usize;
-        self.open[at].taker = Taker::Ended(end);
+        self.open[at].taker = TransferConsumer::Ended(end);
         if at >= self.late.len() {
             self.late.resize(at + 1, Delays::default());
         }
@@ -310,14 +310,14 @@ impl LogicalProcess<'_> {
 
     /// Whether a message meets nothing when it leaves: it is a request, or a flow whose adapters are known.
     #[inline]
-    pub fn meets_nothing(&self, to: Rank, (level, row): (Level, &Row), parcel: &InFlightMessage, from: Rank) -> bool {
+    pub fn meets_nothing(&self, to: Rank, (level, row): (Level, &Row), message: &InFlightMessage, from: Rank) -> bool {
         let Some(fair) = self.fair.as_deref() else { return false };
         if level != Level::InterNode || fair.flows.is_none() {
             return false;
         }
         let (from, to) = (self.seats[from as usize], self.seats[to as usize]);
-        let is_flow = || !fair.adapters.take_turns() && fair.bundle(from, to, 0, row, parcel.size).is_some();
-        parcel.rendezvous.is_some() || is_flow()
+        let is_flow = || !fair.adapters.take_turns() && fair.bundle(from, to, 0, row, message.size).is_some();
+        message.rendezvous.is_some() || is_flow()
     }
 
     /// A transfer of `size` leaves at `left`: when its adapter takes it, and what it has waited for.
@@ -348,12 +348,12 @@ impl LogicalProcess<'_> {
         key: EventKey,
         level: Level,
         row: &Row,
-        parcel: &InFlightMessage,
+        message: &InFlightMessage,
         turn: u32,
         left: SimTime,
     ) {
-        if self.fair.is_some() && level == Level::InterNode && parcel.rendezvous.is_none() {
-            self.announce_transfer(key, row, parcel.size, turn_of(turn), left);
+        if self.fair.is_some() && level == Level::InterNode && message.rendezvous.is_none() {
+            self.announce_transfer(key, row, message.size, turn_of(turn), left);
         }
     }
 
@@ -415,8 +415,8 @@ impl LogicalProcess<'_> {
         row: &Row,
         size: Bytes,
         Flight { left, load }: Flight,
-        taker: Taker,
-    ) -> (Landing, Delays) {
+        taker: TransferConsumer,
+    ) -> (TransferOutcome, Delays) {
         let (head, alone) = (key.time, row.bandwidth.span(size, 1));
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
         let (turn, delays) = (turn_of(load), head_delays(row, left, head, load));
@@ -424,11 +424,11 @@ impl LogicalProcess<'_> {
         let Some(bundle) = fair.bundle(from, to, turn, row, size) else {
             let (taken, by) = fair.adapters.receive(from, to, turn, row, size, head);
             let delays = by.map_or(delays, |by| delays.and(by, taken.since(head)));
-            return (Landing::Ends(taken + alone), delays);
+            return (TransferOutcome::Ends(taken + alone), delays);
         };
         fair.adapters.carry_in((from, to), turn, row, size);
         let before = delays.before_head();
-        let ticket = fair.keep(|| Transfer { key, left, size, taker, before, lost: Losses::default() });
+        let ticket = fair.keep(|| Transfer { key, left, size, taker, before, lost: LostBytes::default() });
         let flows = fair.flows.as_mut().expect("it has a bundle");
         let start = flows.start(bundle, head, alone, ticket);
         let slot = flows.next_slot();
@@ -436,11 +436,11 @@ impl LogicalProcess<'_> {
             FlowStart::Ends(end, part) => {
                 fair.forget(ticket);
                 let longer = end.since(head).saturating_sub(alone);
-                (Landing::Ends(end), part.map_or(delays, |part| delays.and(WIRE[part], longer)))
+                (TransferOutcome::Ends(end), part.map_or(delays, |part| delays.and(WIRE[part], longer)))
             }
             FlowStart::Goes(lost) => {
                 fair.transfer(ticket).lost = lost;
-                (Landing::Open(ticket), delays)
+                (TransferOutcome::Open(ticket), delays)
             }
         };
         self.window_end = self.window_end.min(slot);
@@ -453,13 +453,13 @@ impl LogicalProcess<'_> {
     pub fn ask(&mut self, ticket: u32, recv: Option<RequestId>) -> Option<(SimTime, Delays)> {
         let fair = self.fair.as_deref_mut().expect("there are tickets");
         match (fair.transfer(ticket).taker, recv) {
-            (Taker::Ended(end), _) => {
+            (TransferConsumer::Ended(end), _) => {
                 let delays = fair.late[ticket as usize];
                 fair.forget(ticket);
                 Some((end, delays))
             }
             (_, Some(recv)) => {
-                fair.transfer(ticket).taker = Taker::Receive(recv);
+                fair.transfer(ticket).taker = TransferConsumer::Receive(recv);
                 None
             }
             (_, None) => None,

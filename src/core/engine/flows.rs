@@ -17,15 +17,15 @@
 //!     └─────┴────────────▶    │                 │ end is known    │
 //! ```
 
-mod announced;
 mod bundles;
-mod earliest;
 mod ends;
 mod filling;
 mod grid;
 mod judge;
+mod limit_counts;
+mod pending_flows;
 mod resources;
-mod sides;
+mod tournament_tree;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,18 +36,18 @@ use smallvec::SmallVec;
 use crate::platform::Occupancy;
 use crate::units::{SimSpan, SimTime};
 
-use announced::Announced;
-pub(super) use bundles::{BundleKey, Losses};
+pub(super) use bundles::{BundleKey, LostBytes};
 use bundles::{Bundles, ELSEWHERE, PACE};
-use earliest::Earliest;
 pub(super) use grid::SlotGrid;
 pub(super) use judge::SUPERSTEPS;
+use pending_flows::PendingFlows;
 pub(super) use resources::ResourceKind;
 use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided, exact};
+use tournament_tree::TournamentTree;
 
 /// What a worker tells another of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum News {
+pub(super) enum FlowUpdate {
     /// A flow will start at `head` and counts from `slot`, both in picoseconds.
     Starts { bundle: BundleKey, slot: u64, head: u64 },
     /// A flow ends before the next slot.
@@ -58,7 +58,7 @@ pub(super) enum News {
 
 /// What of the machine flows need.
 #[derive(Clone, Debug)]
-pub(super) struct Wires {
+pub(super) struct FlowConfig {
     /// The first node of each worker.
     pub first_node: Vec<u32>,
     /// This worker.
@@ -69,7 +69,7 @@ pub(super) struct Wires {
     pub tolerance: u64,
 }
 
-impl Wires {
+impl FlowConfig {
     /// Whether all bundles pass two resources and no more.
     #[inline(always)]
     fn crosses_two(&self) -> bool {
@@ -80,11 +80,11 @@ impl Wires {
 /// The flows that pass a worker's resources.
 #[derive(Debug)]
 pub(super) struct Flows {
-    wires: Wires,
+    wires: FlowConfig,
     resources: Resources,
     bundles: Bundles,
     /// Flows to come by the slot from which they count: their bundles, and when they start.
-    announced: Announced,
+    announced: PendingFlows,
     /// The bundles of flows that end before the next slot.
     ended: Vec<u32>,
     /// Flows that have not counted in full, and what is missing.
@@ -99,12 +99,12 @@ pub(super) struct Flows {
     /// Resources whose first ends are to be found again.
     stale: Vec<u32>,
     /// The first ends of resources' bundles, and of bundles bound to their pace.
-    due: Earliest,
+    due: TournamentTree,
     paced: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// A slot by when something has changed.
     wake: u64,
     /// What is to be told to the worker.
-    outbox: Vec<(u32, News)>,
+    outbox: Vec<(u32, FlowUpdate)>,
     levels: Vec<(u32, u64)>,
     moves: Vec<(u32, u64)>,
     pub counts: FlowCounts,
@@ -113,10 +113,10 @@ pub(super) struct Flows {
 /// What is known of a flow when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlowStart {
-    /// It ends then, before the next slot; what it takes longer than alone is lost at this part of [`Losses`].
+    /// It ends then, before the next slot; what it takes longer than alone is lost at this part of [`LostBytes`].
     Ends(SimTime, Option<usize>),
     /// [`Flows::settle`] will tell. The flows of its bundle had lost so much before.
-    Goes(Losses),
+    Goes(LostBytes),
 }
 
 /// A flow whose end is known.
@@ -125,7 +125,7 @@ pub(super) struct EndedFlow {
     pub end: SimTime,
     pub ticket: u32,
     /// What the flows of its bundle have lost by then, and their pace.
-    pub lost: Losses,
+    pub lost: LostBytes,
     pub pace: u64,
 }
 
@@ -139,12 +139,12 @@ pub(super) struct FlowCounts {
 }
 
 impl Flows {
-    pub fn new(wires: Wires) -> Self {
+    pub fn new(wires: FlowConfig) -> Self {
         Flows {
             wires,
             resources: Resources::default(),
             bundles: Bundles::default(),
-            announced: Announced::default(),
+            announced: PendingFlows::default(),
             ended: Vec::new(),
             ripening: Vec::new(),
             dirty: Vec::new(),
@@ -152,7 +152,7 @@ impl Flows {
             placed: Vec::new(),
             moved: Vec::new(),
             stale: Vec::new(),
-            due: Earliest::default(),
+            due: TournamentTree::default(),
             paced: BinaryHeap::new(),
             wake: u64::MAX,
             outbox: Vec::new(),
@@ -179,7 +179,7 @@ impl Flows {
         let (slot, head) = (self.wires.grid.counted(left, head), head.as_ps());
         let j = self.will_start(bundle, slot, head);
         for &worker in &self.bundles.others[j as usize] {
-            self.outbox.push((worker, News::Starts { bundle, slot, head }));
+            self.outbox.push((worker, FlowUpdate::Starts { bundle, slot, head }));
         }
         SimTime::from_ps(slot)
     }
@@ -197,16 +197,16 @@ impl Flows {
     }
 
     /// Takes what others have told, but for levels.
-    pub fn hear(&mut self, news: News) {
+    pub fn hear(&mut self, news: FlowUpdate) {
         match news {
-            News::Starts { bundle, slot, head } => {
+            FlowUpdate::Starts { bundle, slot, head } => {
                 self.will_start(bundle, slot, head);
             }
-            News::Ends { bundle } => {
+            FlowUpdate::Ends { bundle } => {
                 let j = self.bundle(bundle);
                 self.has_ended(j);
             }
-            News::Level { resource, level } => {
+            FlowUpdate::Level { resource, level } => {
                 let number = self.number(ResourceId(resource));
                 self.levels.push((number, level));
             }
@@ -220,7 +220,7 @@ impl Flows {
     }
 
     /// What is to be told to others since this was asked last.
-    pub fn outbox(&mut self) -> std::vec::Drain<'_, (u32, News)> {
+    pub fn outbox(&mut self) -> std::vec::Drain<'_, (u32, FlowUpdate)> {
         self.outbox.drain(..)
     }
 
@@ -368,7 +368,7 @@ impl Flows {
     fn end(&mut self, j: u32, next: u64) {
         let bundle = self.bundles.key[j as usize];
         for &worker in &self.bundles.others[j as usize] {
-            self.outbox.push((worker, News::Ends { bundle }));
+            self.outbox.push((worker, FlowUpdate::Ends { bundle }));
         }
         self.has_ended(j);
         self.wake = self.wake.min(next);

@@ -5,11 +5,11 @@ use crate::profile::TransferParts;
 use crate::rank::{Rank, RequestId};
 use crate::units::{Bytes, SimTime};
 
-use super::calls_kept::{CallMoment, grant, hold_grant, instant};
 use super::event::{EventKey, EventKind};
 use super::lp::LogicalProcess;
 use super::memory::{CopyFor, CopyJob};
 use super::messages::{finish_copy, set_ready};
+use super::mpi_intervals::{CallMoment, grant, hold_grant, instant};
 use super::paths::PathSlot;
 use super::requests::RequestRecord;
 use super::state::TargetRank;

@@ -4,7 +4,7 @@
 
 use crate::units::{SimSpan, SimTime};
 
-use super::clock::Spent;
+use super::clock::TimeCategory;
 use super::event::EventKind;
 use super::lp::LogicalProcess;
 use super::requests::{NOBODY, RequestState};
@@ -53,7 +53,7 @@ impl Idle {
 pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
     let poll = lp.poll;
     if task != MAIN {
-        target.spend(lp, task, Spent::Poll, poll);
+        target.spend(lp, task, TimeCategory::Poll, poll);
         wait_for_own_time(target, lp, task, Wait::Parked(Answer::Done));
         return;
     }
@@ -162,6 +162,6 @@ pub(super) fn end_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) -> 
     idle.dry = if changed { SimSpan::ZERO } else { idle.dry + now.since(start) };
     (idle.ended, idle.decided, idle.news) = (now, false, None);
     let idled = now.since(target.main.clock);
-    target.spend(lp, MAIN, Spent::Poll, idled);
+    target.spend(lp, MAIN, TimeCategory::Poll, idled);
     true
 }

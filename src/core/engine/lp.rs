@@ -9,7 +9,7 @@ use crate::rank::{Completion, Doorbell, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ActivityLimits, Sites};
-use super::clock::Cause;
+use super::clock::WaitCause;
 use super::conditions::{Conditions, Effects};
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, InFlightMessage};
@@ -229,14 +229,14 @@ impl<'a> LogicalProcess<'a> {
         target: &mut TargetRank,
         key: EventKey,
         (level, row): (Level, &Row),
-        parcel: &InFlightMessage,
+        message: &InFlightMessage,
         left: SimTime,
     ) -> Departure {
         // The common case first: it is on the way of every message.
-        if self.fair.is_none() && !self.effects.delays && parcel.rendezvous.is_none() {
-            return self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
+        if self.fair.is_none() && !self.effects.delays && message.rendezvous.is_none() {
+            return self.network.depart(self.seats[key.from as usize], level, row, message.size, left);
         }
-        self.set_out_otherwise(target, key, (level, row), parcel, left)
+        self.set_out_otherwise(target, key, (level, row), message, left)
     }
 
     /// As [`LogicalProcess::set_out`], for the request of a rendezvous, under fair shares and with delays.
@@ -246,22 +246,22 @@ impl<'a> LogicalProcess<'a> {
         target: &mut TargetRank,
         key: EventKey,
         (level, row): (Level, &Row),
-        parcel: &InFlightMessage,
+        message: &InFlightMessage,
         left: SimTime,
     ) -> Departure {
         let delay = match self.effects.delays {
-            true => self.delay(target, key.to, level, parcel.rendezvous.is_none().then_some(row), parcel.size),
+            true => self.delay(target, key.to, level, message.rendezvous.is_none().then_some(row), message.size),
             false => SimSpan::ZERO,
         };
-        if parcel.rendezvous.is_some() {
+        if message.rendezvous.is_some() {
             return Departure { head: left + self.network.link(level).handshake() + delay, load: 1 };
         }
         let (mut turn, mut left, mut by) = (0, left, None);
         if self.fair.is_some() {
             turn = self.turn(target, level);
-            (left, by) = self.past_adapter(key, (level, row), parcel.size, turn, left);
+            (left, by) = self.past_adapter(key, (level, row), message.size, turn, left);
         }
-        let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
+        let departure = self.network.depart(self.seats[key.from as usize], level, row, message.size, left);
         let departure = Departure { head: departure.head + delay, ..departure };
         if self.is_fair(level) { Departure { load: packed(turn, by), ..departure } } else { departure }
     }
@@ -290,7 +290,7 @@ impl<'a> LogicalProcess<'a> {
     }
 
     /// What makes the head of a message get to `to`.
-    pub fn head_cause(&mut self, to: Rank, header: ProbedMessage) -> Cause {
+    pub fn head_cause(&mut self, to: Rank, header: ProbedMessage) -> WaitCause {
         let ProbedMessage { from, left, time, size, rendezvous, path } = header;
         let level = self.level(from, to);
         let mut path = self.paths.share(path);
@@ -299,7 +299,7 @@ impl<'a> LogicalProcess<'a> {
             false => self.network.head_parts((from, to), level, size, time.since(left)),
         };
         self.paths.cross(&mut path, level, left, parts);
-        Cause { path, left: time, ends: (from, to), size }
+        WaitCause { path, left: time, ends: (from, to), size }
     }
 
     /// Whether an event at `time` would be the very next, whatever the running task does after it.

@@ -4,8 +4,7 @@ use crate::platform::{Level, Row};
 use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
 use crate::units::{SimSpan, SimTime};
 
-use super::calls_kept::put_off;
-use super::clock::{Cause, Spent};
+use super::clock::{TimeCategory, WaitCause};
 use super::delays::Delays;
 use super::error::RunError;
 use super::event::{EventKey, EventKind, Going, InFlightMessage};
@@ -14,6 +13,7 @@ use super::granted::{finish_transfer, grant_match};
 use super::idle::{decided, noticed};
 use super::lp::LogicalProcess;
 use super::memory::{CopyFor, CopyJob};
+use super::mpi_intervals::put_off;
 use super::paths::PathSlot;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, Arrived, MAIN, TargetRank, TaskState, Wait, WaitKind};
@@ -31,7 +31,7 @@ pub(super) fn start_send(
     let level = lp.level(target.rank, to);
     let link = lp.network.link(level);
     let row = lp.network.row(target.rank, to, level, size);
-    target.spend(lp, task, Spent::Send, row.sending(size));
+    target.spend(lp, task, TimeCategory::Send, row.sending(size));
     let left = target.control(task).clock;
     let eager = match mode {
         SendMode::Standard => size <= link.eager_threshold(),
@@ -48,9 +48,9 @@ pub(super) fn start_send(
         lp.send_from(target.rank, message);
     }
     let path = lp.paths.share(target.control(task).path);
-    let parcel =
+    let message =
         InFlightMessage { context, tag, size, rendezvous, payload: lp.payloads.put(message.payload.take()), path };
-    dispatch(target, lp, to, (level, row), parcel, left, copied);
+    dispatch(target, lp, to, (level, row), message, left, copied);
     rendezvous.or(copied).unwrap_or(COMPLETE)
 }
 
@@ -62,31 +62,31 @@ pub(super) fn dispatch(
     lp: &mut LogicalProcess<'_>,
     to: Rank,
     (level, row): (Level, &Row),
-    parcel: InFlightMessage,
+    message: InFlightMessage,
     left: SimTime,
     copied: Option<RequestId>,
 ) {
     // Where load does not change it, the time of the head is known now, while the rank is at hand.
-    let latency = if parcel.rendezvous.is_none() { row.latency } else { lp.network.link(level).handshake() };
-    let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &parcel, target.rank);
+    let latency = if message.rendezvous.is_none() { row.latency } else { lp.network.link(level).handshake() };
+    let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &message, target.rank);
     let free = free && !target.occupied().leaving.contains(&to);
     let head = (free || lp.head_known[level as usize]).then(|| lp.in_order(target, level, to, left, left + latency));
     let sequence = target.next_sequence();
     if free || lp.portless[level as usize] || (copied.is_none() && lp.is_next(left)) {
         // There is no port to meet in order of time, or this is its time.
         let key = EventKey { time: left, to, from: target.rank, sequence };
-        let set_out = lp.set_out(target, key, (level, row), &parcel, left);
+        let set_out = lp.set_out(target, key, (level, row), &message, left);
         let head = head.unwrap_or_else(|| lp.in_order(target, level, to, left, set_out.head));
         let key = EventKey { time: head, ..key };
-        lp.announce(key, level, row, &parcel, set_out.load, left);
-        lp.push_event(key, || EventKind::Arrival { parcel, left, load: set_out.load });
+        lp.announce(key, level, row, &message, set_out.load, left);
+        lp.push_event(key, || EventKind::Arrival { message, left, load: set_out.load });
     } else {
         let key = EventKey { time: left, to: target.rank, from: target.rank, sequence };
         let going = copied.map_or(head.map_or(Going::Asked, Going::At), Going::Copied);
         if lp.fair.is_some() && level == Level::InterNode {
             target.occupied().leaving.push_back(to);
         }
-        lp.push_event(key, || EventKind::Departure { to, parcel, going });
+        lp.push_event(key, || EventKind::Departure { to, message, going });
     }
 }
 
@@ -146,13 +146,13 @@ fn recv_matched(
         return None;
     }
     let row = lp.network.level_row(level, arrived.size);
-    let cause = Cause { path: arrived.path, left: arrived.left, ends: (source, target.rank), size: arrived.size };
+    let cause = WaitCause { path: arrived.path, left: arrived.left, ends: (source, target.rank), size: arrived.size };
     let copy = match posted > arrived.head {
         true => lp.network.link(level).protocol().unexpected(arrived.size),
         false => SimSpan::ZERO,
     };
     target.wait_until(lp, MAIN, arrived.end, cause);
-    target.spend(lp, MAIN, Spent::Recv, row.receiving(arrived.size) + copy);
+    target.spend(lp, MAIN, TimeCategory::Recv, row.receiving(arrived.size) + copy);
     if lp.effects.credits && pattern.context != SERVICE {
         lp.give_credit(target, source, arrived.end.max(posted));
     }
@@ -213,11 +213,11 @@ pub(super) fn arrive(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     (source, level): (Rank, Level),
-    parcel: InFlightMessage,
+    message: InFlightMessage,
     left: SimTime,
     (end, ticket): (SimTime, u32),
 ) {
-    let InFlightMessage { context, tag, size, rendezvous, payload, path } = parcel;
+    let InFlightMessage { context, tag, size, rendezvous, payload, path } = message;
     let head = lp.now.time;
     let payload = lp.payloads.take(payload);
     let arrived = Arrived { size, left, head, end, rendezvous, path, ticket, payload };

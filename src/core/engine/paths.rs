@@ -12,8 +12,8 @@ use crate::rank::Rank;
 use crate::units::{SimSpan, SimTime};
 
 use super::activity::ClockPoint;
+use super::chunked_vec::ChunkedVec;
 use super::delays::{Charges, Delays};
-use super::pieces::Pieces;
 use super::prefetch::prefetch;
 
 /// Where a path is.
@@ -62,7 +62,7 @@ pub(super) struct Paths {
     charged: Option<Vec<Charges>>,
     /// Transfers that were held up, by slots of their own kind, and by what, which few ask for.
     delayed: Vec<Delayed>,
-    delays: Pieces<Delays>,
+    delays: ChunkedVec<Delays>,
     free_delayed: Vec<u32>,
     /// What many go on by in the same way.
     common: Vec<CommonWay>,

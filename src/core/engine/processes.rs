@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 #[cfg(feature = "mpi")]
-use super::transport::mpi::{World, end_all, leave, leave_soon};
+use super::transport::mpi::{TransportWorld, end_all, leave, leave_soon};
 
 /// What ranks print: each process collects what its own have printed, the first shows it.
 pub trait Screen: Sync {
@@ -38,7 +38,7 @@ pub enum HostThreads {
 #[derive(Default)]
 pub struct Processes {
     #[cfg(feature = "mpi")]
-    world: Option<World>,
+    world: Option<TransportWorld>,
 }
 
 impl Processes {
@@ -53,11 +53,11 @@ impl Processes {
     /// If this build cannot, or the processes do not find each other.
     #[cfg(feature = "mpi")]
     pub fn join(threads: HostThreads) -> Result<Self, String> {
-        let world = World::join(threads)?;
+        let world = TransportWorld::join(threads)?;
         if world.size == 1 {
             return Err(format!(
                 "but its MPI library, {}, finds no other: start it with that library's own launcher",
-                World::library()
+                TransportWorld::library()
             ));
         }
         let processes = Processes { world: Some(world) };
@@ -106,7 +106,7 @@ impl Processes {
     pub fn name(&self) -> String {
         #[cfg(feature = "mpi")]
         if self.world.is_some() {
-            return format!("process {} on {}", self.me(), World::host());
+            return format!("process {} on {}", self.me(), TransportWorld::host());
         }
         "the process".to_owned()
     }
@@ -138,7 +138,7 @@ impl Processes {
     }
 
     #[cfg(feature = "mpi")]
-    pub(super) fn world(&self) -> Option<&World> {
+    pub(super) fn world(&self) -> Option<&TransportWorld> {
         self.world.as_ref()
     }
 }

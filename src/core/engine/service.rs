@@ -17,7 +17,7 @@ pub(super) fn serve_at_end<P: Program>(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     head: EventKey,
-    parcel: InFlightMessage,
+    message: InFlightMessage,
     left: SimTime,
     end: SimTime,
 ) {
@@ -25,12 +25,12 @@ pub(super) fn serve_at_end<P: Program>(
     let last = lp.to_serve.get(&(head.to, head.from)).copied();
     let time = end.max(last.unwrap_or(SimTime::ZERO));
     if time == head.time {
-        serve(program, target, lp, head.from, parcel, left);
+        serve(program, target, lp, head.from, message, left);
         return;
     }
     lp.to_serve.insert((head.to, head.from), time);
     // The number of the head serves its end too: of the two only one exists at a time.
-    lp.push_event(EventKey { time, ..head }, || EventKind::Serve { parcel, left });
+    lp.push_event(EventKey { time, ..head }, || EventKind::Serve { message, left });
 }
 
 /// The end of a message from `from` that left at `left` has come.
@@ -39,7 +39,7 @@ pub(super) fn serve<P: Program>(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     from: Rank,
-    parcel: InFlightMessage,
+    message: InFlightMessage,
     left: SimTime,
 ) {
     let at = lp.now.time;
@@ -51,7 +51,7 @@ pub(super) fn serve<P: Program>(
     if lp.to_serve.get(&pair) == Some(&at) {
         lp.to_serve.remove(&pair);
     }
-    let InFlightMessage { tag, size, payload, mut path, .. } = parcel;
+    let InFlightMessage { tag, size, payload, mut path, .. } = message;
     lp.cross(&mut path, (from, target.rank), size, left, at);
     let message = Served { at, from, tag, size, payload: lp.payloads.take(payload) };
     let mut answers = std::mem::take(&mut lp.answers);
@@ -75,6 +75,6 @@ fn send(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, message: Message, 
         lp.take_credit(target, to, level, SendMode::Buffered);
     }
     let path = lp.paths.share(path);
-    let parcel = InFlightMessage { context, tag, size, rendezvous: None, payload: lp.payloads.put(payload), path };
-    dispatch(target, lp, to, (level, row), parcel, at + row.sending(size), None);
+    let message = InFlightMessage { context, tag, size, rendezvous: None, payload: lp.payloads.put(payload), path };
+    dispatch(target, lp, to, (level, row), message, at + row.sending(size), None);
 }

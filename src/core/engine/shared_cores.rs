@@ -22,7 +22,7 @@ use crate::rank::{COMPLETE, Call, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::calls::is_over_at;
-use super::clock::Spent;
+use super::clock::TimeCategory;
 use super::event::EventKind;
 use super::lp::LogicalProcess;
 use super::network::RankLocation;
@@ -181,7 +181,7 @@ impl TargetRank {
         let waited = start.since(self.main.clock);
         if waited > SimSpan::ZERO {
             lp.paths.change(&mut self.main.path).poll += waited;
-            self.pass(MAIN, Spent::Poll, waited);
+            self.pass(MAIN, TimeCategory::Poll, waited);
             self.mark(MAIN);
         }
     }

@@ -1,9 +1,9 @@
 //! A run from its inputs to its [`Outcome`].
 
-mod crew;
-mod programs;
 #[cfg(feature = "mpi")]
-mod several;
+mod processes;
+mod programs;
+mod worker_setup;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use super::paths::path_parts;
 use super::processes::{Processes, Screen};
 use super::transport::{ExchangeBuffers, Transport};
 use super::worker::WorkerEnd;
-use crew::{Crew, in_threads};
 pub use programs::{PreparedRun, RankPrograms, RunResult};
+use worker_setup::{WorkerSetup, in_threads};
 
 /// Above this many ranks the Outcome lists each rank's time only when asked to.
 const LISTED_RANKS: usize = 65_536;
@@ -254,14 +254,14 @@ impl<'a> Simulation<'a> {
         trial: bool,
         progress: &Progress,
     ) -> (Findings, u32) {
-        let crew = Crew::new(self, workers);
+        let crew = WorkerSetup::new(self, workers);
         let workers = crew.partition.workers();
         let work = |me, transport: Transport<'_>| crew.work(self, me, transport, make, trial, progress);
         if workers == 1 {
             return (work(0, Transport::Solo), 1);
         }
-        let hub = ExchangeBuffers::new(workers, workers, self.options.host_clock);
-        (Findings::merge(in_threads(workers, |me| work(me, Transport::Threads(hub.transport(me))))), workers)
+        let buffers = ExchangeBuffers::new(workers, workers, self.options.host_clock);
+        (Findings::merge(in_threads(workers, |me| work(me, Transport::Threads(buffers.transport(me))))), workers)
     }
 
     fn conclude(&self, findings: Findings, host: HostUse) -> Result<Outcome, RunError> {

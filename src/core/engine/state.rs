@@ -7,7 +7,7 @@ use crate::rank::{Call, Matcher, Pattern, Payload, Program, Rank, RequestId, Req
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ActivityLimits, ActivityRecord};
-use super::conditions::Meets;
+use super::conditions::RankConditions;
 use super::idle::Idle;
 use super::memory::SharedBlock;
 use super::paths::PathSlot;
@@ -49,7 +49,7 @@ pub(super) struct TargetRank {
     /// What it did, where that is recorded.
     pub trail: Option<Box<ActivityRecord>>,
     /// What it meets, where the platform has conditions.
-    pub meets: Option<Box<Meets>>,
+    pub meets: Option<Box<RankConditions>>,
 }
 
 /// What the messages of a rank occupy, under fair shares.

@@ -25,7 +25,7 @@ use crate::rank::Payload;
 use super::activity::ClockPoint;
 use super::delays::Charges;
 use super::event::Event;
-use super::flows::News;
+use super::flows::FlowUpdate;
 use super::paths::{Path, Paths};
 use super::payloads::{PayloadSlot, Payloads};
 
@@ -42,7 +42,7 @@ pub(super) struct Batch {
     /// What of their contention is charged to what, where that is known.
     charges: Vec<Charges>,
     /// What there is to hear of flows.
-    pub news: Vec<News>,
+    pub news: Vec<FlowUpdate>,
 }
 
 impl Batch {
@@ -151,19 +151,19 @@ impl Transport<'_> {
     /// there is nothing to do.
     pub fn exchange(
         &mut self,
-        bid: LocalBound,
+        bound: LocalBound,
         outgoing: &mut [Batch],
         incoming: &mut Batch,
         meanwhile: &mut dyn FnMut() -> bool,
     ) -> GlobalBound {
         match self {
             Transport::Solo => {
-                let LocalBound { handled, slot, until, stop, .. } = bid;
+                let LocalBound { handled, slot, until, stop, .. } = bound;
                 GlobalBound { others: SimTime::NEVER, handled, slot, until, stop }
             }
-            Transport::Threads(threads) => threads.exchange(bid, outgoing, incoming, meanwhile),
+            Transport::Threads(threads) => threads.exchange(bound, outgoing, incoming, meanwhile),
             #[cfg(feature = "mpi")]
-            Transport::Mpi(processes) => processes.exchange(bid, outgoing, incoming, meanwhile),
+            Transport::Mpi(processes) => processes.exchange(bound, outgoing, incoming, meanwhile),
         }
     }
 

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::rank::{COMPLETE, Completion, Envelope, Pattern, RequestId, Requests, Which};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-use super::clock::Spent;
+use super::clock::TimeCategory;
 use super::event::EventKind;
 use super::lp::LogicalProcess;
 use super::memory::flow;
@@ -84,7 +84,7 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
         for (ready, overhead, index) in order {
             let cause = target.cause(requests[index as usize]);
             target.wait_until(lp, task, ready, cause);
-            target.spend(lp, task, Spent::Recv, overhead);
+            target.spend(lp, task, TimeCategory::Recv, overhead);
         }
         if lp.shares_core(target.rank, task) {
             target.await_turn(lp);
@@ -121,15 +121,15 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
         overheads += overhead;
     }
     let Some((index, ready)) = last else {
-        target.spend(lp, task, Spent::Recv, all);
+        target.spend(lp, task, TimeCategory::Recv, all);
         return;
     };
-    target.pass(task, Spent::Recv, all - overheads);
+    target.pass(task, TimeCategory::Recv, all - overheads);
     let cause = target.cause(requests[index as usize]);
     target.follow(lp, task, ready, cause);
     let waited = ready.since(target.control(task).clock);
-    target.pass(task, Spent::Poll, waited);
-    target.spend(lp, task, Spent::Recv, overheads);
+    target.pass(task, TimeCategory::Poll, waited);
+    target.spend(lp, task, TimeCategory::Recv, overheads);
 }
 
 /// Requests in the order in which the core takes them: when each was ready, its overhead, and where it stands.
@@ -267,7 +267,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
                 }
                 None => {
                     lp.completions.clear();
-                    target.spend(lp, task, Spent::Poll, lp.poll);
+                    target.spend(lp, task, TimeCategory::Poll, lp.poll);
                 }
             }
             target.control(task).wait = Wait::Iprobe(pattern);
@@ -310,7 +310,7 @@ fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, r
     if id != COMPLETE {
         let cause = target.cause(id);
         target.wait_until(lp, task, ready, cause);
-        target.spend(lp, task, Spent::Recv, target.requests.get(id).overhead);
+        target.spend(lp, task, TimeCategory::Recv, target.requests.get(id).overhead);
     }
     lp.completions.clear();
     let completion = completion(target, lp, index, id);
@@ -346,7 +346,7 @@ fn test(
         (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(target, id)).collect();
     lp.completions.clear();
     if ready.is_empty() || (which == Which::All && ready.len() < requests.len()) {
-        target.spend(lp, task, Spent::Poll, cost);
+        target.spend(lp, task, TimeCategory::Poll, cost);
         return;
     }
     let wanted = if which == Which::First { 1 } else { ready.len() };
@@ -358,7 +358,7 @@ fn test(
     }
     for (index, id) in ready.into_iter().take(wanted) {
         if id != COMPLETE {
-            target.spend(lp, task, Spent::Recv, target.requests.get(id).overhead);
+            target.spend(lp, task, TimeCategory::Recv, target.requests.get(id).overhead);
         }
         let completion = completion(target, lp, index, id);
         lp.completions.push(completion);

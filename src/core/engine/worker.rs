@@ -13,16 +13,16 @@ use crate::rank::{Program, Rank, RequestId, SERVICE};
 use crate::units::SimTime;
 
 use super::calls::begin;
-use super::calls_kept::put_off;
 use super::delays::Delays;
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, Going, InFlightMessage};
-use super::fair::{Fair, Landing, NO_FLOW, PendingService, Taker, head_delays, packed};
+use super::fair::{Fair, NO_FLOW, PendingService, TransferConsumer, TransferOutcome, head_delays, packed};
 use super::granted::end_transfer;
 use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
 use super::messages::{arrive, came, set_ready};
+use super::mpi_intervals::put_off;
 use super::network::{Flight, RankLocation};
 use super::paths::Path;
 use super::requests::RequestRecord;
@@ -124,7 +124,7 @@ impl<'a, P: Program> Worker<'a, P> {
         loop {
             let lp = &mut self.lp;
             let failed = lp.failure.is_some();
-            let bid = LocalBound {
+            let bound = LocalBound {
                 queued: if failed { SimTime::NEVER } else { lp.queue.first_time() },
                 sent: std::mem::replace(&mut lp.outgoing_next, SimTime::NEVER),
                 handled: lp.handled - self.handled_before,
@@ -147,7 +147,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 }
                 None => false,
             };
-            let agreement = transport.exchange(bid, &mut lp.outgoing, &mut incoming, &mut run_ahead);
+            let agreement = transport.exchange(bound, &mut lp.outgoing, &mut incoming, &mut run_ahead);
             // Before the first round programs have run to their first waits: no window tells as little.
             if rounds > 0 {
                 handled_in_rounds += agreement.handled;
@@ -269,20 +269,20 @@ impl<'a, P: Program> Worker<'a, P> {
         lp.now.set(event.key);
         lp.handled += 1;
         let seat = lp.seats[event.key.to as usize];
-        if let EventKind::Departure { to, parcel, going } = event.body {
+        if let EventKind::Departure { to, message, going } = event.body {
             let EventKey { time: left, from, sequence, .. } = event.key;
             let level = lp.level(from, to);
-            let row = lp.network.row(from, to, level, parcel.size);
+            let row = lp.network.row(from, to, level, message.size);
             let RankState { program, target } = &mut self.ranks[seat.local as usize];
             if lp.fair.is_some() && level == Level::InterNode {
                 target.left_for(to);
             }
             let start = match going {
                 Going::At(_) | Going::Asked => left,
-                Going::Copied(request) => copied(target, lp, request, &parcel, left),
+                Going::Copied(request) => copied(target, lp, request, &message, left),
             };
             let key = EventKey { time: start, to, from, sequence };
-            let set_out = lp.set_out(target, key, (level, row), &parcel, start);
+            let set_out = lp.set_out(target, key, (level, row), &message, start);
             let load = if start > left { packed(set_out.load, Some(Resource::Core)) } else { set_out.load };
             let head = match going {
                 Going::At(head) => head,
@@ -293,8 +293,8 @@ impl<'a, P: Program> Worker<'a, P> {
             // that of running ahead.
             let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
             let key = EventKey { time: head, sequence, ..key };
-            lp.announce(key, level, row, &parcel, load, left);
-            lp.push_event(key, || EventKind::Arrival { parcel, left, load });
+            lp.announce(key, level, row, &message, load, left);
+            lp.push_event(key, || EventKind::Arrival { message, left, load });
             if let Going::Copied(_) = going {
                 go_on(program, target, lp);
             }
@@ -313,39 +313,39 @@ impl<'a, P: Program> Worker<'a, P> {
                 }
             }
             EventKind::Departure { .. } => unreachable!("handled above"),
-            EventKind::Arrival { mut parcel, left, load } => {
+            EventKind::Arrival { mut message, left, load } => {
                 let from = event.key.from;
                 let source = lp.seats[from as usize];
                 let level = RankLocation::level(source, seat);
                 if lp.effects.connects {
                     lp.connected(target, from);
                 }
-                let end = if parcel.rendezvous.is_some() {
+                let end = if message.rendezvous.is_some() {
                     event.key.time
                 } else if lp.fair.is_some() && lp.is_fair(level) {
-                    match land(target, lp, event.key, &mut parcel, Flight { left, load }) {
-                        Some(Landing::Ends(end)) => end,
-                        Some(Landing::Open(ticket)) => {
-                            arrive(target, lp, (from, level), parcel, left, (SimTime::NEVER, ticket));
+                    match land(target, lp, event.key, &mut message, Flight { left, load }) {
+                        Some(TransferOutcome::Ends(end)) => end,
+                        Some(TransferOutcome::Open(ticket)) => {
+                            arrive(target, lp, (from, level), message, left, (SimTime::NEVER, ticket));
                             go_on(program, target, lp);
                             return;
                         }
                         None => return,
                     }
                 } else {
-                    let row = lp.network.row(from, target.rank, level, parcel.size);
+                    let row = lp.network.row(from, target.rank, level, message.size);
                     let flight = Flight { left, load };
                     let nodes = [source.node, seat.node];
-                    let end = lp.network.arrive(nodes, level, row, parcel.size, flight, event.key.time);
-                    lp.record_to(target, level, from, parcel.size, (left, end));
+                    let end = lp.network.arrive(nodes, level, row, message.size, flight, event.key.time);
+                    lp.record_to(target, level, from, message.size, (left, end));
                     end
                 };
-                match parcel.context {
-                    SERVICE => serve_at_end(program, target, lp, event.key, parcel, left, end),
-                    _ => arrive(target, lp, (from, level), parcel, left, (end, NO_FLOW)),
+                match message.context {
+                    SERVICE => serve_at_end(program, target, lp, event.key, message, left, end),
+                    _ => arrive(target, lp, (from, level), message, left, (end, NO_FLOW)),
                 }
             }
-            EventKind::Serve { parcel, left } => serve(program, target, lp, event.key.from, parcel, left),
+            EventKind::Serve { message, left } => serve(program, target, lp, event.key.from, message, left),
             EventKind::ClearToSend { send, recv, path } => {
                 if lp.effects.by_call && put_off(target, lp, event.body) {
                     return;
@@ -396,12 +396,18 @@ impl<'a, P: Program> Worker<'a, P> {
                     lp.paths.delay(&mut path, head_delays(row, since, event.key.time, load));
                     event.key.time + row.bandwidth.span(size, 1)
                 } else {
-                    match lp.land(event.key, row, size, Flight { left, load }, Taker::Granted { send, recv, path }) {
-                        (Landing::Ends(end), delays) => {
+                    match lp.land(
+                        event.key,
+                        row,
+                        size,
+                        Flight { left, load },
+                        TransferConsumer::Granted { send, recv, path },
+                    ) {
+                        (TransferOutcome::Ends(end), delays) => {
                             lp.paths.delay(&mut path, delays);
                             end
                         }
-                        (Landing::Open(_), _) => return,
+                        (TransferOutcome::Open(_), _) => return,
                     }
                 };
                 end_transfer(target, lp, event.key, (send, recv, path), size, (left, since), end);
@@ -428,31 +434,37 @@ fn land(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     key: EventKey,
-    parcel: &mut InFlightMessage,
+    message: &mut InFlightMessage,
     flight: Flight,
-) -> Option<Landing> {
+) -> Option<TransferOutcome> {
     let left = flight.left;
     let level = lp.level(key.from, key.to);
-    let row = lp.network.row(key.from, key.to, level, parcel.size);
-    let serves = parcel.context == SERVICE;
+    let row = lp.network.row(key.from, key.to, level, message.size);
+    let serves = message.context == SERVICE;
     let (landing, delays) = match level {
-        Level::InterNode => lp.land(key, row, parcel.size, flight, if serves { Taker::Serve } else { Taker::Nobody }),
+        Level::InterNode => lp.land(
+            key,
+            row,
+            message.size,
+            flight,
+            if serves { TransferConsumer::Serve } else { TransferConsumer::Nobody },
+        ),
         Level::IntraCmp | Level::InterCmp => {
-            let end = key.time + row.bandwidth.span(parcel.size, 1);
-            (Landing::Ends(end), head_delays(row, left, key.time, flight.load))
+            let end = key.time + row.bandwidth.span(message.size, 1);
+            (TransferOutcome::Ends(end), head_delays(row, left, key.time, flight.load))
         }
     };
-    if let Landing::Ends(end) = landing {
+    if let TransferOutcome::Ends(end) = landing {
         if !serves {
-            lp.paths.delay(&mut parcel.path, delays);
+            lp.paths.delay(&mut message.path, delays);
         }
-        lp.record_to(target, level, key.from, parcel.size, (left, end));
+        lp.record_to(target, level, key.from, message.size, (left, end));
     }
     if serves && level == Level::InterNode {
         let fair = lp.fair.as_deref_mut().expect("the level shares fairly");
         let queue = fair.services.entry((key.to, key.from)).or_default();
-        if !queue.is_empty() || matches!(landing, Landing::Open(_)) {
-            queue.push_back(PendingService { key, parcel: *parcel, left, end: landing });
+        if !queue.is_empty() || matches!(landing, TransferOutcome::Open(_)) {
+            queue.push_back(PendingService { key, message: *message, left, end: landing });
             return None;
         }
     }
@@ -465,13 +477,13 @@ fn copied(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     send: RequestId,
-    parcel: &InFlightMessage,
+    message: &InFlightMessage,
     left: SimTime,
 ) -> SimTime {
     let level = lp.level(target.rank, target.requests.get(send).peer);
-    let row = lp.network.link(level).row(parcel.size);
-    let (start, end) = target.copy(row, parcel.size, left);
-    let mut path = lp.paths.share(parcel.path);
+    let row = lp.network.link(level).row(message.size);
+    let (start, end) = target.copy(row, message.size, left);
+    let mut path = lp.paths.share(message.path);
     lp.paths.delay(&mut path, Delays::default().and(Resource::Core, start.since(left)));
     target.requests.get_mut(send).came_at(left, path);
     set_ready(target, lp, send, end);

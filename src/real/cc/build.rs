@@ -10,7 +10,7 @@ use std::process::Command;
 use object::{Object, ObjectSymbol};
 
 use super::header::LOADER_FUNCTIONS;
-use super::kit::SupportFiles;
+use super::sysroot::SupportFiles;
 use super::{CcError, HOST_FUNCTIONS, functions, line};
 
 macro_rules! sources {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::arguments::{self, Arguments, CompileStage};
-use super::kit::SupportFiles;
+use super::sysroot::SupportFiles;
 use super::{CcError, Language, WrapperRequest};
 
 /// Set for the compilers that a wrapper starts: one that is a wrapper itself would start itself for ever.

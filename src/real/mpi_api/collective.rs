@@ -1,15 +1,15 @@
 //! Collectives with real data: the project's schedules move what programs give them, in the rank's own fiber or, where
 //! they do not block, in a strand.
 
-mod letters;
 mod mover;
 pub mod own;
+mod peer_exchange;
 mod region;
 mod strand;
 mod under_way;
 
-pub use letters::CollectiveMessages;
 pub use mover::{Combine, DataMover, UserFunction};
+pub use peer_exchange::CollectiveMessages;
 pub use region::{BufferShape, NO_LAYOUT, Region};
 pub use strand::start_strand;
 pub use under_way::UnderWay;

@@ -1,4 +1,4 @@
-//! How a rank asks the engine: from its MPI functions, through the gate of the task that runs.
+//! How a rank asks the engine: from its MPI functions, through the handle of the fiber that runs.
 #![allow(unsafe_code)]
 
 use std::mem::ManuallyDrop;
@@ -18,9 +18,9 @@ impl Process {
     #[inline(always)]
     pub fn call_made<R>(&self, make: impl FnOnce() -> ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
-        let gate = self.charged_gate();
+        let handle = self.charged_handle();
         let mut call = make();
-        gate.call_there(&mut call, |reply| {
+        handle.call_there(&mut call, |reply| {
             self.clock.set(reply.clock);
             take(reply)
         })
@@ -30,7 +30,7 @@ impl Process {
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
-        self.charged_gate().call_there(call, |reply| {
+        self.charged_handle().call_there(call, |reply| {
             self.clock.set(reply.clock);
             take(reply)
         })
@@ -39,16 +39,16 @@ impl Process {
     /// The way out of the task that runs, after the local execution block before the call has been charged: here, if
     /// calls are answered on the spot, and by [`crate::process::program::RealProgram`] otherwise.
     #[inline(always)]
-    pub(super) fn charged_gate(&self) -> &FiberHandle<'static> {
-        // SAFETY: the gate is that of the fiber this code runs in.
-        let gate = unsafe { &*self.gate.get() };
-        if gate.asks() {
+    pub(super) fn charged_handle(&self) -> &FiberHandle<'static> {
+        // SAFETY: the handle belongs to the fiber that runs this code.
+        let handle = unsafe { &*self.handle.get() };
+        if handle.asks() {
             let charge = self.take_charge();
             if charge > SimSpan::ZERO {
-                gate.call(self.charged_block(charge), |_| ());
+                handle.call(self.charged_block(charge), |_| ());
             }
         }
-        gate
+        handle
     }
 
     /// Asks the engine for what gives only `Done`.

@@ -6,9 +6,9 @@
 #![allow(unsafe_code)]
 
 mod alarms;
-mod between;
 mod by_number;
 mod children;
+mod cwd_umask;
 mod deadlines;
 mod descriptors;
 mod end;
@@ -26,11 +26,11 @@ mod mappings;
 mod names;
 mod output;
 mod pending;
-mod place;
+mod poll;
 mod reap;
 mod rlimits;
 mod scheduling;
-mod several;
+mod shared_sync;
 mod signals;
 mod streams;
 mod teams;
@@ -46,14 +46,14 @@ use crate::process::sample;
 use crate::process::{Process, current};
 use mcpsim_core::rank::FailureKind;
 
+pub use cwd_umask::count_thread;
+pub use cwd_umask::enter;
 pub use descriptors::protect_open;
 pub use environment::{environment, set_default_threads, set_environment, set_variables};
 pub use files::raise_limits;
 pub use futex::Futexes;
 pub use identity::ProcessNumbers;
 pub use output::survive_size_limit;
-pub use place::count_thread;
-pub use place::enter;
 pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
@@ -61,7 +61,7 @@ pub use threads::threads_were_started;
 /// The tables of this module's files.
 const FUNCTIONS: [&[NamedFunction]; 32] = [
     alarms::FUNCTIONS,
-    between::FUNCTIONS,
+    shared_sync::FUNCTIONS,
     by_number::FUNCTIONS,
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
@@ -80,12 +80,12 @@ const FUNCTIONS: [&[NamedFunction]; 32] = [
     names::FUNCTIONS,
     output::FUNCTIONS,
     pending::FUNCTIONS,
-    place::FUNCTIONS,
+    cwd_umask::FUNCTIONS,
     reap::FUNCTIONS,
     rlimits::FUNCTIONS,
     sample::FUNCTIONS,
     scheduling::FUNCTIONS,
-    several::FUNCTIONS,
+    poll::FUNCTIONS,
     signals::FUNCTIONS,
     streams::FUNCTIONS,
     teams::FUNCTIONS,
@@ -114,7 +114,7 @@ pub struct Variables {
     environment: environment::Environment,
     signals: signals::Signals,
     end: end::AtQuickExit,
-    place: place::FileContext,
+    place: cwd_umask::FileContext,
     locale: locales::Locale,
     /// Whether the rank has a place or a locale of its own.
     surroundings: Cell<bool>,

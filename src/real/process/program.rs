@@ -55,13 +55,14 @@ impl<I: Interface> RealProgram<I> {
         job::set_latest(&self.process.job);
         let process: *const I = &*self.process;
         let stack = self.process.job.options.stack_size;
-        let fiber = Fiber::new(stack, move |gate| {
+        let fiber = Fiber::new(stack, move |handle| {
             // SAFETY: the process outlives its fiber.
             let process = unsafe { &*process };
-            gate.begin(|reply| process.clock.set(reply.clock));
-            // SAFETY: the gate lives as long as the fiber's code.
-            process
-                .set_gate(unsafe { std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(gate) });
+            handle.begin(|reply| process.clock.set(reply.clock));
+            // SAFETY: the handle lives as long as the fiber's code.
+            process.set_handle(unsafe {
+                std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(handle)
+            });
             main(process)
         });
         match fiber {

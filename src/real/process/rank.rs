@@ -38,7 +38,7 @@ pub enum RankStage {
 #[repr(C, align(64))]
 pub struct Process {
     /// The way out of the task that runs.
-    pub(super) gate: Cell<*const FiberHandle<'static>>,
+    pub(super) handle: Cell<*const FiberHandle<'static>>,
     /// The clock of the task that runs, at its last reply.
     pub clock: Cell<SimTime>,
     /// What all ranks share.
@@ -185,7 +185,7 @@ impl Process {
             stage: Cell::new(RankStage::Started),
             timer: Timer::new(job.options.clock, job.timer_overhead),
             clock: Cell::new(SimTime::ZERO),
-            gate: Cell::new(std::ptr::null()),
+            handle: Cell::new(std::ptr::null()),
             charged: Cell::new(SimSpan::ZERO),
             function: Cell::new(""),
             polls: Cell::default(),
@@ -219,8 +219,8 @@ impl Process {
     }
 
     /// The way out of the task that runs from now on.
-    pub fn set_gate(&self, gate: *const FiberHandle<'static>) -> *const FiberHandle<'static> {
-        self.gate.replace(gate)
+    pub fn set_handle(&self, handle: *const FiberHandle<'static>) -> *const FiberHandle<'static> {
+        self.handle.replace(handle)
     }
 
     /// The rank's code looks at its floating-point environment or changes it.
@@ -234,8 +234,8 @@ impl Process {
     }
 
     fn out(&self) -> &FiberHandle<'static> {
-        // SAFETY: the gate is that of the fiber this code runs in.
-        unsafe { &*self.gate.get() }
+        // SAFETY: the handle belongs to the fiber that runs this code.
+        unsafe { &*self.handle.get() }
     }
 
     /// An MPI function begins, which may copy data before it asks the engine: none of this is the program's own time.
@@ -314,7 +314,7 @@ impl Process {
         if running {
             self.timer.stop();
         }
-        self.charged_gate().call(Call::Compute(SimSpan::ZERO), |reply| self.clock.set(reply.clock));
+        self.charged_handle().call(Call::Compute(SimSpan::ZERO), |reply| self.clock.set(reply.clock));
         if running {
             self.timer.start();
         }

@@ -12,19 +12,19 @@ use crate::measure::{Binding, HostFacts, ProgramVec, RankPort, bind};
 
 use super::super::super::exit::Failure;
 use super::super::MeasureArgs;
+use super::super::host_facts;
 use super::super::port::RealPort;
-use super::super::seen;
 use super::Work;
 use crate::run::agree;
 
 /// Measures all pairs; the first process writes.
 pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) -> Result<(), Failure> {
     let parameters = agree(processes, args.pairs.parameters(processes.count()))?;
-    let named = args.node.clone().or_else(|| std::env::var(seen::NODE).ok().filter(|name| !name.is_empty()));
-    let all: Vec<HostFacts> = processes.gather(seen::seen(named.as_deref()));
+    let named = args.node.clone().or_else(|| std::env::var(host_facts::NODE).ok().filter(|name| !name.is_empty()));
+    let all: Vec<HostFacts> = processes.gather(host_facts::local_facts(named.as_deref()));
     let (all, bindings): (Vec<HostFacts>, Vec<Binding>) = processes.broadcast(|| (all.clone(), bind(&all)));
     if let Binding::To(cpu) = bindings[processes.me() as usize] {
-        seen::bind_to(cpu);
+        host_facts::bind_to(cpu);
     }
     let places = crate::measure::places(&all, &bindings);
     let nodes = args.pairs.parallel.then(|| places.iter().map(|place| place.node).collect());

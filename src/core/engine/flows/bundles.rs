@@ -65,7 +65,7 @@ pub(super) struct Home {
     /// Tells what is still meant of what was said of its next end.
     pub version: u32,
     /// What each flow has lost up to `since`, when it had got `mark`.
-    pub lost: Losses,
+    pub lost: LostBytes,
     pub since: u64,
     pub mark: i128,
 }
@@ -123,7 +123,7 @@ impl FlowOrder {
 /// What the flows of a bundle would have got more at their pace, by what they were bound to: an adapter outwards,
 /// inwards, both directions. In bytes a second times picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::engine) struct Losses(pub [i128; 3]);
+pub(in crate::engine) struct LostBytes(pub [i128; 3]);
 
 impl Bundles {
     pub fn get(&self, key: &BundleKey) -> Option<u32> {

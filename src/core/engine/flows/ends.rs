@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use super::Flows;
-use super::bundles::{ELSEWHERE, Losses, PACE};
+use super::bundles::{ELSEWHERE, LostBytes, PACE};
 use super::resources::{ResourceKind, divided, exact, lesser};
 
 impl Flows {
@@ -45,7 +45,7 @@ impl Flows {
         let shown = self.shown(j, to, time);
         let home = &mut self.bundles.home[at];
         home.offset = -shown;
-        (home.lost, home.since, home.mark) = (Losses::default(), time, 0);
+        (home.lost, home.since, home.mark) = (LostBytes::default(), time, 0);
     }
 
     /// Binds the bundles on `p` to what limits them from `time` on, as far as they are at home here. Of
@@ -108,7 +108,7 @@ impl Flows {
     }
 
     /// What each flow of a bundle has lost at `time`, since the bundle began.
-    pub(super) fn lost(&self, j: u32, time: u64) -> Losses {
+    pub(super) fn lost(&self, j: u32, time: u64) -> LostBytes {
         let home = &self.bundles.home[j as usize];
         let mut lost = home.lost;
         if let Some(part) = self.part(self.bundles.bound[j as usize]) {
@@ -118,7 +118,7 @@ impl Flows {
         lost
     }
 
-    /// Where [`Losses`] have what is lost at `bound`; nothing is at the own pace.
+    /// Where [`LostBytes`] have what is lost at `bound`; nothing is at the own pace.
     pub(super) fn part(&self, bound: u32) -> Option<usize> {
         match self.resources.id.get(bound as usize)?.kind() {
             ResourceKind::Out => Some(0),

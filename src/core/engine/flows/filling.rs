@@ -1,7 +1,7 @@
 //! Water-filling: the level of one resource by what limits its flows elsewhere.
 
+use super::limit_counts::LimitCounts;
 use super::resources::UNIT;
-use super::sides::Sides;
 
 /// The greatest rate that each of the flows may have which others do not limit to less (where all are limited, what is
 /// left for one), and how much of the capacity all use. `sides` gives what the flows' limits are on either side of a
@@ -11,7 +11,7 @@ use super::sides::Sides;
 /// that is the capacity come from below, but for the first, which begins at `last`, mostly close to the end. Where
 /// rounding lets several levels be it, it is the least, which is found from the equal share on, whatever `last` was.
 #[inline(always)]
-pub(super) fn filled(capacity: u64, weight: u64, last: u64, sides: impl Fn(u64) -> Sides) -> (u64, u64) {
+pub(super) fn filled(capacity: u64, weight: u64, last: u64, sides: impl Fn(u64) -> LimitCounts) -> (u64, u64) {
     if weight == 0 {
         return (capacity, 0);
     }
@@ -20,7 +20,7 @@ pub(super) fn filled(capacity: u64, weight: u64, last: u64, sides: impl Fn(u64) 
     let mut level = last.max(share);
     let (mut from_share, mut fallen) = (level == share, false);
     loop {
-        let Sides { sum, below, top, next } = sides(level);
+        let LimitCounts { sum, below, top, next } = sides(level);
         let (left, others) = (all.saturating_sub(sum), weight - below);
         if others == 0 {
             if from_share || left >= weight {
@@ -64,7 +64,7 @@ mod tests {
         let level = |all: &[(u64, u64)]| {
             let limits = || all.iter().map(|&(limit, flows)| (limit, flows * UNIT));
             let levels = [1, 250, 300, 305, 1000].map(|last| {
-                filled(1000, limits().map(|(_, weight)| weight).sum(), last, |level| Sides::of(level, limits()))
+                filled(1000, limits().map(|(_, weight)| weight).sum(), last, |level| LimitCounts::of(level, limits()))
             });
             assert!(levels.iter().all(|level| *level == levels[0]), "{levels:?}");
             levels[0]
@@ -96,8 +96,9 @@ mod tests {
                 left -= limit;
             }
             let level = level.unwrap_or(left + sorted[sorted.len() - 1]).min(1_000_000);
-            let (found, used) =
-                filled(1_000_000, flows * UNIT, some(1_000_001), |level| Sides::of(level, limits.iter().copied()));
+            let (found, used) = filled(1_000_000, flows * UNIT, some(1_000_001), |level| {
+                LimitCounts::of(level, limits.iter().copied())
+            });
             assert!(found.abs_diff(level) <= 1, "{found} for {level}");
             let all = sorted.iter().map(|&limit| limit.min(found)).sum::<u64>();
             assert!(all.abs_diff(used) <= flows, "{used} for {all}");
@@ -113,7 +114,7 @@ mod tests {
             let limits: Vec<_> = (0..flows).map(|_| (1 + some(values), 1 + some(3) * UNIT / 2)).collect();
             let weight = limits.iter().map(|(_, weight)| weight).sum();
             let capacity = 1 + some(values * flows + 10);
-            let level = |last| filled(capacity, weight, last, |level| Sides::of(level, limits.iter().copied()));
+            let level = |last| filled(capacity, weight, last, |level| LimitCounts::of(level, limits.iter().copied()));
             let from_share = level(0);
             for last in 0..values + 30 {
                 assert_eq!(level(last), from_share, "{limits:?}, {capacity}, {last}");
@@ -126,7 +127,7 @@ mod tests {
         // 1.5 flows: each may have 666, which is all the capacity over the slot.
         let level = |limits: &[(u64, u64)]| {
             let weight = limits.iter().map(|(_, weight)| weight).sum();
-            filled(1000, weight, 1000, |level| Sides::of(level, limits.iter().copied())).0
+            filled(1000, weight, 1000, |level| LimitCounts::of(level, limits.iter().copied())).0
         };
         assert_eq!(level(&[(1000, UNIT), (1000, UNIT / 2)]), 666);
         assert_eq!(level(&[(1000, UNIT / 4)]), 1000);

@@ -3,9 +3,9 @@
 use crate::units::SimTime;
 
 use super::filling::filled;
+use super::limit_counts::{EXACT, LimitCounts};
 use super::resources::{Member, exact};
-use super::sides::{EXACT, Sides};
-use super::{Flows, News};
+use super::{FlowUpdate, Flows};
 
 /// Supersteps of a slot; what has not settled by then is left until the next.
 pub(in crate::engine) const SUPERSTEPS: u32 = 24;
@@ -29,7 +29,7 @@ impl Flows {
             self.levels.push((p, level));
             let resource = self.resources.id[at].0;
             for worker in (0..self.wires.first_node.len() as u32).filter(|&worker| worker != self.wires.me) {
-                self.outbox.push((worker, News::Level { resource, level }));
+                self.outbox.push((worker, FlowUpdate::Level { resource, level }));
             }
         }
         self.dirty = dirty;
@@ -117,9 +117,9 @@ impl Flows {
         let two = self.wires.crosses_two();
         filled(capacity, weight, last, |level| {
             if two && level.saturating_mul(weight) <= EXACT {
-                Sides::of_two(level, on, &self.resources.rate)
+                LimitCounts::of_two(level, on, &self.resources.rate)
             } else {
-                Sides::of(level, on.iter().map(|member| (self.limit_of_many(p, member), member.weight as u64)))
+                LimitCounts::of(level, on.iter().map(|member| (self.limit_of_many(p, member), member.weight as u64)))
             }
         })
     }

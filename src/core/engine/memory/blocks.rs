@@ -7,7 +7,7 @@
 use crate::rank::{DataBlock, MemoryBlock};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-use super::super::clock::Spent;
+use super::super::clock::TimeCategory;
 use super::super::lp::LogicalProcess;
 use super::super::state::{Answer, TargetRank, Wait};
 use super::super::waits::wait_for_own_time;
@@ -105,7 +105,7 @@ pub(in super::super) fn compute(
         let start = target.control(task).clock;
         span = lp.slowed(target, start, span);
     }
-    target.spend(lp, task, Spent::Compute, span);
+    target.spend(lp, task, TimeCategory::Compute, span);
     Answer::Done
 }
 
@@ -217,5 +217,5 @@ fn end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: S
     if lp.effects.slows {
         span = lp.with_detours(target, clock, span);
     }
-    target.spend(lp, task, Spent::Compute, span);
+    target.spend(lp, task, TimeCategory::Compute, span);
 }

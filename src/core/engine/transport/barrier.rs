@@ -9,7 +9,7 @@ use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, fence};
 const PATIENT: u32 = 2_000;
 const HASTY: u32 = 20;
 
-const LOCKED: &str = "nobody panics at a gate";
+const LOCKED: &str = "nobody panics at a barrier";
 
 /// A barrier for the same threads round after round.
 #[derive(Debug)]

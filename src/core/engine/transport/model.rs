@@ -1,4 +1,4 @@
-//! The gate and the exchange under all interleavings of their threads, by `loom`: the same files, compiled with its
+//! The barrier and the exchange under all interleavings of their threads, by `loom`: the same files, compiled with its
 //! types.
 //!
 //! A sleeper here sleeps until it is woken: time does not end a nap. A thread that is not woken is a deadlock, which
@@ -58,22 +58,22 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
 fn nobody_passes_the_gate_alone_and_nobody_is_left_asleep() {
     for (threads, rounds, preemptions) in [(2, 2, 3), (3, 1, 2)] {
         explore(preemptions, move || {
-            let gate = Arc::new(Barrier::new(threads, threads));
+            let barrier = Arc::new(Barrier::new(threads, threads));
             let came = Arc::new(loom::sync::atomic::AtomicUsize::new(0));
-            let pass = move |gate: &Barrier, came: &loom::sync::atomic::AtomicUsize| {
+            let pass = move |barrier: &Barrier, came: &loom::sync::atomic::AtomicUsize| {
                 for round in 0..rounds {
                     came.fetch_add(1, sync::Ordering::Relaxed);
-                    assert!(gate.wait(round, &mut || false));
+                    assert!(barrier.wait(round, &mut || false));
                     assert!(came.load(sync::Ordering::Relaxed) >= threads * (round + 1), "round {round}");
                 }
             };
             let others: Vec<_> = (1..threads)
                 .map(|_| {
-                    let (gate, came) = (gate.clone(), came.clone());
-                    thread::spawn(move || pass(&gate, &came))
+                    let (barrier, came) = (barrier.clone(), came.clone());
+                    thread::spawn(move || pass(&barrier, &came))
                 })
                 .collect();
-            pass(&gate, &came);
+            pass(&barrier, &came);
             others.into_iter().for_each(|other| other.join().unwrap());
         });
     }
@@ -82,19 +82,19 @@ fn nobody_passes_the_gate_alone_and_nobody_is_left_asleep() {
 #[test]
 fn a_gate_that_is_torn_down_lets_go_who_waits_or_will_wait() {
     explore(3, || {
-        let gate = Arc::new(Barrier::new(3, 3));
+        let barrier = Arc::new(Barrier::new(3, 3));
         let waits = || {
-            let gate = gate.clone();
-            thread::spawn(move || assert!(!gate.wait(0, &mut || false)))
+            let barrier = barrier.clone();
+            thread::spawn(move || assert!(!barrier.wait(0, &mut || false)))
         };
         let waiting = [waits(), waits()];
-        gate.tear_down();
+        barrier.tear_down();
         waiting.into_iter().for_each(|waiting| waiting.join().unwrap());
     });
 }
 
 /// What worker `me` bids in a round.
-fn bid(me: u64, round: u64) -> LocalBound {
+fn bound(me: u64, round: u64) -> LocalBound {
     let at = |time| SimTime::from_ps(100 * round + time);
     let (queued, sent, slot) = (at(10 + me), at(20 + me), at(30 - me));
     LocalBound { queued, sent, handled: 1 + me, slot, until: at(40 + me), stop: false }
@@ -103,25 +103,25 @@ fn bid(me: u64, round: u64) -> LocalBound {
 #[test]
 fn workers_agree_on_what_both_said_in_the_same_round() {
     explore(2, || {
-        let hub = Arc::new(ExchangeBuffers::new(2, 2, None));
-        let work = |hub: &ExchangeBuffers, me: u32| {
-            let mut transport = hub.transport(me);
+        let buffers = Arc::new(ExchangeBuffers::new(2, 2, None));
+        let work = |buffers: &ExchangeBuffers, me: u32| {
+            let mut transport = buffers.transport(me);
             for round in 0..3 {
                 let mut outgoing = [Batch::default(), Batch::default()];
                 let mut incoming = Batch::default();
-                let own = bid(me.into(), round);
+                let own = bound(me.into(), round);
                 let agreed = transport.exchange(own, &mut outgoing, &mut incoming, &mut || false);
-                let [first, second] = [bid(0, round), bid(1, round)];
+                let [first, second] = [bound(0, round), bound(1, round)];
                 let others = if me == 0 { second.queued } else { first.queued };
                 let (slot, until) = (second.slot, first.until);
                 assert_eq!(agreed, GlobalBound { others, handled: 3, slot, until, stop: false }, "round {round}");
             }
         };
         let other = {
-            let hub = hub.clone();
-            thread::spawn(move || work(&hub, 1))
+            let buffers = buffers.clone();
+            thread::spawn(move || work(&buffers, 1))
         };
-        work(&hub, 0);
+        work(&buffers, 0);
         other.join().unwrap();
     });
 }

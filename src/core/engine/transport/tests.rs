@@ -8,8 +8,8 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 fn event(to: u32, from: u32, time: u64, payload: PayloadSlot, path: PathSlot) -> Event {
     let key = EventKey { time: SimTime::from_ps(time), to, from, sequence: 0 };
-    let parcel = InFlightMessage { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload, path };
-    Event { key, body: EventKind::Departure { to, parcel, going: Going::Asked } }
+    let message = InFlightMessage { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload, path };
+    Event { key, body: EventKind::Departure { to, message, going: Going::Asked } }
 }
 
 /// A batch of one event without and one with data, whose paths have computed as many picoseconds as the receiver's
@@ -26,12 +26,12 @@ fn batch(to: u32, from: u32, time: u64) -> Batch {
 #[test]
 fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
     let workers = 3;
-    let hub = ExchangeBuffers::new(workers, workers, None);
+    let buffers = ExchangeBuffers::new(workers, workers, None);
     std::thread::scope(|scope| {
         for me in 0..workers {
-            let hub = &hub;
+            let buffers = &buffers;
             scope.spawn(move || {
-                let mut transport = hub.transport(me);
+                let mut transport = buffers.transport(me);
                 for round in 0..1000u64 {
                     let mut outgoing: Vec<Batch> = (0..workers).map(|to| batch(to, me, round)).collect();
                     let mut incoming = Batch::default();
@@ -40,8 +40,8 @@ fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
                     let until = at(2000 - u64::from(me));
                     let stop = round == 999 && me == 1;
                     let slot = at(50 + u64::from(me));
-                    let bid = LocalBound { queued, sent, handled: 1 + u64::from(me), slot, until, stop };
-                    let agreement = transport.exchange(bid, &mut outgoing, &mut incoming, &mut || false);
+                    let bound = LocalBound { queued, sent, handled: 1 + u64::from(me), slot, until, stop };
+                    let agreement = transport.exchange(bound, &mut outgoing, &mut incoming, &mut || false);
                     // The least queued at another worker: 10, or 11 for worker 0.
                     let others = at(10 + round + u64::from(me == 0));
                     let until = at(1998);
@@ -55,7 +55,7 @@ fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
                     let expected = (0..workers).flat_map(|from| [(me, from, round); 2]);
                     assert!(from.eq(expected));
                     let data = |event: &Event| match event.body {
-                        EventKind::Departure { parcel, .. } => payloads.take(parcel.payload).map(|data| *data),
+                        EventKind::Departure { message, .. } => payloads.take(message.payload).map(|data| *data),
                         _ => None,
                     };
                     let expected = (0..workers as u8).flat_map(|from| [None, Some(vec![me as u8, from])]);
@@ -68,16 +68,17 @@ fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
 
 #[test]
 fn a_worker_that_panics_does_not_leave_the_others_waiting() {
-    let hub = ExchangeBuffers::new(2, 2, None);
+    let buffers = ExchangeBuffers::new(2, 2, None);
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
-            let _transport = hub.transport(1);
+            let _transport = buffers.transport(1);
             std::panic::resume_unwind(Box::new("as if by a bug"));
         });
         let never = SimTime::NEVER;
-        let bid = LocalBound { queued: SimTime::ZERO, sent: never, handled: 0, slot: never, until: never, stop: false };
-        let agreement = hub.transport(0).exchange(
-            bid,
+        let bound =
+            LocalBound { queued: SimTime::ZERO, sent: never, handled: 0, slot: never, until: never, stop: false };
+        let agreement = buffers.transport(0).exchange(
+            bound,
             &mut [Batch::default(), Batch::default()],
             &mut Batch::default(),
             &mut || false,

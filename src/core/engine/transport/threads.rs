@@ -14,7 +14,7 @@ use super::{Batch, GlobalBound, LocalBound};
 #[derive(Debug)]
 pub struct ExchangeBuffers {
     workers: usize,
-    gate: Barrier,
+    barrier: Barrier,
     clock: Option<fn() -> u64>,
     sides: [ExchangeSide; 2],
 }
@@ -35,7 +35,7 @@ struct ExchangeSide {
 }
 
 impl ExchangeBuffers {
-    /// A hub for `workers` workers, who wait by `clock`; `busy` workers in all keep this host's cores busy.
+    /// Buffers for `workers` workers, which time their waits by `clock`; `busy` is the number of busy workers on this host.
     pub fn new(workers: u32, busy: u32, clock: Option<fn() -> u64>) -> Self {
         let (workers, busy) = (workers as usize, busy as usize);
         let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
@@ -48,19 +48,19 @@ impl ExchangeBuffers {
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
-        ExchangeBuffers { workers, gate: Barrier::new(workers, busy), clock, sides: [side(), side()] }
+        ExchangeBuffers { workers, barrier: Barrier::new(workers, busy), clock, sides: [side(), side()] }
     }
 
     /// The transport of worker `me`.
     pub fn transport(&self, me: u32) -> ThreadsTransport<'_> {
-        ThreadsTransport { hub: self, me: me as usize, round: 0, waited: 0 }
+        ThreadsTransport { buffers: self, me: me as usize, round: 0, waited: 0 }
     }
 }
 
 /// One worker's end of a [`ExchangeBuffers`]. Dropped in a panic, it lets the other workers end.
 #[derive(Debug)]
 pub struct ThreadsTransport<'a> {
-    hub: &'a ExchangeBuffers,
+    buffers: &'a ExchangeBuffers,
     me: usize,
     round: usize,
     /// How long the last exchange has waited.
@@ -70,40 +70,40 @@ pub struct ThreadsTransport<'a> {
 impl ThreadsTransport<'_> {
     pub(super) fn exchange(
         &mut self,
-        bid: LocalBound,
+        bound: LocalBound,
         outgoing: &mut [Batch],
         incoming: &mut Batch,
         meanwhile: &mut dyn FnMut() -> bool,
     ) -> GlobalBound {
-        let hub = self.hub;
-        let side = &hub.sides[self.round % 2];
+        let buffers = self.buffers;
+        let side = &buffers.sides[self.round % 2];
         for (other, batch) in outgoing.iter_mut().enumerate() {
             if !batch.is_empty() {
-                let mut shared = side.batches[self.me * hub.workers + other].lock().expect("no worker panics here");
+                let mut shared = side.batches[self.me * buffers.workers + other].lock().expect("no worker panics here");
                 std::mem::swap(&mut *shared, batch);
                 debug_assert!(batch.is_empty(), "the last batch of this side has been read");
             }
         }
-        side.queued[self.me].store(bid.queued.as_ps(), Ordering::Relaxed);
-        side.sent[self.me].store(bid.sent.as_ps(), Ordering::Relaxed);
-        side.handled[self.me].store(bid.handled, Ordering::Relaxed);
-        side.slot[self.me].store(bid.slot.as_ps(), Ordering::Relaxed);
-        side.until[self.me].store(bid.until.as_ps(), Ordering::Relaxed);
-        side.stop[self.me].store(bid.stop, Ordering::Relaxed);
+        side.queued[self.me].store(bound.queued.as_ps(), Ordering::Relaxed);
+        side.sent[self.me].store(bound.sent.as_ps(), Ordering::Relaxed);
+        side.handled[self.me].store(bound.handled, Ordering::Relaxed);
+        side.slot[self.me].store(bound.slot.as_ps(), Ordering::Relaxed);
+        side.until[self.me].store(bound.until.as_ps(), Ordering::Relaxed);
+        side.stop[self.me].store(bound.stop, Ordering::Relaxed);
         self.waited = 0;
-        let whole = timed(hub.clock, &mut self.waited, || hub.gate.wait(self.round, meanwhile));
+        let whole = timed(buffers.clock, &mut self.waited, || buffers.barrier.wait(self.round, meanwhile));
         self.round += 1;
         if !whole {
             let never = SimTime::NEVER;
             return GlobalBound { others: never, handled: 0, slot: never, until: never, stop: true };
         }
-        for other in 0..hub.workers {
-            let mut batch = side.batches[other * hub.workers + self.me].lock().expect("no worker panics here");
+        for other in 0..buffers.workers {
+            let mut batch = side.batches[other * buffers.workers + self.me].lock().expect("no worker panics here");
             incoming.append(&mut batch);
         }
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
         // What anybody has sent may be for another worker; what this one has in its queue is its own affair.
-        let others = (0..hub.workers).filter(|&other| other != self.me).map(|other| read(&side.queued[other]));
+        let others = (0..buffers.workers).filter(|&other| other != self.me).map(|other| read(&side.queued[other]));
         let least = others.chain(side.sent.iter().map(read)).min().expect("there are several workers");
         GlobalBound {
             others: SimTime::from_ps(least),
@@ -118,7 +118,7 @@ impl ThreadsTransport<'_> {
 impl Drop for ThreadsTransport<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.hub.gate.tear_down();
+            self.buffers.barrier.tear_down();
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::units::SimTime;
 use super::Worker;
 use super::woken::{go_on, next_copies, run_woken};
 use crate::engine::event::EventKey;
-use crate::engine::fair::{Landing, PendingService, Taker};
+use crate::engine::fair::{PendingService, TransferConsumer, TransferOutcome};
 use crate::engine::flows::{EndedFlow, SUPERSTEPS};
 use crate::engine::granted::end_transfer;
 use crate::engine::lp::LogicalProcess;
@@ -33,8 +33,8 @@ impl<P: Program> Worker<'_, P> {
             });
             lp.tell();
             let slot = if moves { time } else { never };
-            let bid = LocalBound { queued: never, sent: never, handled: 0, slot, until: never, stop: false };
-            let agreement = transport.exchange(bid, &mut lp.outgoing, incoming, &mut || false);
+            let bound = LocalBound { queued: never, sent: never, handled: 0, slot, until: never, stop: false };
+            let agreement = transport.exchange(bound, &mut lp.outgoing, incoming, &mut || false);
             if agreement.stop {
                 return true;
             }
@@ -94,24 +94,26 @@ impl<P: Program> Worker<'_, P> {
         let seat = lp.seats[key.to as usize];
         let RankState { program, target } = &mut self.ranks[seat.local as usize];
         match transfer.taker {
-            Taker::Nobody => fair.end_without_receive(ticket, end, delays),
-            Taker::Ended(_) => unreachable!("a flow ends once"),
-            Taker::Receive(_) | Taker::Granted { .. } | Taker::Serve => fair.forget(ticket),
+            TransferConsumer::Nobody => fair.end_without_receive(ticket, end, delays),
+            TransferConsumer::Ended(_) => unreachable!("a flow ends once"),
+            TransferConsumer::Receive(_) | TransferConsumer::Granted { .. } | TransferConsumer::Serve => {
+                fair.forget(ticket)
+            }
         }
         match transfer.taker {
-            Taker::Granted { send, recv, mut path } => {
+            TransferConsumer::Granted { send, recv, mut path } => {
                 lp.paths.delay(&mut path, delays);
                 end_transfer(target, lp, key, (send, recv, path), size, (left, left), end);
             }
             taker => {
                 lp.record_to(target, Level::InterNode, key.from, size, (left, end));
                 match taker {
-                    Taker::Receive(recv) => {
+                    TransferConsumer::Receive(recv) => {
                         lp.paths.delay(&mut target.requests.get_mut(recv).path, delays);
                         landed(target, lp, recv, key.time, end);
                     }
-                    Taker::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
-                    Taker::Nobody | Taker::Ended(_) | Taker::Granted { .. } => {}
+                    TransferConsumer::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
+                    TransferConsumer::Nobody | TransferConsumer::Ended(_) | TransferConsumer::Granted { .. } => {}
                 }
             }
         }
@@ -149,15 +151,15 @@ fn serve_in_order<P: Program>(
 ) {
     let fair = lp.fair.as_deref_mut().expect("there are flows");
     let queue = fair.services.get_mut(&pair).expect("it was kept");
-    let ended = queue.iter_mut().find(|service| service.end == Landing::Open(ticket)).expect("it was kept");
-    ended.end = Landing::Ends(end);
+    let ended = queue.iter_mut().find(|service| service.end == TransferOutcome::Open(ticket)).expect("it was kept");
+    ended.end = TransferOutcome::Ends(end);
     let mut ready = Vec::new();
-    while let Some(&PendingService { key, parcel, left, end: Landing::Ends(end) }) = queue.front() {
-        ready.push((key, parcel, left, end));
+    while let Some(&PendingService { key, message, left, end: TransferOutcome::Ends(end) }) = queue.front() {
+        ready.push((key, message, left, end));
         queue.pop_front();
     }
     let now = lp.now.time;
-    for (key, parcel, left, end) in ready {
-        serve_at_end(program, target, lp, EventKey { time: now, ..key }, parcel, left, end.max(now));
+    for (key, message, left, end) in ready {
+        serve_at_end(program, target, lp, EventKey { time: now, ..key }, message, left, end.max(now));
     }
 }

@@ -5,7 +5,7 @@ use crate::units::SimTime;
 
 use super::Worker;
 use crate::engine::event::EventKind;
-use crate::engine::fair::Taker;
+use crate::engine::fair::TransferConsumer;
 use crate::engine::flows::EndedFlow;
 use crate::engine::prefetch::prefetch;
 
@@ -49,8 +49,8 @@ impl<P: Program> Worker<'_, P> {
             lp.paths.foresee(body.path());
             let target = &local(rank).target;
             match body {
-                EventKind::Arrival { parcel, .. } => {
-                    hint(target.matcher.slot_for(&parcel.envelope(source)));
+                EventKind::Arrival { message, .. } => {
+                    hint(target.matcher.slot_for(&message.envelope(source)));
                 }
                 EventKind::ClearToSend { send, .. } | EventKind::TransferEnd { send, .. } => {
                     target.requests.foresee(*send);
@@ -58,12 +58,12 @@ impl<P: Program> Worker<'_, P> {
                 _ => {}
             }
         }
-        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(2) {
-            hint(local(rank).target.matcher.entry_for(&parcel.envelope(source)));
+        if let Some(([rank, source], EventKind::Arrival { message, .. })) = lp.queue.ahead(2) {
+            hint(local(rank).target.matcher.entry_for(&message.envelope(source)));
         }
-        if let Some(([rank, source], EventKind::Arrival { parcel, .. })) = lp.queue.ahead(1) {
+        if let Some(([rank, source], EventKind::Arrival { message, .. })) = lp.queue.ahead(1) {
             let target = &local(rank).target;
-            if let Some(recv) = target.matcher.likely_for(&parcel.envelope(source)) {
+            if let Some(recv) = target.matcher.likely_for(&message.envelope(source)) {
                 target.requests.foresee(*recv);
             }
         }
@@ -90,13 +90,13 @@ impl<P: Program> Worker<'_, P> {
             let transfer = fair.transfer(ticket);
             let requests = &self.ranks[local(transfer.key.to)].target.requests;
             match transfer.taker {
-                Taker::Receive(recv) | Taker::Granted { recv, .. } => requests.foresee(recv),
-                Taker::Nobody | Taker::Ended(_) | Taker::Serve => {}
+                TransferConsumer::Receive(recv) | TransferConsumer::Granted { recv, .. } => requests.foresee(recv),
+                TransferConsumer::Nobody | TransferConsumer::Ended(_) | TransferConsumer::Serve => {}
             }
         }
         if let Some(ticket) = next(1) {
             let transfer = fair.transfer(ticket);
-            if let Taker::Receive(recv) = transfer.taker {
+            if let TransferConsumer::Receive(recv) = transfer.taker {
                 self.lp.paths.foresee(self.ranks[local(transfer.key.to)].target.requests.get(recv).path);
             }
         }

@@ -21,7 +21,7 @@ const STACK: usize = 256 << 10;
 /// A collective under way beside the rank's program.
 struct Strand {
     fiber: Fiber,
-    gate: Rc<Cell<*const FiberHandle<'static>>>,
+    handle: Rc<Cell<*const FiberHandle<'static>>>,
     process: *const MpiProcess,
     name: &'static str,
 }
@@ -40,17 +40,17 @@ pub fn start_strand(
     body: impl FnOnce(&MpiProcess) -> MpiResult + 'static,
 ) -> MpiResult<Handle> {
     let result = Rc::new(RefCell::new(Ok(())));
-    let gate = Rc::new(Cell::new(ptr::null()));
+    let handle = Rc::new(Cell::new(ptr::null()));
     let process: *const MpiProcess = p;
-    let (to, own_gate) = (result.clone(), gate.clone());
+    let (to, own_handle) = (result.clone(), handle.clone());
     // Data are combined as the rank would combine them.
     let floats = p.keeps_floats().then(FloatEnvironment::now);
     let fiber = Fiber::new(STACK, move |out| {
-        // SAFETY: the process outlives its strands, and the gate lives as long as the fiber's code.
+        // SAFETY: the process outlives its strands, and the handle lives as long as the fiber's code.
         let p = unsafe { &*process };
         let out = unsafe { std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(out) };
-        own_gate.set(out);
-        p.set_gate(out);
+        own_handle.set(out);
+        p.set_handle(out);
         if let Some(floats) = &floats {
             p.keep_floats();
             floats.enter();
@@ -62,7 +62,7 @@ pub fn start_strand(
     let fiber = fiber.map_err(|error| {
         MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a stack of {STACK} bytes: {error}"))
     })?;
-    let engine = p.call_start(Call::Start(Box::new(Strand { fiber, gate, process, name })));
+    let engine = p.call_start(Call::Start(Box::new(Strand { fiber, handle, process, name })));
     Ok(p.add_request(Request::new(engine, Operation::Strand { function: name, result }, comm)))
 }
 
@@ -70,7 +70,7 @@ impl Program for Strand {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         // SAFETY: the process outlives its strands.
         let p = unsafe { &*self.process };
-        let outer = p.set_gate(self.gate.get());
+        let outer = p.set_handle(self.handle.get());
         let ground = p.ground.replace(Some(CrashContext::of(&self.fiber)));
         let function = p.function.replace(self.name);
         let here = p.here.replace(here());
@@ -80,7 +80,7 @@ impl Program for Strand {
         let call = self.fiber.next(reply);
         p.swap_runtime();
         run_as_nobody();
-        p.set_gate(outer);
+        p.set_handle(outer);
         p.ground.replace(ground);
         p.function.set(function);
         p.here.set(here);

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use super::futex::futex;
-use super::{between, children, end, exec, identity, pending, scheduling, streams};
+use super::{children, end, exec, identity, pending, scheduling, shared_sync, streams};
 use crate::process::{Function, NamedFunction, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -121,7 +121,7 @@ unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: us
             libc::SYS_sched_setaffinity if first == 0 || first == identity::number(p) => {
                 scheduling::sched_setaffinity(first, b, c as *const libc::cpu_set_t).into()
             }
-            libc::SYS_sched_yield => between::sched_yield().into(),
+            libc::SYS_sched_yield => shared_sync::sched_yield().into(),
             libc::SYS_getppid => p.job.numbers.parent.into(),
             libc::SYS_kill => pending::kill(first, second).into(),
             libc::SYS_tgkill if identity::is_ours(p, first) => pending::kill(first, c as c_int).into(),

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::between::alone;
 use super::error;
 use super::files::{pause_at_most, wait_is_endless};
+use super::shared_sync::alone;
 use super::time::{length, read, span};
 use crate::process::Process;
 use mcpsim_core::units::SimSpan;

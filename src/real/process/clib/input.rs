@@ -8,10 +8,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::between::alone;
 use super::files::{pause, unanswered, wait_is_endless};
 use super::output::write_all;
 use super::reap::has_children;
+use super::shared_sync::alone;
 use super::streams::{StreamFunctions, actual, fopencookie};
 use super::time::{length, pass};
 use crate::process::{Function, NamedFunction, Process, current};

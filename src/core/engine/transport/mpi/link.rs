@@ -15,9 +15,9 @@ use crate::rank::Mailboxes;
 use crate::units::SimTime;
 
 use super::arrivals::Arrivals;
-use super::courier::Courier;
+use super::bulk_sender::BulkSender;
 use super::wire::Package;
-use super::world::{HostRequest, MOST, World, poll, send};
+use super::world::{HostRequest, MOST, TransportWorld, poll, send};
 
 /// Tags of packages and of what is large, in each of two rounds.
 const TAGS: [[c_int; 2]; 2] = [[1, 2], [3, 4]];
@@ -53,13 +53,13 @@ pub struct Remote {
 
 /// The leader's end of the exchange between processes.
 pub struct LeaderLink<'w> {
-    world: &'w World,
+    world: &'w TransportWorld,
     /// A word as one value, so that no library takes it apart.
     datatype: ffi::MPI_Datatype,
     combine: ffi::MPI_Op,
     sending: Vec<Sending>,
     arrivals: [Arrivals; 2],
-    pub courier: Courier<'w>,
+    pub bulk: BulkSender<'w>,
     round: usize,
     /// How long to poll.
     turns: u32,
@@ -90,7 +90,12 @@ impl Sending {
 }
 
 impl<'w> LeaderLink<'w> {
-    pub fn new(world: &'w World, mailboxes: Option<&'w Mailboxes>, turns: u32, clock: Option<fn() -> u64>) -> Self {
+    pub fn new(
+        world: &'w TransportWorld,
+        mailboxes: Option<&'w Mailboxes>,
+        turns: u32,
+        clock: Option<fn() -> u64>,
+    ) -> Self {
         // SAFETY: constants of the library, which both are replaced.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
         let length = (COUNTS + 2 * world.size as usize) as c_int;
@@ -106,7 +111,7 @@ impl<'w> LeaderLink<'w> {
             combine: op,
             sending: Vec::new(),
             arrivals: TAGS.map(Arrivals::new),
-            courier: Courier::new(world.size, mailboxes),
+            bulk: BulkSender::new(world.size, mailboxes),
             round: 0,
             turns,
             clock,
@@ -118,7 +123,7 @@ impl<'w> LeaderLink<'w> {
     /// have `delivered`. Every leader's call goes with one of each other's.
     pub fn exchange(
         &mut self,
-        bid: LocalBound,
+        bound: LocalBound,
         delivered: u64,
         outgoing: impl IntoIterator<Item = (u32, Package)>,
         mut receive: impl FnMut(Package),
@@ -132,19 +137,19 @@ impl<'w> LeaderLink<'w> {
             word[COUNTS + to as usize] += 1;
             self.sending.push(Sending::begin(package, to, TAGS[side]));
         }
-        word[LEAST] = bid.queued.min(bid.sent).as_ps();
+        word[LEAST] = bound.queued.min(bound.sent).as_ps();
         word[OWNER] = u64::from(self.world.me);
         word[SECOND] = u64::MAX;
-        word[HANDLED] = bid.handled;
-        word[UNTIL] = bid.until.as_ps();
-        word[STOP] = u64::from(bid.stop);
-        word[SLOT] = bid.slot.as_ps();
+        word[HANDLED] = bound.handled;
+        word[UNTIL] = bound.until.as_ps();
+        word[STOP] = u64::from(bound.stop);
+        word[SLOT] = bound.slot.as_ps();
         word[DELIVERED] = delivered;
         let mut all = vec![0; word.len()];
         // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
         let mut reduction = unsafe { self.reduce(&word, &mut all) };
         let (me, messages) = (self.world.me as usize, COUNTS + self.world.size as usize);
-        let (courier, arrivals) = (&mut self.courier, &mut self.arrivals[side]);
+        let (bulk, arrivals) = (&mut self.bulk, &mut self.arrivals[side]);
         let (mut agreed, mut received, mut waited, mut taking) = (false, 0, 0, 0);
         let began = self.clock.map(|clock| clock());
         poll(self.turns, meanwhile, || {
@@ -156,8 +161,8 @@ impl<'w> LeaderLink<'w> {
                 received += 1;
                 receive(package);
             }
-            courier.run();
-            agreed && received == all[COUNTS + me] && courier.received >= all[messages + me]
+            bulk.run();
+            agreed && received == all[COUNTS + me] && bulk.received >= all[messages + me]
         });
         self.waited = waited;
         let others = if all[OWNER] == u64::from(self.world.me) { all[SECOND] } else { all[LEAST] };
@@ -173,9 +178,9 @@ impl<'w> LeaderLink<'w> {
 
     /// A word that says how many early messages have been sent, all that there were to send.
     fn word(&mut self) -> Vec<u64> {
-        self.courier.send();
+        self.bulk.send();
         let mut word = vec![0; COUNTS + self.world.size as usize];
-        word.extend(&self.courier.sent);
+        word.extend(&self.bulk.sent);
         word
     }
 
@@ -198,13 +203,13 @@ impl<'w> LeaderLink<'w> {
         // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
         let mut reduction = unsafe { self.reduce(&word, &mut all) };
         let mine = COUNTS + self.world.size as usize + self.world.me as usize;
-        let (courier, mut agreed) = (&mut self.courier, false);
+        let (bulk, mut agreed) = (&mut self.bulk, false);
         poll(self.turns, &mut || false, || {
             agreed = agreed || reduction.is_complete();
-            courier.receive();
-            agreed && courier.received >= all[mine]
+            bulk.receive();
+            agreed && bulk.received >= all[mine]
         });
-        self.sending.extend(self.courier.take_sending());
+        self.sending.extend(self.bulk.take_sending());
     }
 }
 
@@ -212,11 +217,11 @@ impl Drop for LeaderLink<'_> {
     /// What is sent is received in the same round by processes that go on; in a panic nobody waits.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.sending.extend(self.courier.take_sending());
+            self.sending.extend(self.bulk.take_sending());
             self.sending.drain(..).for_each(std::mem::forget);
             return;
         }
-        if self.courier.is_needed() {
+        if self.bulk.is_needed() {
             self.finish_letters();
         }
         for sending in &mut self.sending {

@@ -1,7 +1,7 @@
 //! How the threads of a process and their leader hand each other packages and what is agreed on.
 //!
 //! A round: the threads pack what is for other processes, and exchange among themselves; the leader exchanges with the
-//! other processes while the rest wait at a gate; behind it each unpacks what has come for it. Packing and unpacking,
+//! other processes while the rest wait at a barrier; behind it each unpacks what has come for it. Packing and unpacking,
 //! which is most of the work, is done by all.
 
 use std::sync::Mutex;
@@ -16,20 +16,20 @@ use crate::units::SimTime;
 use crate::rank::Mailboxes;
 
 use super::link::{LeaderLink, Remote};
-use super::team::Team;
+use super::process_threads::ProcessThreads;
 use super::wire::{self, Addressee, Package};
-use super::world::World;
+use super::world::TransportWorld;
 
 /// What the threads of a process share.
 pub struct ProcessExchange<'w> {
-    team: Team,
-    world: &'w World,
+    team: ProcessThreads,
+    world: &'w TransportWorld,
     screen: &'w dyn Screen,
     progress: &'w Progress,
     mailboxes: Option<&'w Mailboxes>,
     clock: Option<fn() -> u64>,
-    hub: ExchangeBuffers,
-    gate: Barrier,
+    buffers: ExchangeBuffers,
+    barrier: Barrier,
     /// By thread; no lock is ever contended.
     outbound: Vec<Mutex<Vec<(u32, Package)>>>,
     inbound: Vec<Mutex<Vec<Package>>>,
@@ -40,8 +40,8 @@ const LOCKED: &str = "no worker panics here";
 
 impl<'w> ProcessExchange<'w> {
     pub fn new(
-        team: Team,
-        world: &'w World,
+        team: ProcessThreads,
+        world: &'w TransportWorld,
         screen: &'w dyn Screen,
         progress: &'w Progress,
         mailboxes: Option<&'w Mailboxes>,
@@ -56,8 +56,8 @@ impl<'w> ProcessExchange<'w> {
             progress,
             mailboxes,
             clock,
-            hub: ExchangeBuffers::new(team.threads, busy, clock),
-            gate: Barrier::new(threads, busy as usize),
+            buffers: ExchangeBuffers::new(team.threads, busy, clock),
+            barrier: Barrier::new(threads, busy as usize),
             outbound: (0..threads).map(|_| Mutex::default()).collect(),
             inbound: (0..threads).map(|_| Mutex::default()).collect(),
             remote: Mutex::new(None),
@@ -70,7 +70,7 @@ impl<'w> ProcessExchange<'w> {
         MpiTransport {
             relay: self,
             thread: thread as usize,
-            threads: self.hub.transport(thread),
+            threads: self.buffers.transport(thread),
             link: (thread == 0).then(|| LeaderLink::new(self.world, self.mailboxes, turns, self.clock)),
             round: 0,
             waited: 0,
@@ -78,7 +78,7 @@ impl<'w> ProcessExchange<'w> {
     }
 
     /// Exchanges with the other processes for all threads.
-    fn lead(&self, link: &mut LeaderLink<'_>, bid: LocalBound, meanwhile: &mut dyn FnMut() -> bool) {
+    fn lead(&self, link: &mut LeaderLink<'_>, bound: LocalBound, meanwhile: &mut dyn FnMut() -> bool) {
         let printed = if self.team.me == 0 { Vec::new() } else { self.screen.collect() };
         let last = (!printed.is_empty()).then(|| (0, Package::printed(printed)));
         let packages = self.outbound.iter().flat_map(|outbound| std::mem::take(&mut *outbound.lock().expect(LOCKED)));
@@ -87,7 +87,7 @@ impl<'w> ProcessExchange<'w> {
             Addressee::Screen => package.large.drain(..).for_each(|printed| self.screen.show(&printed)),
         };
         let delivered = self.progress.delivered_here();
-        let remote = link.exchange(bid, delivered, packages.chain(last), receive, meanwhile);
+        let remote = link.exchange(bound, delivered, packages.chain(last), receive, meanwhile);
         self.progress.report_elsewhere(remote.delivered - delivered);
         *self.remote.lock().expect(LOCKED) = Some(remote);
     }
@@ -107,7 +107,7 @@ pub struct MpiTransport<'a> {
 impl MpiTransport<'_> {
     pub(in crate::engine::transport) fn exchange(
         &mut self,
-        bid: LocalBound,
+        bound: LocalBound,
         outgoing: &mut [Batch],
         incoming: &mut Batch,
         meanwhile: &mut dyn FnMut() -> bool,
@@ -125,17 +125,18 @@ impl MpiTransport<'_> {
         }
         let first = team.worker(0) as usize;
         let (mine, link) = (&mut outgoing[first..first + team.threads as usize], &mut self.link);
-        let mut letters_too = || link.as_mut().is_some_and(|link| link.courier.run()) | meanwhile();
-        let here = self.threads.exchange(bid, mine, incoming, &mut letters_too);
+        let mut letters_too = || link.as_mut().is_some_and(|link| link.bulk.run()) | meanwhile();
+        let here = self.threads.exchange(bound, mine, incoming, &mut letters_too);
         self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
             // What this thread has is others' to the other processes.
             let GlobalBound { others, handled, slot, until, stop } = here;
-            let bid = LocalBound { queued: others.min(bid.queued), sent: SimTime::NEVER, handled, slot, until, stop };
-            relay.lead(link, bid, meanwhile);
+            let bound =
+                LocalBound { queued: others.min(bound.queued), sent: SimTime::NEVER, handled, slot, until, stop };
+            relay.lead(link, bound, meanwhile);
             self.waited += link.waited;
         }
-        let whole = timed(relay.clock, &mut self.waited, || relay.gate.wait(self.round, meanwhile));
+        let whole = timed(relay.clock, &mut self.waited, || relay.barrier.wait(self.round, meanwhile));
         self.round += 1;
         let remote = *relay.remote.lock().expect(LOCKED);
         let Some(remote) = remote.filter(|_| whole) else {
@@ -158,7 +159,7 @@ impl MpiTransport<'_> {
 impl Drop for MpiTransport<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.relay.gate.tear_down();
+            self.relay.barrier.tear_down();
         }
     }
 }

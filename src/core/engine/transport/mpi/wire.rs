@@ -4,9 +4,9 @@
 //! thread: u32 | large: u32 | news | (event [path] [data])… | size: u64, one for each large
 //! ```
 //!
-//! News of flows, events, their paths and data are in postcard's format. Data of an event that has some follow it,
+//! Updates of flows, events, their paths and data are in the format of postcard. Data of an event that has some follow it,
 //! unless they are large: these travel behind the package by themselves, from the buffer of the sender to that of the
-//! receiver. The numbers around are little-endian. Both ends are the same version of mcpsim, which `World::join`
+//! receiver. The numbers around are little-endian. Both ends are the same version of mcpsim, which `TransportWorld::join`
 //! checks.
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::activity::ClockPoint;
 use crate::engine::delays::Charges;
 use crate::engine::event::Event;
-use crate::engine::flows::News;
+use crate::engine::flows::FlowUpdate;
 use crate::engine::paths::Path;
 use crate::engine::payloads::PayloadSlot;
 use crate::engine::transport::Batch;
@@ -142,7 +142,7 @@ impl Package {
         let large = std::mem::take(&mut self.large);
         let mut large = large.into_iter();
         let mut rest = &self.bytes[PRELUDE..self.end()];
-        let (news, behind) = postcard::take_from_bytes::<Vec<News>>(rest).expect(EXPECT);
+        let (news, behind) = postcard::take_from_bytes::<Vec<FlowUpdate>>(rest).expect(EXPECT);
         rest = behind;
         incoming.news.extend(news);
         while !rest.is_empty() {
@@ -178,7 +178,7 @@ pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
     let mut data = batch.payloads.drain(..);
     let (mut paths, mut origins) = (batch.paths.drain(..), batch.origins.drain(..));
     let mut charges = batch.charges.drain(..);
-    let open = |news: &mut Vec<News>| {
+    let open = |news: &mut Vec<FlowUpdate>| {
         let mut package = Package::to(thread);
         let bytes = std::mem::take(&mut package.bytes);
         package.bytes = postcard::to_extend(news, bytes).expect("a vector takes everything");
@@ -228,10 +228,10 @@ mod tests {
         let time = SimTime::from_ps(u64::MAX - number);
         let key = EventKey { time, to: number as u32, from: u32::MAX - 1, sequence: u32::MAX };
         let size = Bytes::new(number);
-        let parcel = InFlightMessage { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload, path };
+        let message = InFlightMessage { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload, path };
         let (send, recv, left, load) = (3, u32::MAX, SimTime::ZERO, 5);
         let body = match number % 4 {
-            0 => EventKind::Arrival { parcel, left, load },
+            0 => EventKind::Arrival { message, left, load },
             1 => EventKind::ClearToSend { send, recv, path },
             2 => EventKind::TransferArrival { send, recv, size, left, since: left, load, path },
             _ => EventKind::TransferEnd { send, left, path },
@@ -258,7 +258,7 @@ mod tests {
             paths.set_charges(slot, charges);
             batch.push(event(number, payloads.put(data), slot), &mut payloads, &mut paths);
         }
-        let news = News::Level { resource: 1 << 60, level: 7 };
+        let news = FlowUpdate::Level { resource: 1 << 60, level: 7 };
         batch.news.push(news);
         let mut packages = Vec::new();
         pack(&mut batch, 4, |package| packages.push(package));

@@ -28,7 +28,7 @@ const HEARING: u32 = 1000;
 const PLAIN: c_int = 0;
 
 /// The processes that MPI started together.
-pub struct World {
+pub struct TransportWorld {
     /// This process.
     pub me: u32,
     /// How many there are.
@@ -39,12 +39,12 @@ pub struct World {
     _universe: Universe,
 }
 
-impl World {
+impl TransportWorld {
     /// Starts MPI, which a process does once.
     ///
     /// # Errors
     /// If MPI has been started already, or lets no thread but one run.
-    pub fn join(threads: HostThreads) -> Result<World, String> {
+    pub fn join(threads: HostThreads) -> Result<TransportWorld, String> {
         let wanted = match threads {
             HostThreads::None => mpi::Threading::Single,
             HostThreads::Several => mpi::Threading::Funneled,
@@ -67,7 +67,7 @@ impl World {
         }
         let world = universe.world();
         let here = world.split_shared(0).size() as u32;
-        Ok(World { me: world.rank() as u32, size: world.size() as u32, here, _universe: universe })
+        Ok(TransportWorld { me: world.rank() as u32, size: world.size() as u32, here, _universe: universe })
     }
 
     /// How many threads wait for each other on the cores that this process may use, if each process has so many.

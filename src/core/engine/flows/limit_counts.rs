@@ -9,7 +9,7 @@ pub(super) const EXACT: u64 = 1 << 53;
 
 /// What limits are on either side of a level.
 #[derive(Default)]
-pub(super) struct Sides {
+pub(super) struct LimitCounts {
     /// Of those that are less: the sum, the weight, the greatest.
     pub sum: u64,
     pub below: u64,
@@ -18,14 +18,14 @@ pub(super) struct Sides {
     pub next: u64,
 }
 
-impl Sides {
+impl LimitCounts {
     /// Of limits, each with a weight.
     #[inline(always)]
-    pub fn of(level: u64, limits: impl Iterator<Item = (u64, u64)>) -> Sides {
-        limits.fold(Sides { next: u64::MAX, ..Sides::default() }, |sides, (limit, weight)| {
+    pub fn of(level: u64, limits: impl Iterator<Item = (u64, u64)>) -> LimitCounts {
+        limits.fold(LimitCounts { next: u64::MAX, ..LimitCounts::default() }, |sides, (limit, weight)| {
             // Without a branch, which nobody could foresee: flows that share alike have limits close to the level.
             let mask = u64::from(limit < level).wrapping_neg();
-            Sides {
+            LimitCounts {
                 sum: sides.sum + ((limit * weight) & mask),
                 below: sides.below + (weight & mask),
                 top: sides.top.max(limit & mask),
@@ -39,16 +39,16 @@ impl Sides {
     /// Exact where the level times the weight of all is at most [`EXACT`], as no product and no sum below the level is
     /// greater then.
     #[inline(always)]
-    pub fn of_two(level: u64, members: &[Member], rates: &[f64]) -> Sides {
+    pub fn of_two(level: u64, members: &[Member], rates: &[f64]) -> LimitCounts {
         #[cfg(target_arch = "x86_64")]
         {
             // SAFETY: every processor of this architecture has SSE2.
-            unsafe { Sides::by_twos(level, members, rates) }
+            unsafe { LimitCounts::by_twos(level, members, rates) }
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
             let limit = |member: &Member| member.pace.min(rates[member.other as usize]) as u64;
-            Sides::of(level, members.iter().map(|member| (limit(member), member.weight as u64)))
+            LimitCounts::of(level, members.iter().map(|member| (limit(member), member.weight as u64)))
         }
     }
 
@@ -56,7 +56,7 @@ impl Sides {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "sse2")]
     #[inline]
-    fn by_twos(level: u64, members: &[Member], rates: &[f64]) -> Sides {
+    fn by_twos(level: u64, members: &[Member], rates: &[f64]) -> LimitCounts {
         use std::arch::x86_64::*;
         let (level, none) = (_mm_set1_pd(exact(level)), _mm_setzero_pd());
         let (mut sum, mut below, mut top, mut next) = (none, none, none, _mm_set1_pd(f64::INFINITY));
@@ -89,7 +89,7 @@ impl Sides {
         let second = |lanes| _mm_unpackhi_pd(lanes, lanes);
         // Where there is no limit, this gives more than any number.
         let whole = |lanes| _mm_cvttsd_si64(lanes) as u64;
-        Sides {
+        LimitCounts {
             sum: whole(_mm_add_sd(sum, second(sum))),
             below: whole(_mm_add_sd(below, second(below))),
             top: whole(_mm_max_sd(top, second(top))),
@@ -117,7 +117,7 @@ mod tests {
             let members: Vec<_> = (0..flows).map(|_| (1 + some(values), 1 + some(1000), some(10) as u32)).collect();
             let weight = members.iter().map(|(_, weight, _)| weight).sum::<u64>().max(1);
             let level = 1 + some(values.min(EXACT / weight));
-            let expected = Sides::of(
+            let expected = LimitCounts::of(
                 level,
                 members.iter().map(|&(pace, weight, other)| (pace.min(rates[other as usize]), weight)),
             );
@@ -131,7 +131,7 @@ mod tests {
                     bundle,
                 })
                 .collect();
-            let found = Sides::of_two(level, &members, &rates);
+            let found = LimitCounts::of_two(level, &members, &rates);
             assert_eq!((found.sum, found.below, found.top), (expected.sum, expected.below, expected.top));
             // Where no limit is left, any number above the levels will do.
             assert_eq!(found.next.min(1 << 60), expected.next.min(1 << 60));

@@ -7,17 +7,17 @@ const PIECE: usize = 256;
 
 /// Values by number.
 #[derive(Debug)]
-pub(super) struct Pieces<T> {
+pub(super) struct ChunkedVec<T> {
     pieces: Vec<Vec<T>>,
 }
 
-impl<T> Default for Pieces<T> {
+impl<T> Default for ChunkedVec<T> {
     fn default() -> Self {
-        Pieces { pieces: Vec::new() }
+        ChunkedVec { pieces: Vec::new() }
     }
 }
 
-impl<T> Pieces<T> {
+impl<T> ChunkedVec<T> {
     pub fn len(&self) -> usize {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
@@ -45,7 +45,7 @@ impl<T> Pieces<T> {
     }
 }
 
-impl<T> Index<usize> for Pieces<T> {
+impl<T> Index<usize> for ChunkedVec<T> {
     type Output = T;
 
     #[inline(always)]
@@ -54,7 +54,7 @@ impl<T> Index<usize> for Pieces<T> {
     }
 }
 
-impl<T> IndexMut<usize> for Pieces<T> {
+impl<T> IndexMut<usize> for ChunkedVec<T> {
     #[inline(always)]
     fn index_mut(&mut self, number: usize) -> &mut T {
         &mut self.pieces[number / PIECE][number % PIECE]
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn values_are_found_by_their_numbers_and_stay_where_they_are() {
-        let mut pieces = Pieces::default();
+        let mut pieces = ChunkedVec::default();
         assert_eq!(pieces.len(), 0);
         pieces.push(0);
         let first = std::ptr::from_ref(&pieces[0]);

@@ -7,13 +7,13 @@ type Coming = (u32, u64);
 
 /// Flows to come. Most count from one of few slots, the last of which is the most likely.
 #[derive(Debug, Default)]
-pub(super) struct Announced {
+pub(super) struct PendingFlows {
     slots: VecDeque<(u64, Vec<Coming>)>,
     /// Empty lists, kept for their room.
     spare: Vec<Vec<Coming>>,
 }
 
-impl Announced {
+impl PendingFlows {
     /// One more that counts from `slot`.
     #[inline]
     pub fn add(&mut self, slot: u64, coming: Coming) {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn flows_come_by_their_slots_and_within_one_as_they_were_announced() {
-        let mut announced = Announced::default();
+        let mut announced = PendingFlows::default();
         let flows = [(30, 1), (10, 2), (20, 3), (10, 4), (30, 5), (20, 6)];
         flows.iter().for_each(|&(slot, bundle)| announced.add(slot, (bundle, slot + 1)));
         assert_eq!((announced.first(), announced.take_until(9)), (10, None));

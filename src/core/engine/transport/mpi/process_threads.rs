@@ -2,7 +2,7 @@
 
 /// The workers of all processes, equally many in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Team {
+pub struct ProcessThreads {
     /// How many processes.
     pub processes: u32,
     /// This process.
@@ -13,7 +13,7 @@ pub struct Team {
     pub first: u32,
 }
 
-impl Team {
+impl ProcessThreads {
     /// The worker of a thread of this process.
     pub fn worker(&self, thread: u32) -> u32 {
         (self.me + self.first) % self.processes * self.threads + thread
@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn every_worker_has_one_place_and_the_first_process_has_the_block_asked_for() {
         for (processes, threads, first) in [(1, 1, 0), (3, 2, 0), (4, 3, 2), (2, 5, 1)] {
-            let team = |me| Team { processes, me, threads, first };
+            let team = |me| ProcessThreads { processes, me, threads, first };
             let workers = (0..processes).flat_map(|me| (0..threads).map(move |thread| (me, thread)));
             let mut found: Vec<u32> = workers
                 .map(|(me, thread)| {

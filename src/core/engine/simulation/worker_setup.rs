@@ -14,20 +14,20 @@ use crate::rank::{Program, Rank};
 use super::{Progress, Simulation};
 
 /// The workers of all processes, and the ranks of each.
-pub(super) struct Crew {
+pub(super) struct WorkerSetup {
     pub partition: Partition,
     seats: Vec<RankLocation>,
     owned: Vec<Vec<(Rank, u32)>>,
 }
 
-impl Crew {
+impl WorkerSetup {
     /// At most so many workers.
     pub fn new(simulation: &Simulation<'_>, workers: u32) -> Self {
         let sites = occupied(&simulation.sites);
         let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
         let partition = Partition::new(nodes, &sites, workers);
         let (seats, owned) = seats(simulation.platform, &sites, &partition);
-        Crew { partition, seats, owned }
+        WorkerSetup { partition, seats, owned }
     }
 
     /// The worker of rank 0.

@@ -17,7 +17,7 @@ use super::state::{MAIN, TargetRank, Wait};
 
 /// The calls of a rank that are not over yet in virtual time.
 #[derive(Debug, Default)]
-pub(super) struct CallsKept {
+pub(super) struct MpiIntervals {
     /// One after another, those that follow at once as one.
     kept: VecDeque<InCall>,
     /// The rank waits inside the last.

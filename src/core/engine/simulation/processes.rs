@@ -5,11 +5,11 @@ use crate::engine::findings::Findings;
 use crate::engine::outcome::{HostUse, Outcome};
 use crate::engine::processes::{Processes, Screen};
 use crate::engine::transport::Transport;
-use crate::engine::transport::mpi::{ProcessExchange, Team};
+use crate::engine::transport::mpi::{ProcessExchange, ProcessThreads};
 use crate::rank::{Program, Rank};
 use crate::units::SimSpan;
 
-use super::crew::{Crew, in_threads, occupied_nodes};
+use super::worker_setup::{WorkerSetup, in_threads, occupied_nodes};
 use super::{MOST_WORKERS, Progress, Simulation};
 
 impl Simulation<'_> {
@@ -27,8 +27,8 @@ impl Simulation<'_> {
             Err(error) => return processes.is_first().then_some(Err(error)),
         };
         let workers = threads * processes.count();
-        let crew = Crew::new(self, workers);
-        let team = Team { processes: world.size, me: world.me, threads, first: crew.first() / threads };
+        let crew = WorkerSetup::new(self, workers);
+        let team = ProcessThreads { processes: world.size, me: world.me, threads, first: crew.first() / threads };
         let mailboxes = self.options.mailboxes.as_deref();
         if let Some(mailboxes) = mailboxes {
             mailboxes.spread(world.me, crew.workers_of_ranks().map(|worker| team.place(worker).0).collect());

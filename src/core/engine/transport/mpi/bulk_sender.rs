@@ -11,7 +11,7 @@ use super::wire::Package;
 const TAGS: [i32; 2] = [5, 6];
 
 /// The leader's end.
-pub struct Courier<'w> {
+pub struct BulkSender<'w> {
     mailboxes: Option<&'w Mailboxes>,
     /// Packages sent to each process.
     pub sent: Vec<u64>,
@@ -21,10 +21,10 @@ pub struct Courier<'w> {
     arrivals: Arrivals,
 }
 
-impl<'w> Courier<'w> {
+impl<'w> BulkSender<'w> {
     /// Between so many processes, if ranks run ahead and have a `mailboxes`.
     pub fn new(processes: u32, mailboxes: Option<&'w Mailboxes>) -> Self {
-        Courier {
+        BulkSender {
             mailboxes,
             sent: vec![0; processes as usize],
             received: 0,

@@ -3,13 +3,13 @@
 /// A time for each of some numbers, and the earliest of all: a tournament, in which a time that changes plays anew only
 /// as far as what it changes goes.
 #[derive(Debug, Default)]
-pub(super) struct Earliest {
+pub(super) struct TournamentTree {
     /// The earlier of each two: the earliest of all is at 1, what is earlier of those at 2k and 2k + 1 at k. The times
     /// themselves are the second half.
     times: Vec<u64>,
 }
 
-impl Earliest {
+impl TournamentTree {
     /// One more number, whose time is never.
     pub fn add(&mut self, number: u32) {
         let (at, room) = (number as usize, self.times.len() / 2);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_earliest_of_times_that_change_is_that_of_a_list() {
-        let (mut earliest, mut list) = (Earliest::default(), Vec::new());
+        let (mut earliest, mut list) = (TournamentTree::default(), Vec::new());
         assert_eq!((earliest.first(), earliest.before(u64::MAX)), (u64::MAX, None));
         let mut x = 1_u64;
         for step in 0..2000_u64 {

@@ -17,7 +17,7 @@ fn first_line(path: &str) -> Option<String> {
 }
 
 /// Returns the host facts of this process; `node` is the user's name of its node.
-pub(super) fn seen(node: Option<&str>) -> HostFacts {
+pub(super) fn local_facts(node: Option<&str>) -> HostFacts {
     let name = first_line("/proc/sys/kernel/hostname").unwrap_or_else(|| "host".to_owned());
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
     HostFacts {
