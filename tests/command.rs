@@ -7,6 +7,8 @@ mod support;
 mod bad_input;
 #[path = "command/cli.rs"]
 mod cli;
+#[path = "command/foreign.rs"]
+mod foreign;
 #[path = "command/outputs.rs"]
 mod outputs;
 #[path = "command/tasks.rs"]

@@ -5,6 +5,7 @@
 
 mod document;
 mod error;
+mod foreign;
 mod inputs;
 mod lines;
 mod over;
@@ -13,6 +14,7 @@ mod source;
 
 pub use document::{Document, read_text};
 pub use error::ConfigError;
+pub use foreign::{foreign_directory, foreign_file, moved_list};
 pub use inputs::{is_input, note_input};
 pub use lines::Lines;
 pub use over::Override;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{ConfigError, Document, Override, note_input};
+use crate::config::{ConfigError, Document, Override, foreign_directory, foreign_file, moved_list, note_input};
 use crate::trace::import::{ImportedTrace, format_of};
 use crate::trace::logs::{self, Logs};
 use crate::trace::{Trace, is_trace};
@@ -163,9 +163,15 @@ impl TraceFile {
             Some(files) => files.iter().map(|file| read_file(file)).collect::<Result<Vec<_>, _>>()?.join(&b'\n'),
             None => bytes,
         };
-        let text = String::from_utf8(bytes).map_err(|_| wrong("expected a trace; found no text".to_owned()))?;
-        let format = format_of(&text)
-            .ok_or_else(|| wrong("not a mcpsim trace: the file does not start with \"MCPSIM\"".to_owned()))?;
+        let foreign = |content: &[u8]| foreign_file(&self.name(), content).map(PredictError::input);
+        let text = String::from_utf8(bytes).map_err(|error| {
+            foreign(error.as_bytes()).unwrap_or_else(|| wrong("expected a trace; found no text".to_owned()))
+        })?;
+        let format = format_of(&text).ok_or_else(|| {
+            let moved = || moved_list(&self.path, &text).map(PredictError::input);
+            let other = || wrong("not a mcpsim trace: the file does not start with \"MCPSIM\"".to_owned());
+            foreign(text.as_bytes()).or_else(moved).unwrap_or_else(other)
+        })?;
         ImportedTrace::read(format, &text).map(Content::Import).map_err(|error| wrong(error.to_string()))
     }
 }
@@ -192,6 +198,9 @@ fn read_file(path: &Path) -> Result<Vec<u8>, PredictError> {
     note_input(path);
     std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => PredictError::input(format!("{name}: no such file")),
+        std::io::ErrorKind::IsADirectory => PredictError::input(
+            foreign_directory(path).unwrap_or_else(|| format!("{name}: is a directory, expected a trace")),
+        ),
         _ => PredictError::input(format!("cannot read {name}: {error}")),
     })
 }

@@ -23,7 +23,7 @@ fn write(directory: &Path, name: &str, text: impl AsRef<[u8]>) {
 }
 
 /// The run says `error` and nothing else, and ends with code 2.
-fn says(ran: &Ran, error: &str, what: &str) {
+pub fn says(ran: &Ran, error: &str, what: &str) {
     let hint = "\n\nFor more information, try '--help'.";
     let said = ran.stderr.trim_end().trim_end_matches(hint);
     assert_eq!(said, format!("error: {error}"), "{what}");

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::foreign::{foreign_directory, foreign_file, moved_list};
 use super::{ConfigError, Override, SourceLines, did_you_mean};
 
 /// A TOML document, its origin, and the values overridden on the command line.
@@ -37,15 +38,22 @@ impl Document {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let text = read_text(path, "TOML in UTF-8")?;
-        Self::parse(&name, &text)
+        Self::parse(&name, &text).map_err(|error| moved_list(path, &text).map_or(error, ConfigError::new))
     }
 
     /// Reads `text`; `name` is the file's name in messages.
     ///
     /// # Errors
-    /// The text is not TOML.
+    /// The text is not TOML; the error names the format of another program, if it is one.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
-        let table = text.parse::<toml::Table>().map_err(|error| {
+        let read = text.parse::<toml::Table>();
+        // Records of some formats look like comments.
+        if read.as_ref().map_or(true, toml::Table::is_empty)
+            && let Some(foreign) = foreign_file(name, text.as_bytes())
+        {
+            return Err(ConfigError::new(foreign));
+        }
+        let table = read.map_err(|error| {
             let (line, column) = error.span().map_or((1, 1), |span| line_and_column(text, span.start));
             ConfigError::new(format!("{name}:{line}:{column}: not TOML: {}", error.message().replace('\n', ", ")))
         })?;
@@ -238,7 +246,10 @@ pub fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
     read.map_err(|error| {
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            std::io::ErrorKind::IsADirectory => "is a directory, expected a file".to_owned(),
+            std::io::ErrorKind::IsADirectory => match foreign_directory(path) {
+                Some(foreign) => return ConfigError::new(foreign),
+                None => "is a directory, expected a file".to_owned(),
+            },
             _ => error.to_string(),
         };
         ConfigError::new(format!("{name}: {what}"))
@@ -246,7 +257,10 @@ pub fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(ConfigError::new(format!("{name}: longer than 256 MiB, expected {expected}")));
     }
-    String::from_utf8(bytes).map_err(|_| ConfigError::new(format!("{name}: not a text file, expected {expected}")))
+    String::from_utf8(bytes).map_err(|error| {
+        let foreign = foreign_file(&name.to_string(), error.as_bytes());
+        ConfigError::new(foreign.unwrap_or_else(|| format!("{name}: not a text file, expected {expected}")))
+    })
 }
 
 /// Rewords serde's description of an expected value.

@@ -188,11 +188,11 @@ fn files_that_cannot_be_read() {
         ("empty", "missing \"main\" (the statements each rank executes) in empty"),
         ("a.toml --platform none.toml", "none.toml: no such file"),
         ("a.toml --platform dir", "dir: is a directory, expected a file"),
-        ("a.toml --platform binary", "binary: not a text file, expected TOML in UTF-8"),
+        ("a.toml --platform binary", "binary is a program in machine code: give it as the application: mcpsim binary"),
         ("a.toml --platform empty", "missing field \"name\" in empty"),
         ("a.toml --placement none", "expected block, cyclic, socket or a file in --placement; no such file: none"),
         ("a.toml --placement dir", "dir: is a directory, expected a file"),
-        ("a.toml --placement binary", "binary: not a text file, expected plain text"),
+        ("a.toml --placement binary", "binary is a program in machine code: give it as the application: mcpsim binary"),
         ("a.toml --placement empty", "empty: expected a line \"node cmp core\" for each rank; found none"),
         (
             "a.toml --ranks 2 --placement words",
