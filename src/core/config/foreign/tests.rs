@@ -49,7 +49,7 @@ const SAMPLES: &[(&str, &[u8], &str)] = &[
     ("a.bin", b"\x02\x00\x80\xff", "a schedule of GOAL in binary form"),
     ("m.nc", b"CDF\x01\x00", "a matrix of times (NetCDF)"),
     ("a.trace.gz", b"\x1f\x8b\x08", "compressed"),
-    ("ring", b"\x7fELF\x02", "a machine program"),
+    ("ring", b"\x7fELF\x02", "a program in machine code"),
     ("run.sh", b"#!/bin/sh\nmpirun -n 2 ./a\n", "a script"),
     ("net.dot", b"digraph net {\n a -> b;\n}\n", "a graph of Graphviz"),
     ("osu.txt", b"# OSU MPI Latency Test v5.6\n# Size  Latency (us)\n0 1.0\n", "output of a benchmark"),
