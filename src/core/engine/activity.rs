@@ -1,7 +1,7 @@
-//! What ranks did, kept where it is asked for: over virtual time, and how far each task's clock got by what.
+//! Optional records of rank activity: intervals of virtual time, and the origin of each task's clock.
 //!
-//! A task's log is a list of marks: up to each, the clock got by the task's own doing, or by what came from a point of
-//! another task's clock. The path that determined a clock can be walked back along them.
+//! The log of a task is a list of marks. Each mark gives the clock at its end and the reason for the advance: the task
+//! itself, or a point of another task's clock. The path that determined a clock can be followed back along the marks.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -11,12 +11,12 @@ use crate::profile::{Activity, Arrow, StrandSpan, Timeline};
 use crate::rank::{CallSite, Rank};
 use crate::units::SimTime;
 
-/// What is recorded.
+/// Limits of the recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ActivityLimits {
-    /// Intervals a rank of what it did over time; none if it is not asked for.
+    /// Number of activity intervals per rank; 0 if intervals are not recorded.
     pub intervals: usize,
-    /// Marks a rank; none if the way back is not asked for.
+    /// Number of marks per rank; 0 if the way back is not recorded.
     pub marks: usize,
 }
 
@@ -30,22 +30,22 @@ impl ActivityLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockPoint {
     pub rank: Rank,
-    /// The task's number among all that the rank ever had; 0 is its program.
+    /// Number of the task among all tasks of the rank so far; 0 is the rank's program.
     pub serial: u32,
     pub time: SimTime,
 }
 
-/// How a clock got to `until` from the mark before.
+/// Advance of a clock from the previous mark to `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockMark {
     pub until: SimTime,
-    /// The call's place, by its number at the worker.
+    /// Call site, as its number at the worker.
     pub site: u32,
-    /// From where, if not by the task's own doing.
+    /// Origin of the advance, if it is another task's clock.
     pub came: Option<ClockPoint>,
 }
 
-/// What a rank did.
+/// Recorded activity of a rank.
 #[derive(Debug)]
 pub(super) struct ActivityRecord {
     pub timeline: Option<Timeline>,
@@ -53,7 +53,7 @@ pub(super) struct ActivityRecord {
 }
 
 impl ActivityRecord {
-    /// Of a rank that has not begun; `None` if nothing is recorded.
+    /// Creates the record of a rank that has not begun; `None` if nothing is recorded.
     pub fn new(recording: ActivityLimits) -> Option<Box<ActivityRecord>> {
         let ActivityLimits { intervals, marks } = recording;
         let timeline = (intervals > 0).then(|| Timeline::new(intervals));
@@ -61,7 +61,7 @@ impl ActivityRecord {
         recording.is_on().then(|| Box::new(ActivityRecord { timeline, log }))
     }
 
-    /// The rank's own program was in `state` until `until`, in the call of number `place`.
+    /// Records that the rank's program was in `state` until `until`, in call `place`.
     #[inline]
     pub fn was(&mut self, state: Activity, place: u32, until: SimTime) {
         if let Some(timeline) = &mut self.timeline {
@@ -69,21 +69,21 @@ impl ActivityRecord {
         }
     }
 
-    /// A message has come.
+    /// Records the arrival of a message.
     pub fn arrow(&mut self, arrow: Arrow) {
         if let Some(timeline) = &mut self.timeline {
             timeline.arrows.add(arrow);
         }
     }
 
-    /// A strand that the call of number `place` started has ended.
+    /// Records the end of a strand that call `place` started.
     pub fn strand(&mut self, strand: StrandSpan) {
         if let Some(timeline) = &mut self.timeline {
             timeline.strands.add(strand);
         }
     }
 
-    /// A number for a new strand.
+    /// Returns the number for a new strand.
     pub fn next_serial(&mut self) -> u32 {
         self.log.as_mut().map_or(0, |log| {
             log.serials += 1;
@@ -91,7 +91,7 @@ impl ActivityRecord {
         })
     }
 
-    /// How a task's clock got where it is.
+    /// Adds a mark to the log of a task.
     #[inline]
     pub fn mark(&mut self, serial: u32, mark: ClockMark) {
         if let Some(log) = &mut self.log {
@@ -100,14 +100,14 @@ impl ActivityRecord {
     }
 }
 
-/// The marks of a rank's tasks by the tasks' numbers.
+/// Marks of a rank's tasks by task number.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ClockLog {
     marks: BTreeMap<u32, VecDeque<ClockMark>>,
     count: usize,
     most: usize,
     serials: u32,
-    /// From where on the marks of the rank's program are kept.
+    /// Start of the kept marks of the rank's program.
     since: SimTime,
 }
 
@@ -118,7 +118,7 @@ impl ClockLog {
 
     pub fn add(&mut self, serial: u32, mark: ClockMark) {
         let marks = self.marks.entry(serial).or_default();
-        // Polling that led to something is not what the clock got there by.
+        // Successful polling did not advance the clock to this point, so its marks are removed.
         while let Some(last) = marks.back().filter(|last| last.until > mark.until).copied() {
             marks.pop_back();
             self.count -= 1;
@@ -141,7 +141,7 @@ impl ClockLog {
         }
     }
 
-    /// Forgets the earliest mark of the rank's program, or all of the first strand if that is as early.
+    /// Drops the earliest mark of the rank's program, or all marks of the first strand if they begin as early.
     #[cold]
     fn forget(&mut self) {
         let first = |marks: &VecDeque<ClockMark>| marks.front().map(|mark| mark.until);
@@ -155,7 +155,7 @@ impl ClockLog {
         }
     }
 
-    /// The marks of a task from the one in which its clock got to `time` back to the first, each with where it begins.
+    /// Returns the marks of a task with their start times, from the mark that reached `time` back to the first.
     pub fn back_from(&self, serial: u32, time: SimTime) -> impl Iterator<Item = (SimTime, ClockMark)> + '_ {
         let marks = self.marks.get(&serial);
         let count = marks.map_or(0, |marks| {
@@ -171,7 +171,7 @@ impl ClockLog {
     }
 }
 
-/// The places of calls at a worker, numbered as they come.
+/// Call sites at a worker, numbered in the order of their first use.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     numbers: HashMap<CallSite, u32>,

@@ -1,8 +1,9 @@
-//! Adapters under fair shares: how long a message holds one, and small messages that pass one after another.
+//! Adapters of the `fair` contention model: occupancy by each message, and queues of small messages.
 //!
-//! A message of s bytes holds an adapter for gap + s / capacity. One that is felt does so as a flow, which has as many
-//! bytes more as the adapter carries in a gap. What is too small to be felt, or is mostly gap, queues on its way out
-//! and in; where both directions share, at both together as well. Knows nothing of ranks.
+//! A message of s bytes holds an adapter for gap + s / capacity. A message that affects others becomes a flow; the flow
+//! has additional bytes, as many as the adapter carries in one gap. A message that is too small to affect others, or
+//! whose occupancy is mostly gap, queues in its sender's and receiver's adapters. If both directions share capacity, it
+//! also queues in the shared port. This module does not know rank state.
 
 use crate::platform::{Level, Platform, Rails, Row};
 use crate::profile::Resource;
@@ -15,15 +16,15 @@ use super::port::Port;
 /// The adapters of a worker's nodes.
 #[derive(Debug, Default)]
 pub(super) struct Adapters {
-    /// Bytes a second of one, each way, and in both together.
+    /// Bytes per second of one adapter: per direction, and in both directions together.
     capacity: Option<Bandwidth>,
     duplex: Option<Bandwidth>,
-    /// The least time between messages of both directions together.
+    /// Least time between messages of both directions together.
     duplex_gap: Option<SimSpan>,
     rails: Rails,
     cmps: u32,
     first_node: u32,
-    /// By rank of the worker: the adapter that its first message takes, where they take turns.
+    /// First adapter of each rank of the worker, if ranks use adapters in turn.
     first: Vec<u8>,
     out: Vec<Port>,
     into: Vec<Port>,
@@ -31,7 +32,7 @@ pub(super) struct Adapters {
     carried: Carried,
 }
 
-/// For how long messages held each adapter: outwards, inwards, and both directions together where they share.
+/// Total occupancy of each adapter: outward, inward, and in both directions together if they share capacity.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     pub out: Vec<SimSpan>,
@@ -40,7 +41,7 @@ pub(super) struct Carried {
 }
 
 impl Adapters {
-    /// Those of `nodes`, which are of worker `me`.
+    /// Creates the adapters of `nodes`, which belong to worker `me`.
     pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Self {
         let occupancy = platform.link(Level::InterNode).occupancy();
         let rails = occupancy.rails.clone();
@@ -64,7 +65,7 @@ impl Adapters {
             },
         };
         if adapters.take_turns() {
-            // The ranks of a node begin with one adapter after the other.
+            // Consecutive ranks of a node begin with consecutive adapters.
             let mut seen = vec![0; nodes.len()];
             for seat in seats.iter().filter(|seat| seat.worker == me) {
                 let seen = &mut seen[(seat.node - nodes.start) as usize];
@@ -75,18 +76,18 @@ impl Adapters {
         adapters
     }
 
-    /// Whether a rank's messages take one adapter after the other.
+    /// Returns whether the messages of a rank use the adapters in turn.
     #[inline]
     pub fn take_turns(&self) -> bool {
         self.rails.count > 1 && self.rails.of_cmp.is_empty()
     }
 
-    /// The adapter of a rank's message with this number, where they take turns.
+    /// Returns the adapter of the rank's message number `number`, if adapters are used in turn.
     pub fn turn(&self, from: RankLocation, number: u32) -> u32 {
         (number + u32::from(self.first[from.local as usize])) % self.rails.count
     }
 
-    /// The adapters of a message whose turn it is to take `turn`, if it is not its CMP that decides.
+    /// Returns the sender's and the receiver's adapter of a message. `turn` applies if the CMP does not determine them.
     pub fn rails_of(&self, from: RankLocation, to: RankLocation, turn: u32) -> [u8; 2] {
         let of = |seat: RankLocation| match self.rails.of_cmp.len() {
             0 => turn as u8,
@@ -95,17 +96,18 @@ impl Adapters {
         [of(from), of(to)]
     }
 
-    /// How long a message holds an adapter in one direction: its gap, then its bytes.
+    /// Returns the time for which a message holds an adapter in one direction: its gap and its bytes.
     #[inline]
     pub fn held(&self, row: &Row, size: Bytes) -> SimSpan {
         row.gap + self.capacity.unwrap_or(row.bandwidth).span(size, 1)
     }
 
-    /// The greatest rate of a message's flow, if it is one: the flow has as many bytes as the adapter carries while the
-    /// message holds it, and alone takes as long as the bytes do at the pace of a ping-pong.
+    /// Returns the greatest rate of a message's flow. The flow has as many bytes as the adapter carries while the
+    /// message holds it. Alone it takes as long as the bytes take at the bandwidth of a ping-pong.
     ///
-    /// None if it queues: it is too small to be felt, or holds the adapter for its gap more than for its bytes, or for
-    /// longer than a ping-pong's bytes take, by less than a slot.
+    /// Returns `None` if the message queues instead. It queues if it is too small to affect others, or if its gap is
+    /// longer than its bytes. It also queues if it holds the adapter longer than the bytes take in a ping-pong, by less
+    /// than a slot.
     #[inline]
     pub fn flow(&self, row: &Row, size: Bytes, slot: SimSpan) -> Option<u64> {
         let held = self.held(row, size);
@@ -117,7 +119,7 @@ impl Adapters {
         let capacity = u128::from(capacity.get());
         let more = capacity * u128::from(row.gap.as_ps()) / 1_000_000_000_000;
         let size = u128::from(size.get());
-        // Less than a twentieth is left out: flows of large messages stay in one bundle.
+        // Additional bytes below a twentieth are ignored, so that flows of large messages stay in one bundle.
         if more * 20 < size {
             return Some(Flows::pace(pace));
         }
@@ -126,7 +128,7 @@ impl Adapters {
         (!queues).then(|| Flows::pace(faster.min(capacity) as u64))
     }
 
-    /// A message that queues leaves at `time`: when its adapter takes it.
+    /// Queues a message that leaves at `time`; returns the time at which its adapter accepts it.
     pub fn send(
         &mut self,
         from: RankLocation,
@@ -145,7 +147,7 @@ impl Adapters {
         (start, one.map(|one| if one { behind(row, held, Resource::AdapterOut) } else { Resource::Duplex }))
     }
 
-    /// Its head gets there at `time`: when the adapter takes it.
+    /// Queues a message whose head arrives at `time`; returns the time at which its adapter accepts it.
     pub fn receive(
         &mut self,
         from: RankLocation,
@@ -164,7 +166,7 @@ impl Adapters {
         (start, one.map(|one| if one { behind(row, held, Resource::AdapterIn) } else { Resource::Duplex }))
     }
 
-    /// A message's flow leaves by an adapter.
+    /// Counts a message's flow that leaves through an adapter.
     pub fn carry_out(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
         let [rail, _] = self.rails_of(from, to, turn);
         let (at, held) = (self.port(from, rail), self.held(row, size));
@@ -172,7 +174,7 @@ impl Adapters {
         self.carry_both(at, self.held_both(row, size));
     }
 
-    /// It comes by one.
+    /// Counts a message's flow that arrives through an adapter.
     pub fn carry_in(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
         let [_, rail] = self.rails_of(from, to, turn);
         let (at, held) = (self.port(to, rail), self.held(row, size));
@@ -186,13 +188,13 @@ impl Adapters {
         }
     }
 
-    /// For how long messages held each adapter.
+    /// Returns the total occupancy of each adapter.
     pub fn carried(&self) -> &Carried {
         &self.carried
     }
 
-    /// How long a message holds what both directions of an adapter have together: its gap and bytes as these share its
-    /// bytes, and no less than the least time between two messages and its bytes.
+    /// Returns the time for which a message holds the port that both directions share. This is its gap and bytes at the
+    /// shared capacity, and at least the duplex gap plus its bytes.
     fn held_both(&self, row: &Row, size: Bytes) -> SimSpan {
         let shared = self.capacity.zip(self.duplex).map_or(SimSpan::ZERO, |(capacity, duplex)| {
             let one_way = u128::from(self.held(row, size).as_ps());
@@ -208,13 +210,13 @@ impl Adapters {
     }
 }
 
-/// What a message waits for behind others like it, which hold the adapter for as long as it does.
+/// Returns the resource that a queued message waits for, behind messages with the same occupancy.
 fn behind(row: &Row, held: SimSpan, direction: Resource) -> Resource {
     if row.gap.as_ps() * 2 > held.as_ps() { Resource::Gap } else { direction }
 }
 
-/// A message comes at `time` to a direction of an adapter and to what both share, which queue apart: when it has passed
-/// both queues, and, if it has waited, whether for the direction.
+/// Passes a message that arrives at `time` through the queue of a direction and the separate queue of both directions.
+/// Returns the end of both queues and, if the message waited, whether the direction caused the wait.
 #[inline]
 fn pass(
     one: &mut Port,

@@ -1,4 +1,4 @@
-//! The way back along the path that determined the predicted time, by the marks that ranks left.
+//! Backtracking along the path that determined the predicted time, by the marks in the ranks' logs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -13,10 +13,10 @@ use super::activity::{ClockLog, ClockPoint};
 use super::lp::LogicalProcess;
 use super::state::RankState;
 
-/// A place's name, and what is done there.
+/// Name of a call site and the operation there.
 pub(super) type NamedSource = (String, StepSource);
 
-/// The logs of a worker's ranks, and the names of the places in them.
+/// Logs of a worker's ranks, and the names of their call sites.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ClockLogs {
     #[serde(with = "whole_sources")]
@@ -24,8 +24,8 @@ pub(super) struct ClockLogs {
     pub logs: Vec<(Rank, ClockLog)>,
 }
 
-/// Every field of each source, whereas reports leave out those that are not known: the format between processes has no
-/// field names.
+/// Serializes every field of each source, because the format between processes has no field names. Reports omit unknown
+/// fields.
 mod whole_sources {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -42,32 +42,32 @@ mod whole_sources {
     }
 }
 
-/// The timelines of a worker's ranks, and the names of the places in them.
+/// Timelines of a worker's ranks, and the names of their call sites.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct NamedTimelines {
     names: Vec<PlaceName>,
     timelines: Vec<(Rank, Timeline)>,
 }
 
-/// A place of calls.
+/// Call site.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PlaceName {
     name: String,
     kind: PlaceKind,
 }
 
-/// What a place is.
+/// Kind of a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PlaceKind {
-    /// The program does not say.
+    /// The program gives no site.
     Unknown,
-    /// A function; between two calls a program is in none.
+    /// A function. Between two calls a program is in no function.
     Function,
-    /// A statement, which may compute as well.
+    /// A statement, which may also compute.
     Statement,
 }
 
-/// All timelines in the order of ranks, with the names of the places that they number, in alphabetical order.
+/// Returns all timelines in the order of ranks, and the names of the numbered call sites in alphabetical order.
 pub(super) fn all_timelines(workers: Vec<NamedTimelines>) -> (Vec<Timeline>, Vec<String>) {
     let known = workers.iter().flat_map(|of| &of.names).filter(|place| place.kind != PlaceKind::Unknown);
     let mut names: Vec<String> = known.map(|place| place.name.clone()).collect();
@@ -94,7 +94,7 @@ pub(super) fn all_timelines(workers: Vec<NamedTimelines>) -> (Vec<Timeline>, Vec
     (timelines.into_iter().map(|(_, timeline)| timeline).collect(), names)
 }
 
-/// What was recorded of a worker's ranks.
+/// Takes the recorded timelines and logs of a worker's ranks.
 pub(super) fn trails<P: Program>(
     ranks: &mut [RankState<P>],
     lp: &LogicalProcess<'_>,
@@ -146,7 +146,7 @@ pub(super) fn trails<P: Program>(
     (timelines, vec![ClockLogs { names, logs }])
 }
 
-/// Walks back from the end of `last`, whose clock was the greatest.
+/// Follows the path back from the end of `last`, the rank with the greatest clock.
 pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -> CriticalPath {
     let of_rank: HashMap<Rank, (&ClockLog, &[NamedSource])> = workers
         .iter()
@@ -156,8 +156,8 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
     let mut sites: BTreeMap<&str, (PathShare, StepSource)> = BTreeMap::new();
     let mut at = ClockPoint { rank: last, serial: 0, time: predicted };
     let mut hops = 0;
-    // Where the walk goes depends on where it is alone. So one that comes to a point again goes round for ever: it is
-    // found by remembering the points after 1, 2, 4, … steps more (Brent 1980).
+    // Each step depends on the current point only, so a walk that returns to a point never ends. Such a cycle is
+    // detected by a comparison with the points remembered after 1, 2, 4, … further steps (Brent 1980).
     let (mut remembered, mut steps, mut most) = (at, 0u64, 1u64);
     'hops: while at.time > SimTime::ZERO {
         let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
@@ -181,7 +181,7 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
                 Some(from) => {
                     share(|share| &mut share.messages, at.time.since(from.time));
                     hops += u64::from(from.rank != at.rank);
-                    // A step that leads nowhere earlier would be walked for ever.
+                    // A step that does not lead to an earlier time would repeat forever.
                     let stays = (from.rank, from.serial) == (at.rank, at.serial) && from.time >= at.time;
                     at = from;
                     if stays || at == remembered {
@@ -195,7 +195,7 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
                 }
             }
         }
-        // What was before is not kept, or there was nothing.
+        // Earlier marks do not exist or were dropped.
         break;
     }
     let mut ranks: Vec<RankShare> = ranks.into_iter().map(|(rank, share)| RankShare { rank, share }).collect();
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_walk_that_comes_round_ends() {
         let time = SimTime::from_ps(10);
-        // From rank 3 the walk gets to 0, and from there round.
+        // From rank 3 the walk reaches rank 0, which is in a cycle.
         let logs = (0..4).map(|rank| {
             let mut log = ClockLog::new(100);
             let from = ClockPoint { rank: if rank == 3 { 0 } else { (rank + 1) % 3 }, serial: 0, time };

@@ -1,9 +1,9 @@
-//! What a rank's calls do: runs a task until it must wait, and resumes it.
+//! Execution of a rank's calls: runs a task until it must wait, and resumes it.
 //!
-//! A task runs as soon as what it waited for is decided, however far its clock lies ahead; what it does to the rest of
-//! the simulation are events at the times of its clock. Posting a receive is no event: which message it gets does not
-//! depend on when the simulator hears of it, since receives are kept in program order and messages in order of their
-//! heads.
+//! A task runs as soon as the end of its wait is known, even if its clock is far ahead. Its effects on the rest of the
+//! simulation are events at the times of its clock. Posting a receive is not an event. Receives are kept in program
+//! order and messages in the order of their heads, so matching does not depend on the time at which the simulator
+//! executes the post.
 
 use std::mem::take;
 
@@ -27,27 +27,27 @@ use super::shared_cores::{asks_core_early, makes_on_core, put_off_end};
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
-/// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that
-/// ranks who never wait can pile up; outcomes do not depend on it.
+/// Work that a task may do before other tasks run: a call counts 1, a send [`SEND_WEIGHT`]. The limit bounds the number
+/// of pending events of ranks that never wait. Outcomes do not depend on it.
 const STRETCH: u32 = 4096;
 const SEND_WEIGHT: u32 = 16;
 
-/// A task's turn: from what it waited for to its next wait.
+/// Turn of a task, from the end of a wait to its next wait.
 struct CallTurn<'t, 'd> {
     target: &'t mut TargetRank,
     lp: &'t mut LogicalProcess<'d>,
     task: u32,
     stretch: u32,
-    /// Its clock has passed the limit.
+    /// The task's clock has passed the time limit.
     over: bool,
-    /// More requests are outstanding than may be.
+    /// More requests are outstanding than the limit allows.
     crowded: bool,
-    /// The time of its clock has come: a message for which there is no credit now gets none, and a core that others
-    /// share may be asked.
+    /// The simulation has reached the time of the task's clock. A message without a credit will get none, and a shared
+    /// core may be requested.
     in_time: bool,
 }
 
-/// Runs the rank's own program from its beginning until it waits, ends or fails.
+/// Runs the rank's program from its beginning until it waits, ends or fails.
 #[inline(never)]
 pub(super) fn begin<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     run(program, target, lp, MAIN, Answer::Begin);
@@ -66,7 +66,7 @@ fn run<P: Program + ?Sized>(
     turn.run(program, answer);
 }
 
-/// Makes `call` of `task` at the time of its clock, and runs it on from there.
+/// Executes `call` of `task` at the time of its clock, and continues the task.
 #[cold]
 fn run_from<P: Program + ?Sized>(
     program: &mut P,
@@ -83,7 +83,7 @@ fn run_from<P: Program + ?Sized>(
 }
 
 impl CallTurn<'_, '_> {
-    /// Runs the task from its reply on.
+    /// Runs the task from the reply `answer`.
     #[inline(always)]
     fn run<P: Program + ?Sized>(self, program: &mut P, answer: Answer) {
         let (mut turn, mut answer) = (self, answer);
@@ -102,7 +102,7 @@ impl CallTurn<'_, '_> {
         turn.look_at_limits(program);
     }
 
-    /// Fails where the task has passed a limit.
+    /// Fails the run if the task has passed a limit.
     #[inline(always)]
     fn look_at_limits<P: Program + ?Sized>(self, program: &P) {
         if self.over {
@@ -120,7 +120,8 @@ impl CallTurn<'_, '_> {
         !self.over
     }
 
-    /// Gives the program its reply and takes its next call; none if it waits for what it has asked for itself.
+    /// Gives the program its reply and returns its next call; `None` if the program waits for a call that it executed
+    /// itself.
     #[inline(always)]
     fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
         if self.lp.watches {
@@ -136,7 +137,7 @@ impl CallTurn<'_, '_> {
         if !matches!(answer, Answer::Completed) {
             return program.next_asking(&mut reply(clock, answer, &mut []), self);
         }
-        // What the program asks for may complete before it gives the reply back.
+        // Calls that the program executes may complete requests before the program returns the reply.
         let spare = std::mem::take(&mut self.lp.spare);
         let mut completions = std::mem::replace(&mut self.lp.completions, spare);
         let call = program.next_asking(&mut reply(clock, answer, &mut completions), self);
@@ -144,7 +145,7 @@ impl CallTurn<'_, '_> {
         call
     }
 
-    /// Makes a call: the answer, if there is one now.
+    /// Executes a call and returns the answer, if it is already known.
     #[inline(always)]
     fn make(&mut self, call: &mut Call) -> Option<Answer> {
         match self.lp.effects {
@@ -153,7 +154,7 @@ impl CallTurn<'_, '_> {
         }
     }
 
-    /// Makes a call where messages need credits, or advance in calls only, or where ranks share cores.
+    /// Executes a call with credits, with progress only inside calls, or with shared cores.
     #[cold]
     #[inline(never)]
     fn make_under_conditions(&mut self, call: &mut Call) -> Option<Answer> {
@@ -179,7 +180,7 @@ impl CallTurn<'_, '_> {
         answer
     }
 
-    /// Makes a call.
+    /// Executes a call.
     #[inline(always)]
     fn make_now(&mut self, call: &mut Call) -> Option<Answer> {
         let CallTurn { target, lp, task, stretch, .. } = self;
@@ -212,7 +213,7 @@ impl CallTurn<'_, '_> {
                 let clock = spend_posting(target, lp, task, pattern);
                 recv(target, lp, task, WaitKind::Recv, pattern, clock)
             }
-            // Its send may wait for the core, which is no part of the path to its receive.
+            // The send may wait for the core; this wait is not on the path to the receive.
             Call::Exchange(message, pattern) if lp.shares_core(target.rank, task) => {
                 *stretch += SEND_WEIGHT;
                 let clock = spend_posting(target, lp, task, pattern);
@@ -277,7 +278,7 @@ impl CallTurn<'_, '_> {
                 self.crowded = true;
                 None
             }
-            // Completions do not outlive the moment, so that answer is given first.
+            // Completions are valid only now, so an answer with completions is given at once.
             Some(answer @ (Answer::Done | Answer::Started(_))) if self.stretch >= STRETCH => {
                 wait_for_own_time(self.target, self.lp, task, Wait::Parked(answer));
                 None
@@ -287,7 +288,7 @@ impl CallTurn<'_, '_> {
         }
     }
 
-    /// Makes a call that ends the program's turn, at least for a moment.
+    /// Executes a call that ends the program's turn, at least for a moment.
     fn make_last(&mut self, call: Call) -> Option<Answer> {
         let CallTurn { target, lp, task, stretch, .. } = self;
         match call {
@@ -313,7 +314,7 @@ impl CallTurn<'_, '_> {
     }
 }
 
-/// Drops a call that has been made. Most own nothing then: dropping them costs more than to see that.
+/// Drops an executed call. Most calls own nothing, and the test is cheaper than the drop.
 #[inline(always)]
 fn let_go(call: Call) {
     let owns = match &call {
@@ -328,7 +329,7 @@ fn let_go(call: Call) {
     }
 }
 
-/// The core posts a receive: gives the time of its clock then.
+/// Charges the core for posting a receive, and returns the clock after it.
 #[inline(always)]
 fn spend_posting(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, pattern: &Pattern) -> SimTime {
     if lp.post_overhead > SimSpan::ZERO && pattern.context != SERVICE {
@@ -366,7 +367,7 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 /// Resumes a task whose wait is over.
 #[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
-    // Where it shares its core, it goes on when the wait is over, not when that is known, and once it has the core.
+    // On a shared core the task resumes at the end of its wait, once it has the core, not when the end becomes known.
     if lp.effects.shares_cores && matches!(target.control(task).wait, Wait::All { .. }) {
         let over = is_over_at(target, task);
         if put_off_end(target, lp, task, over) {
@@ -394,7 +395,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
         }
         Wait::Parked(answer) => answer,
         Wait::Cancel(_) | Wait::Idle { .. } | Wait::Block(_) => Answer::Done,
-        // The waits below have left their completions at the logical process.
+        // The following waits have stored their completions in the logical process.
         before @ Wait::Recv { .. } => {
             std::mem::forget(before);
             Answer::Completed
@@ -403,7 +404,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
     };
     if let Some((left, path)) = later {
-        // It goes on by the path of the call that drives it.
+        // The task continues on the path of the call that drives it.
         let cause = WaitCause { path, left, ends: (target.rank, target.rank), size: Bytes::ZERO };
         target.wait_until(lp, task, left, cause);
     }
@@ -417,7 +418,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
     }
 }
 
-/// When the wait of the task is over, which has been woken.
+/// Returns the end of the wait of a task that was woken.
 pub(super) fn is_over_at(target: &mut TargetRank, task: u32) -> SimTime {
     let TaskState { clock, wait, .. } = target.control(task);
     let (clock, ids) = match wait {
@@ -432,7 +433,7 @@ fn run_strand(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, a
     of_strand(target, lp, task, |program, target, lp| run(program, target, lp, task, answer));
 }
 
-/// Does `run` with the program of a strand.
+/// Calls `run` with the program of a strand.
 fn of_strand(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -458,7 +459,7 @@ fn of_strand(
     }
 }
 
-/// Starts a strand of `parent`, which goes on from there by a path of its own.
+/// Starts a strand of `parent`. The strand continues from the parent's path on its own path.
 fn start_strand(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

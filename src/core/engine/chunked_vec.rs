@@ -1,11 +1,11 @@
-//! Many values by number, in pieces that stay where they are: a list of all would be moved each time it grows.
+//! A growable vector in fixed pieces. Values never move, whereas a plain vector moves all values when it grows.
 
 use std::ops::{Index, IndexMut};
 
-/// So many values are kept side by side.
+/// Number of values per piece.
 const PIECE: usize = 256;
 
-/// Values by number.
+/// Values by index.
 #[derive(Debug)]
 pub(super) struct ChunkedVec<T> {
     pieces: Vec<Vec<T>>,
@@ -22,7 +22,7 @@ impl<T> ChunkedVec<T> {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
 
-    /// One more value: its number is how many there were.
+    /// Appends a value; its index is the previous length.
     #[inline]
     pub fn push(&mut self, value: T) {
         match self.pieces.last_mut() {
@@ -39,7 +39,7 @@ impl<T> ChunkedVec<T> {
         self.pieces.push(piece);
     }
 
-    /// All of them, in order.
+    /// Iterates over all values in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.pieces.iter().flatten()
     }

@@ -1,5 +1,4 @@
-//! How tasks' clocks move: by what their cores spend and by what they wait for; and with each clock the path that
-//! determined it.
+//! Advance of task clocks by core time and by waits, and the path that determined each clock.
 
 use crate::profile::Activity;
 use crate::rank::{Rank, RequestId};
@@ -11,7 +10,7 @@ use super::paths::PathSlot;
 use super::requests::{RequestKind, RequestRecord};
 use super::state::{MAIN, TargetRank, TaskState};
 
-/// What time was spent on.
+/// Use of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeCategory {
     Compute,
@@ -20,19 +19,19 @@ pub(super) enum TimeCategory {
     Poll,
 }
 
-/// What a task has waited for: a transfer that started at `left`, to where `path` got; or, if it was there at `left`,
-/// nothing more.
+/// Cause of the end of a wait: a transfer that started at `left`, where `path` ends. If it was ready at `left`, the
+/// path has no transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitCause {
     pub path: PathSlot,
     pub left: SimTime,
-    /// Where it went from, and where to.
+    /// Source and destination of the transfer.
     pub ends: (Rank, Rank),
     pub size: Bytes,
 }
 
 impl TargetRank {
-    /// Accounts for time the task's core spends.
+    /// Charges the task for core time.
     #[inline(always)]
     pub fn spend(&mut self, lp: &mut LogicalProcess<'_>, task: u32, kind: TimeCategory, span: SimSpan) {
         if lp.effects.shares_cores && matches!(kind, TimeCategory::Send | TimeCategory::Recv) {
@@ -48,7 +47,7 @@ impl TargetRank {
                 }
             }
             TimeCategory::Compute => {
-                // A little code between polls is part of the polling.
+                // Short computation between polls counts as polling.
                 if span > lp.poll * 10 {
                     control.polling = SimTime::NEVER;
                 }
@@ -67,7 +66,7 @@ impl TargetRank {
         }
     }
 
-    /// The task has waited until `time`, if that is later than its clock: then its path is that of the cause.
+    /// Ends a wait at `time`. If `time` is later than the task's clock, the task takes the path of the cause.
     #[inline(always)]
     pub fn wait_until(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: WaitCause) {
         let clock = self.control(task).clock;
@@ -79,8 +78,8 @@ impl TargetRank {
         }
     }
 
-    /// The task finds at its clock what was there at `time`: if it has done nothing but poll since before, its path is
-    /// that of the cause, and polling from there.
+    /// Records that the task, at its clock, finds a result that was ready at `time`. If the task has only polled since
+    /// before `time`, it takes the path of the cause, and polling from there.
     #[inline]
     pub fn found(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: WaitCause) {
         let control = self.control(task);
@@ -97,7 +96,7 @@ impl TargetRank {
         }
     }
 
-    /// The task's path is that of a cause that got to `time`.
+    /// Replaces the task's path with the path of a cause that ended at `time`.
     #[inline(always)]
     pub fn follow(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: WaitCause) {
         let control = self.control(task);
@@ -111,7 +110,7 @@ impl TargetRank {
         }
     }
 
-    /// Records that the task's clock got to `time` from another.
+    /// Records that another clock advanced the task's clock to `time`.
     #[cold]
     #[inline(never)]
     fn mark_followed(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, from: ClockPoint) {
@@ -122,7 +121,7 @@ impl TargetRank {
         self.trail.as_mut().expect("it is recorded").mark(serial, mark);
     }
 
-    /// Records that the task's clock got where it is by its own doing.
+    /// Records that the task advanced its own clock.
     #[cold]
     pub fn mark(&mut self, task: u32) {
         let TaskState { clock: until, serial, site, .. } = *self.control(task);
@@ -131,7 +130,7 @@ impl TargetRank {
         }
     }
 
-    /// What has made a request ready.
+    /// Takes the cause that made a request ready.
     #[inline]
     pub fn cause(&mut self, id: RequestId) -> WaitCause {
         let RequestRecord { path, left, peer, size, kind, .. } = self.requests.get_mut(id);
@@ -139,7 +138,7 @@ impl TargetRank {
         WaitCause { path: std::mem::replace(path, PathSlot::NONE), left: *left, ends, size: *size }
     }
 
-    /// Moves the task's clock; only the rank's own program counts.
+    /// Advances the task's clock. Only the time of the rank's program is counted.
     #[inline(always)]
     pub fn pass(&mut self, task: u32, kind: TimeCategory, span: SimSpan) {
         self.control(task).clock += span;

@@ -1,5 +1,5 @@
-//! What ranks and messages meet beside rates and links, where a platform states it: connections, credits, noise,
-//! nodes that are unlike others, and progress that waits for calls. Everything here is off unless a key turns it on.
+//! Conditions that a platform can state in addition to rates and links: connection set-up, credits, noise, unequal
+//! nodes, and progress only inside calls. Each condition is off unless a key turns it on.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,54 +12,54 @@ use super::lp::LogicalProcess;
 use super::mpi_intervals::MpiIntervals;
 use super::state::TargetRank;
 
-/// What a worker knows of the platform's conditions.
+/// Per-worker copy of the platform's conditions.
 #[derive(Clone, Debug)]
 pub(super) struct Conditions {
     seed: u64,
     noise: Noise,
-    /// What computing takes longer by the library's thread.
+    /// Slowdown factor of computing caused by the library's progress thread.
     thread: f64,
     nodes: NodeFactors,
     connect: [SimSpan; 3],
     credits: [Option<u32>; 3],
 }
 
-/// Which of them there are, as the engine asks for every call or message.
+/// Conditions that are on, in the form that the engine reads for each call or message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Effects {
-    /// Something makes computing take longer.
+    /// Computing is slowed.
     pub slows: bool,
-    /// A message may take longer than its link says.
+    /// Messages can take longer than their link states.
     pub delays: bool,
-    /// First messages take longer.
+    /// The first message of a pair takes longer.
     pub connects: bool,
     /// Eager messages need a credit.
     pub credits: bool,
-    /// Messages advance in calls only.
+    /// Messages progress only inside calls.
     pub by_call: bool,
-    /// Cores that ranks share are asked for what messages take of them.
+    /// Messages occupy cores that ranks share.
     pub shares_cores: bool,
 }
 
-/// What is kept of a rank for them.
+/// State of a rank for the conditions.
 #[derive(Debug, Default)]
 pub(super) struct RankConditions {
-    /// What its computing takes longer.
+    /// Slowdown factor of the rank's computing.
     factor: f64,
-    /// When the first detour of its core begins.
+    /// Start of the first detour of the rank's core.
     phase: SimTime,
-    /// The messages it has sent, where their delays are drawn.
+    /// Number of messages sent with a random delay.
     sent: u64,
-    /// The ranks it has a connection with.
+    /// Ranks with which a connection exists.
     connected: FxHashSet<Rank>,
-    /// Eager messages under way by receiver.
+    /// Number of eager messages in flight by receiver.
     under_way: FxHashMap<Rank, u32>,
-    /// Its calls.
+    /// MPI calls of the rank.
     pub calls: MpiIntervals,
 }
 
 impl Conditions {
-    /// Those of `platform` in the run of `seed`, and which there are; none, if there are none.
+    /// Creates the conditions of `platform` in the run of `seed`, and the set of effects; `None` without conditions.
     pub fn new(platform: &Platform, seed: u64) -> Option<(Box<Conditions>, Effects)> {
         let of_level = |level| platform.link(level).protocol();
         let crate::platform::Conditions { progress, noise, nodes } = &platform.conditions;
@@ -81,7 +81,7 @@ impl Conditions {
             .then(|| (Box::new(Conditions { seed, noise: *noise, thread, nodes, connect, credits }), effects))
     }
 
-    /// What is kept of `rank`, which is on this core.
+    /// Creates the state of `rank`, which is at `site`.
     pub fn meets(&self, rank: Rank, site: Site) -> Box<RankConditions> {
         let factor = self.thread * self.noise.of_node(self.seed, site.node) / self.nodes.rate(site);
         let phase = self.noise.system.map_or(SimTime::ZERO, |noise| noise.phase(self.seed, rank));
@@ -90,14 +90,14 @@ impl Conditions {
 }
 
 impl RankConditions {
-    /// What its computing takes longer.
+    /// Returns the slowdown factor of the rank's computing.
     pub fn slower(&self) -> f64 {
         self.factor
     }
 }
 
 impl TargetRank {
-    /// What the platform's conditions keep of the rank.
+    /// Returns the rank's state for the conditions.
     pub fn meets(&mut self) -> &mut RankConditions {
         self.meets.as_mut().expect("the platform has conditions")
     }
@@ -108,7 +108,7 @@ impl LogicalProcess<'_> {
         self.conditions.as_deref().expect("the platform has conditions")
     }
 
-    /// How long the rank takes from `start` on for work of `alone`.
+    /// Returns the time that work of length `alone` takes the rank from `start` on.
     #[cold]
     pub fn slowed(&self, shared: &mut TargetRank, start: SimTime, alone: SimSpan) -> SimSpan {
         let factor = shared.meets().factor;
@@ -119,15 +119,14 @@ impl LogicalProcess<'_> {
         self.with_detours(shared, start, span)
     }
 
-    /// How long the rank takes from `start` on for what takes its core `span`: the operating system stops it.
+    /// Returns the time that `span` of core time takes from `start` on, with detours to the operating system.
     pub fn with_detours(&self, shared: &mut TargetRank, start: SimTime, span: SimSpan) -> SimSpan {
         let (rank, phase) = (shared.rank, shared.meets().phase);
         let Conditions { seed, noise, .. } = self.conditions();
         noise.system.map_or(span, |noise| noise.stretched(*seed, rank, phase, start, span))
     }
 
-    /// What a message of the rank takes longer until its head comes than its link says; a control message if it has
-    /// no row.
+    /// Returns the delay of a message's head beyond the time that its link states. A control message has no row.
     #[cold]
     pub fn delay(&self, shared: &mut TargetRank, to: Rank, level: Level, row: Option<&Row>, size: Bytes) -> SimSpan {
         let rank = shared.rank;
@@ -146,15 +145,15 @@ impl LogicalProcess<'_> {
         delay
     }
 
-    /// A message of `from` has come to the rank: they are connected.
+    /// Records a connection, because a message of `from` has arrived at the rank.
     #[cold]
     pub fn connected(&self, shared: &mut TargetRank, from: Rank) {
         shared.meets().connected.insert(from);
     }
 
-    /// Whether the credits of the receiver do not tell yet if `message` can go eagerly: messages may have been
-    /// received by the time of the rank's clock of which it has not heard. Beside strands any message waits for its
-    /// time: another task may send before.
+    /// Returns whether the credits of the receiver do not yet decide if `message` can be eager. Credits may have been
+    /// returned by the time of the rank's clock, and the worker may not have received them. With strands each message
+    /// waits for its time, because another task may send earlier.
     pub fn lacks_credit(&self, shared: &mut TargetRank, message: &Message) -> bool {
         let level = self.level(shared.rank, message.to);
         let limited = self.conditions().credits[level as usize].is_some();
@@ -164,7 +163,7 @@ impl LogicalProcess<'_> {
         self.is_credited(self.network.link(level), message) && !self.has_credit(shared, message.to, level)
     }
 
-    /// Whether it goes eagerly only if there is a credit.
+    /// Returns whether the message needs a credit to be eager.
     fn is_credited(&self, link: &Link, message: &Message) -> bool {
         message.mode == SendMode::Standard && message.context != SERVICE && message.size <= link.eager_threshold()
     }
@@ -174,7 +173,7 @@ impl LogicalProcess<'_> {
         self.conditions().credits[level as usize].is_none_or(|credits| under_way < credits)
     }
 
-    /// Takes a credit for an eager message: false if there is none, which only a standard send heeds.
+    /// Takes a credit for an eager message. Returns false without a credit, which only a standard send obeys.
     #[cold]
     pub fn take_credit(&self, shared: &mut TargetRank, to: Rank, level: Level, mode: SendMode) -> bool {
         if self.conditions().credits[level as usize].is_none() {
@@ -187,7 +186,7 @@ impl LogicalProcess<'_> {
         true
     }
 
-    /// An eager message of `from` has left its buffer at `time`: its credit goes back.
+    /// Returns the credit of an eager message of `from` that left its buffer at `time`.
     #[cold]
     pub fn give_credit(&mut self, shared: &mut TargetRank, from: Rank, time: SimTime) {
         let level = self.level(from, shared.rank);
@@ -197,14 +196,14 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// A credit of `from` has come back.
+    /// Receives a returned credit of `from`.
     #[cold]
     pub fn credit_back(&self, shared: &mut TargetRank, from: Rank) {
         *shared.meets().under_way.get_mut(&from).expect("it was taken") -= 1;
     }
 }
 
-/// The message that a call sends.
+/// Returns the message that a call sends.
 pub(super) fn sent(call: &Call) -> Option<&Message> {
     match call {
         Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => Some(message),

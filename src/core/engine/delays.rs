@@ -1,9 +1,9 @@
-//! What held up a transfer under fair shares, and what of a path's contention is charged for it.
+//! Delays of a transfer in the `fair` contention model, and the parts of a path's contention that are charged to them.
 //!
-//! A transfer is held up before its head sets out (its core copies others, its adapter lets others pass), and after it
-//! has come, on the wire or in the copy that ends it, whichever is later. What it takes longer than alone is its
-//! contention; this is divided by the delays. Where they are more than that, as what came first hid some of it, each
-//! counts in proportion.
+//! A transfer can be delayed before its head leaves: its core copies other messages, or its adapter carries others. It
+//! can also be delayed after the head arrives, on the wire or in the final copy, whichever is later. Its contention is
+//! the additional time compared with the transfer alone. The contention is divided among the delays. If an earlier
+//! delay hid part of a later one, the delays exceed the contention, and each counts in proportion.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,28 +11,28 @@ use crate::platform::Level;
 use crate::profile::Resource;
 use crate::units::SimSpan;
 
-/// What held up a transfer. Kept small: there is one to each message under way.
+/// Delays of a transfer. The struct is small, because each message in flight has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays {
-    /// Before its head set out, and by what.
+    /// Delay before the head left, and its resource.
     before: SimSpan,
-    /// From its head on, by those of `of` that are there.
+    /// Delays after the head, one per resource in `of`.
     after: [SimSpan; MOST],
     by: Option<Resource>,
     of: [Option<Resource>; MOST],
 }
 
-/// From its head on a transfer is held up by no more: the adapters of both ends and what is between their directions,
+/// Maximum number of resources that delay a transfer after its head: the adapters of both ends and the duplex capacity,
 /// or a core and its caches and memory.
 const MOST: usize = 3;
 
 impl Delays {
-    /// Its head was held up by `by`.
+    /// Creates delays with a delay of the head by `by`.
     pub fn of_head(before: SimSpan, by: Option<Resource>) -> Self {
         Delays { before: if by.is_some() { before } else { SimSpan::ZERO }, by, ..Delays::default() }
     }
 
-    /// From the head on it was held up by `by` as well.
+    /// Adds a delay by `by` after the head.
     pub fn and(mut self, by: Resource, span: SimSpan) -> Self {
         if span > SimSpan::ZERO {
             let of = self.of.iter().position(|of| of.is_none_or(|of| of == by)).expect("few hold up a transfer");
@@ -42,27 +42,27 @@ impl Delays {
         self
     }
 
-    /// Only what held up its head.
+    /// Returns only the delay of the head.
     pub fn to_head(self) -> Self {
         Delays::of_head(self.before, self.by)
     }
 
-    /// What held up its head.
+    /// Returns the delay of the head and its resource.
     pub fn before_head(&self) -> (SimSpan, Option<Resource>) {
         (self.before, self.by)
     }
 
-    /// The copy of the message ended later than the wire: it was held up by that alone, and before its head set out.
+    /// Replaces the delays of the wire with the delays of a copy that ended later; the delay of the head remains.
     pub fn copied(self, copy: Delays) -> Self {
         Delays { after: copy.after, of: copy.of, ..self }
     }
 
-    /// Whether nothing held it up.
+    /// Returns whether nothing delayed the transfer.
     pub fn is_none(&self) -> bool {
         self.before == SimSpan::ZERO && self.after.iter().all(|part| *part == SimSpan::ZERO)
     }
 
-    /// What of `contention` is charged to each resource.
+    /// Divides `contention` among the resources.
     fn charged(&self, contention: SimSpan) -> [SimSpan; Resource::ALL.len()] {
         let mut parts = [SimSpan::ZERO; Resource::ALL.len()];
         for (of, part) in self.of.into_iter().zip(self.after) {
@@ -79,7 +79,7 @@ impl Delays {
             for part in &mut parts {
                 *part = SimSpan::from_ps((u128::from(part.as_ps()) * limit / all) as u64);
             }
-            // What rounding leaves is the greatest's.
+            // The rounding remainder is charged to the greatest part.
             let rest = contention - parts.iter().copied().sum();
             *parts.iter_mut().max_by_key(|part| part.as_ps()).expect("there are resources") += rest;
         }
@@ -87,8 +87,8 @@ impl Delays {
     }
 }
 
-/// What of a path's contention is charged to what, by level: within a node to cores, caches, memory and what is between
-/// CMPs, between nodes to cores and adapters.
+/// Contention of a path by resource and level. Within a node the resources are cores, caches, memory and links between
+/// CMPs; between nodes they are cores and adapters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Charges([SimSpan; 12]);
 
@@ -109,7 +109,7 @@ impl Charges {
         }
     }
 
-    /// A transfer of `level` with so much contention was held up by `delays`.
+    /// Charges `contention` of a transfer of `level` to its delays.
     pub fn charge(&mut self, level: Level, contention: SimSpan, delays: &Delays) {
         for (resource, part) in Resource::ALL.into_iter().zip(delays.charged(contention)) {
             if let Some(place) = Charges::place(level, resource) {
@@ -118,7 +118,7 @@ impl Charges {
         }
     }
 
-    /// What is charged to `resource` at `level`.
+    /// Returns the contention charged to `resource` at `level`.
     pub fn of(&self, level: Level, resource: Resource) -> SimSpan {
         Charges::place(level, resource).map_or(SimSpan::ZERO, |place| self.0[place])
     }
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(charged(30), [10, 20]);
         assert_eq!(charged(31), [10, 21], "what rounding leaves is the greatest's");
         assert_eq!(charged(0), [0, 0]);
-        // The copy that ended last replaces what the wire did.
+        // The copy that ended last replaces the delays of the wire.
         let copied = delays.copied(Delays::default().and(Resource::Core, ps(7)));
         assert_eq!(copied, Delays::of_head(ps(100), Some(Resource::Gap)).and(Resource::Core, ps(7)));
         assert!(Delays::of_head(ps(5), None).is_none());

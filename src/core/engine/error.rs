@@ -1,4 +1,4 @@
-//! Why a run ended without a prediction.
+//! Reasons for a run without a prediction.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::rank::{FailureKind, ProgramError, Rank};
 use crate::units::{Bytes, SimTime};
 
-/// About what an outstanding receive takes: its record, its entry among posted receives, and its path.
+/// Approximate memory of an outstanding receive: its record, its posted entry, and its path.
 const REQUEST_MEMORY: Bytes = Bytes::new(200);
 
-/// Why a run ended without a prediction.
+/// Reason for a run without a prediction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunError {
-    /// A rank's program could not go on.
+    /// A rank's program could not continue.
     Program {
         /// The rank.
         rank: Rank,
         /// Its clock.
         clock: SimTime,
-        /// What happened.
+        /// The error.
         error: ProgramError,
     },
     /// A message was longer than the receive that took it (MPI_ERR_TRUNCATE).
@@ -30,14 +30,14 @@ pub enum RunError {
         source: Rank,
         /// The message's size.
         size: Bytes,
-        /// What the receive had room for.
+        /// Capacity of the receive.
         capacity: Bytes,
-        /// When the message arrived.
+        /// Arrival time of the message.
         clock: SimTime,
-        /// Where the receiver's program was.
+        /// Position of the receiver's program.
         position: Option<String>,
     },
-    /// Nobody can go on.
+    /// No rank can continue.
     Deadlock(Deadlock),
     /// A rank's clock passed the limit of `--max-time`.
     MaxTime {
@@ -45,7 +45,7 @@ pub enum RunError {
         rank: Rank,
         /// The limit.
         limit: SimTime,
-        /// Where its program was.
+        /// Position of its program.
         position: Option<String>,
     },
     /// The run passed the limit of `--max-events`.
@@ -61,26 +61,26 @@ pub enum RunError {
         rank: Rank,
         /// The limit.
         limit: u32,
-        /// Where its program was.
+        /// Position of its program.
         position: Option<String>,
     },
-    /// A clock passed the greatest instant, 213 days.
+    /// A clock passed the greatest representable time, 213 days.
     ClockOverflow {
         /// The rank.
         rank: Rank,
-        /// Where its program was.
+        /// Position of its program.
         position: Option<String>,
     },
-    /// More host processes than can have a part.
+    /// There are more host processes than parts of the simulation.
     TooManyProcesses {
-        /// The processes.
+        /// Number of processes.
         processes: u32,
-        /// How many can have one.
+        /// Greatest possible number of processes.
         most: u32,
     },
-    /// A latency or the handshake between nodes is zero, so several processes cannot simulate apart.
+    /// A latency or the handshake between nodes is zero, so there is no lookahead between processes.
     NoLookahead {
-        /// The processes.
+        /// Number of processes.
         processes: u32,
     },
     /// The user interrupted the run.
@@ -90,37 +90,37 @@ pub enum RunError {
     },
 }
 
-/// Who waits for whom when nobody can go on.
+/// Waiting ranks of a deadlock and the ranks that they wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlock {
     /// Unfinished ranks in increasing order.
     pub waiting: Vec<Waiting>,
-    /// Ranks that have finished.
+    /// Number of finished ranks.
     pub finished: u32,
-    /// Those of them that have left without MPI_Finalize: a launcher would have ended the job for that.
+    /// Finished ranks that ended without MPI_Finalize. A launcher would have ended the job.
     pub unfinalised: Vec<Rank>,
 }
 
-/// A rank that waits.
+/// A waiting rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The rank.
     pub rank: Rank,
-    /// In which call: "recv", "MPI_Allreduce", or what the program says it is in.
+    /// Current call: "recv", "MPI_Allreduce", or the name that the program gives.
     pub call: String,
-    /// For whom and what, one text an unfinished part: "a message from rank 3, tag 0", "any message".
+    /// Awaited events, one text for each unfinished part: "a message from rank 3, tag 0", "any message".
     pub awaits: Vec<String>,
-    /// The ranks among these, for finding cycles; empty for wildcards.
+    /// Awaited ranks, for the detection of cycles; empty for wildcards.
     pub peers: Vec<Rank>,
-    /// Since when.
+    /// Start of the wait.
     pub since: SimTime,
-    /// Where its program is.
+    /// Position of the rank's program.
     pub position: Option<String>,
 }
 
 impl Deadlock {
-    /// A shortest found cycle of ranks each waiting only for the next, the first repeated at the end; empty if there is
-    /// none.
+    /// Returns a shortest detected cycle of ranks in which each waits only for the next. The first rank is repeated at
+    /// the end. The result is empty without a cycle.
     pub fn cycle(&self) -> Vec<Rank> {
         let next: std::collections::BTreeMap<Rank, Rank> =
             self.waiting.iter().filter_map(|waiting| Some((waiting.rank, *waiting.peers.first()?))).collect();
@@ -151,7 +151,7 @@ impl Deadlock {
 }
 
 impl fmt::Display for RunError {
-    /// One line, and after it what details a crash has; a deadlock's table is the report's business.
+    /// Writes one line, followed by the details of a crash. The report prints the table of a deadlock.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = |position: &Option<String>| position.as_ref().map_or(String::new(), |place| format!(" at {place}"));
         match self {
@@ -231,7 +231,7 @@ fn write_failure(f: &mut fmt::Formatter<'_>, rank: Rank, clock: SimTime, error: 
     Ok(())
 }
 
-/// "signal 11 (SIGSEGV)".
+/// Returns the name of a signal: "signal 11 (SIGSEGV)".
 fn signal_name(signal: i32) -> String {
     let name = match signal {
         4 => "SIGILL",

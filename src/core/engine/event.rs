@@ -10,24 +10,25 @@ use crate::units::{Bytes, SimTime};
 use super::paths::PathSlot;
 use super::payloads::PayloadSlot;
 
-/// Orders events: by time, then destination, then source, then the source's own sequence.
+/// Total order of events: by time, then destination, then source, then the source's sequence number.
 ///
-/// The order is total and the same for any number of workers: nothing in it depends on where an event is handled.
+/// The order is the same for any number of workers, because no part of it depends on the worker that handles an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventKey {
-    /// When it happens.
+    /// Virtual time of the event.
     pub time: SimTime,
-    /// The rank at which it happens.
+    /// Rank that receives the event.
     pub to: Rank,
-    /// The rank that caused it.
+    /// Rank that caused the event.
     pub from: Rank,
-    /// Its number among those that `from` caused. It wraps: of any two events of one source that exist at the same
-    /// time, the older has the number less than 2^31 behind.
+    /// Number of the event among those that `from` caused. The number wraps: of two coexisting events of one source,
+    /// the older event's number is less than 2^31 behind.
     pub sequence: u32,
 }
 
 impl EventKey {
-    /// Becomes `key`, field by field: to copy as a whole what was just written in pieces stalls the processor.
+    /// Assigns `key` field by field. A copy of the whole struct directly after writes to its fields causes a
+    /// store-forwarding stall.
     #[inline(always)]
     pub(super) fn set(&mut self, key: EventKey) {
         self.time = key.time;
@@ -53,27 +54,27 @@ impl PartialOrd for EventKey {
     }
 }
 
-/// Something that happens to a rank. Plain data: events are moved often, and what is plain is moved in registers.
+/// An event at a rank. The type is plain data, because events are moved often and plain data move in registers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Event {
-    /// When, to whom, by whom.
+    /// Time, destination, source and sequence number.
     pub key: EventKey,
-    /// What.
+    /// Kind of the event.
     pub body: EventKind,
 }
 
-/// What can happen: a cache line.
+/// Kind of an event; the size is one cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(super) enum EventKind {
-    /// A task goes on at this time, unless it has gone on since (`turn` tells).
+    /// A task resumes at this time, unless it has resumed before. `turn` detects the second case.
     Wake {
-        /// Which of the rank's tasks.
+        /// Task of the rank.
         task: u32,
-        /// The task's turn for which this was meant.
+        /// Turn of the task for which the event was created.
         turn: u32,
     },
-    /// The rank's own program has idled long enough, if its idling ends now.
+    /// The idling of the rank's program ends, if its end is now.
     Idle,
     /// A message (or the request of a rendezvous) leaves its sender.
     Departure {
@@ -81,83 +82,83 @@ pub(super) enum EventKind {
         to: Rank,
         /// The message.
         message: InFlightMessage,
-        /// When its head gets there.
+        /// Time at which its head arrives.
         going: Going,
     },
-    /// The head of a message (or the request of a rendezvous) gets to its receiver.
+    /// The head of a message (or the request of a rendezvous) arrives at its receiver.
     Arrival {
         /// The message.
         message: InFlightMessage,
-        /// When it left.
+        /// Departure time.
         left: SimTime,
-        /// The load its sender's side saw.
+        /// Load seen at the sender's side.
         load: u32,
     },
-    /// The end of a message that is served gets to its receiver.
+    /// The end of a served message arrives at its receiver.
     Serve {
         /// The message.
         message: InFlightMessage,
-        /// When it left.
+        /// Departure time.
         left: SimTime,
     },
-    /// The receiver of a rendezvous is there: its sender may start the transfer.
+    /// The receiver of a rendezvous is ready, and its sender may start the transfer.
     ClearToSend {
         /// The sender's request.
         send: RequestId,
-        /// The receiver's.
+        /// The receiver's request.
         recv: RequestId,
-        /// The path to this grant.
+        /// Path to this grant.
         path: PathSlot,
     },
-    /// The head of a granted transfer gets to its receiver.
+    /// The head of a granted transfer arrives at its receiver.
     TransferArrival {
         /// The sender's request.
         send: RequestId,
-        /// The receiver's.
+        /// The receiver's request.
         recv: RequestId,
-        /// Its size.
+        /// Size of the transfer.
         size: Bytes,
-        /// When the transfer started.
+        /// Start of the transfer.
         left: SimTime,
-        /// When its path was last another one: then too, or when the receiver called MPI, which it waited for.
+        /// Last time at which the path had another cause: the start, or the MPI call of the receiver for which the
+        /// transfer waited.
         since: SimTime,
-        /// The load its sender's side saw.
+        /// Load seen at the sender's side.
         load: u32,
-        /// The path to its start.
+        /// Path to the start of the transfer.
         path: PathSlot,
     },
-    /// The rank has posted the receive of a message that came before, and its core copies it.
+    /// The rank has posted the receive of an earlier message, and its core copies the message.
     Copy {
         /// The receive.
         recv: RequestId,
-        /// When the message's head came, and its end.
+        /// Arrival time of the message's head.
         head: SimTime,
-        /// The end.
+        /// Arrival time of the message's end.
         end: SimTime,
     },
-    /// The rank's core gets to the copies that wait for it.
+    /// The rank's core starts the copies in its queue.
     CopyTurn,
-    /// The first of the copies and blocks of the rank's node that share memory has ended, unless others have come
-    /// since.
+    /// The first of the copies and blocks that share the memory of the rank's node ends, unless new ones have started.
     CopiesEnd {
-        /// Which of the node's events is meant.
+        /// Version of the node's next-end event; older events are stale.
         version: u32,
     },
     /// An eager message of the rank has left its receiver's buffer.
     Credit,
-    /// A granted transfer has ended: its sender may go on.
+    /// A granted transfer has ended, and its sender may continue.
     TransferEnd {
         /// The sender's request.
         send: RequestId,
-        /// Since when its path is under way; now, if the path gets here.
+        /// Start of the transfer on the path; the current time if the path ends here.
         left: SimTime,
-        /// The path to `left`.
+        /// Path to `left`.
         path: PathSlot,
     },
 }
 
 impl EventKind {
-    /// The path that comes with it, if one does.
+    /// Returns the path that the event carries, if any.
     #[inline(always)]
     pub fn path(&self) -> PathSlot {
         match self {
@@ -177,36 +178,36 @@ impl EventKind {
     }
 }
 
-/// When the head of a message that leaves will get to its receiver.
+/// Arrival time of the head of a departing message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Going {
-    /// Then: load does not change it.
+    /// At this time, independent of load.
     At(SimTime),
-    /// That is found when it leaves.
+    /// Determined at departure.
     Asked,
-    /// As soon as the sender's core gets to copying it, which makes this request ready.
+    /// When the sender's core starts the copy, which makes this request ready.
     Copied(RequestId),
 }
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct InFlightMessage {
-    /// The context it is matched in.
+    /// Context of matching.
     pub context: Context,
     /// Its tag.
     pub tag: Tag,
     /// Its size.
     pub size: Bytes,
-    /// The sender's request, where this is the request of a rendezvous.
+    /// The sender's request, if this is the request of a rendezvous.
     pub rendezvous: Option<RequestId>,
-    /// The data; a rendezvous' request carries it too, it counts only once the transfer has ended.
+    /// The data. The request of a rendezvous carries the data too; they are used only after the transfer.
     pub payload: PayloadSlot,
-    /// The path to its leaving.
+    /// Path to the departure.
     pub path: PathSlot,
 }
 
 impl InFlightMessage {
-    /// What it is matched by.
+    /// Returns the matching envelope.
     #[inline]
     pub fn envelope(&self, source: Rank) -> Envelope {
         Envelope { context: self.context, source, tag: self.tag }
@@ -214,7 +215,7 @@ impl InFlightMessage {
 }
 
 impl EventKind {
-    /// Where the event's data are, if it can carry any.
+    /// Returns the slot of the event's data, if its kind can carry data.
     pub fn payload_mut(&mut self) -> Option<&mut PayloadSlot> {
         match self {
             EventKind::Departure { message, .. }
@@ -232,7 +233,7 @@ impl EventKind {
         }
     }
 
-    /// Where the path to the event is, if it has one.
+    /// Returns the slot of the path to the event, if any.
     pub fn path_mut(&mut self) -> Option<&mut PathSlot> {
         match self {
             EventKind::Departure { message, .. }

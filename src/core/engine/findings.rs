@@ -1,4 +1,4 @@
-//! What workers found, for merging: values that can go from process to process.
+//! Results of workers in a form that can be merged and sent between processes.
 
 use std::cmp::Reverse;
 
@@ -23,24 +23,24 @@ use super::paths::Path;
 use super::state::RankState;
 use super::worker::{Worker, WorkerEnd};
 
-/// What workers found, one's or all's.
+/// Results of one worker or, after merging, of all workers.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Findings {
     pub failure: Option<(EventKey, RunError)>,
     pub end: WorkerEnd,
-    /// The user has asked for the end.
+    /// The user has interrupted the run.
     pub cancelled: bool,
     pub reached: SimTime,
     pub times: Vec<(Rank, SimTime, TimeParts)>,
-    /// The rank with the greatest clock, the lowest of equals, and its path.
+    /// The rank with the greatest clock, the lowest rank of equals, and its path.
     pub last: Option<(SimTime, Rank, Path)>,
-    /// What of its contention is charged to what, under fair shares.
+    /// Contention of this path by resource, in the `fair` contention model.
     pub charges: Option<Charges>,
-    /// How much of what messages share was used, under fair shares.
+    /// Use of shared resources, in the `fair` contention model.
     pub uses: Option<Uses>,
-    /// What passed ports that judge load once.
+    /// Traffic through ports of the contention models that judge load once.
     pub passed: PassedPorts,
-    /// What ranks did over time, and the way back; where these were recorded.
+    /// Activity of ranks over time, and the logs for backtracking, if recorded.
     pub timelines: Vec<NamedTimelines>,
     pub logs: Vec<ClockLogs>,
     pub messages: MessageProfile,
@@ -52,14 +52,14 @@ pub(super) struct Findings {
     pub blocks: BlockUse,
     pub waiting: Vec<Waiting>,
     pub host_times: Vec<HostTime>,
-    /// What programs of fragments have recorded.
+    /// Records of programs of fragments.
     pub tasks: Vec<TaskLog>,
-    /// What ranks have timed.
+    /// Timers of ranks.
     pub timers: TimerSums,
 }
 
 impl Findings {
-    /// What `worker`, which has ended so, has found.
+    /// Collects the results of `worker`, which has ended with `end`.
     pub fn of<P: Program>(worker: Worker<'_, P>, end: WorkerEnd, cancelled: bool) -> Self {
         let waiting = if end == WorkerEnd::Quiet && worker.lp.unfinished > 0 { worker.waiting() } else { Vec::new() };
         let Worker { mut ranks, lp, .. } = worker;
@@ -104,7 +104,7 @@ impl Findings {
         }
     }
 
-    /// Of several failures the one at the earliest event counts.
+    /// Merges the results of workers. Of several failures the one with the earliest event is kept.
     pub fn merge(findings: Vec<Findings>) -> Findings {
         let mut all = findings.into_iter();
         let mut merged = all.next().expect("there is a worker");
@@ -119,7 +119,7 @@ impl Findings {
             merged.timelines.extend(other.timelines);
             merged.logs.extend(other.logs);
             let order = |&(clock, rank, _): &(SimTime, Rank, Path)| (clock, Reverse(rank));
-            // Of equal clocks the lowest rank's counts, and ranks differ.
+            // Ranks differ, so for equal clocks the lowest rank is unambiguous.
             let last = merged.last.into_iter().chain(other.last).max_by_key(order);
             if last.map(|last| last.1) != merged.last.map(|last| last.1) {
                 merged.charges = other.charges;
@@ -150,7 +150,7 @@ impl Findings {
     }
 }
 
-/// The messages that the ranks have not received.
+/// Collects messages that the ranks have not received.
 fn unreceived<P: Program>(ranks: &[RankState<P>]) -> Unreceived {
     let mut found = Unreceived::default();
     for RankState { target, program, .. } in ranks {
@@ -162,7 +162,7 @@ fn unreceived<P: Program>(ranks: &[RankState<P>]) -> Unreceived {
     found
 }
 
-/// How much of what its messages share was used, where a level shares fairly.
+/// Returns the use of shared resources, if a level uses the `fair` contention model.
 fn uses<P>(ranks: &[RankState<P>], lp: &LogicalProcess<'_>) -> Option<Uses> {
     if lp.fair.is_none() && lp.node_memory.is_none() {
         return None;
@@ -180,12 +180,12 @@ fn uses<P>(ranks: &[RankState<P>], lp: &LogicalProcess<'_>) -> Option<Uses> {
     Some(uses)
 }
 
-/// What the rank has recorded of its fragments, with the time that its manager worked.
+/// Returns the rank's record of fragments with the busy time of its manager.
 fn task_log<P: Program>(state: &mut RankState<P>) -> Option<TaskLog> {
     let mut log = *state.program.task_log()?;
     let parts = state.target.parts;
     let manager = parts.compute + parts.send + parts.recv;
-    // Without a thread of its own the manager's is the one that executes.
+    // Without a separate thread, the manager's thread also executes fragments.
     let threads = if log.own_thread { SimSpan::ZERO } else { log.useful + log.overhead };
     log.manager = SimSpan::from_ps(manager.as_ps().saturating_sub(threads.as_ps()));
     Some(log)

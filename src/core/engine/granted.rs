@@ -1,4 +1,4 @@
-//! Messages by rendezvous: granting the transfer, and its end.
+//! Rendezvous messages: the grant of the transfer, and its end.
 
 use crate::platform::Level;
 use crate::profile::TransferParts;
@@ -14,8 +14,8 @@ use super::paths::PathSlot;
 use super::requests::RequestRecord;
 use super::state::TargetRank;
 
-/// A receive that was posted at `posted`, to where the path `mine` got, and the request of a rendezvous, whose head came
-/// at `head`, have found each other.
+/// Grants a rendezvous when a receive and a request match. The receive was posted at `posted`, at the end of path
+/// `mine`; the head of the request arrived at `head`.
 #[inline(never)]
 pub(super) fn grant_match(
     target: &mut TargetRank,
@@ -26,7 +26,7 @@ pub(super) fn grant_match(
     (posted, mine): (SimTime, PathSlot),
 ) {
     let link = lp.network.link(level);
-    // The path to the grant is that of the side that was there last; of both, the receiver's.
+    // The path to the grant is the path of the later side; for equal times, the receiver's path.
     let mut path = path;
     if lp.effects.by_call && head > posted {
         match instant(target, lp, head) {
@@ -55,8 +55,8 @@ pub(super) fn grant_match(
     lp.push(target, head.max(posted) + link.handshake(), source, || EventKind::ClearToSend { send, recv: id, path });
 }
 
-/// A granted transfer, of which it is stated when it left and since when its path is under way, whose head came by the
-/// event `head`, has its bytes there at `end`.
+/// Ends a granted transfer whose bytes have arrived at `end`. `times` has its departure and the start of its path; the
+/// event `head` delivered its head.
 pub(super) fn end_transfer(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -67,7 +67,7 @@ pub(super) fn end_transfer(
     end: SimTime,
 ) {
     let level = lp.level(head.from, target.rank);
-    // Between nodes what was granted is not copied, however small: the adapter puts it where it belongs.
+    // Between nodes a granted transfer is not copied, whatever its size: the adapter writes to the receive buffer.
     if level == Level::InterNode || !lp.receiver_copies(level, size) {
         return finish_transfer(target, lp, head, (send, recv, path), size, times, end);
     }
@@ -80,7 +80,7 @@ pub(super) fn end_transfer(
     }
 }
 
-/// A granted transfer whose head came by the event `head` ends at `end`.
+/// Completes a granted transfer whose event `head` delivered its head and which ends at `end`.
 pub(super) fn finish_transfer(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -94,14 +94,14 @@ pub(super) fn finish_transfer(
     let level = lp.level(from, target.rank);
     let link = lp.network.link(level);
     lp.record_to(target, level, from, size, (left, end));
-    // The sender hears of the end no sooner than a control message after the head: this is what lets its
-    // worker go ahead meanwhile.
+    // The end reaches the sender no earlier than a control message after the head. This delay gives the sender's worker
+    // its lookahead.
     let heard = end.max(head.time + link.handshake());
-    // Of the many that somebody waits for, one determines a clock: only its path crosses the transfer.
+    // Only the request that determines a clock needs its path across the transfer; most requests do not.
     target.requests.get_mut(recv).came_at(since, lp.paths.share(path));
     let mut under_way = since;
     if heard > end {
-        // The bytes are there before: they are not on the sender's path.
+        // The bytes arrive earlier, so they are not on the sender's path.
         lp.cross_head(&mut path, (from, target.rank), size, since, head.time);
         let news = TransferParts::of_control(link.handshake(), link.handshake());
         lp.paths.cross(&mut path, level, left, news);

@@ -1,34 +1,34 @@
-//! How far a worker may go before it must hear of the others.
+//! The end of a worker's window.
 
 use crate::units::{SimSpan, SimTime};
 
-/// The conservative window: nothing that happens at a worker before its end can be changed by another worker (Chandy
-/// and Misra 1979; the window form after Nicol 1993).
+/// Conservative window: no other worker can change an event of this worker before the end of the window (Chandy and
+/// Misra 1979; the window form after Nicol 1993).
 ///
-/// Another worker's next event can have an effect here no sooner than a lookahead after it; what this worker itself
-/// does next can come back to it no sooner than two lookaheads after it.
+/// Another worker's next event takes effect here at least one lookahead later. A consequence of this worker's own next
+/// event returns at least two lookaheads later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Horizon {
     lookahead: Option<SimSpan>,
 }
 
 impl Horizon {
-    /// For several workers.
+    /// Creates the horizon of several workers.
     ///
     /// # Panics
-    /// If the lookahead is zero: no window would ever end.
+    /// If the lookahead is zero, because windows would be empty.
     pub fn new(lookahead: SimSpan) -> Self {
         assert!(lookahead > SimSpan::ZERO, "several workers need a lookahead");
         Horizon { lookahead: Some(lookahead) }
     }
 
-    /// For one worker, whose window never ends.
+    /// Creates the horizon of a single worker, whose window never ends.
     pub fn unbounded() -> Self {
         Horizon { lookahead: None }
     }
 
-    /// The end (exclusive) of the window of a worker whose next event is at `own`, where the earliest of the others' is
-    /// at `others`.
+    /// Returns the end (exclusive) of a worker's window. `own` is the time of the worker's next event, `others` the
+    /// earliest time of the other workers' events.
     pub fn end(self, own: SimTime, others: SimTime) -> SimTime {
         match self.lookahead {
             Some(lookahead) => (others + lookahead).min(own + lookahead + lookahead),

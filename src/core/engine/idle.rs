@@ -1,6 +1,6 @@
-//! Idling: a rank that polls in a loop lets time pass in whole polls until something has changed for it.
+//! Idling: a rank that polls in a loop advances by whole polls until a change for the rank.
 //!
-//! The outcome is that of polling step by step; the polls that would find nothing, and their events, are left out.
+//! The outcome is the same as with individual polls. Polls without a result, and their events, are skipped.
 
 use crate::units::{SimSpan, SimTime};
 
@@ -11,31 +11,32 @@ use super::requests::{NOBODY, RequestState};
 use super::state::{Answer, MAIN, TargetRank, Wait};
 use super::waits::wait_for_own_time;
 
-/// A rank that has idled this long, less what it spent otherwise, without a change or a message sent waits for a change
-/// without limit. So ranks that wait for each other by polling end in a deadlock, not at the end of time.
+/// Limit of idle time, less the rank's other core time, without a change or a sent message. After this limit the rank
+/// waits for a change without a time limit, so that ranks that poll for each other end in a deadlock and not at the end
+/// of time.
 const PATIENCE: SimSpan = SimSpan::from_us(1_000_000_000);
 
-/// What is kept of a rank that has idled.
+/// State of a rank that has idled.
 #[derive(Debug)]
 pub(super) struct Idle {
-    /// The end of the last.
+    /// End of the last idling.
     ended: SimTime,
-    /// A request has been decided since.
+    /// A request has completed since then.
     decided: bool,
-    /// The first message that has come since without a receive waiting for it, or was served.
+    /// First message since then that was served or arrived without a matching receive.
     news: Option<SimTime>,
-    /// The time of the last event that is to end one at its limit; NEVER if there is none.
+    /// Time of the last timer event for the end of an idling; NEVER without a timer.
     timer: SimTime,
-    /// The time idled without a change, less what the rank spent otherwise.
+    /// Idle time without a change, less the rank's other core time.
     dry: SimSpan,
-    /// When that began.
+    /// Start of `dry`.
     pub since: SimTime,
-    /// The latest head of the rank's messages when it idled last: tells whether it has sent any since.
+    /// Latest head of the rank's messages at the last idling; a later head shows that the rank has sent.
     head: SimTime,
 }
 
 impl Idle {
-    /// Of a rank that has not idled yet. What has come before it ends the first.
+    /// Creates the state of a rank that has not idled. Earlier messages end the first idling.
     fn new(news: Option<SimTime>) -> Self {
         Idle {
             ended: SimTime::ZERO,
@@ -49,7 +50,7 @@ impl Idle {
     }
 }
 
-/// The rank's own program idles for at most `span`; a strand lets one poll pass.
+/// Starts idling of the rank's program for at most `span`; a strand polls once.
 pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
     let poll = lp.poll;
     if task != MAIN {
@@ -77,7 +78,7 @@ pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, t
     };
     let first = change.map_or(SimTime::NEVER, |time| grid_point(start, poll, time));
     let until = limit.min(first);
-    // Later ones than needed stay: of those there is one at a time, unless limits get shorter.
+    // A timer that is later than necessary remains; there is at most one such timer unless limits decrease.
     let has_timer = first > limit && idle.timer <= limit;
     if first > limit && !has_timer {
         idle.timer = limit;
@@ -88,12 +89,12 @@ pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, t
     }
 }
 
-/// The first point at or after `time` of the grid that begins at `start`.
+/// Returns the first point at or after `time` of the grid that begins at `start`.
 fn grid_point(start: SimTime, poll: SimSpan, time: SimTime) -> SimTime {
     start + poll * time.since(start).as_ps().div_ceil(poll.as_ps())
 }
 
-/// An event that ends the idling at `time`, unless that is never.
+/// Schedules an event that ends the idling at `time`, unless `time` is NEVER.
 fn wake_at(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
     if time < SimTime::NEVER {
         let rank = target.rank;
@@ -101,7 +102,7 @@ fn wake_at(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) 
     }
 }
 
-/// A request that no task waits for is ready at `time`.
+/// Reports that a request without a waiting task is ready at `time`.
 #[inline]
 pub(super) fn decided(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
     if let Some(idle) = &mut target.idle {
@@ -110,13 +111,13 @@ pub(super) fn decided(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time
     }
 }
 
-/// A message has been served.
+/// Reports a served message.
 pub(super) fn served(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     target.idle.get_or_insert_with(|| Box::new(Idle::new(None)));
     noticed(target, lp);
 }
 
-/// A message has come that no receive waited for.
+/// Reports the arrival of a message without a matching receive.
 #[inline]
 pub(super) fn noticed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     if let Some(idle) = &mut target.idle {
@@ -126,23 +127,23 @@ pub(super) fn noticed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     }
 }
 
-/// Something will have changed for the rank at `time`: a rank that idles ends at the first poll that sees it.
+/// Ends the idling of the rank at the first poll that sees a change at `time`.
 fn changed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
     let Wait::Idle { start, until, changed } = &mut target.main.wait else { return };
     let now = lp.now;
     let mut first = grid_point(*start, lp.poll, time.max(now.time));
     if first == now.time && now.from > target.rank {
-        // A poll at this time would have come before this event.
+        // A poll at this time would have preceded this event.
         first += lp.poll;
     }
-    // At the limit itself there may be no event yet, only an earlier timer.
+    // At the limit itself there may be only an earlier timer and no event yet.
     if first < *until || (first == *until && !*changed) {
         (*until, *changed) = (first, true);
         wake_at(target, lp, first);
     }
 }
 
-/// The simulation has got to a time at which the rank may have to end its idling: true if it does.
+/// Handles the time at which the rank may have to end its idling; returns true if idling ends.
 pub(super) fn end_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) -> bool {
     let now = lp.now.time;
     let Some(idle) = &mut target.idle else { return false };
@@ -152,7 +153,7 @@ pub(super) fn end_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) -> 
     }
     let Wait::Idle { start, until, changed } = target.main.wait else { return false };
     if until != now {
-        // Its limit is later than that of the one for which the timer was set.
+        // The limit is later than the limit for which the timer was set.
         if timer && !changed && until < SimTime::NEVER {
             idle.timer = until;
             wake_at(target, lp, until);

@@ -1,4 +1,4 @@
-//! What the ranks of a worker share: its event queue, its outgoing batches, its part of the network, its records.
+//! State that the ranks of a worker share: event queue, outgoing batches, network, and records.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,93 +25,93 @@ use super::simulation::RunOptions;
 use super::state::{PendingHead, ProbedMessage, TargetRank};
 use super::transport::Batch;
 
-/// From this many on, heads that nothing can overtake any more are forgotten before more room is taken for others.
+/// Number of passed heads from which they are removed before the list grows.
 const AHEAD: usize = 16;
 
-/// A logical process: what a worker's ranks share. Everything a rank does to the simulation goes through here.
+/// A logical process: the state that a worker's ranks share. All effects of a rank on the simulation pass through it.
 #[derive(Debug)]
 pub(super) struct LogicalProcess<'a> {
     pub me: u32,
     pub seats: &'a [RankLocation],
     pub queue: EventQueue,
-    /// The data of messages in the queue.
+    /// Data of queued messages.
     pub payloads: Payloads,
-    /// The paths of tasks, messages and requests.
+    /// Paths of tasks, messages and requests.
     pub paths: Paths,
-    /// What of ranks' doings is recorded.
+    /// Limits of the recorded activity.
     pub recording: ActivityLimits,
-    /// Calls are looked at, or the time between them: programs give each.
+    /// Calls or the time between calls are recorded, so programs return each call.
     pub watches: bool,
-    /// Where the calls were made that are recorded.
+    /// Sites of the recorded calls.
     pub sites: Sites,
-    /// A batch for each worker; the own one stays empty.
+    /// One batch per worker; the batch of this worker stays empty.
     pub outgoing: Vec<Batch>,
-    /// The earliest time in the batches.
+    /// Earliest time in the batches.
     pub outgoing_next: SimTime,
     /// The event being handled.
     pub now: EventKey,
-    /// Nothing of another worker can happen here before.
+    /// End of the window: before it no event of another worker can arrive.
     pub window_end: SimTime,
     pub network: Network<'a>,
-    /// What fair shares need, where a level has them.
+    /// State of the `fair` contention model, if a level uses it.
     pub fair: Option<Box<Fair>>,
-    /// The memories of its nodes, where copies or blocks share them over time.
+    /// Memories of the worker's nodes, if copies or blocks share them over time.
     pub node_memory: Option<Box<NodeMemory>>,
-    /// Bytes a second that a core may move from and to memory.
+    /// Bytes per second between a core and memory.
     pub core_memory: f64,
-    /// The hardware threads of each core, where it has several.
+    /// Hardware threads of each core, if a core has several.
     pub threads: Option<HardwareThreads>,
-    /// The cores that ranks share, where a level has fair shares.
+    /// Cores with several ranks, if a level uses the `fair` contention model.
     pub shared_cores: Option<Box<SharedCores>>,
-    /// The blocks that used memory.
+    /// Blocks that used memory.
     pub computed: BlockUse,
-    /// What ranks and messages meet besides, if there is anything, and what of it there is.
+    /// Conditions of the platform and the set of their effects, if any.
     pub conditions: Option<Box<Conditions>>,
     pub effects: Effects,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
-    /// The collectives that its ranks made.
+    /// Collectives of the worker's ranks.
     pub collectives: CollectiveCounter,
-    /// Messages delivered.
+    /// Number of delivered messages.
     pub delivered: u64,
-    /// Calls and events handled.
+    /// Number of handled calls and events.
     pub handled: u64,
-    /// As many of these there were at the last look at the limits.
+    /// Value of `handled` at the last check of the limits.
     pub counted: u64,
-    /// Clocks may not pass this.
+    /// Greatest permitted clock.
     pub limit: SimTime,
     pub max_time: Option<SimTime>,
-    /// So many requests of a rank may be outstanding.
+    /// Greatest number of outstanding requests per rank.
     pub max_requests: u32,
     pub failure: Option<(EventKey, RunError)>,
-    /// Tasks of the rank at hand whose wait is over.
+    /// Tasks of the current rank whose wait is over.
     pub woken: Vec<u32>,
-    /// The completions of the reply at hand; kept for its room.
+    /// Completions of the current reply; the allocation is reused.
     pub completions: Vec<Completion>,
-    /// Room for others while the program has those.
+    /// Second buffer, in use while the program holds `completions`.
     pub spare: Vec<Completion>,
-    /// Per level: the least latency, and whether the law needs no port.
+    /// Per level: the least latency, and whether the contention model needs no port.
     pub least_latency: [SimSpan; 3],
     pub portless: [bool; 3],
-    /// Per level: load does not change when a head gets there.
+    /// Per level: the head's arrival is independent of load.
     pub head_known: [bool; 3],
-    /// When the last message of a pair, receiver and sender, is to be served, if that is to come.
+    /// Service time of the last message of each pair (receiver, sender), if it is in the future.
     pub to_serve: HashMap<(Rank, Rank), SimTime>,
-    /// The answers of the message being served; kept for its room.
+    /// Answers of the message being served; the allocation is reused.
     pub answers: Vec<Message>,
     pub unfinished: u64,
-    /// What a test or probe that finds nothing costs.
+    /// Cost of a test or probe that finds nothing.
     pub poll: SimSpan,
-    /// What posting a receive costs.
+    /// Cost of posting a receive.
     pub post_overhead: SimSpan,
-    /// The task that runs is the only one whose calls can come before the queue's earliest event: what it does before
-    /// that may be done at once instead of through the queue.
+    /// Only the running task can make calls before the queue's earliest event. Its effects before that event may take
+    /// place at once, without the queue.
     pub alone: bool,
-    /// Every effect of a call comes later than the call: no latency or handshake is zero.
+    /// Every effect of a call is later than the call: no latency or handshake is zero.
     pub all_later: bool,
-    /// Its account of the host's time, if that is asked for.
+    /// Meter of host time, if enabled.
     pub meter: Option<Meter>,
-    /// Rings for ranks that can run ahead.
+    /// Doorbell for ranks that can run ahead.
     pub doorbell: Arc<Doorbell>,
 }
 
@@ -187,12 +187,12 @@ impl<'a> LogicalProcess<'a> {
         RankLocation::level(self.seats[a as usize], self.seats[b as usize])
     }
 
-    /// How many times as long a rank computes that is one of so many on its core.
+    /// Returns the slowdown factor of a rank on a core with `ranks` computing ranks.
     pub fn longer(&self, ranks: u32) -> f64 {
         self.threads.as_ref().map_or(f64::from(ranks), |threads| threads.longer(ranks))
     }
 
-    /// How long `span` of computing takes a rank that is one of so many on its core.
+    /// Returns the time that `span` of computing takes on a core with `ranks` computing ranks.
     #[inline]
     pub fn on_core(&self, ranks: u32, span: SimSpan) -> SimSpan {
         match ranks {
@@ -202,14 +202,14 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// An event caused by the rank of `target`.
+    /// Schedules an event that the rank of `target` causes.
     #[inline(always)]
     pub fn push(&mut self, target: &mut TargetRank, time: SimTime, to: Rank, body: impl Fn() -> EventKind) {
         let key = EventKey { time, to, from: target.rank, sequence: target.next_sequence() };
         self.push_event(key, body);
     }
 
-    /// An event for the rank it is addressed to, here or at another worker.
+    /// Schedules an event at this worker or adds it to the batch of another worker.
     #[inline(always)]
     pub fn push_event(&mut self, key: EventKey, body: impl Fn() -> EventKind) {
         let owner = self.seats[key.to as usize].worker;
@@ -221,8 +221,8 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// A message, or the request of a rendezvous, leaves at `left`: meets the port on its way out. Its event will be
-    /// `key` but for the time.
+    /// Passes a message, or the request of a rendezvous, that leaves at `left` through its outgoing port. `key` is the
+    /// key of its event except for the time.
     #[inline(always)]
     pub fn set_out(
         &mut self,
@@ -232,14 +232,15 @@ impl<'a> LogicalProcess<'a> {
         message: &InFlightMessage,
         left: SimTime,
     ) -> Departure {
-        // The common case first: it is on the way of every message.
+        // The common case is first, because every message passes here.
         if self.fair.is_none() && !self.effects.delays && message.rendezvous.is_none() {
             return self.network.depart(self.seats[key.from as usize], level, row, message.size, left);
         }
         self.set_out_otherwise(target, key, (level, row), message, left)
     }
 
-    /// As [`LogicalProcess::set_out`], for the request of a rendezvous, under fair shares and with delays.
+    /// Handles [`LogicalProcess::set_out`] for the request of a rendezvous, in the `fair` contention model, and with
+    /// delays.
     #[inline(never)]
     fn set_out_otherwise(
         &mut self,
@@ -266,14 +267,14 @@ impl<'a> LogicalProcess<'a> {
         if self.is_fair(level) { Departure { load: packed(turn, by), ..departure } } else { departure }
     }
 
-    /// The holder of `path` goes on by a transfer between two ranks that left at `left` and ended at `end`.
+    /// Extends `path` by a transfer between two ranks that left at `left` and ended at `end`.
     #[inline(always)]
     pub fn cross(&mut self, path: &mut PathSlot, (from, to): (Rank, Rank), size: Bytes, left: SimTime, end: SimTime) {
         let level = self.level(from, to);
         self.paths.cross(path, level, left, self.network.parts((from, to), level, size, end.since(left)));
     }
 
-    /// As [`LogicalProcess::cross`], but only to the transfer's head, which came at `head`.
+    /// Handles [`LogicalProcess::cross`] up to the transfer's head, which arrived at `head`.
     #[inline(never)]
     pub fn cross_head(
         &mut self,
@@ -289,7 +290,7 @@ impl<'a> LogicalProcess<'a> {
         self.paths.cross(path, level, left, parts);
     }
 
-    /// What makes the head of a message get to `to`.
+    /// Returns the cause of the arrival of a message's head at `to`.
     pub fn head_cause(&mut self, to: Rank, header: ProbedMessage) -> WaitCause {
         let ProbedMessage { from, left, time, size, rendezvous, path } = header;
         let level = self.level(from, to);
@@ -302,21 +303,21 @@ impl<'a> LogicalProcess<'a> {
         WaitCause { path, left: time, ends: (from, to), size }
     }
 
-    /// Whether an event at `time` would be the very next, whatever the running task does after it.
+    /// Returns whether an event at `time` would be the next event, regardless of the running task's later effects.
     #[inline(always)]
     pub fn is_next(&mut self, time: SimTime) -> bool {
         self.alone && self.all_later && time < self.window_end && time < self.queue.first_time()
     }
 
-    /// A message's head or a rendezvous' request sets out for `to` and would get there at `head`: gives the time it
-    /// does so without overtaking an earlier one of the same pair (MPI-3.1, section 3.5: messages are non-overtaking).
+    /// Returns the arrival time of a head that leaves for `to` and would arrive at `head`. It does not overtake an
+    /// earlier head of the same pair (MPI-3.1, section 3.5: messages are non-overtaking).
     #[inline]
     pub fn in_order(&self, target: &mut TargetRank, level: Level, to: Rank, left: SimTime, head: SimTime) -> SimTime {
         let mut head = head;
         if head >= target.furthest_head {
             target.furthest_head = head;
         } else {
-            // What another task of the rank has sent already but later in virtual time is no earlier message.
+            // A message that another task of the rank has already sent, but later in virtual time, is not earlier.
             let earlier = target.ahead.iter().filter(|ahead| ahead.to == to && ahead.left <= left);
             head = earlier.map(|ahead| ahead.head).fold(head, SimTime::max);
         }
@@ -329,19 +330,19 @@ impl<'a> LogicalProcess<'a> {
         head
     }
 
-    /// Forgets the heads that nothing can overtake any more. A task far ahead of the others tells nothing of what these
-    /// will send: only the present does.
+    /// Removes the heads that nothing can overtake any more. Only the current time decides, because the clock of one
+    /// task gives no bound on the sends of the others.
     #[cold]
     fn forget_arrived(&self, ahead: &mut Vec<PendingHead>) {
         let least = self.least_latency.into_iter().min().expect("three levels");
         let now = self.now.time;
         ahead.retain(|other| other.head > now + least);
-        // Where most stay, it is long until the next time.
+        // If most heads remain, the next removal is postponed.
         ahead.reserve(ahead.len().max(AHEAD));
     }
 
-    /// As [`LogicalProcess::record`] of a message to `target` that left at `left` and has come at `came`, which is also
-    /// drawn in timelines.
+    /// Records the message to `target` that left at `left` and arrived at `came`, as [`LogicalProcess::record`] and in
+    /// the timelines.
     #[inline(always)]
     pub fn record_to(
         &mut self,
@@ -357,7 +358,7 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// Records a message whose transfer has been decided.
+    /// Records a message whose transfer time is determined.
     #[inline(always)]
     pub fn record(&mut self, level: Level, from: Rank, to: Rank, size: Bytes, time: SimSpan) {
         self.delivered += 1;
@@ -367,17 +368,17 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// Events from this time on have no meaning, because there was a failure before.
+    /// Returns the time from which events have no effect, because of an earlier failure.
     pub fn until(&self) -> SimTime {
         match &self.failure {
-            // Before the first window nothing has happened yet: a failure there comes before all events.
+            // A failure before the first window precedes all events.
             Some((key, _)) => (key.time + SimSpan::from_ps(1)).min(self.window_end),
             None => SimTime::NEVER,
         }
     }
 
-    /// Ends the run with `error`, unless it has ended already. Of the errors of several workers the one with the
-    /// earliest event counts, so that the message is the same for any number of workers.
+    /// Ends the run with `error`, unless it has already ended. Among the errors of several workers, the one with the
+    /// earliest event is reported, so the message is the same for any number of workers.
     #[cold]
     pub fn fail(&mut self, error: RunError) {
         if self.failure.is_none() {
@@ -385,7 +386,7 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// The error of a clock past its limit.
+    /// Fails the run because a clock is past its limit.
     #[cold]
     pub fn fail_by_time(&mut self, rank: Rank, position: Option<String>) {
         self.fail(match self.max_time {

@@ -1,4 +1,4 @@
-//! Messages at their two ends: sending, posting receives, arriving and matching.
+//! Sends, receives, arrivals and matching of messages.
 
 use crate::platform::{Level, Row};
 use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
@@ -19,8 +19,8 @@ use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, Arrived, MAIN, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{found, wait_all};
 
-/// Starts a send of `message`, whose payload it takes. Its request is [`COMPLETE`] if it is eager and no core copies
-/// it.
+/// Starts a send of `message` and takes its payload. The request is [`COMPLETE`] if the message is eager and no core
+/// copies it.
 pub(super) fn start_send(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -39,7 +39,7 @@ pub(super) fn start_send(
         SendMode::Buffered => true,
     };
     let eager = eager || context == SERVICE;
-    // Only a message that is matched takes a buffer.
+    // Only messages that are matched use a buffer.
     let eager = eager && (!lp.effects.credits || context == SERVICE || lp.take_credit(target, to, level, mode));
     let rendezvous = (!eager).then(|| target.requests.add(RequestRecord::send(to, tag, size, left)));
     let copied = (eager && context != SERVICE && lp.sender_copies(level, size))
@@ -54,8 +54,8 @@ pub(super) fn start_send(
     rendezvous.or(copied).unwrap_or(COMPLETE)
 }
 
-/// A message of the rank, or the request of a rendezvous, leaves at `left`; the core copies it first, if `copied` is to
-/// be ready then.
+/// Starts a message, or the request of a rendezvous, that leaves at `left`. If `copied` is given, the core copies the
+/// message first and then completes `copied`.
 #[inline(always)]
 pub(super) fn dispatch(
     target: &mut TargetRank,
@@ -66,14 +66,15 @@ pub(super) fn dispatch(
     left: SimTime,
     copied: Option<RequestId>,
 ) {
-    // Where load does not change it, the time of the head is known now, while the rank is at hand.
+    // If load does not change it, the arrival time of the head is computed now, while the rank's state is in the
+    // caches.
     let latency = if message.rendezvous.is_none() { row.latency } else { lp.network.link(level).handshake() };
     let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &message, target.rank);
     let free = free && !target.occupied().leaving.contains(&to);
     let head = (free || lp.head_known[level as usize]).then(|| lp.in_order(target, level, to, left, left + latency));
     let sequence = target.next_sequence();
     if free || lp.portless[level as usize] || (copied.is_none() && lp.is_next(left)) {
-        // There is no port to meet in order of time, or this is its time.
+        // The message passes no port in order of time, or its time is the current one.
         let key = EventKey { time: left, to, from: target.rank, sequence };
         let set_out = lp.set_out(target, key, (level, row), &message, left);
         let head = head.unwrap_or_else(|| lp.in_order(target, level, to, left, set_out.head));
@@ -90,7 +91,7 @@ pub(super) fn dispatch(
     }
 }
 
-/// A blocking receive, posted at `clock`.
+/// Executes a blocking receive, posted at `clock`.
 pub(super) fn recv(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -119,8 +120,8 @@ pub(super) fn recv(
     }
 }
 
-/// The main program's blocking receive and a message have found each other: the answer, unless the message is only the
-/// request of a rendezvous.
+/// Completes a match of the main program's blocking receive. Returns the answer, unless the message is only the request
+/// of a rendezvous.
 #[inline(always)]
 fn recv_matched(
     target: &mut TargetRank,
@@ -168,7 +169,7 @@ fn recv_matched(
     Some(Answer::Completed)
 }
 
-/// As [`recv_matched`], where the receive needs a request: its message has still to be asked for, or copied.
+/// Handles [`recv_matched`] for a message that must still be granted or copied, which needs a request.
 #[inline(never)]
 fn recv_by_request(
     target: &mut TargetRank,
@@ -179,7 +180,7 @@ fn recv_by_request(
     arrived: Arrived,
     posted: SimTime,
 ) {
-    // An exchange has spent a send overhead since, which is no part of what is kept of a path.
+    // An exchange has spent a send overhead since the post; stored paths do not include send overheads.
     let path = lp.paths.share(target.main.path);
     let buffers = lp.buffers(target, MAIN, pattern.context);
     let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, posted, path) });
@@ -208,7 +209,7 @@ pub(super) fn post(
     id
 }
 
-/// The head of a message, or the request of a rendezvous, that left at `left` has come.
+/// Handles the arrival of a message's head, or of the request of a rendezvous, that left at `left`.
 pub(super) fn arrive(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -250,7 +251,7 @@ pub(super) fn arrive(
     }
 }
 
-/// As [`matched_at_arrival`], from where that is not on the way of every message.
+/// Calls [`matched_at_arrival`] without inlining, for callers that are not on the common path.
 #[inline(never)]
 fn matched(
     target: &mut TargetRank,
@@ -262,7 +263,7 @@ fn matched(
     matched_at_arrival(target, lp, id, from, arrived);
 }
 
-/// A receive and a message have found each other.
+/// Completes a match of a receive and a message.
 #[inline(always)]
 fn matched_at_arrival(
     target: &mut TargetRank,
@@ -291,7 +292,7 @@ fn matched_at_arrival(
             request.overhead += link.protocol().unexpected(size);
         }
         if posted > head && lp.fair.is_some() && lp.receiver_copies(level, size) {
-            // The receiver was there last: from there its core copies.
+            // The receive was posted last, and its core copies from then on.
             let delays = lp.paths.delays(path);
             lp.paths.delay(&mut mine, delays);
             request.came_at(posted, mine);
@@ -320,8 +321,8 @@ fn matched_at_arrival(
     grant_match(target, lp, (send, id, source), level, (left, head, path), (posted, mine));
 }
 
-/// The bytes of a receive's message, whose head came at `head`, are there at `end`: it is ready once the core has
-/// copied them, if that is its part.
+/// Completes a receive whose message has its head here at `head` and its bytes at `end`. If the core must copy them,
+/// the receive is ready after the copy.
 #[inline(always)]
 pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
     if lp.fair.is_some() {
@@ -331,7 +332,7 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
     received(target, lp, id, end.max(posted));
 }
 
-/// As [`came`], where cores copy.
+/// Handles [`came`] if cores copy.
 #[inline(never)]
 fn came_to_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
     let &RequestRecord { ready: posted, peer, tag, size, buffers, .. } = target.requests.get(id);
@@ -340,7 +341,7 @@ fn came_to_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Reques
         return received(target, lp, id, end.max(posted));
     }
     if posted > lp.now.time {
-        // What the core copies until then is still to come.
+        // The core may get other copies before `posted`.
         let rank = target.rank;
         lp.push(target, posted, rank, || EventKind::Copy { recv: id, head, end });
         return;
@@ -361,7 +362,7 @@ fn came_to_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Reques
     }
 }
 
-/// An eager message is there at `end`, and copied at another time, having been held up by this.
+/// Completes an eager message that has arrived at `end` and whose copy, with its own delays, ended at another time.
 pub(super) fn received_copy(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -377,7 +378,7 @@ pub(super) fn received_copy(
     received(target, lp, recv, end.max(copied));
 }
 
-/// The core's copy of a message has ended or ends at `copied`, and was held up by this.
+/// Completes a core's copy of a message that ends at `copied`, with its delays.
 pub(super) fn finish_copy(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -402,7 +403,7 @@ pub(super) fn finish_copy(
     }
 }
 
-/// An eager message has been received at `time`.
+/// Completes the receive of an eager message at `time`.
 #[inline]
 fn received(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, time: SimTime) {
     if lp.effects.credits {
@@ -412,7 +413,7 @@ fn received(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId,
     set_ready(target, lp, id, time);
 }
 
-/// The request is ready at `time`: wakes the task that waits for it, if that was the last thing it waited for.
+/// Sets the request ready at `time`, and wakes the waiting task if this was the last request of its wait.
 #[inline]
 pub(super) fn set_ready(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, time: SimTime) {
     let request = target.requests.get_mut(id);

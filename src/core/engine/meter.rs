@@ -1,15 +1,15 @@
-//! What a worker does with its time, by a clock of the host that the caller gives.
+//! Host time of a worker by activity, measured with a clock that the caller supplies.
 
 use super::outcome::HostTime;
 
-/// A worker's account of its time.
+/// Time account of a worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
     clock: fn() -> u64,
-    /// The time spent so far, but for the code of the window at hand.
+    /// Time spent so far, without the ranks' code in the current window.
     pub time: HostTime,
     last: u64,
-    /// Code and waiting since then.
+    /// Time in ranks' code and time of waiting since the last mark.
     code: u64,
     idle: u64,
 }
@@ -20,7 +20,7 @@ impl Meter {
         Meter { clock, time, last: clock(), code: 0, idle: 0 }
     }
 
-    /// Does `work` of a rank's own.
+    /// Runs `work` as code of a rank.
     pub fn code<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let began = (self.clock)();
         let result = work();
@@ -28,19 +28,19 @@ impl Meter {
         result
     }
 
-    /// Of the time until the next mark, so much was spent waiting.
+    /// Counts `ns` of waiting until the next mark.
     pub fn waited(&mut self, ns: u64) {
         self.idle += ns;
     }
 
-    /// A window ends.
+    /// Ends a window.
     pub fn window(&mut self) {
         let (spent, code) = self.mark();
         self.time.code += code;
         self.time.windows += spent - code.min(spent);
     }
 
-    /// An exchange ends.
+    /// Ends an exchange.
     pub fn exchange(&mut self) {
         let idle = std::mem::take(&mut self.idle);
         let (spent, code) = self.mark();
@@ -51,7 +51,7 @@ impl Meter {
         self.time.exchange += spent - idle;
     }
 
-    /// The time since the last mark, and the code in it.
+    /// Returns the time since the last mark, and the part in ranks' code.
     fn mark(&mut self) -> (u64, u64) {
         let now = (self.clock)();
         let spent = now - std::mem::replace(&mut self.last, now);
@@ -59,7 +59,7 @@ impl Meter {
     }
 }
 
-/// Does `work` and adds the time it takes to `spent`, if there is a clock.
+/// Runs `work` and adds its time to `spent`, if there is a clock.
 pub(super) fn timed<R>(clock: Option<fn() -> u64>, spent: &mut u64, work: impl FnOnce() -> R) -> R {
     let Some(clock) = clock else { return work() };
     let began = clock();

@@ -1,4 +1,4 @@
-//! Mistakes of a real program's MPI calls that do not end the run.
+//! Errors in the MPI calls of a real program that do not end the run.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::rank::Rank;
 
-/// A mistake of one rank, found in one of its calls.
+/// An error of one rank, detected in one of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mistake {
     /// The rank that made the call.
     pub rank: Rank,
-    /// What is wrong.
+    /// Kind of the error.
     pub kind: MistakeKind,
-    /// The MPI function; empty if it is not known.
+    /// MPI function; empty if unknown.
     pub call: String,
-    /// The call's file and line, where there is debug information.
+    /// File and line of the call, if debug information exists.
     pub place: Option<String>,
-    /// Details: the objects, or what was found and what was expected.
+    /// Details: the objects, or the found and the expected values.
     pub text: String,
 }
 
-/// The kinds of mistakes.
+/// Kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MistakeKind {
@@ -29,17 +29,17 @@ pub enum MistakeKind {
     UnfinishedRequest,
     /// An object was not freed before MPI_Finalize.
     Leak,
-    /// Ranks called different collectives, or one with arguments that differ.
+    /// Ranks called different collectives, or one collective with different arguments.
     CollectiveMismatch,
-    /// The datatypes of a message differ at sender and receiver.
+    /// The datatypes of sender and receiver differ.
     TypeMismatch,
     /// An MPI function failed.
     MpiError,
-    /// The rank waits for ever.
+    /// The rank waits forever.
     Deadlock,
     /// The rank called MPI_Abort.
     Abort,
-    /// The rank left MPI without MPI_Finalize.
+    /// The rank ended without MPI_Finalize.
     Exit,
     /// The rank crashed.
     Crash,
@@ -62,7 +62,7 @@ impl MistakeKind {
 }
 
 impl Mistake {
-    /// Splits a rank's position, such as "MPI_Recv at ring.c:42", into the call and its place.
+    /// Splits the position of a rank, such as "MPI_Recv at ring.c:42", into the call and its source position.
     pub fn call_and_place(position: &str) -> (String, Option<String>) {
         match position.split_once(" at ") {
             Some((call, place)) => (call.to_owned(), Some(place.to_owned())),
@@ -70,7 +70,7 @@ impl Mistake {
         }
     }
 
-    /// One line for each mistake that some of these ranks made alike, in the order of the first ranks.
+    /// Returns one line for each distinct error with the number of ranks, in the order of the first ranks.
     pub fn lines(mistakes: &[Mistake]) -> Vec<String> {
         let mut groups: Vec<(&Mistake, usize)> = Vec::new();
         for mistake in mistakes {

@@ -1,8 +1,8 @@
-//! When a rank is inside MPI, where messages advance in calls only (`progress = "call"`).
+//! Intervals in which a rank is inside MPI, for progress only inside calls (`progress = "call"`).
 //!
-//! A rank's program runs ahead of virtual time, so its calls are kept as times until the simulation has got there. What
-//! is to advance happens at the first instant inside MPI that is not before its arrival. If no such instant is known
-//! yet, it is held until the rank's next call.
+//! A rank's program runs ahead of virtual time, so the intervals of its calls are stored until the simulation reaches
+//! them. A message progresses at the first instant inside MPI that is not before its arrival. If this instant is not
+//! yet known, the message is held until the rank's next call.
 
 use std::collections::VecDeque;
 
@@ -15,48 +15,48 @@ use super::lp::LogicalProcess;
 use super::paths::PathSlot;
 use super::state::{MAIN, TargetRank, Wait};
 
-/// The calls of a rank that are not over yet in virtual time.
+/// Calls of a rank that have not ended in virtual time.
 #[derive(Debug, Default)]
 pub(super) struct MpiIntervals {
-    /// One after another, those that follow at once as one.
+    /// Intervals in order; adjacent intervals are merged.
     kept: VecDeque<InCall>,
-    /// The rank waits inside the last.
+    /// The rank waits inside the last interval.
     waits: bool,
     held: Vec<Held>,
 }
 
-/// A time inside MPI.
+/// Interval inside MPI.
 #[derive(Clone, Copy, Debug)]
 struct InCall {
     from: SimTime,
     until: SimTime,
-    /// The path to `from`.
+    /// Path to `from`.
     path: PathSlot,
 }
 
-/// What waits for the rank's next call.
+/// Work that is held until the rank's next call.
 #[derive(Debug)]
 enum Held {
-    /// The grant of a rendezvous.
+    /// Grant of a rendezvous.
     Grant { send: RequestId, recv: RequestId, to: Rank },
-    /// An event of the rank.
+    /// Event of the rank.
     Event(EventKey, EventKind),
-    /// The next step of a strand.
+    /// Next step of a strand.
     Strand(u32),
 }
 
-/// When something can advance.
+/// Instant at which a message can progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallMoment {
-    /// As soon as it is there.
+    /// At its arrival.
     Now,
-    /// When the rank calls MPI, by the path to that.
+    /// At the rank's call, by the path to this call.
     At(SimTime, PathSlot),
-    /// When the rank calls MPI next.
+    /// At the rank's next call, whose time is unknown.
     Unknown,
 }
 
-/// Whether the rank's own program is inside MPI while it makes the call.
+/// Returns whether the rank's program is inside MPI during the call.
 pub(super) fn is_inside(shared: &TargetRank, call: &Call) -> bool {
     match call {
         Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Data(_) => shared.main.collective.is_some(),
@@ -65,7 +65,7 @@ pub(super) fn is_inside(shared: &TargetRank, call: &Call) -> bool {
     }
 }
 
-/// The rank's own program is about to make a call inside MPI.
+/// Begins a call of the rank's program inside MPI.
 pub(super) fn begin_call(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     let (clock, path, now) = (shared.main.clock, shared.main.path, lp.now.time);
     let calls = &mut shared.meets().calls;
@@ -81,7 +81,7 @@ pub(super) fn begin_call(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     }
 }
 
-/// The call that has begun is over, or waits.
+/// Ends the current call, or marks it as waiting.
 pub(super) fn end_call(shared: &mut TargetRank, is_over: bool) {
     let waits = !is_over && !matches!(shared.main.wait, Wait::Parked(_));
     let clock = shared.main.clock;
@@ -92,14 +92,14 @@ pub(super) fn end_call(shared: &mut TargetRank, is_over: bool) {
     }
 }
 
-/// What the rank's own program has waited for is over.
+/// Ends the wait of the rank's program.
 pub(super) fn end_wait(shared: &mut TargetRank) {
     if shared.meets().calls.waits {
         end_call(shared, true);
     }
 }
 
-/// The first instant inside MPI at or after `time`.
+/// Returns the first instant inside MPI at or after `time`.
 pub(super) fn instant(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) -> CallMoment {
     let calls = &shared.meets().calls;
     let index = calls.kept.partition_point(|call| call.until < time);
@@ -111,8 +111,8 @@ pub(super) fn instant(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, time
     }
 }
 
-/// The event at hand, which is to advance a message of the rank, comes again when the rank is inside MPI: true if that
-/// is later.
+/// Postpones the current event, which progresses a message of the rank, to the next instant inside MPI. Returns true if
+/// this instant is later.
 pub(super) fn put_off(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, body: EventKind) -> bool {
     let now = lp.now.time;
     match instant(shared, lp, now) {
@@ -123,7 +123,7 @@ pub(super) fn put_off(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, body
     true
 }
 
-/// The event comes again with another time, by `path` if it has one.
+/// Schedules the event again at another time, with `path` if its kind has a path.
 fn again(lp: &mut LogicalProcess<'_>, key: EventKey, mut body: EventKind, path: PathSlot) {
     match body.path_mut() {
         Some(own) => lp.paths.replace(own, path),
@@ -135,12 +135,12 @@ fn again(lp: &mut LogicalProcess<'_>, key: EventKey, mut body: EventKind, path: 
     lp.push_event(key, || body);
 }
 
-/// Holds the grant of a rendezvous whose request has come.
+/// Holds the grant of a rendezvous whose request has arrived.
 pub(super) fn hold_grant(shared: &mut TargetRank, send: RequestId, recv: RequestId, to: Rank) {
     shared.meets().calls.held.push(Held::Grant { send, recv, to });
 }
 
-/// Whether the strand, whose wait is over at `time`, goes on: when, and by which path if that is later.
+/// Returns whether the strand, whose wait ends at `time`, resumes. A later resumption has its time and path.
 pub(super) fn strand_goes_on(
     shared: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -157,7 +157,7 @@ pub(super) fn strand_goes_on(
     }
 }
 
-/// The rank's own program calls MPI at its clock: what was held goes on.
+/// Releases held work, because the rank's program calls MPI at its clock.
 fn release_held(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     let clock = shared.main.clock;
     let path = shared.main.path;
@@ -176,7 +176,7 @@ fn release_held(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     }
 }
 
-/// The rank grants a rendezvous at `time`, to where `path` gets.
+/// Grants a rendezvous at `time`, where `path` ends.
 pub(super) fn grant(
     shared: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -191,8 +191,8 @@ pub(super) fn grant(
     lp.push(shared, time + handshake, to, || EventKind::ClearToSend { send, recv, path });
 }
 
-/// Whether the task is a strand that advances in calls of its rank only. What other waits than for requests have found
-/// stands at the lp and cannot be held; no collective waits so.
+/// Returns whether the task is a strand that progresses only in calls of its rank. Waits for requests only qualify: the
+/// results of other waits are in the logical process and cannot be held. Collectives do not use other waits.
 pub(super) fn is_driven(shared: &mut TargetRank, task: u32) -> bool {
     let control = shared.control(task);
     task != MAIN && !control.computes && matches!(control.wait, Wait::All { .. })

@@ -1,9 +1,9 @@
-//! What messages cost on the target's network under the load of the moment: eq. 3 of the MCPSim paper with contention.
+//! Message costs on the target's network at the current load: eq. 3 of the MCPSim paper with contention.
 //!
-//! A transfer holds, while it is under way: within a CMP the CMP's port; between CMPs the node's interconnect; between
-//! nodes the sender's NIC outwards from leaving, and the receiver's NIC inwards from the arrival of the head. Each port
-//! belongs to the worker that owns its node. The load is judged once, when the transfer meets the port; later ones do
-//! not slow it.
+//! A transfer holds ports while it is in flight. Within a CMP it holds the CMP's port; between CMPs it holds the node's
+//! interconnect. Between nodes it holds the sender's NIC outward from its departure, and the receiver's NIC inward from
+//! the arrival of the head. Each port belongs to the worker that owns its node. The load is judged once, when the
+//! transfer reaches the port; later transfers do not slow it.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,21 +14,21 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::port::Port;
 
-/// Where a rank is, as the engine needs it: compact, because the destination's is looked up for every message.
+/// Location of a rank. The struct is compact, because each message reads the location of its destination.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RankLocation {
-    /// The node, counted over those that have ranks.
+    /// Node, counted over the nodes that have ranks.
     pub node: u32,
-    /// The CMP, counted over all of those nodes.
+    /// CMP, counted over all of these nodes.
     pub cmp: u32,
-    /// The worker that owns the node.
+    /// Worker that owns the node.
     pub worker: u32,
-    /// The rank's number among that worker's ranks.
+    /// Number of the rank among the worker's ranks.
     pub local: u32,
 }
 
 impl RankLocation {
-    /// How far apart two seats are.
+    /// Returns the level between two ranks.
     #[inline]
     pub fn level(a: RankLocation, b: RankLocation) -> Level {
         if a.node != b.node {
@@ -41,14 +41,14 @@ impl RankLocation {
     }
 }
 
-/// The ports of a worker's nodes.
+/// Ports of a worker's nodes.
 #[derive(Debug)]
 pub(super) struct Network<'a> {
     platform: &'a Platform,
-    /// Costs by class of pairs, and the core of each rank; `None` where levels say it all.
+    /// Costs by class of pairs, and the core of each rank; `None` if costs depend on the level only.
     pairs: Option<(&'a PairClasses, Vec<u32>)>,
-    /// By level, for the size asked for last: most messages are as long as the one before.
-    /// Where classes of pairs say it, there is none.
+    /// Per level, costs of the last size, because most messages have the size of the previous one. Unused with classes
+    /// of pairs.
     last: [LastSize<'a>; 3],
     first_node: u32,
     first_cmp: u32,
@@ -56,13 +56,13 @@ pub(super) struct Network<'a> {
     interconnects: Vec<Port>,
     out: Vec<Port>,
     into: Vec<Port>,
-    /// Heads may come later than the link says.
+    /// Heads may arrive later than the link states.
     delayed: bool,
-    /// What the bytes of a transfer take longer through each node's adapter; empty where it is the same everywhere.
+    /// Slowdown factor of each node's adapter; empty if all adapters are equal.
     adapters: Vec<f64>,
 }
 
-/// What a transfer takes that shares nothing with others.
+/// Costs of a transfer without contention.
 #[derive(Clone, Copy, Debug)]
 struct AloneCosts {
     size: Bytes,
@@ -70,16 +70,16 @@ struct AloneCosts {
     bytes: SimSpan,
 }
 
-/// What a level's link says of the size asked for last.
+/// Costs of the last size on a level's link.
 #[derive(Clone, Copy, Debug)]
 struct LastSize<'a> {
     row: &'a Row,
     alone: AloneCosts,
-    /// What its bytes take under small loads where these share; zero until somebody asks.
+    /// Time of the bytes at small loads for the law `share`; zero until it is computed.
     shared: [SimSpan; KEPT_LOADS],
 }
 
-/// Loads below this are asked for often.
+/// Loads below this limit are frequent.
 const KEPT_LOADS: usize = 32;
 
 impl<'a> LastSize<'a> {
@@ -88,7 +88,7 @@ impl<'a> LastSize<'a> {
         LastSize { row, alone: AloneCosts::of_row(row, link.law(), size), shared: [SimSpan::ZERO; KEPT_LOADS] }
     }
 
-    /// Latency and time of the bytes under `load` of what costs `alone` and what `row` says.
+    /// Returns latency and time of the bytes at `load` for costs `alone` and `row`.
     #[inline(always)]
     fn under(&mut self, alone: AloneCosts, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         if load == 1 {
@@ -110,37 +110,37 @@ impl AloneCosts {
         AloneCosts { size, latency: row.latency_under(law, 1), bytes: row.bytes_under(law, 1, size) }
     }
 
-    /// Latency and time of the bytes under `load`.
+    /// Returns latency and time of the bytes at `load`.
     #[inline(never)]
     fn under_load(self, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         (row.latency_under(law, load), row.bytes_under(law, load, self.size))
     }
 }
 
-/// What a message on its way says of its departure.
+/// Departure of a message in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
-    /// When it left.
+    /// Departure time.
     pub left: SimTime,
-    /// The load it saw there.
+    /// Load at the departure.
     pub load: u32,
 }
 
-/// A transfer that has met its sender's port.
+/// A transfer that has passed its sender's port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
-    /// When its head gets to the receiver.
+    /// Arrival time of its head at the receiver.
     pub head: SimTime,
-    /// The load it saw.
+    /// Load at the port.
     pub load: u32,
 }
 
 impl<'a> Network<'a> {
-    /// Idle ports for `nodes` of `platform`.
+    /// Creates idle ports for `nodes` of `platform`.
     pub fn new(platform: &'a Platform, nodes: std::ops::Range<u32>, delayed: bool) -> Self {
         let count = nodes.len();
         let cmps = platform.shape.cmps;
-        // Ports that no law asks for take no room: a machine may have a million cores.
+        // Ports that no law uses are not allocated: a machine may have a million cores.
         let ports = |level: Level, count: usize| match platform.link(level).law() {
             LoadLaw::Ideal | LoadLaw::Fair => Vec::new(),
             LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => vec![Port::default(); count],
@@ -160,17 +160,17 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// How nodes differ.
+    /// Returns the factors by which nodes differ.
     pub fn nodes(&self) -> &'a NodeFactors {
         &self.platform.conditions.nodes
     }
 
-    /// Nodes' adapters have these factors of the link's bandwidth.
+    /// Sets the factors of the link's bandwidth for the nodes' adapters.
     pub fn with_adapters(&mut self, factors: &[f64]) {
         self.adapters = factors.iter().map(|factor| factor.recip()).collect();
     }
 
-    /// What the bytes of a transfer of a level take longer through the adapters of both nodes.
+    /// Returns the slowdown factor of a transfer of a level through the adapters of both nodes.
     #[inline(always)]
     fn slower(&self, level: Level, nodes: [u32; 2]) -> Option<f64> {
         if self.adapters.is_empty() { None } else { self.slower_of(level, nodes) }
@@ -182,17 +182,17 @@ impl<'a> Network<'a> {
         (level == Level::InterNode).then_some(a.max(b))
     }
 
-    /// Ranks are at these sites: what a message of two of them costs may be told by the class of their cores.
+    /// Sets the sites of ranks, from which the class of each pair's cores follows.
     pub fn with_ranks_at(&mut self, sites: &[Site]) {
         let platform = self.platform;
         self.pairs = platform.pairs.as_deref().map(|of| (of, sites.iter().map(|site| of.core(*site)).collect()));
         if self.pairs.is_some() {
-            // No message is as long as that.
+            // No message has this size.
             self.last = Level::ALL.map(|level| LastSize::new(platform.link(level), Bytes::MAX));
         }
     }
 
-    /// What a message of `size` between two ranks of a level costs.
+    /// Returns the costs of a message of `size` between two ranks of a level.
     #[inline(always)]
     pub fn row(&mut self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
         let last = &self.last[level as usize];
@@ -219,14 +219,14 @@ impl<'a> Network<'a> {
         row.unwrap_or_else(|| self.platform.link(level).row(size))
     }
 
-    /// What a message of `size` costs by the level's link.
+    /// Returns the costs of a message of `size` on the level's link.
     #[inline(always)]
     pub fn level_row(&mut self, level: Level, size: Bytes) -> &'a Row {
         let last = &self.last[level as usize];
         if last.alone.size == size { last.row } else { self.platform.link(level).row(size) }
     }
 
-    /// What a message of `size` that costs what `row` says takes alone.
+    /// Returns the costs without contention of a message of `size` with costs `row`.
     #[inline(always)]
     fn alone(&self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
         let last = &self.last[level as usize].alone;
@@ -238,13 +238,13 @@ impl<'a> Network<'a> {
         AloneCosts::of_row(row, self.platform.link(level).law(), size)
     }
 
-    /// The link between two seats.
+    /// Returns the link of a level.
     #[inline]
     pub fn link(&self, level: Level) -> &'a Link {
         self.platform.link(level)
     }
 
-    /// What the time of a transfer is made of.
+    /// Returns the parts of a transfer's time.
     #[inline(always)]
     pub fn parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
         let last = self.last[level as usize].alone;
@@ -261,13 +261,13 @@ impl<'a> Network<'a> {
         self.alone(level, row, size)
     }
 
-    /// What the time of a transfer's head is made of.
+    /// Returns the parts of the time of a transfer's head.
     pub fn head_parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
         let law = self.platform.link(level).law();
         TransferParts::of_transfer(time, self.row(from, to, level, size).latency_under(law, 1), SimSpan::ZERO)
     }
 
-    /// What passed its ports.
+    /// Returns the traffic through the ports.
     pub fn passed(&self) -> PassedPorts {
         let mut passed = PassedPorts::default();
         let of_levels = [vec![&self.cmps], vec![&self.interconnects], vec![&self.out, &self.into]];
@@ -280,7 +280,7 @@ impl<'a> Network<'a> {
         passed
     }
 
-    /// A message of `size` leaves `from` at `time`.
+    /// Starts a message of `size` that leaves `from` at `time`.
     #[inline(always)]
     pub fn depart(&mut self, from: RankLocation, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
         let link = self.platform.link(level);
@@ -308,8 +308,8 @@ impl<'a> Network<'a> {
         Departure { head, load }
     }
 
-    /// The head of a message between two nodes, or within one, that set out by `flight` gets to its receiver at `head`:
-    /// gives the time of its end.
+    /// Returns the end of a message between two nodes, or within one. It departed with `flight`, and its head arrives
+    /// at `head`.
     #[inline(always)]
     pub fn arrive(
         &mut self,
@@ -337,7 +337,7 @@ impl<'a> Network<'a> {
         let load = port.as_mut().map_or(load, |port| load.max(port.load_at(head)));
         let (latency, bytes) = self.last[level as usize].under(alone, law, row, load);
         let bytes = longer(bytes, slower);
-        // What delays a head delays all that follows.
+        // A delay of the head delays all of the message.
         let end = if delayed { head + bytes } else { (left + latency + bytes).max(head) };
         if let Some(port) = port {
             port.hold(head, end, size.get());
@@ -346,19 +346,19 @@ impl<'a> Network<'a> {
     }
 }
 
-/// By level: the bytes that passed ports which judge load once, and those of transfers whose share changed meanwhile.
+/// Per level: bytes that passed ports that judge load once, and bytes of transfers whose share changed in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PassedPorts([[u128; 2]; 3]);
 
 impl PassedPorts {
-    /// Adds those of other nodes.
+    /// Adds the traffic of other nodes.
     pub fn merge(&mut self, other: &PassedPorts) {
         for (mine, theirs) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
             *mine += theirs;
         }
     }
 
-    /// The levels with such transfers, whose laws are these.
+    /// Returns the levels that have transfers whose share changed. `law` gives the law of each level.
     pub fn changed(&self, law: impl Fn(Level) -> LoadLaw) -> Vec<SharesChanged> {
         let judged_once = |level: &Level| !matches!(law(*level), LoadLaw::Ideal | LoadLaw::Fair);
         let part = |level: Level| {
@@ -369,13 +369,13 @@ impl PassedPorts {
     }
 }
 
-/// A time so many times as long.
+/// Multiplies a time by a slowdown factor.
 #[inline]
 fn longer(span: SimSpan, slower: Option<f64>) -> SimSpan {
     slower.map_or(span, |factor| SimSpan::from_ps((span.as_ps() as f64 * factor).round() as u64))
 }
 
-/// How long a message occupies a port one after another: LogGP's g or (s · G), whichever is longer.
+/// Returns the time for which a queued message occupies a port: LogGP's g or (s · G), whichever is longer.
 fn occupation(row: &Row, size: Bytes) -> SimSpan {
     row.gap.max(row.bandwidth.span(size, 1))
 }

@@ -1,4 +1,4 @@
-//! The result of a run: the one thing that is exported, and all that reports read.
+//! The result of a run. It is the exported value, and all reports read it alone.
 
 use std::collections::BTreeMap;
 
@@ -15,44 +15,44 @@ use crate::profile::{
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
-/// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
+/// Prediction of a run and its explanation. README states the JSON form; times are picoseconds, sizes bytes.
 ///
-/// What is exported reads back as the same Outcome, but for the fields that are not a part of the JSON form.
+/// An exported Outcome reads back as the same value, except for the fields that are not part of the JSON form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The version of mcpsim.
+    /// Version of mcpsim.
     pub mcpsim: String,
-    /// The greatest clock of any rank.
+    /// Greatest clock of any rank.
     #[serde(rename = "predicted_ps")]
     pub predicted: SimTime,
-    /// The same in seconds.
+    /// Predicted time in seconds.
     pub predicted_s: f64,
-    /// Nodes, CMPs a node, cores a CMP.
+    /// Nodes, CMPs per node, cores per CMP.
     pub nct: [u32; 3],
-    /// Hardware threads a core.
+    /// Hardware threads per core.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: u32,
-    /// What the application works out from its timers, in the order in which it names them.
+    /// Results that the application computes from its timers, in the order of their names in the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<AppResult>,
-    /// What its timers held; not a part of the JSON form.
+    /// Values of the timers; not part of the JSON form.
     #[serde(skip)]
     pub timers: TimerSums,
-    /// Target ranks.
+    /// Number of target ranks.
     pub ranks: u32,
-    /// The application's name.
+    /// Name of the application.
     pub app: String,
-    /// The platform's name.
+    /// Name of the platform.
     pub platform: String,
     /// `mcpsim` or `bigsim`.
     pub model: String,
-    /// The seed of all random draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// All point-to-point messages, those of collectives included.
+    /// All point-to-point messages, including those of collectives.
     pub messages: Totals,
-    /// Sent messages that no receive took.
+    /// Number of sent messages without a matching receive.
     pub unreceived: u64,
-    /// The first of them.
+    /// First unreceived messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_unreceived: Vec<UnreceivedMessage>,
     /// Requests of a described application that no rank waited for, by the statements that started them.
@@ -62,98 +62,97 @@ pub struct Outcome {
     pub levels: LevelTotals,
     /// Messages by size interval and level.
     pub profile: Vec<IntervalMessages>,
-    /// Where the ranks' time went, the mean over all of them.
+    /// Parts of the ranks' time, as the mean over all ranks.
     pub mean_parts: TimeParts,
     /// Collectives by call and algorithm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectives: Vec<CollectiveUse>,
-    /// What other algorithms of collectives would change, if asked for; the fastest run first.
+    /// Effects of other collective algorithms, if requested; the fastest run first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_algorithms: Option<Vec<OtherAlgorithm>>,
-    /// What the predicted time is made of.
+    /// Parts of the predicted time.
     pub path: PathParts,
-    /// What the contention on the path was for, where messages share over time what they occupy.
+    /// Contention on the path by resource, if messages share resources over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<ContentionLevels>,
-    /// How much of what messages share over time was used.
+    /// Utilisation of the resources that messages share over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub utilisation: Vec<ResourceUse>,
-    /// Transfers whose shares changed while they were under way, where a law judges them once.
+    /// Transfers whose shares changed in flight, if a law judges load once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares_changed: Vec<SharesChanged>,
-    /// What changes of the machine would save to first order, the most first.
+    /// First-order savings by changes of the machine, the greatest first.
     pub what_if: Vec<WhatIf>,
-    /// Whose the path was and in which calls, if asked for.
+    /// Ranks and calls on the critical path, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<CriticalPath>,
-    /// The POP efficiencies, if asked for.
+    /// POP efficiencies, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiencies: Option<Efficiencies>,
-    /// How much more latency the run bears, if asked for.
+    /// Tolerance of additional latency, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_tolerance: Option<Vec<LatencyTolerance>>,
-    /// Calls by function, if asked for; the function with the most time first.
+    /// Calls by function, if requested; the function with the most time first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionProfile>>,
-    /// Calls by their places in the program, if asked for; the place with the most time first.
+    /// Calls by site in the program, if requested; the site with the most time first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<Vec<SiteProfile>>,
-    /// Messages by what sent them and by level, with the calls by function.
+    /// Messages by operation and level, with the calls by function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<KindMessages>>,
-    /// How many messages of each kind, level and size were sent, with the calls by function; not a part of the JSON
-    /// form.
+    /// Number of messages of each kind, level and size, with the calls by function; not part of the JSON form.
     #[serde(skip)]
     pub sent: BTreeMap<MessageSort, u64>,
-    /// How many messages of each size were sent, with the calls by function.
+    /// Number of messages of each size, with the calls by function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<BTreeMap<u64, u64>>,
-    /// What became of fragments, if the application has some.
+    /// Analysis of fragments, if the application has fragments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Box<TaskAnalysis>>,
-    /// What each process recorded of its fragments; not a part of the JSON form.
+    /// Records of fragments by process; not part of the JSON form.
     #[serde(skip)]
     pub task_logs: Vec<TaskLog>,
-    /// What each rank did over time, if asked for; not a part of the JSON form.
+    /// Activity of each rank over time, if requested; not part of the JSON form.
     #[serde(skip)]
     pub timelines: Vec<Timeline>,
-    /// The names of the calls and statements that timelines number; not a part of the JSON form.
+    /// Names of the calls and statements in timelines; not part of the JSON form.
     #[serde(skip)]
     pub places: Vec<String>,
-    /// Each rank's place, clock and parts; left out above 65,536 ranks unless asked for.
+    /// Location, clock and time parts of each rank; omitted above 65,536 ranks unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,
-    /// Messages between pairs, if asked for.
+    /// Messages by pair, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Vec<PairMessages>>,
-    /// What copies within nodes found, where the platform states caches.
+    /// Cache use of copies within nodes, if the platform states caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopyUse>,
-    /// What blocks that compute found, where memory is shared over time.
+    /// Memory use of computing blocks, if memory is shared over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockUse>,
-    /// Keys of the platform that nothing reads, as its laws are.
+    /// Keys of the platform that the chosen laws do not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread_keys: Vec<UnreadKeys>,
-    /// How a real program ended, if not as MPI wants it, and what its ranks shared.
+    /// End of a real program, if it differs from the MPI standard, and libraries that its ranks shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
-    /// Mistakes of the program's MPI calls that did not end the run.
+    /// Errors in the program's MPI calls that did not end the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<Mistake>,
-    /// Other runs that differ in their seeds only, if asked for.
+    /// Runs with other seeds, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
-    /// Everything the run was given; left out of the results of studies.
+    /// Complete configuration of the run; omitted from the results of studies.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub config: serde_json::Value,
-    /// What the run took of the host; all that may differ between equal runs. Left out of the results of studies.
+    /// Host resources of the run. Only this field may differ between equal runs. Omitted from the results of studies.
     #[serde(default, skip_serializing_if = "HostUse::is_none")]
     pub host: HostUse,
 }
 
 impl Outcome {
-    /// What a study keeps of a run: nothing that grows with ranks, nothing that is not exported.
+    /// Returns the part of the Outcome that a study keeps: without fields that grow with ranks or are not exported.
     #[must_use]
     pub fn of_point(self) -> Outcome {
         let (per_rank, pairs, sent) = (Vec::new(), None, BTreeMap::new());
@@ -163,18 +162,17 @@ impl Outcome {
     }
 }
 
-/// How the ranks of a program ended, and what they shared; of a program whose ranks ended as MPI wants it and shared
-/// nothing there is none.
+/// End of a program's ranks, and libraries that they shared. It does not exist for a program that ended as the MPI
+/// standard requires and shared nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramEnd {
-    /// What mcpsim exits with: the first code that is not 0, or 1 for ranks that never called MPI_Finalize.
+    /// Exit code of mcpsim: the first nonzero code, or 1 if ranks never called MPI_Finalize.
     pub exit_code: u8,
-    /// Exit codes other than 0, by rank.
+    /// Nonzero exit codes by rank.
     pub codes: BTreeMap<u32, i32>,
     /// Ranks that never called MPI_Finalize.
     pub unfinalised: Vec<u32>,
-    /// The files of libraries that ranks had no copies of, without those that are part of the C library or a
-    /// compiler's.
+    /// Files of libraries that were not loaded once per rank, without the C library and compiler libraries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_libraries: Vec<String>,
 }
@@ -182,20 +180,20 @@ pub struct ProgramEnd {
 /// Count and bytes of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// How many.
+    /// Number of messages.
     pub count: u64,
-    /// Their sizes' sum.
+    /// Sum of their sizes.
     pub bytes: u64,
 }
 
 /// Count, bytes and transfer time of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Messages {
-    /// How many.
+    /// Number of messages.
     pub count: u64,
-    /// Their sizes' sum.
+    /// Sum of their sizes.
     pub bytes: u64,
-    /// The sum of their transfer times.
+    /// Sum of their transfer times.
     #[serde(rename = "time_ps", deserialize_with = "picoseconds", default)]
     pub time: SimSpan,
 }
@@ -209,19 +207,19 @@ pub struct LevelTotals {
     pub inter_node: Messages,
 }
 
-/// Messages of sizes in `(above, up_to]`, the first interval with size 0.
+/// Messages of sizes in `(above, up_to]`; the first interval includes size 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalMessages {
-    /// The greatest size below.
+    /// Exclusive lower limit.
     pub above: u64,
-    /// The greatest size in it; null in the last.
+    /// Inclusive upper limit; null in the last interval.
     pub up_to: Option<u64>,
     /// The messages.
     #[serde(flatten)]
     pub levels: LevelTotals,
 }
 
-/// A rank's place, clock and parts.
+/// Location, clock and time parts of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankTime {
     /// The rank.
@@ -232,10 +230,10 @@ pub struct RankTime {
     pub cmp: u32,
     /// Its core within the CMP.
     pub core: u32,
-    /// Its clock at the end.
+    /// Its final clock.
     #[serde(rename = "clock_ps")]
     pub clock: SimTime,
-    /// Where its time went.
+    /// Parts of its time.
     #[serde(flatten)]
     pub parts: TimeParts,
 }
@@ -247,26 +245,26 @@ pub struct PairMessages {
     pub from: u32,
     /// The receiver.
     pub to: u32,
-    /// How many.
+    /// Number of messages.
     pub count: u64,
-    /// Their sizes' sum.
+    /// Sum of their sizes.
     pub bytes: u64,
 }
 
-/// What a run took of the host.
+/// Host resources of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostUse {
-    /// Wall-clock seconds of the simulation itself.
+    /// Wall-clock seconds of the simulation.
     pub wall_s: f64,
-    /// Simulated messages a second.
+    /// Simulated messages per second.
     pub messages_per_s: f64,
-    /// Worker threads of all processes.
+    /// Number of worker threads of all processes.
     pub workers: u32,
-    /// Host processes.
+    /// Number of host processes.
     pub processes: u32,
-    /// The greatest resident set of each process, added up.
+    /// Sum of the greatest resident set sizes of the processes.
     pub peak_rss_bytes: u64,
-    /// What workers did with their time, if asked for.
+    /// Time of each worker by activity, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<HostTime>,
 }
@@ -277,23 +275,23 @@ impl HostUse {
     }
 }
 
-/// What a worker did with its time, in nanoseconds of the host.
+/// Time of a worker by activity, in nanoseconds of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTime {
-    /// The worker, numbered over all processes.
+    /// Worker, numbered over all processes.
     pub worker: u32,
     /// Its process.
     pub process: u32,
-    /// Handling events.
+    /// Event handling.
     #[serde(rename = "windows_ns")]
     pub windows: u64,
-    /// In the ranks' own code.
+    /// Ranks' code.
     #[serde(rename = "code_ns")]
     pub code: u64,
-    /// Handing over events to other workers and taking theirs.
+    /// Exchange of events with other workers.
     #[serde(rename = "exchange_ns")]
     pub exchange: u64,
-    /// Waiting for other workers.
+    /// Waits for other workers.
     #[serde(rename = "idle_ns")]
     pub idle: u64,
 }
@@ -322,7 +320,7 @@ impl From<&MessageProfile> for LevelTotals {
 }
 
 impl IntervalMessages {
-    /// The rows of `profile`, smallest sizes first.
+    /// Returns the rows of `profile`, smallest sizes first.
     pub fn rows(profile: &MessageProfile) -> Vec<IntervalMessages> {
         use crate::platform::Level::{InterCmp, InterNode, IntraCmp};
         let row = |index| {

@@ -1,8 +1,8 @@
-//! The paths that determined where tasks and messages are in virtual time, as the parts they are made of.
+//! Paths that determined the virtual times of tasks and messages, stored as sums of their parts.
 //!
-//! A path stands in a slot that tasks, messages and requests share, and is copied when one of several holders changes
-//! it. The send overheads are not stored: they are what the other parts leave of the time at which the path is asked
-//! for. So all messages that a task sends without doing anything else in between share one slot.
+//! Tasks, messages and requests share the slot of a path; a holder that changes a shared path gets a copy. Send
+//! overheads are not stored: they are the difference between the time of a query and the other parts. So all messages
+//! that a task sends without other actions in between share one slot.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,16 +16,16 @@ use super::chunked_vec::ChunkedVec;
 use super::delays::{Charges, Delays};
 use super::prefetch::prefetch;
 
-/// Where a path is.
+/// Slot of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PathSlot(u32);
 
 impl PathSlot {
-    /// There is none.
+    /// No path.
     pub const NONE: PathSlot = PathSlot(u32::MAX);
 }
 
-/// A path without its send overheads: two cache lines.
+/// Path without its send overheads; the size is two cache lines.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(super) struct Path {
@@ -37,7 +37,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Its parts when it has got to `time`; those of `imbalance` count as compute.
+    /// Returns the parts of the path at `time`; `imbalance` is included in compute.
     pub fn parts(&self, time: SimTime) -> PathParts {
         let Path { levels: [intra_cmp, inter_cmp, inter_node], compute, combine, recv, poll } = *self;
         let levels = crate::profile::LevelParts { intra_cmp, inter_cmp, inter_node };
@@ -47,35 +47,34 @@ impl Path {
     }
 }
 
-/// A worker's paths by slot.
+/// Paths of a worker by slot.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     kept: Vec<Path>,
     holders: Vec<u32>,
     free: Vec<u32>,
-    /// Something stands beside paths: one of the two below.
+    /// Paths have origins or charges.
     beside: bool,
-    /// Whose clock each path was last, where that is recorded. Its time is when it left that clock; NEVER if it has
-    /// not.
+    /// Last clock of each path, if recorded. The time is the departure from that clock, or NEVER before it.
     origins: Option<Vec<ClockPoint>>,
-    /// What of each path's contention is charged to what, under fair shares.
+    /// Contention of each path by resource, in the `fair` contention model.
     charged: Option<Vec<Charges>>,
-    /// Transfers that were held up, by slots of their own kind, and by what, which few ask for.
+    /// Delayed transfers with their own slots, and their delays, which are read rarely.
     delayed: Vec<Delayed>,
     delays: ChunkedVec<Delays>,
     free_delayed: Vec<u32>,
-    /// What many go on by in the same way.
+    /// Extensions that many holders share.
     common: Vec<CommonWay>,
 }
 
-/// A transfer that was held up, which is going to follow the path of `base`.
+/// A delayed transfer that will extend the path of `base`.
 #[derive(Clone, Copy, Debug)]
 struct Delayed {
     base: PathSlot,
     holders: u32,
 }
 
-/// From one path the same parts lead to the same other one. Holds both paths.
+/// An extension of one path by given parts to another path. It holds both paths.
 #[derive(Clone, Copy, Debug)]
 struct CommonWay {
     from: PathSlot,
@@ -84,16 +83,16 @@ struct CommonWay {
     parts: TransferParts,
 }
 
-/// So many ways on are kept that may be common.
+/// Number of stored extensions.
 const COMMON: usize = 1024;
-/// Of a path of which nobody has said whose it is.
+/// Origin of a path without a recorded clock.
 const NOBODYS: ClockPoint = ClockPoint { rank: 0, serial: 0, time: SimTime::NEVER };
 
 impl PathSlot {
-    /// Set in the slots of transfers that were held up.
+    /// Bit that marks slots of delayed transfers.
     const DELAYED: u32 = 1 << 31;
 
-    /// The number of a transfer that was held up, if this is one.
+    /// Returns the number of the delayed transfer, if the slot holds one.
     #[inline(always)]
     fn delayed(self) -> Option<usize> {
         (self.0 & Self::DELAYED != 0).then_some((self.0 & !Self::DELAYED) as usize)
@@ -101,7 +100,7 @@ impl PathSlot {
 }
 
 impl Paths {
-    /// No paths yet; `recording` whose they were, `charging` contention to what messages occupied.
+    /// Creates an empty set of paths. `recording` stores origins; `charging` stores contention by resource.
     pub fn new(recording: bool, charging: bool) -> Self {
         Paths {
             beside: recording || charging,
@@ -111,7 +110,7 @@ impl Paths {
         }
     }
 
-    /// Keeps `path` for one holder.
+    /// Stores `path` for one holder.
     pub fn put(&mut self, path: Path) -> PathSlot {
         let slot = self.room();
         self.kept[slot] = path;
@@ -121,19 +120,19 @@ impl Paths {
         PathSlot(slot as u32)
     }
 
-    /// What of the path's contention is charged to what, if that is known.
+    /// Returns the contention of the path by resource, if known.
     pub fn charges(&self, slot: PathSlot) -> Option<Charges> {
         Some(self.charged.as_ref()?[self.resolved(slot)])
     }
 
-    /// Says what of it is charged to what, if that is known.
+    /// Sets the contention of the path by resource, if recorded.
     pub fn set_charges(&mut self, slot: PathSlot, charges: Charges) {
         if let Some(charged) = &mut self.charged {
             charged[slot.0 as usize] = charges;
         }
     }
 
-    /// The holder of `slot` is a transfer that was held up: its contention is charged by `delays` when the path crosses
+    /// Marks the holder of `slot` as a delayed transfer. Its contention is charged to `delays` when the path crosses
     /// it.
     pub fn delay(&mut self, slot: &mut PathSlot, delays: Delays) {
         if delays.is_none() || self.charged.is_none() {
@@ -161,7 +160,7 @@ impl Paths {
         *slot = PathSlot(at | PathSlot::DELAYED);
     }
 
-    /// The holder of `slot`, a transfer, follows its path only to the head: later delays are not charged.
+    /// Limits the delays of a transfer to its head; later delays are not charged.
     pub fn forget_after_head(&mut self, slot: &mut PathSlot) {
         if slot.delayed().is_some() {
             let delays = self.delays(*slot).to_head();
@@ -170,13 +169,13 @@ impl Paths {
         }
     }
 
-    /// What held up the transfer that holds `slot`.
+    /// Returns the delays of the transfer that holds `slot`.
     #[inline]
     pub fn delays(&self, slot: PathSlot) -> Delays {
         slot.delayed().map_or(Delays::default(), |at| self.delays[at])
     }
 
-    /// The holder of `slot`, a transfer that was held up, forgets by what.
+    /// Removes the delays of the transfer that holds `slot`.
     fn settle(&mut self, slot: &mut PathSlot) {
         let Some(at) = slot.delayed() else { return };
         let Delayed { base, holders, .. } = &mut self.delayed[at];
@@ -190,7 +189,7 @@ impl Paths {
         }
     }
 
-    /// Brings the path of `slot` into the caches, if there is one.
+    /// Prefetches the path of `slot`, if any.
     #[inline(always)]
     pub fn foresee(&self, slot: PathSlot) {
         if let Some(path) = self.kept.get(slot.0 as usize) {
@@ -198,7 +197,7 @@ impl Paths {
         }
     }
 
-    /// Brings what is needed to release `slot` into the caches, if there is a path.
+    /// Prefetches the data that the release of `slot` needs, if any.
     #[inline(always)]
     pub fn foresee_release(&self, slot: PathSlot) {
         match slot.delayed() {
@@ -211,13 +210,13 @@ impl Paths {
         }
     }
 
-    /// Where the path of `slot` stands.
+    /// Returns the index of the path of `slot`.
     #[inline]
     fn resolved(&self, slot: PathSlot) -> usize {
         slot.delayed().map_or(slot, |at| self.delayed[at].base).0 as usize
     }
 
-    /// A slot for one holder.
+    /// Allocates a slot for one holder.
     #[inline]
     fn room(&mut self) -> usize {
         match self.free.pop() {
@@ -242,7 +241,7 @@ impl Paths {
         self.kept.len() - 1
     }
 
-    /// One more holder.
+    /// Adds a holder.
     #[inline]
     pub fn share(&mut self, slot: PathSlot) -> PathSlot {
         match slot.delayed() {
@@ -252,10 +251,10 @@ impl Paths {
         slot
     }
 
-    /// One holder less.
+    /// Removes a holder.
     #[inline(always)]
     pub fn release(&mut self, slot: PathSlot) {
-        // That there is none looks like a delay too.
+        // The slot `NONE` also has the bit of a delayed transfer.
         if slot.delayed().is_some() {
             return self.release_delayed(slot);
         }
@@ -266,7 +265,7 @@ impl Paths {
         }
     }
 
-    /// As [`Paths::release`], if the holder is a transfer that was held up, or there is no path.
+    /// Handles [`Paths::release`] for a delayed transfer and for `NONE`.
     #[inline(never)]
     fn release_delayed(&mut self, slot: PathSlot) {
         let Some(at) = slot.delayed().filter(|_| slot != PathSlot::NONE) else { return };
@@ -281,14 +280,14 @@ impl Paths {
         &self.kept[self.resolved(slot)]
     }
 
-    /// Gives back a path for good, of which there may be other holders.
+    /// Returns a path and removes a holder.
     pub fn take(&mut self, slot: PathSlot) -> Path {
         let path = *self.get(slot);
         self.release(slot);
         path
     }
 
-    /// The holder of `slot` goes on by itself.
+    /// Returns the holder's path for changes; a shared path is copied.
     #[inline(always)]
     pub fn change(&mut self, slot: &mut PathSlot) -> &mut Path {
         if slot.delayed().is_some() || self.holders[slot.0 as usize] > 1 {
@@ -297,7 +296,7 @@ impl Paths {
         &mut self.kept[slot.0 as usize]
     }
 
-    /// The holder of `slot` is the only one of its path from here on.
+    /// Makes the holder of `slot` the only one of its path.
     #[inline(never)]
     fn part(&mut self, slot: &mut PathSlot) {
         if slot.delayed().is_some() {
@@ -315,7 +314,7 @@ impl Paths {
         }
     }
 
-    /// A copy of a path takes what stands beside it.
+    /// Copies the origin and charges of a path.
     fn copy_beside(&mut self, from: usize, own: usize) {
         if let Some(origins) = &mut self.origins {
             origins[own] = origins[from];
@@ -325,7 +324,7 @@ impl Paths {
         }
     }
 
-    /// The holder of `slot` goes on by a message of `level` that left at `left`.
+    /// Extends the path by a message of `level` that left at `left`.
     #[inline(always)]
     pub fn cross(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         if self.beside {
@@ -334,7 +333,7 @@ impl Paths {
         self.change(slot).levels[level as usize] += parts;
     }
 
-    /// As [`Paths::cross`], where something stands beside paths.
+    /// Handles [`Paths::cross`] if paths have origins or charges.
     #[inline(never)]
     fn cross_beside(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         let delays = self.delays(*slot);
@@ -352,10 +351,9 @@ impl Paths {
         }
     }
 
-    /// As [`Paths::cross`], where many that hold the same path are likely to go on by the same parts: they share the
-    /// path to there as well.
+    /// Extends a path that many hold and probably extend by the same parts; they share the extended path too.
     pub fn cross_alike(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
-        // A clock and one message: nobody else goes on from there.
+        // With a clock and one message as holders, nobody else extends the path.
         let is_alone = slot.delayed().is_some() || self.holders[slot.0 as usize] <= 2;
         if is_alone || self.origins.is_some() {
             return self.cross(slot, level, left, parts);
@@ -379,26 +377,26 @@ impl Paths {
         self.common[at] = CommonWay { from, to, level, parts };
     }
 
-    /// The path is that of a task's clock from here on.
+    /// Makes the path the one of a task's clock.
     pub fn claim(&mut self, slot: &mut PathSlot, rank: Rank, serial: u32) {
         self.change(slot);
         self.set_origin(*slot, ClockPoint { rank, serial, time: SimTime::NEVER });
     }
 
-    /// Whose clock it was last, if that is recorded.
+    /// Returns the last clock of the path, if recorded.
     #[inline]
     pub fn origin(&self, slot: PathSlot) -> Option<ClockPoint> {
         self.origins.as_ref().map(|origins| origins[self.resolved(slot)])
     }
 
-    /// Says whose clock it was last, if that is recorded.
+    /// Sets the last clock of the path, if recorded.
     pub fn set_origin(&mut self, slot: PathSlot, origin: ClockPoint) {
         if let Some(origins) = &mut self.origins {
             origins[slot.0 as usize] = origin;
         }
     }
 
-    /// The holder of `own` goes on from `other`, which has a holder less.
+    /// Releases the path of `own` and takes over `other` with its holder.
     #[inline]
     pub fn replace(&mut self, own: &mut PathSlot, other: PathSlot) {
         self.release(*own);
@@ -406,8 +404,8 @@ impl Paths {
     }
 }
 
-/// What the predicted time is made of. Of the local blocks on the path, those beyond what a rank has in the mean are
-/// imbalance: with work dealt out evenly, the path would have no more than the mean.
+/// Returns the parts of the predicted time. Computation on the path beyond the mean of the ranks is imbalance: with
+/// evenly distributed work, the path would have only the mean.
 pub(super) fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) -> PathParts {
     let Some((clock, _, path)) = last else { return PathParts::default() };
     let parts = path.parts(clock);
@@ -441,7 +439,7 @@ mod tests {
         let ps = SimSpan::from_ps;
         let mut paths = Paths::new(false, true);
         let start = paths.put(Path { compute: ps(5), ..Path::default() });
-        // Two messages leave from there, one of them is held up.
+        // Two messages leave from `start`, and one is delayed.
         let mut late = paths.share(start);
         let mut other = paths.share(start);
         paths.delay(&mut late, Delays::default().and(Resource::AdapterIn, ps(40)));
@@ -452,7 +450,7 @@ mod tests {
         let charged = |slot| paths.charges(slot).unwrap().of(Level::InterNode, Resource::AdapterIn);
         assert_eq!([late, other, start].map(charged), [ps(30), ps(0), ps(0)]);
         assert_eq!(paths.get(late).compute, ps(5));
-        // A delay that is never crossed holds its path no longer than itself.
+        // A delay that is never crossed keeps its path only during its own lifetime.
         let slots = paths.delayed.len();
         for _ in 0..3 {
             let mut unused = paths.share(start);
@@ -478,7 +476,7 @@ mod tests {
         }
         assert_eq!((ways[0], ways[1]), (ways[2], ways[2]));
         assert_ne!(ways[2], ways[3]);
-        // Who goes on from there leaves the others' path as it is.
+        // A holder that extends its path leaves the other holders' path unchanged.
         paths.cross(&mut ways[0], Level::InterNode, SimTime::ZERO, parts(7));
         assert_eq!(paths.get(ways[0]).levels[2].protocol, ps(37));
         assert_eq!(paths.get(ways[1]).levels[2].protocol, ps(30));

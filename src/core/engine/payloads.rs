@@ -1,15 +1,15 @@
-//! The data of messages under way: kept apart from their events, which most often carry none.
+//! Data of messages in flight. They are stored apart from events, because most events carry no data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rank::Payload;
 
-/// Where a message's data are.
+/// Slot of a message's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PayloadSlot(u32);
 
 impl PayloadSlot {
-    /// There are no data.
+    /// No data.
     pub const NONE: PayloadSlot = PayloadSlot(u32::MAX);
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Payloads {
 }
 
 impl Payloads {
-    /// Keeps `payload`, if there is one.
+    /// Stores `payload`, if any.
     #[inline]
     pub fn put(&mut self, payload: Payload) -> PayloadSlot {
         if payload.is_none() { PayloadSlot::NONE } else { self.put_some(payload) }
@@ -40,7 +40,7 @@ impl Payloads {
         }
     }
 
-    /// Gives back what was kept.
+    /// Removes and returns the data of `slot`.
     #[inline]
     pub fn take(&mut self, slot: PayloadSlot) -> Payload {
         if slot == PayloadSlot::NONE {

@@ -1,29 +1,29 @@
-//! A resource that transfers hold: a CMP's memory port, a node's memory interconnect, a NIC's two directions.
+//! A resource that transfers hold: a CMP's memory port, a node's memory interconnect, or one direction of a NIC.
 
 use std::collections::VecDeque;
 
 use crate::units::{SimSpan, SimTime};
 
-/// A resource. Its owner is one worker, and what it knows is only of the past.
+/// Port that belongs to one worker. It knows past transfers only.
 #[derive(Clone, Debug, Default)]
 pub struct Port {
-    /// The least end of the transfers that hold it; no less than any start yet, if there are some.
+    /// Earliest end of the transfers that hold the port; if there are any, no less than any start so far.
     first: SimTime,
-    /// How many hold it.
+    /// Number of holders.
     holders: u32,
-    /// The ends of all but the first to end, in increasing order: mostly there are none.
+    /// Ends of all holders except the first to end, in increasing order; usually empty.
     others: VecDeque<SimTime>,
-    /// When the last transfer queued will have passed.
+    /// End of the last queued transfer.
     free: SimTime,
-    /// When the transfer that started last ends, and its bytes; none once these are counted as changed.
+    /// End and bytes of the transfer that started last; zero bytes once they are counted as changed.
     last: (SimTime, u64),
-    /// Bytes that have passed, and those of transfers whose share changed while they were under way.
+    /// Bytes that have passed, and bytes of transfers whose share changed in flight.
     pub passed: u64,
     pub changed: u64,
 }
 
 impl Port {
-    /// The number of transfers that hold the port at `time`, one that starts then included: the load k it sees.
+    /// Returns the load k: the number of transfers that hold the port at `time`, including one that starts then.
     ///
     /// A transfer holds the port from its start up to, not including, its end.
     #[inline(always)]
@@ -34,7 +34,7 @@ impl Port {
         self.holders + 1
     }
 
-    /// Those whose end is no later than `time` leave, at least the first.
+    /// Removes at least the first holder and all holders whose end is no later than `time`.
     #[inline(never)]
     fn leave(&mut self, time: SimTime) {
         self.holders -= 1;
@@ -47,10 +47,10 @@ impl Port {
         }
     }
 
-    /// A transfer of `bytes` that starts at `time`, for which the load has been asked, holds the port until `end`.
+    /// Adds a transfer of `bytes` that holds the port from `time` to `end`. The caller has read the load at `time`.
     ///
-    /// Counts it, and the one before, as one whose share changes, where a law judges that once. The one before has
-    /// another share if it is still under way; this one will, if one that started earlier ends sooner.
+    /// Counts transfers whose share changes although a law judges it once. The share of the previous transfer changes
+    /// if it is still in flight. The share of this transfer changes if an earlier transfer ends sooner.
     #[inline(always)]
     pub fn hold(&mut self, time: SimTime, end: SimTime, bytes: u64) {
         self.passed = self.passed.saturating_add(bytes);
@@ -62,7 +62,7 @@ impl Port {
         }
     }
 
-    /// As [`Port::hold`], where others are under way.
+    /// Handles [`Port::hold`] while other transfers hold the port.
     #[inline(never)]
     fn hold_beside(&mut self, time: SimTime, end: SimTime, bytes: u64) {
         let (before, theirs) = self.last;
@@ -89,8 +89,8 @@ impl Port {
         }
     }
 
-    /// A transfer of `bytes` that came at `time` starts at `start`, once those before it have passed: had they shared,
-    /// it would not have waited.
+    /// Counts a transfer of `bytes` that arrived at `time` and starts at `start`, after earlier transfers. With shared
+    /// bandwidth it would not have waited.
     #[inline]
     pub fn count_queued(&mut self, time: SimTime, start: SimTime, bytes: u64) {
         self.passed = self.passed.saturating_add(bytes);
@@ -99,7 +99,7 @@ impl Port {
         }
     }
 
-    /// Queues a transfer that comes at `time` and occupies the port for `span`: gives its start.
+    /// Queues a transfer that arrives at `time` and occupies the port for `span`; returns its start.
     #[inline]
     pub fn queue(&mut self, time: SimTime, span: SimSpan) -> SimTime {
         let start = time.max(self.free);

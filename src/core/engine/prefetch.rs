@@ -1,11 +1,11 @@
-//! Hints about memory that is needed soon. They change nothing but the time that a run takes.
+//! Prefetch hints. They change only the host time of a run.
 
 #![allow(unsafe_code)]
 
-/// Bytes of a line of the processor's caches.
+/// Size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// Begins to bring the first bytes of `value`, at most so many, into the caches.
+/// Prefetches the first bytes of `value`, at most `most`.
 #[inline(always)]
 pub fn prefetch<T>(value: &T, most: usize) {
     let bytes = size_of::<T>().min(most);
@@ -13,7 +13,7 @@ pub fn prefetch<T>(value: &T, most: usize) {
     for line in 0..bytes.div_ceil(LINE) {
         hint(start.wrapping_add(line * LINE));
     }
-    // What does not begin with a line ends in one more.
+    // A value that does not begin at a line boundary ends in an additional line.
     if align_of::<T>() < LINE && bytes > 1 {
         hint(start.wrapping_add(bytes - 1));
     }
@@ -22,7 +22,7 @@ pub fn prefetch<T>(value: &T, most: usize) {
 #[inline(always)]
 fn hint(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction reads and writes nothing that a program sees, whatever the address.
+    // SAFETY: the instruction reads and writes no memory that a program can observe, for any address.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());

@@ -1,7 +1,7 @@
-//! The host processes that simulate together, and what they tell each other beside events.
+//! The host processes of a run, and their communication other than events.
 //!
-//! All of them go through the same program; where a function here says "all", each has to call it, in the same order.
-//! The first process, which has rank 0, is the one that users hear of: it reads files, prints, and has the result.
+//! All processes execute the same program. A function that names "all" must be called by each process, in the same
+//! order. The first process, with rank 0, reads files, prints, and has the result.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,15 +9,15 @@ use serde::de::DeserializeOwned;
 #[cfg(feature = "mpi")]
 use super::transport::mpi::{TransportWorld, end_all, leave, leave_soon};
 
-/// What ranks print: each process collects what its own have printed, the first shows it.
+/// Output of ranks. Each process collects the output of its own ranks, and the first process shows it.
 pub trait Screen: Sync {
-    /// Takes what there is to be sent to the first process, in whole pieces.
+    /// Returns the collected output for the first process, in whole pieces.
     fn collect(&self) -> Vec<u8>;
-    /// Shows what another process has collected; on the first only.
+    /// Shows the output of another process; called in the first process only.
     fn show(&self, printed: &[u8]);
 }
 
-/// Ranks that print nothing.
+/// Ranks without output.
 impl Screen for () {
     fn collect(&self) -> Vec<u8> {
         Vec::new()
@@ -25,16 +25,16 @@ impl Screen for () {
     fn show(&self, _: &[u8]) {}
 }
 
-/// How many threads of a process there are to be beside the one that calls MPI.
+/// Number of threads of a process in addition to the thread that calls MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostThreads {
-    /// None: MPI is as fast as for programs that have none.
+    /// No other threads: MPI is as fast as in single-threaded programs.
     None,
-    /// Workers.
+    /// Worker threads.
     Several,
 }
 
-/// The host processes of a run.
+/// Host processes of a run.
 #[derive(Default)]
 pub struct Processes {
     #[cfg(feature = "mpi")]
@@ -42,15 +42,15 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// This process alone.
+    /// Creates a run of this process alone.
     pub fn one() -> Self {
         Processes::default()
     }
 
-    /// The processes that an MPI launcher has started, of which there are several: starts MPI.
+    /// Starts MPI for several processes of an MPI launcher.
     ///
     /// # Errors
-    /// If this build cannot, or the processes do not find each other.
+    /// If MPI cannot start, or the processes do not find each other.
     #[cfg(feature = "mpi")]
     pub fn join(threads: HostThreads) -> Result<Self, String> {
         let world = TransportWorld::join(threads)?;
@@ -68,7 +68,7 @@ impl Processes {
         }
     }
 
-    /// As the other: this build has no MPI.
+    /// Fails, because this build has no MPI.
     ///
     /// # Errors
     /// Always.
@@ -79,7 +79,7 @@ impl Processes {
             .to_owned())
     }
 
-    /// How many there are.
+    /// Returns the number of processes.
     pub fn count(&self) -> u32 {
         #[cfg(feature = "mpi")]
         if let Some(world) = &self.world {
@@ -88,7 +88,7 @@ impl Processes {
         1
     }
 
-    /// Which this is, from 0 on.
+    /// Returns the number of this process, from 0.
     pub fn me(&self) -> u32 {
         #[cfg(feature = "mpi")]
         if let Some(world) = &self.world {
@@ -97,12 +97,12 @@ impl Processes {
         0
     }
 
-    /// Whether this is the one that users hear of.
+    /// Returns whether this is the first process.
     pub fn is_first(&self) -> bool {
         self.me() == 0
     }
 
-    /// "process 3 on node17", for errors that only one has.
+    /// Returns a name such as "process 3 on node17", for errors of a single process.
     pub fn name(&self) -> String {
         #[cfg(feature = "mpi")]
         if self.world.is_some() {
@@ -111,7 +111,7 @@ impl Processes {
         "the process".to_owned()
     }
 
-    /// Gives all what the first process makes.
+    /// Sends the value that the first process creates to all processes.
     pub fn broadcast<T: Serialize + DeserializeOwned>(&self, make: impl FnOnce() -> T) -> T {
         #[cfg(feature = "mpi")]
         if let Some(world) = &self.world {
@@ -127,7 +127,7 @@ impl Processes {
         make()
     }
 
-    /// Gives the first process what all have, in order of processes; the others get nothing.
+    /// Returns the values of all processes to the first, in order of processes. The others receive an empty vector.
     pub fn gather<T: Serialize + DeserializeOwned>(&self, value: T) -> Vec<T> {
         #[cfg(feature = "mpi")]
         if let Some(world) = &self.world {
@@ -146,7 +146,7 @@ impl Processes {
 #[cfg(feature = "mpi")]
 fn packed<T: Serialize + DeserializeOwned>(value: &T) -> Vec<u8> {
     let bytes = postcard::to_stdvec(value).expect("a vector takes everything");
-    // The format has no field names: a type that leaves out fields where it is written for users cannot be read back.
+    // The format has no field names, so a type that omits fields in user output cannot be read back.
     debug_assert!(
         postcard::take_from_bytes::<T>(&bytes).is_ok_and(|(_, rest)| rest.is_empty()),
         "{} can be packed but not unpacked",
@@ -160,21 +160,21 @@ fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> T {
     postcard::from_bytes(bytes).expect("what a process of the same version has packed")
 }
 
-/// Ends this process with this code, and with it all others of the run, from whatever thread and wherever they are.
+/// Ends this process and all others of the run with this code; callable from any thread at any point.
 pub fn end_processes(code: i32) -> ! {
     #[cfg(feature = "mpi")]
     end_all(code);
     std::process::exit(code)
 }
 
-/// Ends this process with this code, where the launcher or the user ends all of them.
+/// Ends this process with this code if the launcher or the user ends all processes.
 pub fn end_process(code: i32) -> ! {
     #[cfg(feature = "mpi")]
     leave(code);
     std::process::exit(code)
 }
 
-/// Ends this process with this code if it has not ended by itself in a moment: the others may be gone, and MPI wait for
+/// Ends this process with this code unless it ends by itself shortly: the others may have ended, and MPI may wait for
 /// them.
 pub fn end_process_soon(code: i32) {
     #[cfg(feature = "mpi")]

@@ -1,11 +1,11 @@
-//! The pending events of a worker: a monotone priority queue.
+//! Pending event set of a worker: a monotone priority queue.
 //!
-//! Events are never earlier than the last one taken, which a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) turns
-//! into sequential memory traffic: a bucket holds the times that first differ from `last` in one certain digit of four
-//! bits, by what this digit is. The lowest buckets are sorted as a whole while they are small, instead of being split
-//! down to single times, and become the run that events are taken from; what is pushed into the time span of the run
-//! goes to a small binary heap beside it. What is moved into a bucket stays where it is until the bucket is split, and
-//! the run may be filled up before it is empty, so that what comes next can be brought into the caches.
+//! Pushed events are never earlier than the last event taken. A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) uses
+//! this property for sequential memory access. A bucket holds the times whose highest digit of four bits that differs
+//! from `last` has the same position and value. The lowest buckets, while they are small, are sorted together and
+//! become the run from which events are taken. They are not split down to single times. Events pushed into the time
+//! span of the run are stored in a small binary heap. An entry stays in its bucket until the bucket is split. The run
+//! may be refilled before it is empty, so that the next events can be prefetched.
 //!
 //! ```text
 //!   taken ──┬── run   (sorted, next event at the end)      times ≤ last
@@ -22,56 +22,56 @@ use crate::units::SimTime;
 use super::event::{Event, EventKey, EventKind};
 use super::prefetch::prefetch;
 
-/// A bucket of at most this many events is sorted rather than split.
+/// Buckets of at most this number of events are sorted, larger ones are split.
 const SORTED_AT_ONCE: usize = 20;
-/// So many events of a bucket are kept side by side.
+/// Number of entries per piece of a bucket.
 const PIECE: usize = 64;
-/// Bits of a digit, and how many digits a time has.
+/// Bits of a digit, and number of digits of a time.
 const DIGIT: usize = 4;
 const DIGITS: usize = 64 / DIGIT;
-/// So many bodies are kept side by side.
+/// Number of bodies per chunk.
 const CHUNK: usize = 512;
 
-/// The pending events of a worker, taken in order of their keys.
+/// Pending events of a worker, taken in order of their keys.
 #[derive(Debug)]
 pub struct EventQueue {
     run: Vec<QueueEntry>,
-    /// What is left of the run while it is filled up; kept for its room.
+    /// Rest of the run during a refill; the allocation is reused.
     left: Vec<QueueEntry>,
     near: BinaryHeap<QueueEntry>,
     last: u64,
     buckets: [[Bucket; 1 << DIGIT]; DIGITS],
-    /// Empty pieces of buckets. What has been emptied last is filled first: it is in the caches.
+    /// Empty pieces of buckets. The last emptied piece is reused first, because it is in the caches.
     spare: Vec<Vec<QueueEntry>>,
-    /// Bit d is set in occupied[i] if buckets[i][d] holds events, and bit i in `levels` if any of buckets[i] does.
+    /// Bit d is set in occupied[i] if buckets[i][d] holds events; bit i is set in `levels` if any of buckets[i] does.
     occupied: [u16; DIGITS],
     levels: u16,
     len: usize,
     bodies: Slab,
-    /// So many events the run has at least, if there are so many and none is pushed into its span.
+    /// Minimum length of the run, if the queue has as many events and none is pushed into the run's span.
     known: usize,
 }
 
-/// A key and where the event's body is: what is moved and compared is kept small.
+/// Key of an event and slot of its body. Entries are small, because they are moved and compared.
 #[derive(Clone, Copy, Debug)]
 struct QueueEntry {
     time: u64,
-    /// Destination, then source.
+    /// Destination and source.
     ranks: u64,
     sequence: u32,
     slot: u32,
 }
 
-/// The events of a bucket: a list of all would be moved each time it grows.
+/// Events of a bucket in pieces, which avoids moves when the bucket grows.
 #[derive(Debug, Default)]
 struct Bucket {
-    /// The last of them, at most [`PIECE`].
+    /// The last entries, at most [`PIECE`].
     top: Vec<QueueEntry>,
-    /// The others, so many each.
+    /// The other entries, [`PIECE`] in each vector.
     full: Vec<Vec<QueueEntry>>,
 }
 
-/// The bodies of pending events by slot, in pieces: a list of all would be moved each time it grows.
+/// Bodies of pending events by slot, in chunks, which avoids moves when the slab grows.
 #[derive(Debug, Default)]
 struct Slab {
     chunks: Vec<Box<[EventKind; CHUNK]>>,
@@ -79,7 +79,7 @@ struct Slab {
 }
 
 impl QueueEntry {
-    /// Destination and source.
+    /// Returns destination and source.
     #[inline(always)]
     fn both(&self) -> [Rank; 2] {
         [(self.ranks >> 32) as Rank, self.ranks as Rank]
@@ -96,7 +96,7 @@ impl QueueEntry {
 }
 
 impl Ord for QueueEntry {
-    /// The later event is the lesser, so that the standard heap and the end of a sorted run give the earliest.
+    /// Orders later events as less, so that the standard heap and the end of a sorted run give the earliest event.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         let (mine, theirs) = ((self.time, self.ranks), (other.time, other.ranks));
@@ -105,7 +105,7 @@ impl Ord for QueueEntry {
 }
 
 impl PartialOrd for QueueEntry {
-    /// What sorting asks for: most entries differ in what is one number here.
+    /// Comparison used by sorting: time and ranks are compared as one number, which decides most cases.
     #[inline(always)]
     fn lt(&self, other: &Self) -> bool {
         let wide = |entry: &Self| u128::from(entry.time) << 64 | u128::from(entry.ranks);
@@ -203,15 +203,15 @@ impl Default for EventQueue {
 impl EventQueue {
     /// Adds an event, which must not be earlier than the last one taken.
     ///
-    /// The body is made where it stays: copying what was just written piece by piece stalls the processor for longer
-    /// than the rest of a push takes.
+    /// The body is constructed in its final place. A copy directly after the writes of its fields causes a
+    /// store-forwarding stall, which takes longer than the rest of a push.
     #[inline(always)]
     pub fn push(&mut self, key: EventKey, body: impl Fn() -> EventKind) {
         let EventKey { time, to, from, sequence } = key;
         let slot = self.bodies.put(body);
         let entry = QueueEntry { time: time.as_ps(), ranks: u64::from(to) << 32 | u64::from(from), sequence, slot };
         if self.len == 0 {
-            // Alone, it is the whole run.
+            // A single event is the whole run.
             self.last = entry.time;
             self.run.push(entry);
         } else if entry.time <= self.last {
@@ -231,7 +231,7 @@ impl EventQueue {
         self.levels |= 1 << level;
     }
 
-    /// The time of the earliest event.
+    /// Returns the time of the earliest event.
     #[inline(always)]
     pub fn first_time(&mut self) -> SimTime {
         self.refill_if_short();
@@ -239,14 +239,14 @@ impl EventQueue {
         SimTime::from_ps(of(self.run.last()).min(of(self.near.peek())))
     }
 
-    /// The key of the earliest event.
+    /// Returns the key of the earliest event.
     pub fn first_key(&mut self) -> Option<EventKey> {
         self.first_time();
         // The greater entry is the earlier event.
         self.run.last().max(self.near.peek()).map(QueueEntry::key)
     }
 
-    /// Takes the earliest event if it happens before `end`.
+    /// Removes and returns the earliest event if it is before `end`.
     #[inline(always)]
     pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {
         self.refill_if_short();
@@ -269,8 +269,8 @@ impl EventQueue {
         Some(Event { key: entry.key(), body: self.bodies.take(entry.slot) })
     }
 
-    /// The next event, most likely, after one has been taken: for whom and from whom it is, and its body. That of the
-    /// event behind it is brought into the caches.
+    /// Returns destination, source and body of the event that is probably next. Prefetches the body of the following
+    /// event.
     #[inline(always)]
     pub fn foresee(&self) -> Option<([Rank; 2], &EventKind)> {
         self.foresee_body(1);
@@ -278,14 +278,14 @@ impl EventQueue {
         Some((next.both(), self.bodies.get(next.slot)))
     }
 
-    /// As [`EventQueue::foresee`], of the event that comes after so many others, if that is known.
+    /// Returns the same as [`EventQueue::foresee`] for the event after `by` others, if known.
     #[inline(always)]
     pub fn ahead(&self, by: usize) -> Option<([Rank; 2], &EventKind)> {
         let entry = &self.run[self.run.len().checked_sub(by + 1)?];
         Some((entry.both(), self.bodies.get(entry.slot)))
     }
 
-    /// Brings the body of the event that comes after so many others into the caches.
+    /// Prefetches the body of the event after `by` others.
     #[inline(always)]
     pub fn foresee_body(&self, by: usize) {
         if let Some(at) = self.run.len().checked_sub(by + 1) {
@@ -293,7 +293,7 @@ impl EventQueue {
         }
     }
 
-    /// From now on so many events are known beforehand, as a rule.
+    /// Sets the number of events that are usually known in advance.
     pub fn know(&mut self, events: usize) {
         self.known = events;
     }
@@ -305,11 +305,11 @@ impl EventQueue {
         }
     }
 
-    /// Moves the earliest events into the run. Keeps the meaning of the other buckets: `last` changes only in the
-    /// digits below the one that the lowest buckets stand for, and in this one to what is less than in the others.
+    /// Moves the earliest events into the run. The other buckets remain valid: `last` changes only in the digit of the
+    /// lowest buckets, to a value less than those of the others, and in lower digits.
     #[inline(never)]
     fn refill(&mut self) {
-        // What is left of the run comes before all that is moved.
+        // The rest of the run precedes all events that are moved.
         std::mem::swap(&mut self.run, &mut self.left);
         while self.run.is_empty() && self.levels != 0 {
             let level = self.levels.trailing_zeros() as usize;
@@ -322,7 +322,7 @@ impl EventQueue {
             self.empty(level, digit);
             let times = full.iter().flatten().chain(&top).map(|entry| entry.time);
             self.last = times.min().expect("an occupied bucket");
-            // In the order in which they were pushed: what is in order then is sorted at once.
+            // Entries are moved in the order of their pushes; sorting is fast for entries already in order.
             for mut piece in full.into_iter().chain([top]) {
                 for &entry in &piece {
                     if entry.time == self.last {
@@ -339,9 +339,9 @@ impl EventQueue {
         self.run.append(&mut self.left);
     }
 
-    /// Moves the first buckets of a level, the lowest that has any, into the run, as long as they are small together.
+    /// Moves the first buckets of `level`, the lowest occupied one, into the run while their sum is small.
     fn take_small(&mut self, level: usize) {
-        // The digits below: the span of each bucket is now within the run's.
+        // Mask of the digits below: the span of each moved bucket is now within the span of the run.
         let span = (1u64 << (level * DIGIT)) - 1;
         while self.occupied[level] != 0 {
             let digit = self.occupied[level].trailing_zeros() as usize;
@@ -355,11 +355,11 @@ impl EventQueue {
             self.run.append(entries);
             self.empty(level, digit);
         }
-        // Buckets come in order of their times, and the run ends with the next event: little is left to sort.
+        // Buckets are in order of time, and the run ends with the next event, so little sorting remains.
         self.run.reverse();
     }
 
-    /// A bucket has no events any more.
+    /// Marks a bucket as empty.
     #[inline]
     fn empty(&mut self, level: usize, digit: usize) {
         self.occupied[level] &= !(1 << digit);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pushes lie ahead of the time taken last by spans of all magnitudes, zero included.
+        /// Pushed times exceed the last taken time by spans of all magnitudes, including zero.
         #[test]
         fn events_come_in_order_of_their_keys(
             steps in prop::collection::vec((0..4u8, 0..64u32, any::<u64>(), 0..4u32), 1..3000),
