@@ -1,4 +1,4 @@
-//! Several runs that differ in their seeds only, and what they say of another.
+//! Repeated runs that differ only in their seeds, and the statistics of their predictions.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,33 +7,33 @@ use crate::units::SimTime;
 /// The predicted times of repeated runs, and their statistics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// How many runs.
+    /// Number of runs.
     pub runs: u32,
-    /// The mean of their predicted times, s.
+    /// Mean of the predicted times, s.
     pub mean_s: f64,
-    /// Their standard deviation, s.
+    /// Standard deviation of the predicted times, s.
     pub deviation_s: f64,
-    /// The bounds between which one more run lies in 95 of 100 cases, if runs are normal, s: mean ± t · deviation ·
-    /// √(1 + 1/runs).
+    /// 95 % prediction interval of a further run, if runs are normally distributed, s: mean ± t · deviation · √(1 +
+    /// 1/runs).
     pub interval_s: [f64; 2],
-    /// The predicted times, that of the first seed first.
+    /// Predicted times, the first seed's first.
     pub predicted_ps: Vec<SimTime>,
 }
 
-/// What values say of one more.
+/// Prediction of a further value from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NextValue {
-    /// Their mean.
+    /// Mean of the sample.
     pub mean: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the sample.
     pub deviation: f64,
-    /// The bounds between which one more lies in 95 of 100 cases, if they are normal: mean ± t · deviation · √(1 +
+    /// 95 % prediction interval of a further value, if values are normally distributed: mean ± t · deviation · √(1 +
     /// 1/number).
     pub interval: [f64; 2],
 }
 
 impl NextValue {
-    /// What `values`, of which there are two at least and none below zero, say.
+    /// Computes the prediction from `values`, which are nonnegative and at least two.
     pub fn of(values: &[f64]) -> Self {
         let number = values.len() as f64;
         let mean = values.iter().sum::<f64>() / number;
@@ -48,7 +48,7 @@ impl NextValue {
 const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
 
 impl Repeats {
-    /// What `times`, of which there are two at least, say.
+    /// Computes the statistics of `times`, which are at least two.
     pub fn of(times: Vec<SimTime>) -> Self {
         let seconds: Vec<f64> = times.iter().map(|time| time.as_seconds()).collect();
         let NextValue { mean: mean_s, deviation: deviation_s, interval: interval_s } = NextValue::of(&seconds);
@@ -56,7 +56,7 @@ impl Repeats {
     }
 }
 
-/// Student's t at 97.5 % (Cornish and Fisher's expansion beyond the table, right to a thousandth).
+/// Returns Student's t at 97.5 % (beyond the table the Cornish-Fisher expansion, accurate to a thousandth).
 fn student(freedom: usize) -> f64 {
     const Z: f64 = 1.959_964;
     match STUDENT.get(freedom - 1) {

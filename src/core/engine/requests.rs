@@ -7,36 +7,36 @@ use super::memory::BufferPair;
 use super::paths::PathSlot;
 use super::prefetch::prefetch;
 
-/// No task: nobody waits for the request.
+/// No waiting task.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// A request of a rank. Kept within a cache line: there are several to each rank, and each is touched several times.
+/// Request of a rank. It fits in a cache line, because each rank has several, and each is accessed several times.
 #[derive(Debug)]
 pub(super) struct RequestRecord {
-    /// When it is or was ready; for an unmatched receive, when it was posted.
+    /// Time at which the request is or was ready; the post time of an unmatched receive.
     pub ready: SimTime,
-    /// When the transfer started that made it ready; `ready` if there was none.
+    /// Start of the transfer that made the request ready; `ready` without a transfer.
     pub left: SimTime,
-    /// What completing it costs the rank's core.
+    /// Core time of the completion.
     pub overhead: SimSpan,
-    /// The message's size; for an unmatched receive, what it has room for.
+    /// Size of the message; capacity of an unmatched receive.
     pub size: Bytes,
     pub payload: Payload,
-    /// The other rank, [`ANYBODY`] for an unmatched receive from any source, or the number of a strand.
+    /// Other rank, [`ANYBODY`] for an unmatched receive from any source, or the number of a strand.
     pub peer: u32,
-    /// The message's tag, or [`ANYBODY`].
+    /// Tag of the message, or [`ANYBODY`].
     pub tag: u32,
-    /// The task that waits for it, or [`NOBODY`]; the next free entry if free.
+    /// Waiting task, or [`NOBODY`]; in a free entry, the next free entry.
     pub waiter: u32,
-    /// The buffers of a receive's message.
+    /// Buffers of a receive's message.
     pub buffers: BufferPair,
-    /// The path that got to `left`; for an unmatched receive, to where it was posted.
+    /// Path to `left`; for an unmatched receive, the path to its post.
     pub path: PathSlot,
     pub state: RequestState,
     pub kind: RequestKind,
 }
 
-/// A rank with so many requests is likely to have several times as many.
+/// Number of requests from which a rank probably needs several times as many.
 const MANY: usize = 32;
 
 /// Any source or any tag.
@@ -49,20 +49,20 @@ pub(super) enum RequestState {
     Ready,
 }
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestKind {
-    /// A receive without a message.
+    /// Receive without a message.
     Unmatched,
-    /// A receive and the message it got.
+    /// Receive with its message.
     Matched,
-    /// A receive that was withdrawn.
+    /// Cancelled receive.
     Cancelled,
-    /// A send; the payload is with the receiver.
+    /// Send; the receiver has the payload.
     Send,
-    /// A send whose transfer was granted and has ended: it went to the other rank.
+    /// Send whose transfer was granted and has ended.
     Granted,
-    /// A strand.
+    /// Strand.
     Strand,
 }
 
@@ -84,7 +84,7 @@ impl RequestRecord {
         }
     }
 
-    /// A receive posted at `posted`, to where `path` got.
+    /// Creates a receive posted at `posted`, the end of `path`.
     #[inline]
     pub fn receive(pattern: &Pattern, posted: SimTime, path: PathSlot) -> Self {
         let peer = match pattern.from {
@@ -99,28 +99,28 @@ impl RequestRecord {
         RequestRecord { buffers: BufferPair::of_context(pattern.context), ..record }
     }
 
-    /// A send that left at `left`.
+    /// Creates a send that left at `left`.
     pub fn send(to: Rank, tag: Tag, size: Bytes, left: SimTime) -> Self {
         RequestRecord::new(RequestKind::Send, to, tag, size, left, PathSlot::NONE)
     }
 
-    /// A strand of this number.
+    /// Creates the request of strand `number`.
     pub fn strand(number: u32, started: SimTime) -> Self {
         RequestRecord::new(RequestKind::Strand, number, 0, Bytes::ZERO, started, PathSlot::NONE)
     }
 
-    /// It will be ready at `time` by `path`, which gets there.
+    /// Sets the start of the transfer that makes the request ready, and the path to it.
     pub fn came_at(&mut self, time: SimTime, path: PathSlot) {
         (self.left, self.path) = (time, path);
     }
 
-    /// As [`RequestRecord::came_at`], for a send whose transfer was granted.
+    /// Applies [`RequestRecord::came_at`] to a send whose transfer was granted.
     pub fn granted_at(&mut self, time: SimTime, path: PathSlot) {
         self.kind = RequestKind::Granted;
         self.came_at(time, path);
     }
 
-    /// For whom the request waits, in words, and the rank if there is just one.
+    /// Describes the event that the request waits for; returns the awaited rank if it is a single one.
     pub fn awaits(&self) -> (String, Option<Rank>) {
         let RequestRecord { peer, tag, size, .. } = self;
         match self.kind {
@@ -134,7 +134,7 @@ impl RequestRecord {
     }
 }
 
-/// A rank's requests by number.
+/// Requests of a rank by number.
 #[derive(Debug)]
 pub(super) struct RequestTable {
     entries: Vec<RequestRecord>,
@@ -148,7 +148,7 @@ impl Default for RequestTable {
 }
 
 impl RequestTable {
-    /// Takes up a new request.
+    /// Adds a request.
     #[inline]
     pub fn add(&mut self, request: RequestRecord) -> RequestId {
         if self.free == NOBODY {
@@ -166,19 +166,19 @@ impl RequestTable {
         }
     }
 
-    /// Takes room for more.
+    /// Grows the table.
     #[cold]
     fn grow(&mut self) {
         self.entries.reserve_exact(match self.entries.len() {
-            // Most ranks of a large machine have one or two: do not take room for four.
+            // Most ranks of a large machine have one or two requests, so room for four is not allocated.
             few @ 0..4 => 1 + few,
             some @ 4..MANY => some,
-            // Who has so many has just begun: what was moved again and again would not stay in the caches.
+            // A rank with many requests probably adds many more; repeated moves would displace the caches.
             many => 3 * many,
         });
     }
 
-    /// Ends a request.
+    /// Removes a request.
     pub fn remove(&mut self, id: RequestId) -> RequestRecord {
         let entry = &mut self.entries[id as usize];
         assert!(entry.state != RequestState::Free, "request {id} ended twice");
@@ -189,7 +189,7 @@ impl RequestTable {
         request
     }
 
-    /// Brings a request into the caches, if there is one.
+    /// Prefetches a request, if it exists.
     #[inline(always)]
     pub fn foresee(&self, id: RequestId) {
         if let Some(request) = self.entries.get(id as usize) {
@@ -197,7 +197,7 @@ impl RequestTable {
         }
     }
 
-    /// All of them, and the free entries between.
+    /// Iterates over all requests and the free entries between them.
     pub fn iter(&self) -> impl Iterator<Item = &RequestRecord> {
         self.entries.iter()
     }
@@ -213,7 +213,7 @@ impl RequestTable {
     }
 }
 
-/// What a receive or probe waits for, in words.
+/// Describes the message that a receive or probe waits for.
 fn describe(peer: u32, tag: u32) -> (String, Option<Rank>) {
     let tag = if tag == ANYBODY { String::new() } else { format!(", tag {tag}") };
     match peer {

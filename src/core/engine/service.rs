@@ -1,5 +1,5 @@
-//! Messages that are served: handed to the receiving rank's program when their end arrives, and answered without the
-//! rank's clock or core.
+//! Served messages: the receiving rank's program handles them when their end arrives, and answers without the rank's
+//! clock or core.
 
 use crate::rank::{Message, Program, Rank, SERVICE, SendMode, Served};
 use crate::units::SimTime;
@@ -11,7 +11,7 @@ use super::messages::dispatch;
 use super::paths::PathSlot;
 use super::state::TargetRank;
 
-/// The head of a message has come, by the event `head`, whose end comes at `end`.
+/// Handles the head of a served message, which arrived by the event `head` and ends at `end`.
 pub(super) fn serve_at_end<P: Program>(
     program: &mut P,
     target: &mut TargetRank,
@@ -21,7 +21,7 @@ pub(super) fn serve_at_end<P: Program>(
     left: SimTime,
     end: SimTime,
 ) {
-    // A later message's end may come sooner, but it is served later.
+    // The end of a later message may arrive earlier, but messages of a pair are served in order.
     let last = lp.to_serve.get(&(head.to, head.from)).copied();
     let time = end.max(last.unwrap_or(SimTime::ZERO));
     if time == head.time {
@@ -29,11 +29,11 @@ pub(super) fn serve_at_end<P: Program>(
         return;
     }
     lp.to_serve.insert((head.to, head.from), time);
-    // The number of the head serves its end too: of the two only one exists at a time.
+    // The sequence number of the head is reused for the end, because only one of the two events exists at a time.
     lp.push_event(EventKey { time, ..head }, || EventKind::Serve { message, left });
 }
 
-/// The end of a message from `from` that left at `left` has come.
+/// Serves a message from `from` that left at `left` and has arrived completely.
 pub(super) fn serve<P: Program>(
     program: &mut P,
     target: &mut TargetRank,
@@ -65,13 +65,13 @@ pub(super) fn serve<P: Program>(
     served(target, lp);
 }
 
-/// Sends an answer to what came at `at` by `path`.
+/// Sends an answer to a message that arrived at `at` by `path`.
 fn send(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, message: Message, at: SimTime, path: PathSlot) {
     let Message { to, context, tag, size, payload, .. } = message;
     let level = lp.level(target.rank, to);
     let row = lp.network.row(target.rank, to, level, size);
     if lp.effects.credits && context != SERVICE {
-        // The adapter waits for none, but its message has one to give back.
+        // The adapter does not wait for a credit, but its message returns one.
         lp.take_credit(target, to, level, SendMode::Buffered);
     }
     let path = lp.paths.share(path);

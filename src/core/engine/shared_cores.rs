@@ -1,17 +1,17 @@
 //! Cores with more ranks than hardware threads.
 //!
-//! A rank that has got the core keeps it until it waits, as one does whose waiting neighbours yield: what its messages
-//! take, and what its collectives copy and combine, goes on in one piece. Others that could go on meanwhile are put in
-//! a line. What programs compute themselves is no such piece: it is shared among all ranks of the core at all times,
-//! and leaves the core to what others do in MPI.
+//! A rank that has the core keeps it until it waits, as if waiting ranks yield. The overheads of its messages, and the
+//! copies and reductions of its collectives, run without interruption. Other ranks that could continue are queued.
+//! Computation by programs differs: all ranks of the core share it at all times, and a computing rank releases the core
+//! to ranks inside MPI.
 //!
-//! A rank whose wait is over gets a core that another has had before a `context_switch` later, or that much after the
-//! other has left it. It counts as polling.
+//! A rank whose wait is over may need a core that another rank had before. It gets the core one `context_switch` later,
+//! or one switch after the other rank releases it. The switch counts as polling.
 //!
-//! Clocks run ahead of virtual time. So a rank that shares its core makes calls that ask the core when the simulation
-//! has got to its clock, and goes on after a wait when that is over. Then others have asked before for what comes
-//! before. Overheads of requests that were ready before the last of a wait are asked for late, with it. Polls, waits
-//! for any of several requests and strands take what they take beside all of this.
+//! Clocks run ahead of virtual time. So a rank on a shared core makes calls that need the core when the simulation
+//! reaches its clock, and resumes at the end of a wait. All earlier requests for the core are then known. Overheads of
+//! requests that were ready before the last request of a wait are charged late, together with it. Polls, waits for any
+//! of several requests, and strands do not queue for the core.
 
 use std::collections::VecDeque;
 
@@ -29,10 +29,10 @@ use super::network::RankLocation;
 use super::requests::RequestKind;
 use super::state::{MAIN, TargetRank, Wait};
 
-/// The cores of a worker's nodes that ranks share.
+/// Shared cores of a worker's nodes.
 #[derive(Debug)]
 pub(super) struct SharedCores {
-    /// The core of each of the worker's ranks, if that is one of these.
+    /// Core of each of the worker's ranks, if it is shared.
     of: Vec<Option<u32>>,
     cores: Vec<SharedCore>,
 }
@@ -40,35 +40,35 @@ pub(super) struct SharedCores {
 #[derive(Clone, Debug)]
 struct SharedCore {
     threads: Box<[CoreThread]>,
-    /// The ranks that would go on: the first gets the next thread.
+    /// Ranks that could continue; the first gets the next thread.
     line: VecDeque<LinedUp>,
-    /// What passes until a rank that has waited goes on where another has been.
+    /// Time of a switch to a rank that has waited, if another rank had the thread.
     switch: SimSpan,
 }
 
-/// A rank that waits for a thread.
+/// Rank that waits for a thread.
 #[derive(Clone, Copy, Debug)]
 struct LinedUp {
     rank: Rank,
-    /// The turn in which it is woken.
+    /// Turn in which the rank is woken.
     turn: u32,
-    /// Whether it has waited for something else before.
+    /// Whether the rank waited for something else before.
     has_waited: bool,
 }
 
-/// A hardware thread.
+/// Hardware thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct CoreThread {
-    /// The end of what it has been given to do.
+    /// End of its assigned work.
     free: SimTime,
-    /// The rank that has it.
+    /// Current rank of the thread.
     holder: Option<Rank>,
-    /// The rank that had it last.
+    /// Previous rank of the thread.
     last: Option<Rank>,
 }
 
 impl SharedCores {
-    /// Those of the worker `me` that have more ranks than hardware threads; none, if there is no such core.
+    /// Creates the cores of worker `me` that have more ranks than hardware threads; `None` without such cores.
     pub fn new(seats: &[RankLocation], sites: &[Site], me: u32, rates: &CoreRates) -> Option<Box<SharedCores>> {
         let threads = rates.threads.count();
         let own = || seats.iter().zip(sites).filter(|(seat, _)| seat.worker == me);
@@ -91,8 +91,9 @@ impl SharedCores {
 }
 
 impl CoreThread {
-    /// Goes to the rank, whose wait is over at `time`: later by the switch from another rank, if one had it last. Without
-    /// a switch it stays free from before, for overheads of requests that were ready before the last of the wait.
+    /// Assigns the thread to the rank, whose wait ended at `time`, after a switch if another rank had it last. Without
+    /// a switch the thread remains free from its earlier time, for overheads of requests that were ready before the
+    /// last request.
     fn change(&mut self, rank: Rank, time: SimTime, switch: SimSpan) {
         if switch > SimSpan::ZERO && self.last.is_some_and(|last| last != rank) {
             self.free = self.free.max(time) + switch;
@@ -105,13 +106,13 @@ impl SharedCore {
         self.threads.iter_mut().find(|thread| thread.holder == Some(rank))
     }
 
-    /// Whether the rank has a thread, now at the latest.
+    /// Returns whether the rank has a thread, and assigns a free one if necessary.
     fn take(&mut self, rank: Rank) -> bool {
         self.held_by(rank).is_some() || self.take_free(rank).is_some()
     }
 
-    /// The thread that the rank, which has none, gets now: one that it need not be switched to, if it had that last, else
-    /// the one that is free first.
+    /// Assigns a free thread to the rank: the rank's last thread if that avoids a switch, otherwise the one that is
+    /// free first.
     fn take_free(&mut self, rank: Rank) -> Option<&mut CoreThread> {
         let switches = self.switch > SimSpan::ZERO;
         let free = self.threads.iter_mut().filter(|thread| thread.holder.is_none());
@@ -129,21 +130,21 @@ impl SharedCore {
 }
 
 impl LogicalProcess<'_> {
-    /// Whether the task asks its rank's core, as more ranks share that than it has hardware threads. Only the rank's
-    /// own program does: strands of a rank take of its core beside each other, shared or not.
+    /// Returns whether the task needs a shared core. Only the rank's program queues for the core; the strands of a rank
+    /// use it concurrently.
     #[inline(always)]
     pub fn shares_core(&self, rank: Rank, task: u32) -> bool {
         self.effects.shares_cores && task == MAIN && self.number_of_core(rank).is_some()
     }
 
-    /// The number of the rank's core, if it shares that.
+    /// Returns the number of the rank's core, if it is shared.
     #[cold]
     fn number_of_core(&self, rank: Rank) -> Option<usize> {
         let core = self.shared_cores.as_ref()?.of[self.seats[rank as usize].local as usize];
         core.map(|core| core as usize)
     }
 
-    /// The rank's core, if it shares that.
+    /// Returns the rank's core, if it is shared.
     fn shared_core(&mut self, rank: Rank) -> Option<&mut SharedCore> {
         let core = self.number_of_core(rank)?;
         Some(&mut self.shared_cores.as_deref_mut()?.cores[core])
@@ -151,7 +152,7 @@ impl LogicalProcess<'_> {
 }
 
 impl TargetRank {
-    /// The task waits until the rank's core has `span` for it. That counts as polling.
+    /// Delays the task until the rank's core has `span` for it. The delay counts as polling.
     #[cold]
     pub fn await_core(&mut self, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
         if span == SimSpan::ZERO || task != MAIN {
@@ -168,7 +169,7 @@ impl TargetRank {
         self.poll_until(lp, start);
     }
 
-    /// The rank's program, which has its core, goes on no sooner than it has.
+    /// Delays the rank's program, which has its core, until the thread is free.
     pub fn await_turn(&mut self, lp: &mut LogicalProcess<'_>) {
         let (rank, now) = (self.rank, lp.now.time);
         if let Some(thread) = lp.shared_core(rank).and_then(|core| core.held_by(rank)) {
@@ -186,8 +187,8 @@ impl TargetRank {
         }
     }
 
-    /// How many ranks take turns at the core while the task computes. A collective has a hardware thread to itself: then
-    /// as many as there are threads. Otherwise all.
+    /// Returns the number of ranks that share the core while the task computes. A collective has a hardware thread to
+    /// itself, so this is at most the number of threads; otherwise it is the number of ranks.
     #[inline(always)]
     pub fn turns_at_core(&self, lp: &LogicalProcess<'_>, task: u32) -> u32 {
         match lp.effects.shares_cores && task == MAIN && self.main.collective.is_some() {
@@ -197,13 +198,13 @@ impl TargetRank {
     }
 }
 
-/// Whether the call would ask its rank's core, which others share, before the simulation has got to its clock.
+/// Returns whether the call would request the rank's shared core before the simulation reaches its clock.
 pub(super) fn asks_core_early(target: &mut TargetRank, lp: &LogicalProcess<'_>, task: u32, call: &Call) -> bool {
     target.control(task).clock > lp.now.time && asks_core(target, call) && lp.shares_core(target.rank, task)
 }
 
-/// Whether the rank's program makes the call now: it has the core, which others share, or needs none for it. Otherwise
-/// it makes it when it has.
+/// Returns whether the rank's program executes the call now: it has the shared core or does not need it. Otherwise the
+/// call is executed when the rank has the core.
 pub(super) fn makes_on_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, call: &mut Call) -> bool {
     let rank = target.rank;
     if !asks_core(target, call) {
@@ -223,7 +224,8 @@ pub(super) fn makes_on_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>
     false
 }
 
-/// The task's wait is over at `time`: true if it goes on by an event, as it needs a core that others share.
+/// Postpones the end of a wait at `time` if the task needs a shared core. Returns true if an event will resume the
+/// task.
 pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime) -> bool {
     let (rank, turn) = (target.rank, target.control(task).turn);
     if !lp.shares_core(rank, task) {
@@ -233,7 +235,7 @@ pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, 
         lp.push(target, time, rank, || EventKind::Wake { task, turn });
         return true;
     }
-    // A receiver on this core, which has copied the message, comes before its sender.
+    // A receiver on this core that has copied the message precedes its sender.
     let waited = lp.shared_core(rank).is_some_and(|core| core.held_by(rank).is_none());
     if waited && time == lp.now.time && ends_by_send(target, time) {
         lp.push(target, time + SimSpan::from_ps(1), rank, || EventKind::Wake { task, turn });
@@ -253,7 +255,7 @@ pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, 
     true
 }
 
-/// Whether the last of what the rank's program waited for, at `time`, was a message of its own.
+/// Returns whether the last request that the rank's program waited for, at `time`, was its own send.
 fn ends_by_send(target: &mut TargetRank, time: SimTime) -> bool {
     let TargetRank { main, requests, .. } = target;
     let Wait::All { requests: ids, .. } = &main.wait else { return false };
@@ -261,7 +263,7 @@ fn ends_by_send(target: &mut TargetRank, time: SimTime) -> bool {
     last.all(|request| request.ready < time || matches!(request.kind, RequestKind::Send | RequestKind::Granted))
 }
 
-/// Leaves the core that the rank shares to others, if its program waits for something else.
+/// Releases the rank's shared core if its program waits.
 #[inline(always)]
 pub(super) fn leave_core_to_wait(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     if lp.effects.shares_cores && waits(target) {
@@ -269,7 +271,7 @@ pub(super) fn leave_core_to_wait(target: &mut TargetRank, lp: &mut LogicalProces
     }
 }
 
-/// Whether the rank's program waits, and not only for the simulation to get to its clock.
+/// Returns whether the rank's program waits for more than its own time.
 #[cold]
 fn waits(target: &mut TargetRank) -> bool {
     match &target.main.wait {
@@ -280,7 +282,7 @@ fn waits(target: &mut TargetRank) -> bool {
     }
 }
 
-/// The rank leaves its core at its clock, if it has that: the first of those that wait for it goes on.
+/// Releases the rank's core at its clock, if it has the core. The first queued rank continues.
 fn leave_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     let (rank, clock) = (target.rank, target.main.clock);
     let Some(core) = lp.shared_core(rank) else { return };
@@ -297,8 +299,8 @@ fn leave_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     }
 }
 
-/// Whether the rank's program needs the core for the call: for what messages take of it, or for what collectives copy
-/// and combine. Calls that wait for their own time in any case, such as tests, are left out.
+/// Returns whether the rank's program needs the core for the call: for message overheads, or for copies and reductions
+/// of collectives. Calls that always wait for their own time, such as tests, are excluded.
 fn asks_core(target: &TargetRank, call: &Call) -> bool {
     match call {
         Call::Send(_)

@@ -1,4 +1,4 @@
-//! A run from its inputs to its [`Outcome`].
+//! Execution of a run, from its inputs to its [`Outcome`].
 
 #[cfg(feature = "mpi")]
 mod processes;
@@ -26,52 +26,53 @@ use super::worker::WorkerEnd;
 pub use programs::{PreparedRun, RankPrograms, RunResult};
 use worker_setup::{WorkerSetup, in_threads};
 
-/// Above this many ranks the Outcome lists each rank's time only when asked to.
+/// Greatest number of ranks for which the Outcome always lists each rank's time.
 const LISTED_RANKS: usize = 65_536;
-/// From this many ranks on, two workers are faster than one (measured, see benches/README.md).
+/// Number of ranks from which two workers are faster than one (measured, see benches/README.md).
 const RANKS_FOR_WORKERS: usize = 1024;
-/// More workers than hosts have cores only cost: what they share grows with the square of their number.
+/// Greatest number of workers. More workers than cores only cost time: the shared data grow with the square of their
+/// number.
 const MOST_WORKERS: u32 = 1024;
 
-/// Intervals of a timeline in all, if that leaves 16 a rank, and of one rank.
+/// Total number of timeline intervals, if this leaves 16 per rank, and maximum per rank.
 const MOST_INTERVALS: usize = 1 << 20;
 const INTERVALS_A_RANK: usize = 4096;
-/// Marks of the way back in all, if that leaves 16 a rank. One takes 40 bytes.
+/// Total number of marks for backtracking, if this leaves 16 per rank. A mark takes 40 bytes.
 const MOST_MARKS: usize = 1 << 23;
 
-/// The outstanding requests that a rank may have unless another limit is given; they take some 200 MB.
+/// Default limit of outstanding requests per rank; this number of requests takes about 200 MB.
 pub const MOST_REQUESTS: u32 = 1_000_000;
 
-/// What a run is asked to do, besides the machine and the programs.
+/// Options of a run other than the machine and the programs.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Host threads of a process; `None` takes as many as pay off. Never more than 1024 or than there are nodes with
-    /// ranks.
+    /// Host threads per process; `None` selects the number. The number is at most 1024 and at most the number of nodes
+    /// with ranks.
     pub workers: Option<u32>,
-    /// End the run when a clock passes this.
+    /// Clock limit at which the run ends.
     pub max_time: Option<SimTime>,
-    /// End the run after this many events.
+    /// Number of events after which the run ends.
     pub max_events: Option<u64>,
-    /// End the run when a rank has more requests outstanding.
+    /// Number of outstanding requests per rank above which the run ends.
     pub max_requests: u32,
     /// Size intervals of the message profile.
     pub intervals: Intervals,
-    /// Record messages between pairs of ranks.
+    /// Records messages between pairs of ranks.
     pub pairs: bool,
-    /// List every rank's time in the Outcome even above 65,536 ranks.
+    /// Lists each rank's time in the Outcome even above 65,536 ranks.
     pub per_rank: bool,
-    /// Record the way back along the path that determined the predicted time.
+    /// Records marks for backtracking along the path that determined the predicted time.
     pub critical_path: bool,
-    /// Tell how much more latency the run bears.
+    /// Computes the tolerance of additional latency.
     pub latency_tolerance: bool,
-    /// Record what ranks did over virtual time.
+    /// Records the activity of ranks over virtual time.
     pub timeline: bool,
-    /// Brings the data of programs that run ahead, where they do.
+    /// Mailboxes with the data of programs that run ahead, if any do.
     pub mailboxes: Option<Arc<Mailboxes>>,
-    /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may
-    /// not, one worker is taken if their number is left open.
+    /// Programs may be created and run again from the start, which a trial of several workers needs. If false, and the
+    /// number of workers is not given, the run has one worker.
     pub restartable: bool,
-    /// A clock of the host, ns, by which workers say what they did with their time.
+    /// Host clock in ns, for the time accounts of workers.
     pub host_clock: Option<fn() -> u64>,
 }
 
@@ -96,7 +97,7 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// What is recorded of each of so many ranks.
+    /// Returns the limits of the recording for a run of `ranks`.
     pub(super) fn recording(&self, ranks: usize) -> ActivityLimits {
         let share = |all: usize, least: usize, most: usize| (all / ranks.max(1)).clamp(least, most);
         ActivityLimits {
@@ -106,20 +107,20 @@ impl RunOptions {
     }
 }
 
-/// What the Outcome says of its inputs.
+/// Descriptions of the inputs in the Outcome.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
-    /// The application's name.
+    /// Name of the application.
     pub app: String,
     /// `mcpsim` or `bigsim`.
     pub model: String,
-    /// The seed of all random draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Everything the run was given.
+    /// Complete configuration of the run.
     pub config: serde_json::Value,
 }
 
-/// Seen and steered from another thread while a run goes on.
+/// Progress of a run, for observation and cancellation from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     time: AtomicU64,
@@ -130,53 +131,53 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The virtual time reached by the run.
+    /// Returns the virtual time that the run has reached.
     pub fn time(&self) -> SimTime {
         SimTime::from_ps(self.time.load(Ordering::Relaxed))
     }
 
-    /// Messages delivered so far, in all processes.
+    /// Returns the number of messages delivered so far, in all processes.
     pub fn messages(&self) -> u64 {
         self.here.load(Ordering::Relaxed) + self.elsewhere.load(Ordering::Relaxed)
     }
 
-    /// Messages that this process has delivered.
+    /// Returns the number of messages delivered by this process.
     #[cfg(feature = "mpi")]
     pub(super) fn delivered_here(&self) -> u64 {
         self.here.load(Ordering::Relaxed)
     }
 
-    /// The other processes have delivered so many messages by now.
+    /// Sets the number of messages delivered by the other processes.
     #[cfg(feature = "mpi")]
     pub(super) fn report_elsewhere(&self, delivered: u64) {
         self.elsewhere.store(delivered, Ordering::Relaxed);
     }
 
-    /// A worker has reached `time` and delivered so many messages more.
+    /// Reports that a worker has reached `time` and has delivered `delivered` further messages.
     pub(super) fn report(&self, time: SimTime, delivered: u64) {
         self.time.store(time.as_ps(), Ordering::Relaxed);
         self.here.fetch_add(delivered, Ordering::Relaxed);
     }
 
-    /// The run begins again.
+    /// Resets the progress for a restart of the run.
     pub(super) fn reset(&self) {
         self.time.store(0, Ordering::Relaxed);
         self.here.store(0, Ordering::Relaxed);
         self.elsewhere.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the user has asked for the end.
+    /// Returns whether the user has interrupted the run.
     pub(super) fn cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Asks the run to end soon with [`RunError::Interrupted`].
+    /// Requests the end of the run with [`RunError::Interrupted`].
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 }
 
-/// A run: a machine, where the ranks are, and what is asked.
+/// A run: the machine, the sites of ranks, and the options.
 #[derive(Debug)]
 pub struct Simulation<'a> {
     platform: &'a Platform,
@@ -186,18 +187,18 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// A run of as many ranks as there are `sites` on `platform`.
+    /// Creates a run on `platform` with one rank per site.
     pub fn new(platform: &'a Platform, sites: Vec<Site>, options: RunOptions, labels: Labels) -> Self {
         Simulation { platform, sites, options, labels }
     }
 
-    /// Where the ranks are.
+    /// Returns the sites of the ranks.
     pub fn sites(&self) -> &[Site] {
         &self.sites
     }
 
-    /// How many workers the run will have, if they pay off: what was asked for, but never more than 1024 or than there
-    /// are nodes, and only one on a platform without inter-node latency, which leaves no lookahead.
+    /// Returns the number of workers before a trial: the requested number, at most 1024 and at most the number of
+    /// nodes. The number is 1 on a platform without inter-node latency, which gives no lookahead.
     pub fn workers(&self) -> u32 {
         if self.platform.lookahead() == SimSpan::ZERO {
             return 1;
@@ -209,10 +210,10 @@ impl<'a> Simulation<'a> {
         wanted.clamp(1, self.platform.shape.nodes.min(MOST_WORKERS))
     }
 
-    /// Runs the programs that `make` gives, one a rank, to their end.
+    /// Runs the programs of `make`, one per rank, to their end.
     ///
-    /// Where the number of workers is left open, several begin; if their windows turn out to be too small to pay off,
-    /// the run begins again with one, and `make` is called again, unless the programs are not restartable.
+    /// If the number of workers is not given, the run begins with several. If their windows are too small to be
+    /// efficient, the run restarts with one, and `make` is called again. This requires restartable programs.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -229,8 +230,8 @@ impl<'a> Simulation<'a> {
         self.conclude(findings, HostUse { workers, processes: 1, ..HostUse::default() })
     }
 
-    /// As [`Simulation::run`], in all of these processes: each has the programs of its own nodes. The first process
-    /// gets what the run gave, the others nothing. Each has one worker, or as many as were asked for.
+    /// Executes [`Simulation::run`] in all `processes`; each has the programs of its own nodes. The first process gets
+    /// the result, the others `None`. Each process has one worker, unless a number is given.
     pub fn run_in<P: Program>(
         &self,
         processes: &Processes,
@@ -246,7 +247,7 @@ impl<'a> Simulation<'a> {
         Some(self.run(make, progress))
     }
 
-    /// Runs with at most so many workers: what they found, and how many there were.
+    /// Runs with at most `workers` workers; returns their findings and their number.
     fn attempt<P: Program>(
         &self,
         make: &(impl Fn(Rank) -> P + Sync),
@@ -304,7 +305,7 @@ impl<'a> Simulation<'a> {
             let Site { node, cmp, core } = self.sites[rank as usize];
             RankTime { rank, node, cmp, core, clock, parts }
         };
-        // Threads that execute fragments compute beside their rank.
+        // Threads that execute fragments compute concurrently with their rank.
         let computing = TimeParts { compute: mean.compute + TaskLog::mean_of_threads(&task_logs), ..mean };
         let path = path_parts(last, &computing);
         let contention = charges.map(|charges| ContentionLevels::new(&path, |level, by| charges.of(level, by)));
@@ -368,7 +369,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// The mean of every part over the ranks, rounded down.
+/// Returns the mean of each part over the ranks, rounded down.
 fn mean_parts(times: &[(Rank, SimTime, TimeParts)]) -> TimeParts {
     let mean = |part: fn(&TimeParts) -> SimSpan| {
         let sum: u128 = times.iter().map(|(_, _, parts)| u128::from(part(parts).as_ps())).sum();

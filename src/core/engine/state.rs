@@ -1,4 +1,4 @@
-//! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
+//! State of a rank: its tasks, requests, posted receives and unexpected messages.
 
 use std::collections::VecDeque;
 
@@ -13,59 +13,59 @@ use super::memory::SharedBlock;
 use super::paths::PathSlot;
 use super::requests::RequestTable;
 
-/// A rank's own program; strands have the numbers from 1.
+/// Task number of a rank's program; strands have the numbers from 1.
 pub(super) const MAIN: u32 = 0;
 
-/// A rank on its worker.
+/// A rank at its worker.
 #[derive(Debug)]
 pub(super) struct RankState<P> {
     pub program: P,
     pub target: TargetRank,
 }
 
-/// All of a rank but its program.
+/// State of a rank without its program.
 #[derive(Debug)]
 pub(super) struct TargetRank {
     pub rank: Rank,
-    /// The ranks on this rank's core, itself included: they take turns at it.
+    /// Number of ranks that share this rank's core, including itself.
     pub sharing: u32,
-    /// The number of the next event this rank causes.
+    /// Sequence number of the next event that this rank causes.
     pub sequence: u32,
-    /// The turn of the last wait: tells a wait's events from those of an earlier one.
+    /// Turn of the last wait; it distinguishes a wait's events from those of earlier waits.
     pub turns: u32,
     pub main: TaskState,
     pub parts: TimeParts,
     pub requests: RequestTable,
     pub matcher: Matcher<RequestId, Arrived>,
-    /// Heads on their way that a later message to the same rank could overtake.
+    /// Heads in flight that a later message to the same rank could overtake.
     pub ahead: Vec<PendingHead>,
-    /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
+    /// Latest head of all sent messages. A head that is not earlier overtakes none.
     pub furthest_head: SimTime,
-    /// What its messages occupy, under fair shares.
+    /// Resources that its messages hold, in the `fair` contention model.
     pub occupied: Option<Box<Occupied>>,
     pub strands: Vec<Option<Box<StrandState>>>,
-    /// There is one from when the rank's own program idles first.
+    /// Idling state, from the first idling of the rank's program on.
     pub idle: Option<Box<Idle>>,
-    /// What it did, where that is recorded.
+    /// Recorded activity, if enabled.
     pub trail: Option<Box<ActivityRecord>>,
-    /// What it meets, where the platform has conditions.
+    /// State for the platform's conditions, if any.
     pub meets: Option<Box<RankConditions>>,
 }
 
-/// What the messages of a rank occupy, under fair shares.
+/// Resources that the messages of a rank hold, in the `fair` contention model.
 #[derive(Debug, Default)]
 pub(super) struct Occupied {
-    /// The receivers of messages that have been sent but have not left: what goes to them leaves behind these.
+    /// Receivers of messages that are sent but have not left; further messages to them leave later.
     pub leaving: VecDeque<Rank>,
-    /// Until when its core copies messages.
+    /// End of the copies of its core.
     pub copied: SimTime,
-    /// For how long it has copied.
+    /// Total time of the copies.
     pub copying: SimSpan,
-    /// The adapter whose turn it is, where one is taken after the other.
+    /// Adapter for the next message, if adapters are used in turn.
     pub turn_of_rails: u32,
 }
 
-/// A head on its way.
+/// Head of a message in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingHead {
     pub to: Rank,
@@ -73,78 +73,78 @@ pub(super) struct PendingHead {
     pub head: SimTime,
 }
 
-/// A task that proceeds beside the rank's program.
+/// A task that runs concurrently with the rank's program.
 #[derive(Debug)]
 pub(super) struct StrandState {
     pub control: TaskState,
-    /// Absent while it runs.
+    /// Absent while the program runs.
     pub program: Option<Box<dyn Program>>,
-    /// Completes when the strand finishes.
+    /// Request that completes when the strand finishes.
     pub request: RequestId,
-    /// When it began.
+    /// Start time.
     pub began: SimTime,
 }
 
-/// Where a task stands.
+/// State of a task.
 #[derive(Debug)]
 pub(super) struct TaskState {
     pub clock: SimTime,
-    /// The path that determined the clock.
+    /// Path that determined the clock.
     pub path: PathSlot,
     pub wait: Wait,
     pub turn: u32,
-    /// The clock when the wait began.
+    /// Clock at the start of the wait.
     pub since: SimTime,
-    /// The collective the task is in.
+    /// Current collective.
     pub collective: Option<&'static str>,
-    /// When it entered that, and of which kind it is.
+    /// Start time and kind of the collective.
     pub entered: (SimTime, u32),
-    /// The receives that it has posted in the collective it is in, where that is asked for.
+    /// Number of receives posted in the current collective, if recorded.
     pub receives: u32,
-    /// Since when it has done nothing but poll; NEVER if it does not poll.
+    /// Start of uninterrupted polling; NEVER if the task does not poll.
     pub polling: SimTime,
-    /// Its time is no part of a collective: the rank's own program, or a thread of it.
+    /// Its time is not part of a collective: the task is the rank's program or one of its threads.
     pub computes: bool,
-    /// Its number among all tasks of the rank, and the place of its present call; where these are recorded.
+    /// Number among all tasks of the rank, and site of the current call, if recorded.
     pub serial: u32,
     pub site: u32,
 }
 
-/// What a task waits for.
+/// Condition that a task waits for.
 #[derive(Debug)]
 pub(super) enum Wait {
-    /// Nothing: it runs, or is about to.
+    /// None: the task runs or is about to run.
     Nothing,
-    /// A message for its blocking receive, posted when the wait began: the common case, without a request. Only the
-    /// rank's own program waits like this, and so this receive comes after all posted ones.
+    /// A message for a blocking receive, posted at the start of the wait: the common case, without a request. Only the
+    /// rank's program waits in this way, so this receive follows all posted ones.
     Recv { kind: WaitKind, pattern: Pattern },
-    /// All of the requests, of which `left` are unfinished.
+    /// All of the requests, of which `left` are incomplete.
     All { kind: WaitKind, requests: Requests, left: u32 },
     /// One of the requests.
     Any(Requests),
-    /// The time of its clock, to look at the requests then.
+    /// The time of its clock, to test the requests then.
     Test { requests: Requests, which: Which, poll: bool },
-    /// A message to come.
+    /// The arrival of a message.
     Probe(Pattern),
-    /// The time of its clock, to look for a message then.
+    /// The time of its clock, to probe for a message then.
     Iprobe(Pattern),
-    /// The time of its clock, to withdraw the receive then.
+    /// The time of its clock, to cancel the receive then.
     Cancel(RequestId),
-    /// A change, or at the latest the time `until`, in whole polls from `start`; `changed` if there will be one by
-    /// then.
+    /// A change, or the time `until` at the latest, in whole polls from `start`. `changed` means that a change will
+    /// occur by then.
     Idle { start: SimTime, until: SimTime, changed: bool },
-    /// Its turn: it has run far ahead of the others. Then it gets this answer.
+    /// Its turn, because the task has run far ahead of others. Then it gets this answer.
     Parked(Answer),
-    /// The time of its clock, to make this call then: it sends a message for which there may be a credit by then, or asks
-    /// a core that others share.
+    /// The time of its clock, to make this call then: a send that may get a credit by then, or a call that needs a
+    /// shared core.
     OwnTime(Box<Call>),
-    /// The end of a block of its own that shares memory.
+    /// The end of its own block that shares memory.
     Block(SharedBlock),
-    /// Nothing ever: it has ended.
+    /// Nothing: the task has ended.
     Finished,
 }
 
-/// The reply a task is owed; completions are at the logical process.
+/// Pending reply to a task; its completions are in the logical process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
     Begin,
@@ -153,7 +153,7 @@ pub(super) enum Answer {
     Completed,
 }
 
-/// Which call waits for all of its requests.
+/// Call that waits for all of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitKind {
     Send,
@@ -174,41 +174,41 @@ impl WaitKind {
     }
 }
 
-/// A message that has come, as the matcher keeps it.
+/// An arrived message, as the matcher stores it.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub size: Bytes,
-    /// When it left.
+    /// Departure time.
     pub left: SimTime,
-    /// When its head came.
+    /// Arrival time of its head.
     pub head: SimTime,
-    /// When its end came or comes; not yet meaningful for a rendezvous, nor with a ticket.
+    /// Arrival time of its end; undefined for a rendezvous or with a ticket.
     pub end: SimTime,
-    /// The sender's request, if this is the request of a rendezvous.
+    /// Sender's request, if this is the request of a rendezvous.
     pub rendezvous: Option<RequestId>,
-    /// The path to its leaving.
+    /// Path to the departure.
     pub path: PathSlot,
-    /// The ticket by which its end is asked for, or `NO_FLOW`.
+    /// Ticket of the flow that determines its end, or `NO_FLOW`.
     pub ticket: u32,
     pub payload: Payload,
 }
 
-/// What a probe sees of a message that has come.
+/// Information on an arrived message for probes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbedMessage {
     pub from: Rank,
     pub size: Bytes,
-    /// When it left, to where `path` got.
+    /// Departure time, where `path` ends.
     pub left: SimTime,
-    /// When its head came.
+    /// Arrival time of its head.
     pub time: SimTime,
-    /// It is only the request of a rendezvous.
+    /// The message is only the request of a rendezvous.
     pub rendezvous: bool,
     pub path: PathSlot,
 }
 
 impl Arrived {
-    /// What a probe sees of it.
+    /// Returns the information for probes.
     pub fn header(&self, from: Rank) -> ProbedMessage {
         let Arrived { size, left, head: time, path, .. } = *self;
         ProbedMessage { from, size, left, time, rendezvous: self.rendezvous.is_some(), path }
@@ -216,7 +216,7 @@ impl Arrived {
 }
 
 impl TargetRank {
-    /// A rank that has not begun, whose path is that of the beginning.
+    /// Creates a rank that has not begun, with the initial path.
     pub fn new(rank: Rank, sharing: u32, path: PathSlot, recording: ActivityLimits) -> Self {
         TargetRank {
             rank,
@@ -237,24 +237,24 @@ impl TargetRank {
         }
     }
 
-    /// What its messages occupy; asked for under fair shares only.
+    /// Returns the resources that its messages hold, in the `fair` contention model only.
     pub fn occupied(&mut self) -> &mut Occupied {
         self.occupied.get_or_insert_default()
     }
 
-    /// Until when its core copies messages.
+    /// Returns the end of the copies of its core.
     pub fn copied(&self) -> SimTime {
         self.occupied.as_ref().map_or(SimTime::ZERO, |occupied| occupied.copied)
     }
 
-    /// A message for `to` leaves, which was among those that had not.
+    /// Removes a message for `to` from those that have not left.
     pub fn left_for(&mut self, to: Rank) {
         let leaving = &mut self.occupied().leaving;
         let at = leaving.iter().position(|&leaving| leaving == to).expect("it was to leave");
         leaving.remove(at);
     }
 
-    /// The number of the next event this rank causes.
+    /// Returns the sequence number of the next event that this rank causes.
     #[inline]
     pub fn next_sequence(&mut self) -> u32 {
         let sequence = self.sequence;
@@ -270,7 +270,7 @@ impl TargetRank {
         }
     }
 
-    /// As [`TargetRank::control`], for a task that may have ended.
+    /// Returns [`TargetRank::control`] of a task that may have ended.
     pub fn living(&mut self, task: u32) -> Option<&mut TaskState> {
         match task.checked_sub(1) {
             None => Some(&mut self.main),
@@ -278,7 +278,7 @@ impl TargetRank {
         }
     }
 
-    /// The task begins to wait.
+    /// Begins a wait of the task; returns its turn.
     #[inline]
     pub fn begin_wait(&mut self, task: u32, wait: Wait) -> u32 {
         self.turns = self.turns.wrapping_add(1);
@@ -287,7 +287,7 @@ impl TargetRank {
         control.since = control.clock;
         control.turn = turn;
         match std::mem::replace(&mut control.wait, wait) {
-            // The common ones own nothing: dropping them costs more than to see that.
+            // The common waits own nothing, and the test is cheaper than the drop.
             before @ (Wait::Nothing | Wait::Recv { .. }) => std::mem::forget(before),
             before => drop(before),
         }

@@ -1,4 +1,4 @@
-//! How workers hand each other events and agree on the next window.
+//! Exchange of events between workers, and agreement on the next window.
 //!
 //! A transport is one collective operation, [`Transport::exchange`]. No event is in flight between two exchanges.
 
@@ -12,7 +12,7 @@ pub(super) mod mpi;
 mod tests;
 mod threads;
 
-/// What threads wait and tell each other by; the model of all interleavings has its own.
+/// Synchronisation primitives of threads. The `loom` model replaces them.
 mod sync {
     pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
     pub use std::sync::{Condvar, Mutex};
@@ -37,16 +37,16 @@ pub(super) struct Batch {
     events: Vec<Event>,
     payloads: Vec<Payload>,
     paths: Vec<Path>,
-    /// Whose clocks these were last, where that is recorded.
+    /// Last clocks of the paths, if recorded.
     origins: Vec<ClockPoint>,
-    /// What of their contention is charged to what, where that is known.
+    /// Contention of the paths by resource, if known.
     charges: Vec<Charges>,
-    /// What there is to hear of flows.
+    /// Updates of flows.
     pub news: Vec<FlowUpdate>,
 }
 
 impl Batch {
-    /// Adds an event whose data, if any, are among `payloads`, and its path among `paths`.
+    /// Adds an event; moves its data from `payloads` and its path from `paths` into the batch.
     pub fn push(&mut self, mut event: Event, payloads: &mut Payloads, paths: &mut Paths) {
         if let Some(&mut slot) = event.body.path_mut() {
             self.origins.extend(paths.origin(slot));
@@ -61,7 +61,7 @@ impl Batch {
         self.events.push(event);
     }
 
-    /// Removes all events, whose data go to `payloads` and whose paths to `paths`.
+    /// Removes all events; moves their data to `payloads` and their paths to `paths`.
     pub fn drain<'a>(
         &'a mut self,
         payloads: &'a mut Payloads,
@@ -86,7 +86,7 @@ impl Batch {
         })
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.news.is_empty()
     }
@@ -102,41 +102,41 @@ impl Batch {
     }
 }
 
-/// What a worker brings to an exchange.
+/// Contribution of a worker to an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalBound {
-    /// The time of the earliest event in its queue.
+    /// Time of the earliest event in its queue.
     pub queued: SimTime,
-    /// The time of the earliest event in its batches.
+    /// Time of the earliest event in its batches.
     pub sent: SimTime,
-    /// Events and calls it has handled since the last exchange.
+    /// Number of events and calls handled since the last exchange.
     pub handled: u64,
-    /// The next slot at which flows are to be judged.
+    /// Next slot at which flows are to be judged.
     pub slot: SimTime,
-    /// It has failed, and events from this time on have no meaning; NEVER if it has not.
+    /// Time of a failure, from which events have no effect; NEVER without a failure.
     pub until: SimTime,
-    /// It has been interrupted: the run shall end at once.
+    /// The worker was interrupted, and the run ends at once.
     pub stop: bool,
 }
 
-/// What all workers have agreed on.
+/// Agreement of all workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GlobalBound {
-    /// The earliest time at which another worker may have an event.
+    /// Earliest time at which another worker may have an event.
     pub others: SimTime,
-    /// What all have handled since the last exchange.
+    /// Number of events and calls that all workers have handled since the last exchange.
     pub handled: u64,
-    /// The next slot at which any worker has flows to judge.
+    /// Next slot at which any worker has flows to judge.
     pub slot: SimTime,
-    /// Where the run ends for the first failure; NEVER if there is none.
+    /// Time of the first failure, which ends the run; NEVER without a failure.
     pub until: SimTime,
-    /// The run ends here.
+    /// The run ends now.
     pub stop: bool,
 }
 
-/// The ways workers can be connected.
+/// Connections between workers.
 pub(super) enum Transport<'a> {
-    /// One worker: the reference.
+    /// One worker; the reference implementation.
     Solo,
     /// Threads of this process.
     Threads(ThreadsTransport<'a>),
@@ -146,9 +146,8 @@ pub(super) enum Transport<'a> {
 }
 
 impl Transport<'_> {
-    /// Hands over `outgoing` (a batch a worker, emptied), appends to `incoming` what the others have for this worker,
-    /// and agrees on how far each may go. While it waits it calls `meanwhile`, which does something useful or says that
-    /// there is nothing to do.
+    /// Sends `outgoing` (one batch per worker, emptied), appends the events for this worker to `incoming`, and agrees
+    /// on the next window. While it waits it calls `meanwhile`, which returns whether it found work.
     pub fn exchange(
         &mut self,
         bound: LocalBound,
@@ -167,7 +166,7 @@ impl Transport<'_> {
         }
     }
 
-    /// How long the last exchange waited for others, if there is a clock.
+    /// Returns the time that the last exchange waited for others, if there is a clock.
     pub fn waited(&self) -> u64 {
         match self {
             Transport::Solo => 0,

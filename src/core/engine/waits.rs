@@ -1,4 +1,4 @@
-//! Waiting: for all of some requests, for one of them, for a message to come, for the task's own time.
+//! Waits of tasks: for all of several requests, for one of them, for a message, or for the task's own time.
 
 use smallvec::SmallVec;
 
@@ -13,10 +13,10 @@ use super::messages::set_ready;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, ProbedMessage, TargetRank, Wait, WaitKind};
 
-/// While a request is completed, the one so many places behind it is brought into the caches.
+/// Distance between the completed request and the prefetched one.
 const FORESEEN: usize = 8;
 
-/// Waits for all of `requests`; the answer, if they are all ready.
+/// Waits for all of `requests`; returns the answer if all are ready.
 pub(super) fn wait_all(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -42,7 +42,8 @@ pub(super) fn wait_all(
     None
 }
 
-/// Completes requests that are all ready: the core takes them in the order they got ready, one overhead after another.
+/// Completes requests that are all ready. The core handles them in the order in which they became ready, one overhead
+/// after another.
 pub(super) fn complete_all(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -74,11 +75,11 @@ pub(super) fn complete_all(
     if wanted == 0 { Answer::Done } else { Answer::Completed }
 }
 
-/// The core takes requests that are all ready, in the order they got ready; of those that did at the same time, first
-/// those of less overhead and then the first in the list.
+/// Charges the core for requests that are all ready, in the order in which they became ready. For equal times, lower
+/// overheads precede, then the order of the list.
 fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let mut order = InOrder::new();
-    // A core that others share is asked for each.
+    // A shared core is requested for each of them.
     if target.trail.is_some() || lp.shares_core(target.rank, task) {
         put_in_order(&mut order, target, requests, SimTime::ZERO);
         for (ready, overhead, index) in order {
@@ -91,7 +92,8 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
         }
         return;
     }
-    // The same at once. The last for which it waits determines the path, and only the overheads after that are on it.
+    // Computes the same in one step. The last request that delays the task determines the path; only later overheads
+    // are on it.
     let clock = target.control(task).clock;
     let (mut since, mut all) = (SimTime::ZERO, SimSpan::ZERO);
     let is_long = requests.len() > order.inline_size();
@@ -103,7 +105,7 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
             latest = latest.max(request.ready);
             all += request.overhead;
         }
-        // What was ready so early that all overheads would be over before the latest is not the last.
+        // A request is not the last if all overheads would end before the latest request.
         if clock + all < latest {
             since = SimTime::from_ps(latest.as_ps() - all.as_ps());
         }
@@ -132,10 +134,10 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
     target.spend(lp, task, TimeCategory::Recv, overheads);
 }
 
-/// Requests in the order in which the core takes them: when each was ready, its overhead, and where it stands.
+/// Requests in the order of the core: ready time, overhead, and index.
 type InOrder = SmallVec<[(SimTime, SimSpan, u32); 12]>;
 
-/// Puts those of the requests that were ready at `since` or later into `order`, which is empty.
+/// Puts the requests that were ready at `since` or later into `order`, which is empty.
 #[inline]
 fn put_in_order(order: &mut InOrder, target: &TargetRank, requests: &Requests, since: SimTime) {
     for (index, &id) in (0..).zip(requests).filter(|&(_, &id)| id != COMPLETE) {
@@ -149,7 +151,7 @@ fn put_in_order(order: &mut InOrder, target: &TargetRank, requests: &Requests, s
     }
 }
 
-/// Ends a request and tells what became of it.
+/// Removes a request and returns its completion.
 fn completion(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, index: u32, id: RequestId) -> Completion {
     if id == COMPLETE {
         return Completion { index, source: target.rank, tag: 0, size: Bytes::ZERO, payload: None, cancelled: false };
@@ -164,8 +166,8 @@ fn completion(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, index: u32, 
     Completion { index, source, tag, size, payload: request.payload, cancelled }
 }
 
-/// Waits for one of `requests`. Which one is known only when the simulation gets to the time it is ready: another may
-/// get ready earlier.
+/// Waits for one of `requests`. The choice is made when the simulation reaches the earliest ready time, because another
+/// request may become ready earlier.
 pub(super) fn wait_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: Requests) {
     let clock = target.control(task).clock;
     let mut first: Option<SimTime> = None;
@@ -187,14 +189,14 @@ pub(super) fn wait_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, tas
     }
 }
 
-/// Waits until the simulation gets to the task's clock.
+/// Waits until the simulation reaches the task's clock.
 pub(super) fn wait_for_own_time(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, wait: Wait) {
     let turn = target.begin_wait(task, wait);
     let (rank, clock) = (target.rank, target.control(task).clock);
     lp.push(target, clock, rank, || EventKind::Wake { task, turn });
 }
 
-/// Waits for a message that `pattern` takes, without taking it.
+/// Waits for a message that matches `pattern`, without receiving it.
 pub(super) fn probe(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -215,19 +217,19 @@ pub(super) fn probe(
     }
 }
 
-/// The first message that has come and that `pattern` takes.
+/// Returns the first arrived message that matches `pattern`.
 fn seen(target: &TargetRank, pattern: &Pattern) -> Option<(Envelope, ProbedMessage)> {
     target.matcher.probe(pattern).map(|(envelope, arrived)| (envelope, arrived.header(envelope.source)))
 }
 
-/// A probe has found a message.
+/// Records the message that a probe has found.
 pub(super) fn found(lp: &mut LogicalProcess<'_>, envelope: Envelope, size: Bytes) {
     let Envelope { source, tag, .. } = envelope;
     lp.completions.clear();
     lp.completions.push(Completion { index: 0, source, tag, size, payload: None, cancelled: false });
 }
 
-/// The simulation has got to the time a task waited for: true if the task goes on now.
+/// Handles the time that a task waited for; returns true if the task continues now.
 pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, turn: u32) -> bool {
     match target.living(task) {
         Some(control) if control.turn == turn => {}
@@ -273,7 +275,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             target.control(task).wait = Wait::Iprobe(pattern);
             true
         }
-        // Of a rank that shares its core: the last of its requests is ready now.
+        // On a shared core, the last request of the rank is ready now.
         Wait::All { kind, requests, left: 0 } => {
             target.control(task).wait = Wait::All { kind, requests, left: 0 };
             true
@@ -282,7 +284,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             target.control(task).wait = Wait::Block(block);
             flow(target, lp, task, block)
         }
-        // The turn was decided by another event.
+        // Another event ended the wait of this turn.
         wait => {
             target.control(task).wait = wait;
             false
@@ -290,7 +292,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
     }
 }
 
-/// Completes the request that got ready first; of those that did at the same time, the first in the list.
+/// Completes the request that was ready first; for equal times, the first in the list.
 fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let now = lp.now.time;
     let mut best: Option<(SimTime, u32, RequestId)> = None;
@@ -317,7 +319,7 @@ fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, r
     lp.completions.push(completion);
 }
 
-/// Withdraws a receive that no message has found by the task's clock.
+/// Cancels a receive that has no message by the task's clock.
 fn cancel(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, id: RequestId) {
     if id != COMPLETE && target.requests.get(id).kind == RequestKind::Unmatched && target.matcher.withdraw(&id) {
         target.requests.get_mut(id).kind = RequestKind::Cancelled;
@@ -326,7 +328,7 @@ fn cancel(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, id: R
     }
 }
 
-/// Completes what is complete at the task's clock; finding nothing costs `cost`.
+/// Completes the requests that are complete at the task's clock; `cost` is charged if there are none.
 fn test(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

@@ -1,4 +1,4 @@
-//! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
+//! A worker: the ranks of some nodes, and the window loop that handles their events.
 
 mod ends;
 mod foresee;
@@ -34,39 +34,39 @@ use super::transport::{Batch, LocalBound, Transport};
 use super::waits::wake;
 use woken::{go_on, next_copies};
 
-/// Calls and events between two looks at what the user sees and wants: progress, limits, interruption.
+/// Number of calls and events between two checks of progress, limits and interruption.
 const HANDLED_PER_LOOK: u64 = 4096;
 
-/// The ranks of some nodes.
+/// Ranks of some nodes.
 pub(super) struct Worker<'a, P> {
     pub ranks: Vec<RankState<P>>,
     pub lp: LogicalProcess<'a>,
     pub max_events: Option<u64>,
-    /// Whether what comes next is brought into the caches ahead.
+    /// Whether the data of the next events are prefetched.
     foresees: bool,
     pub reported: u64,
-    /// What all workers had handled at the last exchange, and what this one had.
+    /// Number handled by all workers at the last exchange, and by this worker.
     handled_by_all: u64,
     handled_before: u64,
 }
 
-/// Why a worker left its loop.
+/// Reason for the end of a worker's loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum WorkerEnd {
-    /// No events are left anywhere.
+    /// No events are left at any worker.
     Quiet,
-    /// Some worker has failed, and no other can fail before it; or one was interrupted.
+    /// A worker has failed, and no other worker can fail earlier; or the run was interrupted.
     Stopped,
-    /// The windows hold too little for several workers.
+    /// The windows have too few events for several workers.
     TooSmall,
 }
 
-/// Rounds after which it is judged whether several workers pay off, and how much they must have handled a round.
+/// Number of rounds of a trial, and number of events per round from which several workers are efficient.
 const TRIAL_ROUNDS: u64 = 1000;
 const WORTHWHILE: u64 = 128;
 
 impl<'a, P: Program> Worker<'a, P> {
-    /// A worker for `ranks`, each with the number of ranks on its core, whose programs `make` gives.
+    /// Creates a worker for `ranks`, each with the number of ranks on its core; `make` creates their programs.
     pub fn new(
         lp: LogicalProcess<'a>,
         ranks: &[(Rank, u32)],
@@ -91,7 +91,7 @@ impl<'a, P: Program> Worker<'a, P> {
         Worker { ranks, lp, max_events, foresees, reported: 0, handled_by_all: 0, handled_before: 0 }
     }
 
-    /// Gives each rank what it keeps of the platform's conditions, where there are any.
+    /// Creates the state of each rank for the platform's conditions, if any.
     pub fn meet(&mut self, sites: &[Site]) {
         self.lp.network.with_ranks_at(sites);
         let factors = &self.lp.network.nodes().adapter;
@@ -109,8 +109,8 @@ impl<'a, P: Program> Worker<'a, P> {
         }
     }
 
-    /// Handles events window by window until none are left anywhere. In a trial it gives up early where windows are so
-    /// small that several workers spend their time waiting for each other.
+    /// Handles events window by window until no worker has any. A trial ends early if windows are so small that workers
+    /// mostly wait for each other.
     pub fn work(
         &mut self,
         transport: &mut Transport<'_>,
@@ -148,7 +148,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 None => false,
             };
             let agreement = transport.exchange(bound, &mut lp.outgoing, &mut incoming, &mut run_ahead);
-            // Before the first round programs have run to their first waits: no window tells as little.
+            // The round before the first window, in which programs run to their first waits, is not representative.
             if rounds > 0 {
                 handled_in_rounds += agreement.handled;
             }
@@ -166,7 +166,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 meter.waited(transport.waited());
                 meter.exchange();
             }
-            // What would come after a failure here has no meaning.
+            // Later events have no effect after a failure of this worker.
             let own = if failed { SimTime::NEVER } else { lp.queue.first_time() };
             let next = own.min(agreement.others);
             if agreement.slot <= next && agreement.slot < agreement.until {
@@ -194,7 +194,7 @@ impl<'a, P: Program> Worker<'a, P> {
         }
     }
 
-    /// Runs every program up to its first wait; true if the user interrupts.
+    /// Runs each program up to its first wait; returns true if the user interrupts.
     fn begin(&mut self, progress: &Progress) -> bool {
         for index in 0..self.ranks.len() {
             let RankState { program, target } = &mut self.ranks[index];
@@ -212,7 +212,7 @@ impl<'a, P: Program> Worker<'a, P> {
         false
     }
 
-    /// Handles the events of a window; true if the user interrupts.
+    /// Handles the events of a window; returns true if the user interrupts.
     fn window(&mut self, progress: &Progress) -> bool {
         while let Some(event) = self.lp.queue.pop_before(self.lp.window_end) {
             self.foresee();
@@ -227,19 +227,19 @@ impl<'a, P: Program> Worker<'a, P> {
         self.look(progress)
     }
 
-    /// As [`Worker::look`], now and then.
+    /// Calls [`Worker::look`] at intervals.
     #[inline(always)]
     fn look_if_due(&mut self, progress: &Progress) -> bool {
         self.lp.handled - self.lp.counted >= HANDLED_PER_LOOK && self.look(progress)
     }
 
-    /// Tells the user how far it is, and looks at what the user wants.
+    /// Reports progress, checks the event limit, and returns whether the user interrupts.
     fn look(&mut self, progress: &Progress) -> bool {
         let lp = &mut self.lp;
         progress.report(lp.now.time, lp.delivered - self.reported);
         self.reported = lp.delivered;
         lp.counted = lp.handled;
-        // What others have handled since the last exchange comes with the next.
+        // The counts of other workers since the last exchange are known at the next.
         if let Some(limit) = self.max_events
             && self.handled_by_all + (lp.handled - self.handled_before) > limit
         {
@@ -248,8 +248,8 @@ impl<'a, P: Program> Worker<'a, P> {
         progress.cancelled()
     }
 
-    /// An event past the greatest instant never happens: a run that ends with one in the queue, or with a transfer
-    /// under way, has no result.
+    /// Fails the run if an event or a transfer is past the greatest representable time, because such an event never
+    /// takes place.
     fn look_for_overflow(&mut self) {
         let lp = &mut self.lp;
         let endless = lp.fair.as_deref().and_then(Fair::endless);
@@ -288,9 +288,9 @@ impl<'a, P: Program> Worker<'a, P> {
                 Going::At(head) => head,
                 Going::Asked | Going::Copied(_) => lp.in_order(target, level, to, left, set_out.head),
             };
-            // The number of the leaving serves the head too: of the two only one exists at a time. Delays can hold up
-            // heads until those behind them come at the same time: these are in the order in which they left, not in
-            // that of running ahead.
+            // The sequence number of the departure is reused for the head, because only one of the two events exists at
+            // a time. With delays, heads may wait until later heads have the same time; these are ordered by departure,
+            // not by the order of execution.
             let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
             let key = EventKey { time: head, sequence, ..key };
             lp.announce(key, level, row, &message, load, left);
@@ -428,8 +428,8 @@ impl<'a, P: Program> Worker<'a, P> {
     }
 }
 
-/// The head of an eager message that left as `flight` says has come by the event `key`, on a level that shares
-/// fairly: what is known of its end; nothing, if it is to be served after others.
+/// Handles the head of an eager message in the `fair` contention model, which departed with `flight` and arrived by the
+/// event `key`. Returns the known part of its end, or `None` if the message is served after others.
 fn land(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -471,8 +471,8 @@ fn land(
     Some(landing)
 }
 
-/// The core of the sender copies a message that is to leave at `left`: gives when it starts; the send is ready when
-/// it ends.
+/// Starts the sender's copy of a message that is to leave at `left`, and returns its start. The send is ready at its
+/// end.
 fn copied(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

@@ -1,4 +1,4 @@
-//! The programs of a run as a value, so that a run is not compiled again wherever one is started.
+//! The programs of a run as a trait object, so that the engine is not compiled for each caller.
 
 use crate::engine::error::RunError;
 use crate::engine::outcome::Outcome;
@@ -7,47 +7,45 @@ use crate::rank::{Program, Rank};
 
 use super::{Progress, Simulation};
 
-/// What makes programs of any type.
+/// Function that creates programs as trait objects.
 type AnyPrograms<'a> = &'a (dyn Fn(Rank) -> Box<dyn Program> + Sync);
 
-/// A simulation about to run, and what it needs of the host.
+/// A simulation that is ready to run, and the host resources that it needs.
 #[derive(Clone, Copy)]
 pub struct PreparedRun<'a> {
-    /// What runs.
+    /// The simulation.
     pub simulation: &'a Simulation<'a>,
-    /// The processes that share it.
+    /// Processes of the run.
     pub processes: &'a Processes,
-    /// Where its ranks print.
+    /// Output of its ranks.
     pub screen: &'a dyn Screen,
-    /// What others see of it meanwhile.
+    /// Progress of the run.
     pub progress: &'a Progress,
 }
 
-/// What a run gave, on the first process.
+/// Result of a run, in the first process.
 pub type RunResult = Option<Result<Outcome, RunError>>;
 
 impl PreparedRun<'_> {
-    /// [`Simulation::run_in`], compiled for programs of type `P`.
+    /// Runs [`Simulation::run_in`], compiled for programs of type `P`.
     pub fn run<P: Program>(self, make: impl Fn(Rank) -> P + Sync) -> RunResult {
         self.simulation.run_in(self.processes, self.screen, make, self.progress)
     }
 
-    /// The same for programs of any type.
+    /// Runs programs of any type.
     pub fn run_boxed(self, make: AnyPrograms<'_>) -> RunResult {
         self.run(make)
     }
 }
 
-/// What makes the programs of a run, one a rank.
+/// Factory of the programs of a run, one per rank.
 ///
-/// [`PreparedRun::run`] is compiled for the type of its programs: that is fastest, and takes long to compile. Whoever
-/// implements [`RankPrograms::run_prepared`] by it does so where speed counts; else programs stand behind pointers, and one
-/// compiled run serves them all.
+/// [`PreparedRun::run`] is compiled for the type of its programs. This is fastest at run time but takes long to compile. Implement [`RankPrograms::run_prepared`] with it if speed matters. By default programs are boxed, and one compiled run serves all types.
 pub trait RankPrograms: Sync {
-    /// The program of `rank`.
+    /// Creates the program of `rank`.
     fn program(&self, rank: Rank) -> Box<dyn Program>;
 
-    /// Runs these programs.
+    /// Runs the programs.
     fn run_prepared(&self, prepared: PreparedRun<'_>) -> RunResult {
         prepared.run_boxed(&|rank| self.program(rank))
     }
@@ -60,7 +58,7 @@ impl<F: Fn(Rank) -> Box<dyn Program> + Sync> RankPrograms for F {
 }
 
 impl Simulation<'_> {
-    /// As [`Simulation::run`], with programs of any type.
+    /// Runs [`Simulation::run`] with programs of any type.
     ///
     /// # Errors
     /// See [`RunError`].

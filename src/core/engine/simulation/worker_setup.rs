@@ -1,4 +1,4 @@
-//! Who simulates what: the workers of a run and their ranks.
+//! Assignment of ranks to the workers of a run.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::rank::{Program, Rank};
 
 use super::{Progress, Simulation};
 
-/// The workers of all processes, and the ranks of each.
+/// Workers of all processes, and the ranks of each.
 pub(super) struct WorkerSetup {
     pub partition: Partition,
     seats: Vec<RankLocation>,
@@ -21,7 +21,7 @@ pub(super) struct WorkerSetup {
 }
 
 impl WorkerSetup {
-    /// At most so many workers.
+    /// Creates at most `workers` workers.
     pub fn new(simulation: &Simulation<'_>, workers: u32) -> Self {
         let sites = occupied(&simulation.sites);
         let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
@@ -30,19 +30,19 @@ impl WorkerSetup {
         WorkerSetup { partition, seats, owned }
     }
 
-    /// The worker of rank 0.
+    /// Returns the worker of rank 0.
     #[cfg(feature = "mpi")]
     pub fn first(&self) -> u32 {
         self.seats.first().map_or(0, |seat| seat.worker)
     }
 
-    /// The worker of each rank.
+    /// Returns the worker of each rank.
     #[cfg(feature = "mpi")]
     pub fn workers_of_ranks(&self) -> impl Iterator<Item = u32> + '_ {
         self.seats.iter().map(|seat| seat.worker)
     }
 
-    /// Does the work of `me`.
+    /// Runs worker `me`.
     pub fn work<P: Program>(
         &self,
         simulation: &Simulation<'_>,
@@ -64,7 +64,7 @@ impl WorkerSetup {
     }
 }
 
-/// Does `work` for 0 to `threads` - 1 side by side, 0 on this thread; gives what they give in this order.
+/// Runs `work` for 0 to `threads` - 1 concurrently, 0 on this thread; returns the results in this order.
 pub(super) fn in_threads<T: Send>(threads: u32, work: impl Fn(u32) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let work = &work;
@@ -77,7 +77,7 @@ pub(super) fn in_threads<T: Send>(threads: u32, work: impl Fn(u32) -> T + Sync) 
     })
 }
 
-/// The number of nodes that have ranks.
+/// Returns the number of nodes that have ranks.
 #[cfg(feature = "mpi")]
 pub(super) fn occupied_nodes(sites: &[Site]) -> u32 {
     let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
@@ -86,7 +86,7 @@ pub(super) fn occupied_nodes(sites: &[Site]) -> u32 {
     nodes.len() as u32
 }
 
-/// The same sites with only those nodes counted that have ranks: the others take no part in a run, and no room.
+/// Renumbers the nodes of the sites. Nodes without ranks are not simulated and take no memory.
 fn occupied(sites: &[Site]) -> Vec<Site> {
     let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
     nodes.sort_unstable();
@@ -95,7 +95,8 @@ fn occupied(sites: &[Site]) -> Vec<Site> {
     sites.iter().map(|&site| Site { node: number(site.node), ..site }).collect()
 }
 
-/// Each rank's seat, and each worker's ranks in increasing order with the number of ranks on their core.
+/// Returns the location of each rank, and each worker's ranks in increasing order with the number of ranks on their
+/// core.
 fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<RankLocation>, Vec<Vec<(Rank, u32)>>) {
     let mut owned = vec![Vec::new(); partition.workers() as usize];
     let shared = shared_cores(platform, sites);
@@ -116,7 +117,7 @@ fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Ran
     (seats, owned)
 }
 
-/// The number of ranks on each core that has several.
+/// Returns the number of ranks on each core that has several.
 fn shared_cores(platform: &Platform, sites: &[Site]) -> HashMap<Site, u32> {
     if sites.windows(2).all(|pair| pair[0] < pair[1]) && sites.len() as u64 <= platform.shape.total_cores() {
         return HashMap::new();

@@ -1,37 +1,37 @@
-//! How to wait for what another thread or process does: busily for as long as going to sleep and waking up takes, then
-//! asleep for longer and longer, so that whoever is waited for gets a core where cores are few.
+//! Backoff while waiting for another thread or process. A wait spins for as long as a sleep and a wake-up take. It then
+//! sleeps for increasing times, so that the other side gets a core if cores are few.
 //!
-//! Giving the core away without sleeping (`yield_now`) would not do: Linux lets the thread run again only after a time
-//! slice of everybody else, which is milliseconds.
+//! A yield of the core without sleep (`yield_now`) is not sufficient: Linux resumes the thread only after a time slice
+//! of every other thread, which takes milliseconds.
 
 use std::time::Duration;
 
-/// The first nap. Each is an eighth longer than the one before, and so about an eighth of the wait that has passed.
+/// First sleep. Each sleep is an eighth longer than the previous one, and so about an eighth of the wait so far.
 const SHORTEST: Duration = Duration::from_micros(8);
-/// What wakes the others is seen no later than this.
+/// Greatest delay until a wake-up is seen.
 const LONGEST: Duration = Duration::from_micros(500);
 
-/// One wait.
+/// State of a wait.
 #[derive(Debug)]
 pub(super) struct Backoff {
-    /// Turns of busy waiting, and how many are left.
+    /// Number of turns of spinning, and turns left.
     turns: u32,
     left: u32,
     nap: Duration,
 }
 
 impl Backoff {
-    /// Waits busily for so many turns.
+    /// Creates a wait that spins for `turns` turns.
     pub fn new(turns: u32) -> Self {
         Backoff { turns, left: turns, nap: SHORTEST }
     }
 
-    /// Something has come, if not what is waited for.
+    /// Restarts the backoff after an unrelated arrival.
     pub fn renew(&mut self) {
         *self = Backoff::new(self.turns);
     }
 
-    /// Nothing has come: lets a turn pass, or calls `nap` with the time to be asleep.
+    /// Waits for one turn, or calls `nap` with the time to sleep.
     pub fn wait(&mut self, nap: impl FnOnce(Duration)) {
         if self.left > 0 {
             self.left -= 1;

@@ -1,33 +1,33 @@
-//! A barrier of threads that all run most of the time: who waits spins, and falls asleep only after a while.
+//! A barrier for threads that are usually running: a waiting thread spins, and sleeps only after some time.
 
 use std::time::Duration;
 
 use super::backoff::Backoff;
 use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, fence};
 
-/// Turns of busy waiting before a thread falls asleep: fewer where it may have the very core that the others need.
+/// Turns of spinning before a thread sleeps. The number is lower if the thread may occupy a core that the others need.
 const PATIENT: u32 = 2_000;
 const HASTY: u32 = 20;
 
 const LOCKED: &str = "nobody panics at a barrier";
 
-/// A barrier for the same threads round after round.
+/// A reusable barrier for a fixed set of threads.
 #[derive(Debug)]
 pub(super) struct Barrier {
     threads: usize,
     turns: u32,
     arrived: AtomicUsize,
     round: AtomicUsize,
-    /// A thread has panicked: the others must not wait for it.
+    /// A thread has panicked, and the others must not wait for it.
     broken: AtomicBool,
-    /// How many are asleep, and what wakes them.
+    /// Number of sleeping threads, and the means to wake them.
     asleep: AtomicUsize,
     door: (Mutex<()>, Condvar),
 }
 
 impl Barrier {
-    /// A barrier for so many threads, before round 0; `busy` threads in all of this host's processes wait for each
-    /// other.
+    /// Creates a barrier for `threads` threads, before round 0. `busy` threads in all of this host's processes wait for
+    /// each other.
     pub fn new(threads: usize, busy: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Barrier {
@@ -41,8 +41,8 @@ impl Barrier {
         }
     }
 
-    /// Waits until all threads have come in this round; false if one never will. Meanwhile it calls `meanwhile`, which
-    /// does something useful or says that there is nothing to do.
+    /// Waits until all threads have arrived in this round; returns false if one never will. Calls `meanwhile` while
+    /// waiting, which returns whether it found work.
     pub fn wait(&self, round: usize, meanwhile: &mut dyn FnMut() -> bool) -> bool {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
@@ -64,13 +64,13 @@ impl Barrier {
         true
     }
 
-    /// Sleeps until the round is over, and no longer than `nap`.
+    /// Sleeps until the round is over, at most for `nap`.
     fn sleep(&self, round: usize, nap: Duration) {
         let (lock, door) = &self.door;
         let guard = lock.lock().expect(LOCKED);
-        // Both orders of the two fences are safe. If the waker's comes last, it sees a sleeper and takes the lock,
-        // which is free only once this thread waits. If this one comes last, the loads below see what the waker stored
-        // before its own.
+        // Both orders of the two fences are safe. If the waker's fence is last, the waker sees a sleeper and takes the
+        // lock, which is free only once this thread waits. If this thread's fence is last, the loads below see the
+        // values that the waker stored before its fence.
         self.asleep.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if self.round.load(Ordering::Relaxed) == round && !self.broken.load(Ordering::Relaxed) {
@@ -79,7 +79,7 @@ impl Barrier {
         self.asleep.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Wakes those asleep; what they sleep for has been stored before.
+    /// Wakes sleeping threads; the state that they wait for has already been stored.
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) > 0 {
@@ -88,7 +88,7 @@ impl Barrier {
         }
     }
 
-    /// Lets all go who wait or will wait.
+    /// Releases all threads that wait or will wait.
     pub fn tear_down(&self) {
         self.broken.store(true, Ordering::Relaxed);
         self.wake();

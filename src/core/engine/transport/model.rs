@@ -1,10 +1,10 @@
-//! The barrier and the exchange under all interleavings of their threads, by `loom`: the same files, compiled with its
-//! types.
+//! Model check of the barrier and the exchange under all thread interleavings with `loom`: the same files, compiled
+//! with loom's types.
 //!
-//! A sleeper here sleeps until it is woken: time does not end a nap. A thread that is not woken is a deadlock, which
-//! the model finds.
+//! In the model a sleeping thread sleeps until it is woken; no timeout ends a sleep. A thread that is never woken is a
+//! deadlock, which the model detects.
 
-// Not all of what the files have is of use here.
+// The model uses only a part of the files.
 #![allow(dead_code)]
 
 #[allow(clippy::duplicate_mod)]
@@ -22,13 +22,13 @@ use crate::units::SimTime;
 use barrier::Barrier;
 use threads::ExchangeBuffers;
 
-/// The types of the model.
+/// Synchronisation types of the model.
 mod sync {
     pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
     pub use loom::sync::{Condvar, Mutex};
 }
 
-/// A wait that sleeps at once.
+/// Backoff that sleeps at once.
 mod backoff {
     use std::time::Duration;
 
@@ -47,7 +47,7 @@ mod backoff {
     }
 }
 
-/// Explores interleavings with at most so many preemptions: those at waits are not counted.
+/// Explores interleavings with at most `preemptions` preemptions; switches at waits are not counted.
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -93,7 +93,7 @@ fn a_gate_that_is_torn_down_lets_go_who_waits_or_will_wait() {
     });
 }
 
-/// What worker `me` bids in a round.
+/// Returns the local bound of worker `me` in a round.
 fn bound(me: u64, round: u64) -> LocalBound {
     let at = |time| SimTime::from_ps(100 * round + time);
     let (queued, sent, slot) = (at(10 + me), at(20 + me), at(30 - me));

@@ -1,9 +1,9 @@
-//! Workers in several processes, over MPI.
+//! Transport between workers in several processes, over MPI.
 //!
-//! The threads of a process meet as they do without MPI; then one of them, the leader, which is the thread that started
-//! MPI (MPI_THREAD_FUNNELED), exchanges with the leaders of the other processes for all. `link` is what leaders do,
-//! with `arrivals` and early messages by `bulk_sender`, `relay` how threads and their leader hand each other things, `wire`
-//! the form in which batches travel.
+//! The threads of a process meet as without MPI. Then the leader, which is the thread that started MPI
+//! (MPI_THREAD_FUNNELED), exchanges with the leaders of the other processes on behalf of all threads. `link` implements
+//! the leader; `arrivals` receives packages and `bulk_sender` sends early messages. `relay` passes packages between
+//! threads and their leader. `wire` is the format of batches between processes.
 #![allow(unsafe_code)]
 
 mod arrivals;

@@ -1,4 +1,4 @@
-//! Workers as threads of one process.
+//! Transport between workers that are threads of one process.
 
 use crate::engine::meter::timed;
 use crate::units::SimTime;
@@ -7,10 +7,10 @@ use super::barrier::Barrier;
 use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use super::{Batch, GlobalBound, LocalBound};
 
-/// What the workers share.
+/// State that the workers share.
 ///
-/// Everything exists twice: while some workers still read what was written for one round, faster ones may write for the
-/// next. They cannot get to the round after that before all have read, because its barrier needs all.
+/// All data exist twice: while some workers still read the data of one round, faster ones may write those of the next.
+/// No worker reaches the round after that before all have read, because its barrier needs all workers.
 #[derive(Debug)]
 pub struct ExchangeBuffers {
     workers: usize,
@@ -22,20 +22,21 @@ pub struct ExchangeBuffers {
 /// One of the two copies.
 #[derive(Debug)]
 struct ExchangeSide {
-    /// Each worker's word: the earliest time in its queue and in its batches, what it has handled, where and whether to
-    /// stop.
+    /// Word of each worker: the earliest times in its queue and batches, its handled count, its next slot, and the time
+    /// and flag of its stop.
     queued: Vec<AtomicU64>,
     sent: Vec<AtomicU64>,
     handled: Vec<AtomicU64>,
     slot: Vec<AtomicU64>,
     until: Vec<AtomicU64>,
     stop: Vec<AtomicBool>,
-    /// The batch from worker `a` to worker `b` at `a * workers + b`; its lock is never contended.
+    /// Batch from worker `a` to worker `b` at `a * workers + b`; its lock is never contended.
     batches: Vec<Mutex<Batch>>,
 }
 
 impl ExchangeBuffers {
-    /// Buffers for `workers` workers, which time their waits by `clock`; `busy` is the number of busy workers on this host.
+    /// Creates buffers for `workers` workers, which measure their waits with `clock`. `busy` is the number of busy
+    /// workers on this host.
     pub fn new(workers: u32, busy: u32, clock: Option<fn() -> u64>) -> Self {
         let (workers, busy) = (workers as usize, busy as usize);
         let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
@@ -51,19 +52,19 @@ impl ExchangeBuffers {
         ExchangeBuffers { workers, barrier: Barrier::new(workers, busy), clock, sides: [side(), side()] }
     }
 
-    /// The transport of worker `me`.
+    /// Returns the transport of worker `me`.
     pub fn transport(&self, me: u32) -> ThreadsTransport<'_> {
         ThreadsTransport { buffers: self, me: me as usize, round: 0, waited: 0 }
     }
 }
 
-/// One worker's end of a [`ExchangeBuffers`]. Dropped in a panic, it lets the other workers end.
+/// One worker's end of an [`ExchangeBuffers`]. If it is dropped during a panic, it releases the other workers.
 #[derive(Debug)]
 pub struct ThreadsTransport<'a> {
     buffers: &'a ExchangeBuffers,
     me: usize,
     round: usize,
-    /// How long the last exchange has waited.
+    /// Time that the last exchange has waited.
     pub(super) waited: u64,
 }
 
@@ -102,7 +103,7 @@ impl ThreadsTransport<'_> {
             incoming.append(&mut batch);
         }
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        // What anybody has sent may be for another worker; what this one has in its queue is its own affair.
+        // Sent events of any worker may be for another worker; this worker's own queue does not bound its window here.
         let others = (0..buffers.workers).filter(|&other| other != self.me).map(|other| read(&side.queued[other]));
         let least = others.chain(side.sent.iter().map(read)).min().expect("there are several workers");
         GlobalBound {

@@ -1,4 +1,4 @@
-//! Ends that are found together: of transfers at slots, of what uses memory.
+//! Ends of transfers at slots, and of copies and blocks in memory.
 
 use crate::platform::Level;
 use crate::rank::{Program, Rank};
@@ -18,8 +18,8 @@ use crate::engine::state::{RankState, TargetRank};
 use crate::engine::transport::{Batch, LocalBound, Transport};
 
 impl<P: Program> Worker<'_, P> {
-    /// All workers have come to the slot at `time`: judges flows together with the others, and goes on with the
-    /// messages that end before the next. True if the run is to stop.
+    /// Judges flows at the slot at `time`, together with all other workers, and continues the messages that end before
+    /// the next slot. Returns true if the run must stop.
     pub(super) fn judge(&mut self, transport: &mut Transport<'_>, incoming: &mut Batch, time: SimTime) -> bool {
         let never = SimTime::NEVER;
         let lp = &mut self.lp;
@@ -54,7 +54,7 @@ impl<P: Program> Worker<'_, P> {
         false
     }
 
-    /// Goes on with the messages that end between the slot at `time` and the next, in order of their ends.
+    /// Continues the messages that end between the slot at `time` and the next, in the order of their ends.
     fn end_flows(&mut self, time: SimTime) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
         let (mut ended, mut order) = (std::mem::take(&mut fair.ended), std::mem::take(&mut fair.order));
@@ -62,7 +62,7 @@ impl<P: Program> Worker<'_, P> {
             flows.settle(time, &mut ended);
         }
         order.extend((0..).zip(&ended).map(|(at, flow)| (flow.end, at)));
-        // Transfers are seldom in the caches: they are looked at only where ends are equal.
+        // Transfers are seldom in the caches, so they are read only for equal ends.
         order.sort_unstable_by(|a, b| {
             let mut keys = [a, b].into_iter().map(|(_, at)| fair.transfer(ended[*at as usize].ticket).key);
             a.0.cmp(&b.0).then_with(|| keys.next().cmp(&keys.next()))
@@ -81,7 +81,7 @@ impl<P: Program> Worker<'_, P> {
         }
     }
 
-    /// The flow will have ended at its end, which is before the slot that follows `now`.
+    /// Ends a flow, whose end is before the slot that follows `now`.
     fn end_flow(&mut self, now: SimTime, flow: EndedFlow) {
         let EndedFlow { end, ticket, .. } = flow;
         let lp = &mut self.lp;
@@ -120,8 +120,7 @@ impl<P: Program> Worker<'_, P> {
         go_on(program, target, lp);
     }
 
-    /// Copies and blocks of the rank's node have got what they move from and to memory, if the event `version` is still
-    /// meant.
+    /// Ends the memory flows of copies and blocks of the rank's node, if the event `version` is not stale.
     pub(super) fn end_memory_flows(&mut self, rank: Rank, version: u32) {
         let lp = &mut self.lp;
         for (ended, task) in lp.ended_flows(rank, version) {
@@ -140,7 +139,7 @@ impl<P: Program> Worker<'_, P> {
     }
 }
 
-/// A message that is to be served has an end: serves it and those behind it that have one, in the order of their heads.
+/// Serves a message that has an end, and those after it that have one, in the order of their heads.
 fn serve_in_order<P: Program>(
     program: &mut P,
     target: &mut TargetRank,

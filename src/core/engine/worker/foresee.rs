@@ -1,4 +1,4 @@
-//! What comes next is brought into the caches while something else is handled.
+//! Prefetch of the data of the next events while the current event is handled.
 
 use crate::rank::{Program, Rank};
 use crate::units::SimTime;
@@ -9,23 +9,23 @@ use crate::engine::fair::TransferConsumer;
 use crate::engine::flows::EndedFlow;
 use crate::engine::prefetch::prefetch;
 
-/// So many bytes of a rank are brought into the caches before its event is handled.
+/// Number of bytes of a rank that are prefetched before its event is handled.
 const PREFETCHED: usize = 1024;
-/// So many ranks are not in the caches next to the processor; fewer are there anyway.
+/// Number of ranks from which their states exceed the first-level caches; prefetch is useless below it.
 pub(super) const FAR_RANKS: usize = 256;
-/// Of so many, what is known of a rank comes too late for what it refers to.
+/// Number of ranks above which a rank's state arrives too late to prefetch the data that it refers to.
 const TOO_FAR_RANKS: usize = 2048;
-/// So many events are to be known beforehand: more than are looked at ahead.
+/// Number of events to know in advance; it exceeds the prefetch distance.
 const KNOWN: usize = 8;
 
-/// Of a worker with so many ranks, so many events are to be known beforehand.
+/// Returns the number of events that a worker with `ranks` ranks should know in advance.
 pub(super) fn known(ranks: usize) -> usize {
     if (FAR_RANKS..=TOO_FAR_RANKS).contains(&ranks) { KNOWN } else { 0 }
 }
 
 impl<P: Program> Worker<'_, P> {
-    /// Brings what the next event is about into the caches: what is far is seldom there, and takes as long to come as an
-    /// event takes to be handled.
+    /// Prefetches the data of the next event. They are seldom in the caches, and a fetch takes as long as the handling
+    /// of an event.
     #[inline(always)]
     pub(super) fn foresee(&self) {
         if !self.foresees {
@@ -40,7 +40,7 @@ impl<P: Program> Worker<'_, P> {
             }
             return;
         }
-        // First bodies and ranks, then step by step what these refer to.
+        // First bodies and ranks are prefetched, then step by step the data that these refer to.
         lp.queue.foresee_body(6);
         if let Some(([rank, _], _)) = lp.queue.ahead(5) {
             prefetch(local(rank), PREFETCHED);
@@ -69,8 +69,8 @@ impl<P: Program> Worker<'_, P> {
         }
     }
 
-    /// Brings what the next ends are about into the caches: transfers, then ranks, then requests. `order` has the times
-    /// and numbers of those of `ended` that come.
+    /// Prefetches the data of the next ends: transfers, then ranks, then requests. `order` has the times and indices of
+    /// the remaining `ended` flows.
     #[inline]
     pub(super) fn foresee_ends(&mut self, ended: &[EndedFlow], order: &[(SimTime, u32)]) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
@@ -103,7 +103,7 @@ impl<P: Program> Worker<'_, P> {
     }
 }
 
-/// Brings what is there into the caches.
+/// Prefetches a value, if it exists.
 #[inline(always)]
 fn hint<T>(place: Option<&T>) {
     if let Some(place) = place {

@@ -1,4 +1,4 @@
-//! For whom ranks wait that have not ended.
+//! Wait conditions of unfinished ranks.
 
 use crate::rank::{COMPLETE, CallSite, Program, Rank};
 
@@ -8,7 +8,7 @@ use crate::engine::requests::{RequestKind, RequestRecord, RequestState};
 use crate::engine::state::{TargetRank, Wait};
 
 impl<P: Program> Worker<'_, P> {
-    /// The ranks that have not ended, and for whom they wait.
+    /// Returns the unfinished ranks and their wait conditions.
     pub fn waiting(&self) -> Vec<Waiting> {
         let unfinished = self.ranks.iter().filter(|state| !matches!(state.target.main.wait, Wait::Finished));
         unfinished.map(|state| waiting(&state.target, &state.program)).collect()
@@ -60,7 +60,7 @@ fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
         }
         Wait::Nothing | Wait::Parked(_) | Wait::OwnTime(_) | Wait::Block(_) | Wait::Finished => "run",
     };
-    // A program has the functions of MPI, a description its statements.
+    // A real program gives MPI functions, a described one its statements.
     let statement = match program.site() {
         CallSite::Step(step) => program.step_source(step).operation,
         _ => None,
@@ -73,12 +73,13 @@ fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
     Waiting { rank: target.rank, call, awaits, peers, since, position }
 }
 
-/// The word of descriptions for a function: "MPI_Ibcast" is "ibcast".
+/// Returns the word of the application language for a function: "MPI_Ibcast" becomes "ibcast".
 fn word(call: &str) -> String {
     call.strip_prefix("MPI_").map_or_else(|| call.to_owned(), str::to_ascii_lowercase)
 }
 
-/// For whom a request waits; a strand waits for what its own requests wait for. `word` is what its call is called.
+/// Describes the wait for a request; for a strand, the wait for the strand's own requests. `word` converts the name of
+/// its call.
 fn awaited(target: &TargetRank, request: &RequestRecord, word: impl Fn(&str) -> String) -> (String, Option<Rank>) {
     let strand = match request.kind {
         RequestKind::Strand => target.strands[request.peer as usize - 1].as_ref(),

@@ -1,4 +1,4 @@
-//! Who goes on after an event: the tasks whose waits are over, and the copies that wait for their core.
+//! Continuation after an event: tasks whose waits are over, and copies that wait for their core.
 
 use crate::rank::Program;
 
@@ -9,21 +9,21 @@ use crate::engine::messages::finish_copy;
 use crate::engine::shared_cores::leave_core_to_wait;
 use crate::engine::state::TargetRank;
 
-/// The rank's core begins the copies that wait for it.
+/// Starts the copies that wait for the rank's core.
 pub(super) fn next_copies(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     for (job, end, delays) in lp.next_copies(target) {
         finish_copy(target, lp, &job, end, delays);
     }
 }
 
-/// Runs the tasks whose waits are over. Copies and blocks that have begun are under way then.
+/// Runs the tasks whose waits are over. New copies and blocks are then in progress.
 #[inline(always)]
 pub(super) fn go_on<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     run_woken(program, target, lp);
     lp.settle_memory(target);
 }
 
-/// Runs the tasks whose waits are over; after most events there are none.
+/// Runs the tasks whose waits are over; most events end no wait.
 #[inline(always)]
 pub(super) fn run_woken<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     if !lp.woken.is_empty() || lp.failure.is_some() {

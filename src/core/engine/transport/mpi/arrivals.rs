@@ -1,5 +1,5 @@
-//! Packages on their way to this process: received piece by piece while the leader does other things, and given out
-//! whole, those of a process in the order sent.
+//! Incoming packages. They are received in parts while the leader does other work, and delivered complete, in the order
+//! of sending for each source process.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -10,19 +10,19 @@ use mpi::ffi;
 use super::wire::Package;
 use super::world::{HostRequest, MOST, receive};
 
-/// Packages that come with two tags: one for themselves, and one for what is large.
+/// Packages with two tags: one for the package, and one for its large data.
 pub struct Arrivals {
     tags: [c_int; 2],
     under_way: VecDeque<Arrival>,
 }
 
-/// A package of which something has come.
+/// A partly received package.
 struct Arrival {
     from: u32,
     package: Package,
-    /// What is still to come.
+    /// Pending receives.
     requests: Vec<HostRequest>,
-    /// Its sizes are known, and what is large is being received.
+    /// The sizes are known, and the large data are being received.
     is_open: bool,
 }
 
@@ -31,7 +31,7 @@ impl Arrivals {
         Arrivals { tags, under_way: VecDeque::new() }
     }
 
-    /// The next package, if it is here.
+    /// Returns the next package, if it has arrived.
     pub fn take(&mut self) -> Option<Package> {
         while let Some((from, size)) = self.probe() {
             let mut package = Package { bytes: vec![0; size], large: Vec::new() };
@@ -43,7 +43,7 @@ impl Arrivals {
             return None;
         }
         if !first.is_open {
-            // Those behind it have none posted yet, so that each gets its own.
+            // Later packages have not yet posted receives for large data, so each package gets its own.
             first.is_open = true;
             first.package.large = first.package.sizes().into_iter().map(|size| Box::new(vec![0; size])).collect();
             for data in &mut first.package.large {
@@ -56,10 +56,10 @@ impl Arrivals {
         self.under_way.pop_front().map(|arrival| arrival.package)
     }
 
-    /// The sender and the size of a package that nobody receives yet.
+    /// Returns the sender and the size of an arrived package without a posted receive.
     fn probe(&self) -> Option<(u32, usize)> {
         let (mut flag, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::uninit());
-        // SAFETY: the status is written if there is a message, and not looked at otherwise.
+        // SAFETY: MPI writes the status if there is a message; otherwise the status is not read.
         unsafe {
             let any = ffi::RSMPI_ANY_SOURCE;
             ffi::MPI_Iprobe(any, self.tags[0], ffi::RSMPI_COMM_WORLD, &mut flag, status.as_mut_ptr());
@@ -80,15 +80,15 @@ impl Arrival {
 }
 
 impl Drop for Arrivals {
-    /// Only a process that ends at once leaves packages under way; MPI may still write to them.
+    /// Leaks incomplete packages, because MPI may still write to them. They exist only if the process ends early.
     fn drop(&mut self) {
         self.under_way.drain(..).for_each(std::mem::forget);
     }
 }
 
-/// Starts receiving a package's `bytes`, or what is large, in messages of at most [`MOST`] bytes each.
+/// Starts to receive `bytes` of a package or of large data, in messages of at most [`MOST`] bytes.
 fn receive_all(bytes: &mut [u8], from: u32, tag: c_int) -> Vec<HostRequest> {
-    // SAFETY: the bytes are a vector's, which stays as it is in its arrival until the requests are complete, or for
-    // ever.
+    // SAFETY: the bytes belong to a vector that stays unchanged in its arrival until the requests are complete, or is
+    // leaked.
     bytes.chunks_mut(MOST).map(|part| unsafe { receive(part, from, tag) }).collect()
 }

@@ -1,5 +1,6 @@
-//! Letters between processes: the data of ranks that run ahead. They go at once and are taken whenever a leader polls,
-//! in no round; how many there are is agreed on in each, so that none comes later than the message it belongs to.
+//! Early messages between processes: the data of ranks that run ahead. They are sent at once, and received whenever a
+//! leader polls, independent of rounds. Each round agrees on their number, so that the data arrive no later than the
+//! message that they belong to.
 
 use crate::rank::Mailboxes;
 
@@ -7,22 +8,22 @@ use super::arrivals::Arrivals;
 use super::link::Sending;
 use super::wire::Package;
 
-/// Tags of packages and of what is large.
+/// Tags of packages and of large data.
 const TAGS: [i32; 2] = [5, 6];
 
-/// The leader's end.
+/// State of the leader.
 pub struct BulkSender<'w> {
     mailboxes: Option<&'w Mailboxes>,
-    /// Packages sent to each process.
+    /// Number of packages sent to each process.
     pub sent: Vec<u64>,
-    /// Packages received.
+    /// Number of packages received.
     pub received: u64,
     sending: Vec<Sending>,
     arrivals: Arrivals,
 }
 
 impl<'w> BulkSender<'w> {
-    /// Between so many processes, if ranks run ahead and have a `mailboxes`.
+    /// Creates a sender between `processes` processes; `mailboxes` exists if ranks run ahead.
     pub fn new(processes: u32, mailboxes: Option<&'w Mailboxes>) -> Self {
         BulkSender {
             mailboxes,
@@ -33,19 +34,19 @@ impl<'w> BulkSender<'w> {
         }
     }
 
-    /// Sends what lies there, and takes what has come; whether there was anything.
+    /// Sends queued messages and receives arrived ones; returns whether there were any.
     pub fn run(&mut self) -> bool {
         self.send() | self.receive()
     }
 
-    /// Sends what lies there.
+    /// Sends queued messages.
     pub fn send(&mut self) -> bool {
         let Some(mailboxes) = self.mailboxes else { return false };
         let mut messages = mailboxes.outgoing();
         if messages.is_empty() {
             return false;
         }
-        // Letters for a process stay in their order.
+        // Messages for one process stay in order.
         messages.sort_by_key(|&(process, ..)| process);
         let mut messages = messages.into_iter().peekable();
         while let Some(&(to, ..)) = messages.peek() {
@@ -57,7 +58,7 @@ impl<'w> BulkSender<'w> {
         true
     }
 
-    /// Takes what has come.
+    /// Receives arrived messages.
     pub fn receive(&mut self) -> bool {
         let Some(mailboxes) = self.mailboxes else { return false };
         self.sending.retain_mut(|sending| !sending.is_complete());
@@ -70,12 +71,12 @@ impl<'w> BulkSender<'w> {
         any
     }
 
-    /// Whether ranks run ahead.
+    /// Returns whether ranks run ahead.
     pub fn is_needed(&self) -> bool {
         self.mailboxes.is_some()
     }
 
-    /// Gives up what is still being sent.
+    /// Takes the incomplete sends.
     pub fn take_sending(&mut self) -> Vec<Sending> {
         std::mem::take(&mut self.sending)
     }

@@ -1,9 +1,10 @@
-//! What the leaders of processes do: packages to those that have something to get, and a reduction of what all bring to
-//! the agreement, at the same time.
+//! Leader of a process. It sends packages to the other leaders and takes part in a reduction for the agreement,
+//! concurrently.
 //!
-//! The reduction also adds up how many packages each process gets, so that everybody knows when all have come. Packages
-//! of the next round can come before those of this one, but none of the round after it: tags alternate between two.
-//! Where ranks run ahead, it also adds up the early messages that each process has been sent by then.
+//! The reduction also sums the number of packages for each process, so that each leader knows when all have arrived.
+//! Packages of the next round may arrive before those of this round, but packages of the round after that cannot; so
+//! tags alternate between two sets. If ranks run ahead, the reduction also sums the early messages sent to each process
+//! so far.
 
 use std::ffi::{c_int, c_void};
 
@@ -19,11 +20,11 @@ use super::bulk_sender::BulkSender;
 use super::wire::Package;
 use super::world::{HostRequest, MOST, TransportWorld, poll, send};
 
-/// Tags of packages and of what is large, in each of two rounds.
+/// Tags of packages and of large data, for each of two alternating rounds.
 const TAGS: [[c_int; 2]; 2] = [[1, 2], [3, 4]];
 
-/// Where things are in a reduced word; the number of packages for each process follows, and that of all early messages
-/// so far.
+/// Positions in a reduced word. They are followed by the number of packages for each process, and by the number of all
+/// early messages so far.
 const LEAST: usize = 0;
 const OWNER: usize = 1;
 const SECOND: usize = 2;
@@ -34,52 +35,52 @@ const SLOT: usize = 6;
 const DELIVERED: usize = 7;
 const COUNTS: usize = 8;
 
-/// What the other processes bring to an agreement, and all together.
+/// Agreement of all processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
-    /// The earliest time at which another process may have an event.
+    /// Earliest time at which another process may have an event.
     pub others: SimTime,
-    /// What all have handled.
+    /// Number of events and calls that all processes have handled.
     pub handled: u64,
-    /// The next slot at which any worker has flows to judge.
+    /// Next slot at which any worker has flows to judge.
     pub slot: SimTime,
-    /// Where the run ends for the first failure of all.
+    /// Time of the first failure of all processes, which ends the run.
     pub until: SimTime,
-    /// The run ends here.
+    /// The run ends now.
     pub stop: bool,
-    /// Messages that all have delivered since the run began.
+    /// Number of messages delivered by all processes since the start of the run.
     pub delivered: u64,
 }
 
-/// The leader's end of the exchange between processes.
+/// A leader's end of the exchange between processes.
 pub struct LeaderLink<'w> {
     world: &'w TransportWorld,
-    /// A word as one value, so that no library takes it apart.
+    /// Datatype of a whole word, so that no library splits it.
     datatype: ffi::MPI_Datatype,
     combine: ffi::MPI_Op,
     sending: Vec<Sending>,
     arrivals: [Arrivals; 2],
     pub bulk: BulkSender<'w>,
     round: usize,
-    /// How long to poll.
+    /// Number of polls before a sleep.
     turns: u32,
     clock: Option<fn() -> u64>,
-    /// How long the last exchange has waited for the others to agree.
+    /// Time that the last exchange waited for the agreement.
     pub waited: u64,
 }
 
-/// What must stay until it is sent.
+/// Data that must stay unchanged until they are sent.
 pub(super) struct Sending {
     pub requests: Vec<HostRequest>,
     _package: Package,
 }
 
 impl Sending {
-    /// Starts sending `package`, with tags for itself and for what is large.
+    /// Starts to send `package`, with tags for the package and its large data.
     pub fn begin(package: Package, to: u32, [tag, large]: [c_int; 2]) -> Sending {
         let large = package.large.iter().flat_map(|data| data.chunks(MOST)).map(|part| (part, large));
         let parts = std::iter::once((package.bytes.as_slice(), tag)).chain(large);
-        // SAFETY: the package is kept, and its bytes stay where they are, until the requests are complete.
+        // SAFETY: the package is kept, and its bytes do not move, until the requests are complete.
         let requests = parts.map(|(part, tag)| unsafe { send(part, to, tag) }).collect();
         Sending { requests, _package: package }
     }
@@ -96,7 +97,7 @@ impl<'w> LeaderLink<'w> {
         turns: u32,
         clock: Option<fn() -> u64>,
     ) -> Self {
-        // SAFETY: constants of the library, which both are replaced.
+        // SAFETY: these are constants of the library; both are replaced below.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
         let length = (COUNTS + 2 * world.size as usize) as c_int;
         // SAFETY: MPI is initialised; `combine` reads and writes values of this type.
@@ -119,8 +120,8 @@ impl<'w> LeaderLink<'w> {
         }
     }
 
-    /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees, also on how many messages all
-    /// have `delivered`. Every leader's call goes with one of each other's.
+    /// Sends each package of `outgoing` to its process, passes incoming packages to `receive`, and agrees, also on the
+    /// number of `delivered` messages. Each leader must call this in each round.
     pub fn exchange(
         &mut self,
         bound: LocalBound,
@@ -146,7 +147,7 @@ impl<'w> LeaderLink<'w> {
         word[SLOT] = bound.slot.as_ps();
         word[DELIVERED] = delivered;
         let mut all = vec![0; word.len()];
-        // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
+        // SAFETY: both vectors stay unchanged until the request is complete, which the loop below ensures.
         let mut reduction = unsafe { self.reduce(&word, &mut all) };
         let (me, messages) = (self.world.me as usize, COUNTS + self.world.size as usize);
         let (bulk, arrivals) = (&mut self.bulk, &mut self.arrivals[side]);
@@ -176,7 +177,7 @@ impl<'w> LeaderLink<'w> {
         }
     }
 
-    /// A word that says how many early messages have been sent, all that there were to send.
+    /// Creates a word with the number of early messages sent, after all queued ones are sent.
     fn word(&mut self) -> Vec<u64> {
         self.bulk.send();
         let mut word = vec![0; COUNTS + self.world.size as usize];
@@ -184,23 +185,23 @@ impl<'w> LeaderLink<'w> {
         word
     }
 
-    /// Starts combining the words of all.
+    /// Starts the reduction of the words of all processes.
     ///
     /// # Safety
-    /// Both stay where they are, and nobody touches them, until the request is complete.
+    /// Both slices must stay in place and unused until the request is complete.
     unsafe fn reduce(&self, word: &[u64], all: &mut [u64]) -> HostRequest {
         let (word, all) = (word.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         HostRequest::of(|request| unsafe {
             ffi::MPI_Iallreduce(word, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
         })
     }
 
-    /// Takes the early messages that nobody needed: all leaders end in the same round.
+    /// Receives the remaining early messages; all leaders end in the same round.
     fn finish_letters(&mut self) {
         let word = self.word();
         let mut all = vec![0; word.len()];
-        // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
+        // SAFETY: both vectors stay unchanged until the request is complete, which the loop below ensures.
         let mut reduction = unsafe { self.reduce(&word, &mut all) };
         let mine = COUNTS + self.world.size as usize + self.world.me as usize;
         let (bulk, mut agreed) = (&mut self.bulk, false);
@@ -214,7 +215,7 @@ impl<'w> LeaderLink<'w> {
 }
 
 impl Drop for LeaderLink<'_> {
-    /// What is sent is received in the same round by processes that go on; in a panic nobody waits.
+    /// Completes pending sends, which the receivers complete in the same round; after a panic nothing is awaited.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.sending.extend(self.bulk.take_sending());
@@ -227,7 +228,7 @@ impl Drop for LeaderLink<'_> {
         for sending in &mut self.sending {
             sending.requests.iter_mut().for_each(|request| poll(self.turns, &mut || false, || request.is_complete()));
         }
-        // SAFETY: both were made by `new`, and no operation uses them any more.
+        // SAFETY: both were created by `new`, and no operation uses them any more.
         unsafe {
             ffi::MPI_Op_free(&mut self.combine);
             ffi::MPI_Type_free(&mut self.datatype);
@@ -235,8 +236,7 @@ impl Drop for LeaderLink<'_> {
     }
 }
 
-/// Combines two words: the two least times and whose the first is, sums, and whether anybody wants to stop. Called by
-/// MPI.
+/// Combines two words: the two least times and the owner of the first, sums, and the stop flag. Called by MPI.
 unsafe extern "C" fn combine(
     from: *mut c_void,
     into: *mut c_void,
@@ -244,7 +244,7 @@ unsafe extern "C" fn combine(
     datatype: *mut ffi::MPI_Datatype,
 ) {
     let mut bytes = 0;
-    // SAFETY: MPI gives as many words of the datatype as it says.
+    // SAFETY: MPI passes `count` words of the datatype.
     let (from, into, length) = unsafe {
         ffi::MPI_Type_size(*datatype, &mut bytes);
         let length = bytes as usize / size_of::<u64>();

@@ -1,25 +1,25 @@
-//! Which process has which worker.
+//! Mapping of workers to processes.
 
-/// The workers of all processes, equally many in each.
+/// Workers of all processes, the same number in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessThreads {
-    /// How many processes.
+    /// Number of processes.
     pub processes: u32,
     /// This process.
     pub me: u32,
-    /// Workers a process.
+    /// Number of workers per process.
     pub threads: u32,
-    /// The block of workers that process 0 has.
+    /// Index of the block of workers in process 0.
     pub first: u32,
 }
 
 impl ProcessThreads {
-    /// The worker of a thread of this process.
+    /// Returns the worker of a thread of this process.
     pub fn worker(&self, thread: u32) -> u32 {
         (self.me + self.first) % self.processes * self.threads + thread
     }
 
-    /// The process and the thread of a worker.
+    /// Returns the process and the thread of a worker.
     pub fn place(&self, worker: u32) -> (u32, u32) {
         ((worker / self.threads + self.processes - self.first) % self.processes, worker % self.threads)
     }

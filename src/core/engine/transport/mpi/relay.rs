@@ -1,8 +1,8 @@
-//! How the threads of a process and their leader hand each other packages and what is agreed on.
+//! Transfer of packages and agreements between the threads of a process and their leader.
 //!
-//! A round: the threads pack what is for other processes, and exchange among themselves; the leader exchanges with the
-//! other processes while the rest wait at a barrier; behind it each unpacks what has come for it. Packing and unpacking,
-//! which is most of the work, is done by all.
+//! In a round, the threads pack data for other processes and exchange among themselves. The leader exchanges with the
+//! other processes while the other threads wait at a barrier. After the barrier each thread unpacks its packages. All
+//! threads take part in packing and unpacking, which is most of the work.
 
 use std::sync::Mutex;
 
@@ -20,7 +20,7 @@ use super::process_threads::ProcessThreads;
 use super::wire::{self, Addressee, Package};
 use super::world::TransportWorld;
 
-/// What the threads of a process share.
+/// State that the threads of a process share.
 pub struct ProcessExchange<'w> {
     team: ProcessThreads,
     world: &'w TransportWorld,
@@ -30,7 +30,7 @@ pub struct ProcessExchange<'w> {
     clock: Option<fn() -> u64>,
     buffers: ExchangeBuffers,
     barrier: Barrier,
-    /// By thread; no lock is ever contended.
+    /// By thread; locks are never contended.
     outbound: Vec<Mutex<Vec<(u32, Package)>>>,
     inbound: Vec<Mutex<Vec<Package>>>,
     remote: Mutex<Option<Remote>>,
@@ -64,7 +64,7 @@ impl<'w> ProcessExchange<'w> {
         }
     }
 
-    /// The transport of a thread. Thread 0 leads: it must be the one that started MPI.
+    /// Returns the transport of a thread. Thread 0 is the leader and must be the thread that started MPI.
     pub fn transport(&self, thread: u32) -> MpiTransport<'_> {
         let turns = self.world.turns(self.team.threads);
         MpiTransport {
@@ -77,7 +77,7 @@ impl<'w> ProcessExchange<'w> {
         }
     }
 
-    /// Exchanges with the other processes for all threads.
+    /// Exchanges with the other processes on behalf of all threads.
     fn lead(&self, link: &mut LeaderLink<'_>, bound: LocalBound, meanwhile: &mut dyn FnMut() -> bool) {
         let printed = if self.team.me == 0 { Vec::new() } else { self.screen.collect() };
         let last = (!printed.is_empty()).then(|| (0, Package::printed(printed)));
@@ -100,7 +100,7 @@ pub struct MpiTransport<'a> {
     threads: ThreadsTransport<'a>,
     link: Option<LeaderLink<'a>>,
     round: usize,
-    /// How long the last exchange has waited.
+    /// Time that the last exchange has waited.
     pub(in crate::engine::transport) waited: u64,
 }
 
@@ -129,7 +129,7 @@ impl MpiTransport<'_> {
         let here = self.threads.exchange(bound, mine, incoming, &mut letters_too);
         self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
-            // What this thread has is others' to the other processes.
+            // For the other processes, this thread's events count as those of another worker.
             let GlobalBound { others, handled, slot, until, stop } = here;
             let bound =
                 LocalBound { queued: others.min(bound.queued), sent: SimTime::NEVER, handled, slot, until, stop };

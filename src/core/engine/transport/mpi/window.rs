@@ -1,4 +1,4 @@
-//! Memory that other processes reach (MPI-3.1, chapter 11), as far as measuring needs it: the MPI crate has no windows.
+//! One-sided communication windows (MPI-3.1, chapter 11), as far as measurements need them; the MPI crate has none.
 
 use std::ffi::{c_int, c_void};
 use std::ops::DerefMut;
@@ -7,21 +7,22 @@ use mpi::ffi;
 use mpi::raw::AsRaw;
 use mpi::topology::SimpleCommunicator;
 
-/// A window of all processes of the world, each with as much memory.
+/// A window over all processes of the world, with the same size in each.
 pub struct HostWindow {
-    /// What others reach; it stays where it is until the window is gone.
+    /// Memory that other processes access; it stays in place until the window is freed.
     _memory: Box<dyn DerefMut<Target = [u8]>>,
     length: usize,
     handle: ffi::MPI_Win,
 }
 
 impl HostWindow {
-    /// Makes one of the memory of each process, which is as much in all. All processes call this, and [`free`](Self::free).
+    /// Creates a window of `memory`, which has the same size in all processes. All processes must call this and
+    /// [`free`](Self::free).
     pub fn new(mut memory: Box<dyn DerefMut<Target = [u8]>>) -> HostWindow {
         let world = SimpleCommunicator::world();
         let (base, length) = (memory.as_mut_ptr().cast::<c_void>(), memory.len());
-        // SAFETY: the handle is an out parameter. `free` ends the window before the memory goes, which nobody here looks
-        // at meanwhile.
+        // SAFETY: the handle is an out parameter. `free` ends the window before the memory is freed, and nothing in
+        // this process reads the memory meanwhile.
         let handle = unsafe {
             let mut handle = std::mem::zeroed();
             ffi::MPI_Win_create(
@@ -37,23 +38,23 @@ impl HostWindow {
         HostWindow { _memory: memory, length, handle }
     }
 
-    /// Locks the memory of `target` for this process alone.
+    /// Locks the memory of `target` exclusively.
     pub fn lock(&self, target: u32) {
-        // SAFETY: the window is there, and its errors end the program.
+        // SAFETY: the window exists, and its errors end the program.
         unsafe { ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, target as c_int, 0, self.handle) };
     }
 
-    /// Completes what was done in the memory of `target`, and unlocks it.
+    /// Completes operations in the memory of `target`, and unlocks it.
     pub fn unlock(&self, target: u32) {
         // SAFETY: as in `lock`.
         unsafe { ffi::MPI_Win_unlock(target as c_int, self.handle) };
     }
 
-    /// MPI_Put of `data` at the beginning of the memory of `target`, which is locked, and the unlock.
+    /// Calls MPI_Put of `data` to the beginning of the memory of `target`, which is locked, and unlocks it.
     pub fn put_and_unlock(&self, target: u32, data: &[u8]) {
         let count = data.len().min(self.length) as c_int;
-        // SAFETY: all windows have as much memory, which `count` fits in; the unlock completes the operation before
-        // `data` can go.
+        // SAFETY: all windows have the same size, which `count` does not exceed. The unlock completes the operation
+        // before `data` can be freed.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
             ffi::MPI_Put(data.as_ptr().cast(), count, byte, target as c_int, 0, count, byte, self.handle);
@@ -61,7 +62,7 @@ impl HostWindow {
         self.unlock(target);
     }
 
-    /// MPI_Get of as much as `room` from the beginning of the memory of `target`, which is locked, and the unlock.
+    /// Calls MPI_Get from the beginning of the memory of `target`, which is locked, into `room`, and unlocks it.
     pub fn get_and_unlock(&self, target: u32, room: &mut [u8]) {
         let count = room.len().min(self.length) as c_int;
         // SAFETY: as in `put_and_unlock`.
@@ -72,7 +73,7 @@ impl HostWindow {
         self.unlock(target);
     }
 
-    /// Ends the window. All processes call this.
+    /// Frees the window. All processes must call this.
     pub fn free(mut self) {
         // SAFETY: the handle is not used again.
         unsafe { ffi::MPI_Win_free(&raw mut self.handle) };

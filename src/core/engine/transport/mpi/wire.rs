@@ -1,13 +1,13 @@
-//! The form in which batches travel between processes.
+//! Format of batches between processes.
 //!
 //! ```text
 //! thread: u32 | large: u32 | news | (event [path] [data])… | size: u64, one for each large
 //! ```
 //!
-//! Updates of flows, events, their paths and data are in the format of postcard. Data of an event that has some follow it,
-//! unless they are large: these travel behind the package by themselves, from the buffer of the sender to that of the
-//! receiver. The numbers around are little-endian. Both ends are the same version of mcpsim, which `TransportWorld::join`
-//! checks.
+//! Updates of flows, events, their paths and data use the format of postcard. The data of an event follow it, unless
+//! they are large. Large data follow the package as separate messages, from the buffer of the sender into the buffer of
+//! the receiver. The other numbers are little-endian. Both ends have the same version of mcpsim, which
+//! `TransportWorld::join` checks.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,13 +20,13 @@ use crate::engine::payloads::PayloadSlot;
 use crate::engine::transport::Batch;
 use crate::rank::{Data, EarlyMessage, Rank};
 
-/// Data of at least so many bytes travel by themselves.
+/// Size in bytes from which data are sent separately.
 const LARGE: usize = 32 << 10;
-/// A package that has grown to so many bytes is sent.
+/// Size in bytes from which a package is sent.
 const FULL: usize = 64 << 20;
-/// The thread that stands for the process: what ranks print.
+/// Thread number for the output of ranks.
 const SCREEN: u32 = u32::MAX;
-/// The thread that stands for the ranks of the process.
+/// Thread number for the early messages of ranks.
 const LETTERS: u32 = u32::MAX - 1;
 const PRELUDE: usize = 8;
 const EXPECT: &str = "what a process of the same version has packed";
@@ -34,29 +34,29 @@ const EXPECT: &str = "what a process of the same version has packed";
 /// A batch, or a part of one, for a thread of another process.
 #[derive(Debug)]
 pub struct Package {
-    /// As the head of this file draws it.
+    /// Bytes in the format of this module.
     pub bytes: Vec<u8>,
-    /// What travels behind it.
+    /// Large data, which follow the package.
     pub large: Vec<Data>,
 }
 
-/// Where the data of an early message are.
+/// Place of the data of an early message.
 #[derive(Serialize, Deserialize)]
 enum Near<'a> {
-    /// There are none.
+    /// No data.
     None,
     #[serde(borrow)]
     Here(&'a [u8]),
-    /// They travel behind the package.
+    /// The data follow the package.
     Behind,
 }
 
-/// For whom a package is.
+/// Receiver of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
     /// A thread of the process.
     Thread(usize),
-    /// Who shows what ranks print.
+    /// The output of ranks.
     Screen,
 }
 
@@ -65,7 +65,7 @@ impl Package {
         Package { bytes: [thread.to_le_bytes(), [0; 4]].concat(), large: Vec::new() }
     }
 
-    /// What ranks have printed, for process 0.
+    /// Creates a package with the output of ranks, for process 0.
     pub fn printed(printed: Vec<u8>) -> Package {
         let mut package = Package::to(SCREEN);
         package.large.push(Box::new(printed));
@@ -73,7 +73,7 @@ impl Package {
         package
     }
 
-    /// Letters and whom they are for.
+    /// Creates a package of early messages with their destination ranks.
     pub fn messages(messages: impl Iterator<Item = (Rank, EarlyMessage)>) -> Package {
         let mut package = Package::to(LETTERS);
         let mut bytes = std::mem::take(&mut package.bytes);
@@ -94,7 +94,7 @@ impl Package {
         package
     }
 
-    /// Gives `take` all early messages.
+    /// Calls `take` for each early message.
     pub fn each_message(mut self, mut take: impl FnMut(Rank, EarlyMessage)) {
         let mut large = std::mem::take(&mut self.large).into_iter();
         let mut rest = &self.bytes[PRELUDE..self.end()];
@@ -111,13 +111,13 @@ impl Package {
         }
     }
 
-    /// Enters what is large.
+    /// Appends the sizes of the large data.
     fn close(&mut self) {
         self.bytes[4..PRELUDE].copy_from_slice(&(self.large.len() as u32).to_le_bytes());
         self.large.iter().for_each(|data| self.bytes.extend((data.len() as u64).to_le_bytes()));
     }
 
-    /// Who gets it.
+    /// Returns the receiver.
     pub fn addressee(&self) -> Addressee {
         match u32::from_le_bytes(self.bytes[..4].try_into().expect(EXPECT)) {
             SCREEN => Addressee::Screen,
@@ -125,13 +125,13 @@ impl Package {
         }
     }
 
-    /// The sizes of what travels behind it.
+    /// Returns the sizes of the large data that follow.
     pub fn sizes(&self) -> Vec<usize> {
         let size = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect(EXPECT)) as usize;
         self.bytes[self.end()..].chunks(8).map(size).collect()
     }
 
-    /// Where the sizes begin.
+    /// Returns the offset of the sizes.
     fn end(&self) -> usize {
         let large = u32::from_le_bytes(self.bytes[4..PRELUDE].try_into().expect(EXPECT));
         self.bytes.len() - large as usize * 8
@@ -166,7 +166,7 @@ impl Package {
     }
 }
 
-/// A path, whose it was last, and what of its contention is charged to what.
+/// A path, its last clock, and its contention by resource.
 type TravelledPath = (Path, Option<ClockPoint>, Option<Charges>);
 
 fn has_data(event: &mut Event) -> bool {

@@ -1,4 +1,4 @@
-//! The processes that MPI started together, and plain messages between them: what is said before and after a run.
+//! The processes of an MPI job, and plain messages between them before and after a run.
 
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
@@ -10,49 +10,49 @@ use mpi::traits::Communicator;
 use crate::engine::processes::HostThreads;
 use crate::engine::transport::backoff::Backoff;
 
-/// What one MPI call transfers at most: its counts are C's int.
+/// Maximum count of one MPI call, because counts are C's int.
 pub(super) const MOST: usize = 1 << 30;
-/// Turns of polling, each of some tenths of a microsecond, before the process falls asleep: fewer where it may have the
-/// very core that the others need.
+/// Number of polls, each of some tenths of a microsecond, before the process sleeps. The number is lower if the process
+/// may occupy a core that the others need.
 const PATIENT: u32 = 500;
 const HASTY: u32 = 20;
-/// Open MPI's setting by which it gives the core away whenever it is asked whether something has come: for
-/// milliseconds, see [`Backoff`]. It does so of its own accord where there are more processes than cores.
+/// Setting of Open MPI that yields the core at each test for messages. A yield takes milliseconds, see [`Backoff`].
+/// Open MPI sets it by default if there are more processes than cores.
 const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
-/// What the end of MPI gets when the processes end before their time.
+/// Time for MPI's finalisation if processes end early.
 const LAST: Duration = Duration::from_secs(1);
-/// What a launcher gets to read the last words of a process before all are ended, ms: MPICH's drops what it has not
-/// read by then.
+/// Time for the launcher to read the last output of a process before all are ended, ms. MPICH's launcher drops unread
+/// output.
 const HEARING: u32 = 1000;
-/// The tag of plain messages.
+/// Tag of plain messages.
 const PLAIN: c_int = 0;
 
-/// The processes that MPI started together.
+/// Processes of the MPI job.
 pub struct TransportWorld {
-    /// This process.
+    /// Number of this process.
     pub me: u32,
-    /// How many there are.
+    /// Number of processes.
     pub size: u32,
-    /// How many are on this host.
+    /// Number of processes on this host.
     here: u32,
-    // Dropping it finalises MPI.
+    // Finalises MPI when dropped.
     _universe: Universe,
 }
 
 impl TransportWorld {
-    /// Starts MPI, which a process does once.
+    /// Starts MPI; a process can do this once.
     ///
     /// # Errors
-    /// If MPI has been started already, or lets no thread but one run.
+    /// If MPI has already been started, or does not support the needed threads.
     pub fn join(threads: HostThreads) -> Result<TransportWorld, String> {
         let wanted = match threads {
             HostThreads::None => mpi::Threading::Single,
             HostThreads::Several => mpi::Threading::Funneled,
         };
-        // What is measured is the library as programs meet it.
+        // Measurements use the library as programs do, without this setting.
         let simulates = threads == HostThreads::Several;
         if simulates && std::env::var_os(YIELDS).is_none() {
-            // SAFETY: no other thread looks at the environment yet.
+            // SAFETY: no other thread reads the environment yet.
             unsafe { std::env::set_var(YIELDS, "0") };
         }
         let (universe, threading) =
@@ -61,8 +61,8 @@ impl TransportWorld {
             return Err("this MPI library was built without support of threads".to_owned());
         }
         if simulates {
-            // Naps are short: by default Linux adds 50 microseconds.
-            // SAFETY: changes nothing but when this thread, and those it starts, are woken.
+            // Sleeps are short, and by default Linux adds 50 microseconds.
+            // SAFETY: the call changes only the wake-up time of this thread and of threads that it starts.
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         }
         let world = universe.world();
@@ -70,32 +70,32 @@ impl TransportWorld {
         Ok(TransportWorld { me: world.rank() as u32, size: world.size() as u32, here, _universe: universe })
     }
 
-    /// How many threads wait for each other on the cores that this process may use, if each process has so many.
+    /// Returns the number of threads that wait for each other on the cores of this process, with `threads` per process.
     pub fn busy(&self, threads: u32) -> u32 {
-        // SAFETY: asks the system for a number.
+        // SAFETY: the call only queries a number.
         let all = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-        // A launcher that has bound the process to some cores has given others to the others.
+        // If a launcher has bound this process to some cores, it has bound the other processes to others.
         let is_bound = (cores() as i64) < all;
         threads * if is_bound { 1 } else { self.here }
     }
 
-    /// How long to poll, in turns, if each process has so many threads.
+    /// Returns the number of polls before a sleep, with `threads` per process.
     pub fn turns(&self, threads: u32) -> u32 {
         if self.busy(threads) as usize <= cores() { PATIENT } else { HASTY }
     }
 
-    /// What the MPI library calls itself, in one line.
+    /// Returns the name of the MPI library, in one line.
     pub fn library() -> String {
         let text = mpi::environment::library_version().unwrap_or_default();
         text.lines().next().unwrap_or_default().trim_end_matches(['\0', ',']).to_owned()
     }
 
-    /// The host this process runs on.
+    /// Returns the name of this host.
     pub fn host() -> String {
         mpi::environment::processor_name().unwrap_or_default()
     }
 
-    /// Gives all processes the bytes of process 0.
+    /// Sends the bytes of process 0 to all processes.
     pub fn broadcast(&self, bytes: &mut Vec<u8>) {
         if self.me == 0 {
             (1..self.size).for_each(|to| self.send(to, bytes));
@@ -104,7 +104,7 @@ impl TransportWorld {
         }
     }
 
-    /// Gives process 0 the bytes of all, in order; others get nothing.
+    /// Returns the bytes of all processes to process 0, in order; the others receive an empty vector.
     pub fn gather(&self, bytes: Vec<u8>) -> Vec<Vec<u8>> {
         if self.me != 0 {
             self.send(0, &bytes);
@@ -133,7 +133,7 @@ impl TransportWorld {
     }
 }
 
-/// The cores that this process may use.
+/// Returns the number of cores that this process may use.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
@@ -147,51 +147,51 @@ fn receive_all(bytes: &mut [u8], from: u32) {
     }
 }
 
-/// A started operation. MPI's default is to end the program on errors, so that codes need not be looked at.
+/// A started operation. By default MPI ends the program on errors, so error codes are not checked.
 pub(super) struct HostRequest(ffi::MPI_Request);
 
 impl HostRequest {
     pub fn is_complete(&mut self) -> bool {
         let mut flag = 0;
-        // SAFETY: a request that MPI gave, or the null request that it becomes once complete.
+        // SAFETY: this is a request from MPI, or the null request after its completion.
         unsafe { ffi::MPI_Test(&mut self.0, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
         flag != 0
     }
 
     pub fn of(start: impl FnOnce(&mut ffi::MPI_Request)) -> HostRequest {
-        // SAFETY: a constant of the library.
+        // SAFETY: this is a constant of the library.
         let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
         start(&mut request);
         HostRequest(request)
     }
 }
 
-/// Starts sending at most [`MOST`] bytes.
+/// Starts to send at most [`MOST`] bytes.
 ///
 /// # Safety
-/// They stay where and as they are until the request is complete.
+/// The bytes must stay in place and unchanged until the request is complete.
 pub(super) unsafe fn send(bytes: &[u8], to: u32, tag: c_int) -> HostRequest {
     let (start, count) = (bytes.as_ptr().cast::<c_void>(), bytes.len() as c_int);
-    // SAFETY: by the condition above.
+    // SAFETY: guaranteed by the caller.
     HostRequest::of(|request| unsafe {
         ffi::MPI_Isend(start, count, ffi::RSMPI_UINT8_T, to as c_int, tag, ffi::RSMPI_COMM_WORLD, request);
     })
 }
 
-/// Starts receiving exactly as many bytes as there is room for, at most [`MOST`].
+/// Starts to receive exactly `bytes.len()` bytes, at most [`MOST`].
 ///
 /// # Safety
-/// They stay where they are, and nobody else touches them, until the request is complete.
+/// The bytes must stay in place and unused until the request is complete.
 pub(super) unsafe fn receive(bytes: &mut [u8], from: u32, tag: c_int) -> HostRequest {
     let (start, count) = (bytes.as_mut_ptr().cast::<c_void>(), bytes.len() as c_int);
-    // SAFETY: by the condition above.
+    // SAFETY: guaranteed by the caller.
     HostRequest::of(|request| unsafe {
         ffi::MPI_Irecv(start, count, ffi::RSMPI_UINT8_T, from as c_int, tag, ffi::RSMPI_COMM_WORLD, request);
     })
 }
 
-/// Asks until it is so, with something useful between if there is something. Unlike MPI's own ways of waiting, this
-/// lets another process have the core where there are more processes than cores.
+/// Polls until `is_so` returns true, and calls `meanwhile` between polls. Unlike the waits of MPI, this yields the core
+/// to other processes if there are more processes than cores.
 pub(super) fn poll(turns: u32, meanwhile: &mut dyn FnMut() -> bool, mut is_so: impl FnMut() -> bool) {
     let mut patience = Backoff::new(turns);
     while !is_so() {
@@ -203,7 +203,7 @@ pub(super) fn poll(turns: u32, meanwhile: &mut dyn FnMut() -> bool, mut is_so: i
     }
 }
 
-/// Ends all processes at once with this code, if MPI runs, after the launcher has read what this one said.
+/// Ends all processes at once with this code, if MPI runs, after the launcher has read the output of this process.
 pub fn end_all(code: i32) {
     if is_running() {
         for _ in 0..HEARING {
@@ -212,14 +212,14 @@ pub fn end_all(code: i32) {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // SAFETY: both libraries let any thread do so, if not the standard.
+        // SAFETY: both libraries permit this call in any thread, although the standard does not.
         unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) };
     }
 }
 
-/// Whether this is a pipe with something in it.
+/// Returns whether the file is a pipe with unread data.
 fn is_unread(output: c_int) -> bool {
-    // SAFETY: both calls write into the variables given to them, and only on success.
+    // SAFETY: both calls write into their arguments, and only on success.
     unsafe {
         let (mut status, mut bytes) = (std::mem::zeroed::<libc::stat>(), 0 as c_int);
         libc::fstat(output, &mut status) == 0
@@ -229,10 +229,11 @@ fn is_unread(output: c_int) -> bool {
     }
 }
 
-/// Ends this process at once with this code, if MPI runs: its libraries' ways to end wait for each other.
+/// Ends this process at once with this code, if MPI runs, because the exit handlers of MPI libraries wait for each
+/// other.
 pub fn leave(code: i32) {
     if is_running() {
-        // SAFETY: nothing is run any more.
+        // SAFETY: no other code of this process needs to run.
         unsafe { libc::_exit(code) }
     }
 }
@@ -242,7 +243,7 @@ pub fn leave_soon(code: i32) {
     if is_running() {
         std::thread::spawn(move || {
             std::thread::sleep(LAST);
-            // SAFETY: nothing is run any more but MPI's end.
+            // SAFETY: only the finalisation of MPI may still run.
             unsafe { libc::_exit(code) }
         });
     }
@@ -250,7 +251,7 @@ pub fn leave_soon(code: i32) {
 
 fn is_running() -> bool {
     let (mut begun, mut over) = (0, 0);
-    // SAFETY: these may be called at any time and from any thread.
+    // SAFETY: these functions may be called at any time and from any thread.
     unsafe {
         ffi::MPI_Initialized(&mut begun);
         ffi::MPI_Finalized(&mut over);
