@@ -1,7 +1,6 @@
-//! Which tests are made in which order, with how many repetitions: as many as a median takes to be sure of, within a
-//! budget of time.
+//! Order of the tests, and the number of repetitions: as many as a reliable median needs, within a time budget.
 //!
-//! All ranks go through the same program; what they decide by, they have been given by one of them.
+//! All ranks execute the same program; one of them sends the values that decisions depend on.
 
 mod effects;
 mod limits;
@@ -16,104 +15,105 @@ use super::rings::{effective_bandwidth, measure_rings};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Samples between two decisions.
+/// Number of samples between two decisions.
 const BATCH: usize = 5;
-/// Samples at least, where it is not late, and at most.
+/// Least number of samples, unless the campaign is late, and greatest number.
 pub(super) const LEAST: usize = 10;
 const MOST: usize = 200;
-/// Where the budget is over so many times it is late: nothing is measured again, and a median is that of one batch.
-/// Ranks that wait for cores of a busy machine take a thousand times as long.
+/// Factor of the budget from which the campaign is late. Then no test is repeated, and a median has one batch of
+/// samples. Ranks that wait for cores of a busy machine take a thousand times as long.
 const PATIENCE: f64 = 2.0;
-/// A median that is as sure as this is good enough.
+/// Relative uncertainty at which a median is sufficient.
 pub(super) const SURE: f64 = 0.004;
-/// What a sample should take at least, for the clock's steps not to show, seconds.
+/// Least time of a sample, to hide the resolution of the clock, seconds.
 const LONG: f64 = 40e-6;
-/// Messages of a train, and of late receives.
+/// Number of messages in a train, and of late receives.
 pub const TRAIN: u32 = 16;
 const LATE: u32 = 8;
-/// The loads that pairs of a node go up to, by several messages each where there are too few of them.
+/// Greatest load of the pairs of a node; with fewer pairs, each has several messages.
 const LOADS: u32 = 16;
-/// What a window holds at most: messages, unless stated otherwise, and bytes.
+/// Greatest number of messages in a window, unless stated otherwise, and greatest number of bytes.
 pub const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
-/// What a short window holds at most: messages, and bytes if it has more than four. A core's own caches hold as many.
+/// Greatest number of messages in a short window, and of bytes if it has more than four messages. This amount fits into
+/// the caches of a core.
 const SHORT_WINDOW: u32 = 16;
 const SHORT_BYTES: u64 = 1 << 19;
-/// The greatest size in short windows.
+/// Greatest size in short windows.
 const SHORT_MOST: u64 = 3 << 18;
 
-/// How often each ring is tried, as b_eff has it.
+/// Number of trials of each ring, as in b_eff.
 const REPETITIONS: u32 = 3;
 
-/// The small messages whose rate tells an adapter's gap.
+/// Sizes of small messages whose rate determines the gap of an adapter.
 pub const SMALL: [u64; 2] = [8, 128];
 
-/// The sizes of windows that move bytes rather than messages: some that fit caches, and the greatest.
+/// Returns the sizes of windows that measure bandwidth: sizes that fit into caches, and the greatest.
 fn large(most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = [64 << 10, 1 << 20, most].into_iter().filter(|size| *size <= most).collect();
     sizes.dedup();
     sizes
 }
 
-/// Messages that have a buffer of their own each: of how many bytes, and up to how many each way. With 64 MiB sent and
-/// as many received by each rank caches of 128 MiB a rank show their end.
+/// Size and greatest number, per direction, of messages with separate buffers. Each rank sends and receives 64 MiB, so
+/// the limit of caches up to 128 MiB per rank is visible.
 const APART_BYTES: u64 = 1 << 20;
 const APART_MOST: u32 = 64;
-/// How many of them are exchanged after code.
+/// Number of these messages that are exchanged after the execution of code.
 const AFTER_CODE: u32 = 8;
 
-/// What is to be measured; equal on all ranks.
+/// Plan of a campaign; equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignPlan {
-    /// The levels of which there are pairs.
+    /// Levels with pairs.
     pub levels: Vec<LevelPlan>,
-    /// The greatest size.
+    /// Greatest size.
     pub most_bytes: u64,
-    /// About how long it may take, seconds.
+    /// Approximate duration, seconds.
     pub budget: f64,
-    /// Messages of a window at most, where 64 MiB leave room for them.
+    /// Greatest number of messages in a window, if 64 MiB have room for them.
     pub window: u32,
 }
 
-/// The pairs of a level.
+/// Pairs of a level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelPlan {
     /// The level.
     pub level: Level,
-    /// Disjoint pairs that share the level's resource.
+    /// Disjoint pairs that share the resource of the level.
     pub pairs: Vec<RankPair>,
 }
 
 impl CampaignPlan {
-    /// Sizes from nothing to the greatest, two for each power of two above 32.
+    /// Returns the sizes from zero to the greatest, two per power of two above 32.
     pub fn sizes(&self) -> Vec<u64> {
         message_sizes(self.most_bytes)
     }
 
-    /// Messages of a window.
+    /// Returns the number of messages in a window.
     fn messages(&self, bytes: u64) -> u32 {
         u32::try_from(WINDOW_BYTES / bytes.max(1)).unwrap_or(u32::MAX).max(4).min(self.window.max(1))
     }
 
-    /// Messages of the two short windows of a size.
+    /// Returns the numbers of messages of the two short windows of a size.
     fn few_messages(bytes: u64) -> [u32; 2] {
         let most = u32::try_from(SHORT_BYTES / bytes.max(1)).unwrap_or(u32::MAX).clamp(4, SHORT_WINDOW);
         [(most / 4).max(2), most]
     }
 
-    /// Sizes of short windows: two between each two powers of two from 1 KiB on, fewer below.
+    /// Returns the sizes of short windows: two between consecutive powers of two from 1 KiB, fewer below.
     fn short_sizes(&self) -> Vec<u64> {
         let few = (1..5).map(|power| 3u64 << (2 * power));
         let more = (8..).flat_map(|power| [5u64 << power, 6 << power]);
         few.chain(more).take_while(|size| *size <= self.most_bytes.min(SHORT_MOST)).collect()
     }
 
-    /// Fewer sizes: every second power of two.
+    /// Returns a smaller set of sizes: every second power of two.
     fn few_sizes(&self) -> Vec<u64> {
         (0..).map(|power| 1u64 << (2 * power)).take_while(|size| *size <= self.most_bytes).collect()
     }
 
-    /// About how many series there will be.
+    /// Returns the approximate number of series.
     fn series(&self) -> usize {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
@@ -128,8 +128,8 @@ impl LevelPlan {
     }
 }
 
-/// The loads that the pairs of a level can make, 1 left out. A pair that exchanges makes two transfers on what cores of
-/// a node share; an adapter of a node has a direction for each.
+/// Returns the loads of the pairs of a level, except 1. An exchange of a pair is two transfers on a resource that cores
+/// of a node share. An adapter of a node has one resource per direction.
 fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     let pairs = plan.pairs.len() as u32;
     let doubled = |most: u32| (1..).map(|power| 1u32 << power).take_while(move |load| *load <= most);
@@ -139,7 +139,7 @@ fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     }
 }
 
-/// Makes all tests of `plan`. `tell` hears on each rank what comes next, and which part of the work is done.
+/// Makes all tests of `plan`. `tell` receives, on each rank, the next test and the finished fraction of the work.
 pub fn measure(port: &mut dyn GroupPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let mut samples = measure_levels(port, plan, tell);
     samples.series.extend(measure_rings(port, plan.most_bytes, REPETITIONS, tell));
@@ -147,7 +147,7 @@ pub fn measure(port: &mut dyn GroupPort, plan: &CampaignPlan, tell: &mut dyn FnM
     samples
 }
 
-/// Makes the tests of levels of `plan`, as [`measure`] does.
+/// Makes the level tests of `plan`, as part of [`measure`].
 pub fn measure_levels(port: &mut dyn RankPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let started = port.now();
     let mut campaign = Campaign {
@@ -169,14 +169,14 @@ struct Campaign<'a> {
     port: &'a mut dyn RankPort,
     plan: &'a CampaignPlan,
     started: f64,
-    /// Series still to be made, about, of all.
+    /// Approximate number of remaining series and of all series.
     left: usize,
     all: usize,
     samples: Samples,
     tell: &'a mut dyn FnMut(&str, f64),
 }
 
-/// Which series comes next.
+/// Description of the next series.
 #[derive(Clone, Copy)]
 struct Next {
     level: Option<Level>,
@@ -184,7 +184,7 @@ struct Next {
     bytes: u64,
     load: u32,
     count: u32,
-    /// Whose samples count.
+    /// Rank whose samples are kept.
     leader: u32,
 }
 
@@ -223,15 +223,15 @@ impl Campaign<'_> {
         self.crowds(plan, eager);
         self.again(level, pair);
         if level != Level::InterNode {
-            // At another time: noise lasts for seconds.
+            // The windows are repeated later, because noise lasts for seconds.
             self.short_windows(level, pair, eager);
             quieter_of_all(&mut self.samples.series, Test::ShortWindow);
         }
         self.samples.eager.push((level, eager));
     }
 
-    /// Windows of few messages, of two numbers of them: of sizes that other windows do not have, and on both sides of the
-    /// eager threshold.
+    /// Measures windows of two small numbers of messages. Their sizes do not occur in other windows and are on both
+    /// sides of the eager threshold.
     fn short_windows(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let mut sizes = self.plan.short_sizes();
         sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]).filter(|size| *size > 0));
@@ -246,8 +246,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// What many messages occupy: windows of several pairs, of small messages for the adapter's gap, of large ones for
-    /// what cores and memory copy; windows both ways.
+    /// Measures the occupancy of many messages: windows of several pairs, small for the gap of the adapter, large for
+    /// copies by cores and memory; and windows in both directions.
     fn occupancy(&mut self, plan: &LevelPlan) {
         let (level, pair) = (plan.level, plan.pair());
         let large = large(self.plan.most_bytes);
@@ -268,7 +268,7 @@ impl Campaign<'_> {
                 });
             }
         }
-        // One pair may be limited by its cores: what an adapter carries both ways is told by all of them.
+        // One pair may be limited by its cores, so the bandwidth of an adapter in both directions needs all pairs.
         for load in [1].into_iter().chain((most > 1).then_some(most)) {
             for bytes in large.iter().copied() {
                 let next = next(Test::BothWays, bytes, load);
@@ -280,7 +280,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// What ranks of a CMP copy both ways, with more and more buffers: where caches end, and beyond them.
+    /// Measures copies of the ranks of a CMP in both directions with a growing number of buffers, up to and beyond the
+    /// capacity of caches.
     fn many_buffers(&mut self, plan: &LevelPlan) {
         let bytes = APART_BYTES;
         for count in (0..).map(|power| 1u32 << power).take_while(|count| *count <= APART_MOST) {
@@ -303,11 +304,11 @@ impl Campaign<'_> {
         }
     }
 
-    /// What sends and receives cost the core.
+    /// Measures the core overheads of sends and receives.
     fn overheads(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let most = eager.unwrap_or(self.plan.most_bytes);
         let mut sizes: Vec<u64> = self.plan.few_sizes().into_iter().filter(|size| *size < most).collect();
-        // The end of what is eager, where there is some.
+        // The greatest eager size, if any.
         sizes.extend(eager.filter(|most| *most > 0));
         let next = |test, bytes| Next { level: Some(level), test, bytes, load: 1, count: 1, leader: pair.first };
         for bytes in sizes {
@@ -338,14 +339,14 @@ impl Campaign<'_> {
         }
     }
 
-    /// Several transfers at a time.
+    /// Measures several concurrent transfers.
     fn crowds(&mut self, plan: &LevelPlan, eager: Option<u64>) {
         let mut sizes = self.plan.few_sizes();
         sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]).filter(|size| *size > 0));
         for (test, load) in loads(plan) {
             let wanted = if test == Test::Exchange { load / 2 } else { load };
             let pairs = &plan.pairs[..plan.pairs.len().min(wanted as usize)];
-            // Messages that each rank of a pair has under way.
+            // Number of concurrent messages of each rank of a pair.
             let count = wanted / pairs.len() as u32;
             for bytes in sizes.iter().copied() {
                 let one = |port: &mut dyn RankPort, turns: u32| match test {
@@ -363,7 +364,7 @@ impl Campaign<'_> {
         }
     }
 
-    /// How many turns make a sample long enough, by what one takes on the leader.
+    /// Returns the number of turns of a sufficiently long sample, from the time of one turn on the leader.
     fn turns(&mut self, leader: u32, mut one: impl FnMut(&mut dyn RankPort) -> f64) -> u32 {
         one(self.port);
         let mut turns = vec![(LONG / one(self.port).max(1e-9)).ceil().clamp(1.0, 64.0)];
@@ -371,7 +372,8 @@ impl Campaign<'_> {
         turns[0] as u32
     }
 
-    /// Takes samples until their median is sure or its share of the time is over; all ranks get those of the leader.
+    /// Takes samples until their median is sufficient or their share of the time is spent; all ranks get the samples of
+    /// the leader.
     fn series(&mut self, next: Next, mut one: impl FnMut(&mut dyn RankPort) -> f64) {
         let Next { level, test, bytes, load, count, leader } = next;
         let place = level.map_or("all", Level::name);
@@ -383,7 +385,7 @@ impl Campaign<'_> {
         let mut told = vec![left.max(0.0) / self.left as f64, least as f64];
         port.share(0, &mut told);
         let (allowed, least) = (told[0], told[1] as usize);
-        // What comes first finds caches cold and connections unmade.
+        // The first run has cold caches and new connections.
         one(port);
         let started = port.now();
         let mut seconds = Vec::new();
@@ -402,7 +404,7 @@ impl Campaign<'_> {
         self.left = (self.left - 1).max(1);
     }
 
-    /// Whether the budget was over long ago, as the first rank sees it.
+    /// Returns whether the budget has been exceeded by far, according to the first rank.
     fn is_late(&mut self) -> bool {
         let late = self.port.now() - self.started > PATIENCE * self.plan.budget;
         let mut told = vec![f64::from(u8::from(late))];

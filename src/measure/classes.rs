@@ -1,4 +1,4 @@
-//! Classes of pairs from clusters, as a platform's file of pairs states them.
+//! Classes of pairs from clusters, in the form of a platform's file of pairs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,22 +12,23 @@ use super::link::MORE_THAN_SEEN;
 use super::matrices::{Matrices, MatrixError, PairTest};
 use super::text::{comment, stated_cost, told_flat};
 
-/// Which pairs of ranks are alike over all lengths, and what their messages take.
+/// Classes of pairs of ranks that are alike over all lengths, and their message times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredClasses {
     ranks: u32,
     test: PairTest,
-    /// The class of each element, row after row; of a rank and itself without meaning.
+    /// Class of each element in row-major order; undefined on the diagonal.
     of_element: Vec<u32>,
-    /// For each class the seconds of a message by its bytes.
+    /// Seconds of a message by its bytes, for each class.
     times: Vec<Vec<(u64, f64)>>,
 }
 
 impl MeasuredClasses {
-    /// Clusters `matrices`. Pairs that are in the same cluster at all lengths are of one class.
+    /// Clusters `matrices`. Pairs that are in the same cluster at all lengths belong to one class.
     ///
     /// # Errors
-    /// As [`cluster`]; if the test tells no message's time, or there are more classes than a platform can have.
+    /// The errors of [`cluster`]; a test that does not measure the time of a message; more classes than a platform can
+    /// have.
     pub fn of(matrices: &mut Matrices, options: &ClusterOptions) -> Result<MeasuredClasses, MatrixError> {
         let of = matrices.parameters;
         let mut classes: Option<MeasuredClasses> = None;
@@ -58,7 +59,7 @@ impl MeasuredClasses {
         }
     }
 
-    /// How many classes there are.
+    /// Returns the number of classes.
     pub fn count(&self) -> usize {
         self.times.len()
     }
@@ -77,7 +78,7 @@ impl MeasuredClasses {
         self.add(range, &clusters, length);
     }
 
-    /// The times of the range's lengths, of the cluster of each class.
+    /// Adds the times of the range's lengths for each class, from its cluster.
     fn add(&mut self, range: &LengthRange, clusters: &[usize], length: impl Fn(usize) -> u64) {
         for (times, cluster) in self.times.iter_mut().zip(clusters) {
             let values = &range.values[*cluster];
@@ -85,7 +86,7 @@ impl MeasuredClasses {
         }
     }
 
-    /// The file's text, for ranks on these cores of a machine of `shape`; `made` says from what.
+    /// Returns the text of the file for ranks at `sites` of a machine of `shape`; `made` describes the origin.
     pub fn text(&self, shape: Shape, sites: &[Site], made: &str) -> String {
         let mut text = String::new();
         comment(&mut text, made);
@@ -106,7 +107,7 @@ impl MeasuredClasses {
         for (from, to) in
             (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))).filter(|(from, to)| from != to)
         {
-            // In a one-way test the receiver's clock counts, which is that of the row.
+            // In a one-way test the receiver's clock is used, which belongs to the row.
             let element = if self.test == PairTest::OneToOne { to * ranks + from } else { from * ranks + to };
             let of_element = self.of_element[element];
             let number = *numbers.entry(of_element).or_insert_with(|| {
@@ -134,8 +135,8 @@ impl MeasuredClasses {
     }
 }
 
-/// The pieces, with one more for sizes beyond the measured ones where the last promises them much more bandwidth than
-/// was ever seen: noise makes lines flat, and short messages tell little of long ones.
+/// Adds a piece for sizes beyond the measured ones if the last piece implies a much higher bandwidth than any measured
+/// one. Noise makes lines flat, and short messages do not determine the costs of long ones.
 fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPiece> {
     let best = times.iter().map(|(bytes, seconds)| *bytes as f64 / seconds).fold(0.0, f64::max);
     let least = 1.0 / (best * MORE_THAN_SEEN);
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn pairs_of_a_ring_become_classes_of_cores() {
-        // Ranks 0 to 3 in a ring: 2 us to a neighbour, 8 us across; above 1 B the pair 0, 1 is as slow as those.
+        // Ranks 0 to 3 in a ring: 2 us to a neighbour, 8 us across; above 1 B the pair 0, 1 also takes 8 us.
         let time = |x: i32, y: i32, length: i32| match (x - y).rem_euclid(4) {
             0 => 0.0,
             2 => 8e-6,
@@ -179,7 +180,7 @@ mod tests {
         let mut of = Matrices::of(parameters, Statistic::Median, values.collect()).unwrap();
         let options = ClusterOptions { first: 2, further: 2, ..ClusterOptions::default() };
         let classes = MeasuredClasses::of(&mut of, &options).unwrap();
-        // A rank and itself, neighbours, across, and the pair that changes.
+        // The diagonal, neighbours, pairs across, and the pair that changes.
         assert_eq!(classes.count(), 4);
         let shape = Shape { nodes: 4, cmps: 1, cores: 1 };
         let sites: Vec<Site> = (0..4).map(|node| Site { node, cmp: 0, core: 0 }).collect();
@@ -190,10 +191,10 @@ mod tests {
             |row: usize| class[row].as_array().unwrap().iter().map(|of| of.as_integer().unwrap()).collect::<Vec<_>>();
         assert_eq!([row(0), row(2)], [vec![0, 1, 2, 3], vec![2, 3, 0, 3]]);
         assert_eq!(table.table()["cost"].as_array().unwrap().len(), 3);
-        // Half of a round trip of 8 us for any size: 0.4 % of it, 16 ns, are what 3 B cost at most.
+        // Half of a round trip of 8 us for any size: 0.4 % of it, 16 ns, is the upper limit for the cost of 3 B.
         let flat = "{ up_to = 3, latency = \"3.984 us\", bandwidth = \"187.5 MB/s\" },  # no cost of bytes was seen";
         assert!(text.contains(flat), "{text}");
-        // Longer messages than those of 3 B go at most 1.5 times as fast as these: 3 B in 4 us.
+        // The bandwidth beyond 3 B is at most 1.5 times that of 3 B: 3 B in 4 us.
         assert!(text.contains("{ latency = \"1.333 us\", bandwidth = \"1.125 MB/s\" }"), "{text}");
     }
 }

@@ -1,14 +1,14 @@
-//! Which pairs of ranks are alike over a range of message lengths: the clustering of Salnikov and Andreev (the tool for
-//! automatic clustering of communication tests in multiprocessor systems), over matrices that are read as they are
-//! needed.
+//! Clusters of pairs of ranks that are alike over a range of message lengths. The algorithm is that of Salnikov and
+//! Andreev (the tool for automatic clustering of communication tests in multiprocessor systems). Matrices are read when
+//! they are needed.
 //!
 //! ```text
 //! matrix ─ ranges (steps 1, 2) ─▶ labels ─┐
 //! matrix ─ ranges ─────────────▶ labels ─┼─ preliminary (3, 4) ─▶ clusters ─ prolonged (5) ─▶ … ─▶ Partition (6)
 //! ```
 //!
-//! Partitions are ranges of lengths in which clusters stay the same. What the text leaves open is decided in the files
-//! of the steps.
+//! Partitions are ranges of lengths in which clusters stay the same. The files of the steps state the choices that the
+//! paper leaves open.
 
 mod agreement;
 mod ranges;

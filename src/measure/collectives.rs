@@ -10,7 +10,7 @@ use super::port::GroupPort;
 use super::rings::slowest;
 use super::statistics::Summary;
 
-/// The collectives that are measured.
+/// Measured collectives.
 const COLLECTIVES: [Collective; 8] = [
     Collective::Barrier,
     Collective::Bcast,
@@ -22,42 +22,42 @@ const COLLECTIVES: [Collective; 8] = [
     Collective::Scan,
 ];
 
-/// All blocks of a rank together are no more than this.
+/// Greatest total size of the blocks of a rank.
 const MOST_OF_RANK: u64 = 64 << 20;
 
-/// What is measured; equal on all ranks.
+/// Plan of the tests; equal on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CollectiveTests {
-    /// The greatest buffer, or block.
+    /// Greatest buffer or block.
     pub most_bytes: u64,
-    /// Calls that are timed at most.
+    /// Greatest number of timed calls.
     pub repeats: u32,
-    /// About how long all of it may take, seconds.
+    /// Approximate total duration, seconds.
     pub budget: f64,
 }
 
-/// What a collective takes.
+/// Time of a collective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedCollective {
-    /// Which.
+    /// The collective.
     pub collective: Collective,
-    /// How many ranks take part: the first ones.
+    /// Number of participating ranks, from rank 0.
     pub ranks: u32,
-    /// The buffer, or a block.
+    /// Size of the buffer or of a block.
     pub bytes: u64,
-    /// The median of calls, each as long as its slowest rank.
+    /// Median of the calls; the time of a call is that of its slowest rank.
     pub seconds: f64,
-    /// How unsure the median is, see [`Summary::uncertainty`].
+    /// Uncertainty of the median, see [`Summary::uncertainty`].
     pub unsure: f64,
 }
 
-/// How many ranks take part: powers of two and all.
+/// Returns the numbers of participating ranks: powers of two and all ranks.
 fn members(ranks: u32) -> Vec<u32> {
     let powers = (1..).map(|power| 1u32 << power).take_while(|members| *members < ranks);
     powers.chain((ranks > 1).then_some(ranks)).collect()
 }
 
-/// The sizes of a collective among `members`, in steps of eight.
+/// Returns the sizes of a collective among `members` ranks, in steps of a factor of eight.
 fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
     let copies = match collective {
         Collective::Barrier => return vec![0],
@@ -68,8 +68,8 @@ fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
     all.filter(|bytes| bytes * copies <= MOST_OF_RANK).collect()
 }
 
-/// Times all collectives; every rank calls this and gets the result. `tell` hears what comes next, and which part is
-/// done.
+/// Times all collectives; each rank must call this and gets the result. `tell` receives the next test and the finished
+/// fraction.
 pub fn time_collectives(
     port: &mut dyn GroupPort,
     plan: &CollectiveTests,
@@ -87,7 +87,7 @@ pub fn time_collectives(
         port.among(ranks);
         for (collective, bytes) in each(ranks) {
             tell(&format!("{collective:?} of {bytes} B among {ranks} ranks"), found.len() as f64 / count as f64);
-            // What comes first finds caches cold and connections unmade.
+            // The first run has cold caches and new connections.
             one(port, ranks, collective, bytes);
             let mut trial = vec![one(port, ranks, collective, bytes)];
             slowest(port, &mut trial);
@@ -104,7 +104,7 @@ pub fn time_collectives(
     found
 }
 
-/// The seconds of a call on this rank, which begins when all can.
+/// Returns the seconds of a call on this rank, which begins when all can.
 fn one(port: &mut dyn GroupPort, ranks: u32, collective: Collective, bytes: u64) -> f64 {
     if port.rank() >= ranks {
         return 0.0;
@@ -115,30 +115,30 @@ fn one(port: &mut dyn GroupPort, ranks: u32, collective: Collective, bytes: u64)
     port.now() - started
 }
 
-/// How a parameter grows with the number of ranks.
+/// Growth of a parameter with the number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthForm {
-    /// With log2 n.
+    /// Proportional to log2 n.
     Logarithm,
-    /// With n.
+    /// Proportional to n.
     Linear,
 }
 
-/// constant + slope · log2 n, or n.
+/// Function constant + slope · x with x = log2 n or x = n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
-    /// Which.
+    /// Form of the growth.
     pub form: GrowthForm,
-    /// At log2 n, or n, of nothing.
+    /// Value at x = 0.
     pub constant: f64,
-    /// For each.
+    /// Increase per unit of x.
     pub slope: f64,
-    /// The mean relative error, without signs.
+    /// Mean absolute relative error.
     pub error: f64,
 }
 
 impl Growth {
-    /// The better form for `points` (ranks, value above zero); `None` of fewer than two.
+    /// Fits the better form to `points` (ranks, value above zero); `None` with fewer than two points.
     pub fn fit(points: &[(u32, f64)]) -> Option<Growth> {
         let of = |form: GrowthForm| {
             let x = |ranks: u32| Growth::x(form, ranks);
@@ -170,27 +170,27 @@ impl Growth {
         }
     }
 
-    /// The value at so many ranks.
+    /// Returns the value at `ranks`.
     pub fn at(&self, ranks: u32) -> f64 {
         self.constant + self.slope * Growth::x(self.form, ranks)
     }
 }
 
-/// A collective by Xu and Hwang's model.
+/// Fit of a collective to the model of Xu and Hwang.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollectiveFit {
-    /// Which.
+    /// The collective.
     pub collective: Collective,
-    /// Of each number of ranks t0(n) and 1 / r∞(n), and the mean relative error over sizes.
+    /// For each number of ranks, t0(n) and 1 / r∞(n), and the mean relative error over sizes.
     pub by_ranks: Vec<(u32, Hockney, f64)>,
     /// t0(n), seconds.
     pub start: Option<Growth>,
-    /// 1 / r∞(n), seconds a byte; none of a barrier.
+    /// 1 / r∞(n), seconds per byte; `None` for a barrier.
     pub per_byte: Option<Growth>,
 }
 
 impl CollectiveFit {
-    /// The fits of all that was timed.
+    /// Fits all timed collectives.
     pub fn all(timed: &[TimedCollective]) -> Vec<CollectiveFit> {
         COLLECTIVES.into_iter().filter_map(|collective| CollectiveFit::of(timed, collective)).collect()
     }

@@ -1,31 +1,32 @@
-//! What a message of a window takes of the cores within a node, by size, from windows of few messages.
+//! Core overheads and copies of messages within a node by size, from windows of few messages.
 //!
-//! In the model of a window the sender's core takes o_s a message, the receiver's takes o_r and, beside that, copies for
-//! s / copy bandwidth. A window goes at the pace of the slowest of these:
+//! In the model of a window the sender's core takes o_s per message. The receiver's core takes o_r and, concurrently,
+//! copies for s / copy bandwidth. The slowest of these determines the rate of a window:
 //!
 //! ```text
 //! T(n, s) = start + n t(s),    t(s) = max(o_s, o_r, s / copy bandwidth)
 //! ```
 //!
-//! A ping-pong shows their sum with the latency, a window the greatest of them. Where windows disagree with what the
-//! rows say of themselves:
+//! A ping-pong measures their sum with the latency, a window the greatest of them. Where windows contradict the times
+//! that follow from the rows:
 //!
-//! 1. The straight line through windows of two numbers of messages gives those of any number. On a real machine it
-//!    begins with less than the model's `start`, which is a ping-pong's: that passes data back and forth. Rows are to be
-//!    right for N = 64 messages, as many as the usual measuring programs have under way: t(s) = (T(N, s) − start) / N.
-//!    It is no more than a message alone takes, no more than t of more bytes, and no less than s at the best rate of
-//!    one more message of any size.
+//! 1. The straight line through windows of two numbers of messages gives those of any number. On a real machine the
+//!    line begins below the model's `start`, which is that of a ping-pong, because a ping-pong passes data back and
+//!    forth. Rows are fitted for N = 64 messages, the usual number in benchmarks: t(s) = (T(N, s) − start) / N. It is
+//!    at most the time of a single message, at most t of more bytes, and at least s at the best rate of one more
+//!    message of any size.
 //! 2. Pieces of straight lines a + b s are fitted to t, as to half round trips, with a ≥ 0 and b ≥ 0.
-//! 3. A line is not a maximum: rows are divided until o_r = f t(s₁) and copies of f t(s₂) / s₂ a byte, for sizes from s₁
-//!    to s₂, are nowhere further from the line than the factor f that makes what is missing between equal to what is
-//!    too much at the ends. Where copies alone are as near, o_r is no more than it was.
-//! 4. The latency gives what o_r takes, so that each half round trip stays what it was. A part of it is left, and no
-//!    copy takes longer than the bytes of a message alone. Where o_r does not fit, rows are short enough for copies
-//!    alone, or bytes give to the latency, so that half round trips at a row's ends change by 5 % at most.
+//! 3. A line is not a maximum. For a row from s₁ to s₂, o_r = f t(s₁) and copies take f t(s₂) / s₂ per byte. The factor
+//!    f equalises the deficit between the ends and the excess at the ends. Rows are divided until no size deviates from
+//!    the line by more than f. If copies alone are as close, o_r is at most its previous value.
+//! 4. The latency decreases by the increase of o_r, so that half round trips do not change. A part of the latency
+//!    remains, and no copy takes longer than the bytes of a single message. If o_r does not fit, rows are short enough
+//!    for copies alone, or time moves from the bytes to the latency. Half round trips at the ends of a row then change
+//!    by 5 % at most.
 //!
-//! Of rows that wait for their receiver, control messages take no more than leaves room for this.
-//! `start` depends on the rows, so that this is done a few times. Both numbers of messages have to be so many that their
-//! copies take longer than the bytes of one message alone; else the line is too flat.
+//! For rows that wait for their receiver, control messages are limited so that this is possible. `start` depends on the
+//! rows, so the steps are iterated. Both numbers of messages must be so large that their copies take longer than the
+//! bytes of one message; otherwise the line is too flat.
 
 use mcpsim_core::platform::Level;
 
@@ -34,42 +35,43 @@ use super::link::{NETWORK, RowFit};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Windows that differ no more than this from what a row says of itself say nothing new.
+/// Relative difference up to which windows agree with a row.
 const SAME: f64 = 0.05;
-/// By how much the greatest of two times may miss a line between its ends: a row is divided where it does by more.
+/// Greatest ratio between the line and the greater of two times between its ends; a row with a higher ratio is divided.
 const BEND: f64 = 1.1;
-/// By how much a message alone may take longer or shorter at the ends of a row, for there to be room for overheads.
+/// Greatest relative change of a single message's time at the ends of a row, to make room for overheads.
 const TURNED: f64 = 0.05;
-/// How often rows and the start of windows are found from each other.
+/// Number of iterations between rows and the start of windows.
 const ROUNDS: usize = 4;
 
-/// The number of messages for which rows are to be right.
+/// Number of messages for which rows are fitted.
 const MANY: f64 = 64.0;
 
-/// The short windows of a level.
+/// Short windows of a level.
 pub(super) struct ShortWindows {
     seen: Vec<SeenWindows>,
-    /// The greatest size sent eagerly.
+    /// Greatest eager size.
     eager: Option<u64>,
-    /// The time of a control message.
+    /// Time of a control message.
     handshake: f64,
-    /// The time of an empty answer.
+    /// Time of an empty answer.
     answer: f64,
-    /// The least seconds that a byte of one more message takes.
+    /// Least seconds per byte of an additional message.
     best: f64,
 }
 
-/// Windows of messages of `bytes`, with the empty answer.
+/// Windows of messages of `bytes`, including the empty answer.
 struct SeenWindows {
     bytes: u64,
-    /// What one more message takes.
+    /// Time of an additional message.
     slope: f64,
-    /// What [`MANY`] take.
+    /// Time of [`MANY`] messages.
     many: f64,
 }
 
 impl SeenWindows {
-    /// From the windows of the fewest and of the most messages, seconds; `None` if there is one number only.
+    /// Creates the value from windows of the fewest and of the most messages, in seconds; `None` with only one number
+    /// of messages.
     fn of(bytes: u64, windows: &[(u32, f64)]) -> Option<SeenWindows> {
         let (&(few, short), &(more, long)) = (windows.first()?, windows.last()?);
         let slope = (long - short) / f64::from(more.checked_sub(few).filter(|further| *further > 0)?);
@@ -78,7 +80,7 @@ impl SeenWindows {
 }
 
 impl ShortWindows {
-    /// Those of `level`.
+    /// Returns the short windows of `level`.
     pub fn new(samples: &Samples, level: Level, eager: Option<u64>, handshake: f64) -> ShortWindows {
         let answer = samples.median(level, Test::PingPong, 0);
         let seen = seen(samples, level);
@@ -86,7 +88,7 @@ impl ShortWindows {
         ShortWindows { seen, eager, handshake, answer, best }
     }
 
-    /// These windows by size, each of few messages and of many, where an empty answer takes `answer`.
+    /// Creates short windows from times by size, each for few and for many messages; an empty answer takes `answer`.
     pub fn of(windows: &[(u64, [(u32, f64); 2])], eager: Option<u64>, handshake: f64, answer: f64) -> ShortWindows {
         let seen: Vec<SeenWindows> =
             windows.iter().filter_map(|(bytes, windows)| SeenWindows::of(*bytes, windows)).collect();
@@ -94,23 +96,22 @@ impl ShortWindows {
         ShortWindows { seen, eager, handshake, answer, best }
     }
 
-    /// The least seconds that a byte of one more message takes in windows of `level`; 0 without them.
+    /// Returns the least seconds per byte of an additional message in windows of `level`; 0 without windows.
     pub fn least_byte(samples: &Samples, level: Level) -> f64 {
         least_byte(&seen(samples, level)).unwrap_or(0.0)
     }
 
-    /// These rows with what windows tell of them; `copied` is what a core copies of the greatest messages, bytes a
-    /// second.
+    /// Adapts `rows` to the windows; `copied` is the copy rate of a core for the greatest messages, bytes per second.
     pub fn told(&self, rows: Vec<RowFit>, copied: Option<f64>) -> Vec<RowFit> {
         let Some(greatest) = self.seen.last().map(|of| of.bytes) else { return rows };
-        // What rows say of themselves.
+        // Rows with their default copy times.
         let default = |row: &RowFit| row.columns[0].1.min(copied.map_or(f64::INFINITY, |rate| 1.0 / rate));
         let own: Vec<RowFit> = rows.iter().map(|row| RowFit { copy: Some(default(row)), ..row.clone() }).collect();
         let mut other: Vec<bool> = own.iter().map(|row| self.disagree(&own, row)).collect();
         if !other.contains(&true) {
             return rows;
         }
-        // Between and beyond the sizes of windows the lines say.
+        // Rows without windows of their sizes follow the lines.
         for (row, differs) in own.iter().zip(&mut other) {
             *differs |= !self.seen.iter().any(|of| is_of(&own, of.bytes, row));
         }
@@ -130,21 +131,21 @@ impl ShortWindows {
         told
     }
 
-    /// Whether windows of one of the sizes of `row` take longer or shorter than these `rows` say.
+    /// Returns whether a window with a size of `row` contradicts `rows`.
     fn disagree(&self, rows: &[RowFit], row: &RowFit) -> bool {
         let of_row = self.seen.iter().filter(|of| is_of(rows, of.bytes, row));
         of_row.into_iter().any(|of| (self.modelled(row, of.bytes) / of.many).ln().abs() > SAME)
     }
 
-    /// The handshake and `rows` with no more of it than leaves receivers what windows say: where messages that wait for
-    /// their receiver take little, what a late receive saves may be something else.
+    /// Returns the handshake and `rows` with less handshake, so that receivers have room for the times of windows. If
+    /// messages that wait for their receiver take little time, the saving of a late receive may have another cause.
     pub fn with_room(&mut self, mut rows: Vec<RowFit>) -> (f64, Vec<RowFit>) {
         let Some(eager) = self.eager else { return (self.handshake, rows) };
         let room = |of: &SeenWindows| {
             let row = row_of(&rows, of.bytes);
             let (latency, byte) = row.columns[0];
             let all = 2.0 * self.handshake + row.send_overhead + latency + row.recv_overhead;
-            // Copies may take as long.
+            // Copies may account for the time.
             let copies = of.bytes as f64 * byte * BEND > of.slope;
             let room = (all * (1.0 - NETWORK) - row.send_overhead - of.slope) / 2.0;
             (of.bytes > eager && !copies).then_some(room)
@@ -159,7 +160,7 @@ impl ShortWindows {
         (least, rows)
     }
 
-    /// What the model takes for a window of [`MANY`] messages.
+    /// Returns the model's time of a window of [`MANY`] messages.
     fn modelled(&self, row: &RowFit, bytes: u64) -> f64 {
         let (latency, byte) = row.columns[0];
         let (alone, copy) = (bytes as f64 * byte, bytes as f64 * row.copy.unwrap_or(byte));
@@ -173,12 +174,12 @@ impl ShortWindows {
         done + self.answer
     }
 
-    /// What control messages take before one of `bytes`.
+    /// Returns the time of control messages before a message of `bytes`.
     fn control(&self, bytes: u64) -> f64 {
         if self.eager.is_some_and(|eager| bytes > eager) { 2.0 * self.handshake } else { 0.0 }
     }
 
-    /// The seconds of one more message of a window, over sizes.
+    /// Fits lines to the seconds per additional message of a window, by size.
     fn lines(&self, rows: &[RowFit]) -> Vec<FitPiece> {
         let each = |of: &SeenWindows| {
             let (row, bytes) = (row_of(rows, of.bytes), of.bytes as f64);
@@ -189,7 +190,7 @@ impl ShortWindows {
         };
         let mut points: Vec<(u64, f64)> = self.seen.iter().map(each).collect();
         for place in (1..points.len()).rev() {
-            // Protocols differ.
+            // Different protocols may have different times.
             if self.eager != Some(points[place - 1].0) {
                 points[place - 1].1 = points[place - 1].1.min(points[place].1);
             }
@@ -198,7 +199,7 @@ impl ShortWindows {
         pieces(&points, &breaks, Floor::default())
     }
 
-    /// The row of sizes above `above` divided as `lines` say.
+    /// Divides the row of sizes above `above` by `lines`.
     fn divided(&self, row: &RowFit, above: u64, greatest: u64, lines: &[FitPiece]) -> Vec<RowFit> {
         let end = row.up_to.unwrap_or(u64::MAX);
         let mut found: Vec<RowFit> = Vec::new();
@@ -207,10 +208,10 @@ impl ShortWindows {
             let line = lines.iter().find(|line| line.up_to.is_none_or(|up_to| from < up_to));
             let Some(line) = line.or(lines.last()) else { return vec![row.clone()] };
             let last = line.up_to.unwrap_or(u64::MAX).min(end);
-            // Beyond what was measured the line goes on as it did at the end.
+            // Beyond the measured sizes the last line continues.
             let least = from.max(1) as f64;
             let most = if last == u64::MAX { greatest.max(from.saturating_mul(2)).max(2) } else { last } as f64;
-            // Where overheads have no room, copies alone are to do.
+            // Without room for overheads, copies alone must account for the time.
             let each = at(line, least);
             let lone = each > BEND * self.room(row, above, row.send_overhead) && each <= least * row.columns[0].1;
             let to = furthest(line, least, most, if lone { copies } else { bend });
@@ -228,29 +229,29 @@ impl ShortWindows {
         found
     }
 
-    /// What the receiver's overhead may take of messages above `above`.
+    /// Returns the room for the receiver's overhead of messages above `above`.
     fn room(&self, row: &RowFit, above: u64, send_overhead: f64) -> f64 {
         let all = row.send_overhead + row.columns[0].0 + row.recv_overhead;
         all - send_overhead - NETWORK * (all + self.control(above.saturating_add(1)))
     }
 
-    /// The row with overheads and copies of a line between these sizes.
+    /// Returns the row with overheads and copies of a line between these sizes.
     fn bound(&self, row: RowFit, above: u64, line: &FitPiece, (from, to): (f64, f64)) -> RowFit {
         let lone = copies(line, from, to);
         let factor = if lone <= BEND { lone } else { bend(line, from, to) }.sqrt();
         let (each, copy) = (factor * at(line, from), factor * at(line, to) / to);
         let (mut latency, mut byte) = row.columns[0];
         let send_overhead = row.send_overhead.min(each);
-        // The sender or copies may be what is slowest, if these may take as long.
+        // The sender or the copies may be slowest, if their time permits.
         let is_slowest = (lone > BEND || copy > byte) && send_overhead <= (1.0 - SAME) * each;
         let wanted = if is_slowest { each } else { row.recv_overhead.min(each) };
         let short = wanted - self.room(&row, above, send_overhead);
         if is_slowest && short > 0.0 {
-            // A message in the middle takes what it did, those at the ends a little more and less.
+            // A message of middle size keeps its time; those at the ends take slightly more or less.
             let (middle, half) = (from.midpoint(to), (to - from) / 2.0);
             let most = TURNED * (send_overhead + latency + row.recv_overhead + middle * byte) / half.max(1.0);
             let turned = (short / middle).min(most).min(byte - self.best).max(0.0);
-            // Bytes that take less take less of the core, too.
+            // Bytes that take less time also take less time of the core.
             if each - short + turned * middle > middle * byte {
                 (latency, byte) = (latency + turned * middle, byte - turned);
             }
@@ -286,7 +287,7 @@ fn row_of(rows: &[RowFit], bytes: u64) -> &RowFit {
     found.unwrap_or(&rows[rows.len() - 1])
 }
 
-/// t(s).
+/// Returns t(s).
 fn slowest(row: &RowFit, bytes: f64) -> f64 {
     row.send_overhead.max(row.recv_overhead).max(bytes * row.copy.unwrap_or(row.columns[0].1))
 }
@@ -295,19 +296,19 @@ fn at(line: &FitPiece, bytes: f64) -> f64 {
     line.start + line.per_byte * bytes
 }
 
-/// How many times longer a message of `line` takes, where that is most, than the greater of what the least size takes
-/// and of the greatest size's time a byte.
+/// Returns the greatest ratio between the time on `line` and the greater of two times: that of the least size, and that
+/// at the greatest size's time per byte.
 fn bend(line: &FitPiece, from: f64, to: f64) -> f64 {
     let kink = to * at(line, from) / at(line, to);
     if kink > from { at(line, kink) / at(line, from) } else { 1.0 }
 }
 
-/// How many times longer the least size takes than at the greatest size's time a byte.
+/// Returns the ratio between the time of the least size and its time at the greatest size's time per byte.
 fn copies(line: &FitPiece, from: f64, to: f64) -> f64 {
     at(line, from) * to / (at(line, to) * from)
 }
 
-/// The greatest size up to which one row does from `from` on, as `off` judges it.
+/// Returns the greatest size up to which one row from `from` is sufficient according to `off`.
 fn furthest(line: &FitPiece, from: f64, most: f64, off: fn(&FitPiece, f64, f64) -> f64) -> f64 {
     if off(line, from, most) <= BEND {
         return most;

@@ -1,43 +1,43 @@
-//! What messages meet beside their own way, from samples.
+//! Additional costs of messages, from samples.
 //!
 //! | key | from |
 //! |---|---|
-//! | connect | the first message of pairs that have not spoken, less half a round trip, where it is many times that |
+//! | connect | the first message of new pairs, less half a round trip, where it is many times that |
 //! | unexpected_copy | s / (late(s) − posted(s)), the median of the three greatest eager sizes s, where a late receive takes longer than one posted early |
-//! | credits | how many sends of 8 B end before the first receive is posted, where that is a limit |
-//! | progress | whether a rendezvous whose receive was posted is there when the core has computed for longer than it takes |
+//! | credits | number of sends of 8 B that end before the first receive is posted, where that is limited |
+//! | progress | whether a rendezvous with a posted receive has arrived after the core has computed for longer than the message takes |
 
 use mcpsim_core::platform::Level;
 
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
-/// A first message that takes no more than so many times a later one sets up no connection that is worth a key.
+/// Ratio of the first message to a later one up to which no `connect` key is written.
 const CONNECTS: f64 = 4.0;
-/// A late receive that takes at most this part longer than one posted early copies nothing more.
+/// Relative excess of a late receive over an early one up to which there is no additional copy.
 const COPIES: f64 = 0.2;
-/// Sizes below say nothing of copies.
+/// Least size with significant copies.
 const LEAST_COPY: u64 = 1024;
-/// A receive that still takes this part of a message's time after the message could have come did not progress.
+/// Remaining fraction of a message's time from which a receive did not progress during computation.
 const PROGRESSED: f64 = 0.5;
 
-/// What the samples of a level tell; `None` where they do not.
+/// Effects in the samples of a level; `None` without an effect or samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredEffects {
-    /// What the first message of two ranks takes longer, seconds.
+    /// Additional time of the first message of two ranks, seconds.
     pub connect: Option<f64>,
-    /// Bytes a second at which what is not expected is copied.
+    /// Copy rate of unexpected messages, bytes per second.
     pub unexpected_copy: Option<f64>,
-    /// Eager messages that a rank may have under way to another.
+    /// Number of eager messages that a rank may have in flight to another.
     pub credits: Option<u32>,
-    /// Whether large messages move on while the receiving core computes.
+    /// Whether large messages progress while the receiving core computes.
     pub progresses: Option<bool>,
-    /// What passes until a rank that has waited goes on, seconds, where both shared a core.
+    /// Time until a rank that has waited continues on a shared core, seconds.
     pub context_switch: Option<f64>,
 }
 
 impl MeasuredEffects {
-    /// What the samples of `level` tell, where messages up to `eager` are sent eagerly.
+    /// Derives the effects from the samples of `level`; messages up to `eager` are sent eagerly.
     pub fn of(samples: &Samples, level: Level, eager: Option<u64>) -> MeasuredEffects {
         let alone = |bytes: u64| Some(samples.median(level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0);
         let first = samples.of(level, Test::FirstMessage).first().and_then(|series| Summary::of(&series.seconds));
@@ -50,7 +50,7 @@ impl MeasuredEffects {
             let (_, posted) = posted.iter().find(|(size, _)| size == bytes)?;
             (is_eager(*bytes) && *bytes >= LEAST_COPY).then_some((*bytes, *late, *posted))
         });
-        // A size that noise has hit does not decide alone; where nothing is copied there is no limit.
+        // The median of three sizes tolerates noise in one; a size without copies has an infinite rate.
         let rate = |(bytes, late, posted): (u64, f64, f64)| {
             if late - posted > COPIES * late { bytes as f64 / (late - posted) } else { f64::INFINITY }
         };

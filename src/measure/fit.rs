@@ -1,35 +1,35 @@
-//! Times over sizes as pieces of straight lines.
+//! Piecewise linear fits of times by size.
 
 use super::campaign::SURE;
 
-/// What one more piece has to save of the sum of squared relative errors: five sizes that were off by 1.4 %.
+/// Reduction of the sum of squared relative errors that justifies a further piece: five sizes with an error of 1.4 %.
 const PIECE: f64 = 1e-3;
 
-/// a + b · size, for sizes up to and with the piece's end.
+/// Piece a + b · size, for sizes up to and including the piece's end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitPiece {
-    /// The greatest size; `None` in the last piece.
+    /// Greatest size; `None` in the last piece.
     pub up_to: Option<u64>,
-    /// Seconds of no bytes.
+    /// Seconds of a message of zero bytes.
     pub start: f64,
-    /// Seconds a byte.
+    /// Seconds per byte.
     pub per_byte: f64,
-    /// Whether times do not tell what its bytes cost: `per_byte` is the most that they could.
+    /// Whether times do not determine the cost of bytes; then `per_byte` is an upper limit.
     pub flat: bool,
 }
 
 impl FitPiece {
-    /// The seconds of so many bytes.
+    /// Returns the seconds of `bytes`.
     pub fn at(&self, bytes: u64) -> f64 {
         self.start + self.per_byte * bytes as f64
     }
 
-    /// States no lower cost of bytes than a measurement can tell from none; `greatest` is the greatest size measured in
-    /// the piece, `next` what a byte costs in the piece behind it.
+    /// Raises the cost of bytes to the limit of detection. `greatest` is the greatest measured size in the piece,
+    /// `next` the cost per byte in the next piece.
     fn tell_bytes(&mut self, greatest: u64, next: Option<f64>) {
         let all = self.at(greatest);
         if greatest == 0 {
-            // Nothing is known of bytes: they cost what further ones do.
+            // The cost of bytes is unknown, so the cost of the next piece applies.
             self.per_byte = next.unwrap_or(self.per_byte);
         } else if self.per_byte * (greatest as f64) < SURE * all {
             *self = FitPiece { start: all * (1.0 - SURE), per_byte: all * SURE / greatest as f64, flat: true, ..*self };
@@ -37,19 +37,19 @@ impl FitPiece {
     }
 }
 
-/// What no piece goes below.
+/// Lower limit of all pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Floor {
-    /// Seconds of no bytes.
+    /// Seconds of a message of zero bytes.
     pub start: f64,
-    /// Seconds a byte.
+    /// Seconds per byte.
     pub per_byte: f64,
 }
 
-/// The pieces that fit `points` (sizes increasing, seconds above zero) best: least squares of the relative errors, with
-/// as many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece
-/// goes over one of the `breaks`, which are measured sizes, and none goes below the `least`. Where times do not grow
-/// with the size, the piece is flat: the bytes of its greatest size cost what a median is sure to.
+/// Fits pieces to `points` (sizes increasing, seconds above zero) by least squares of relative errors, with an optimal
+/// number of pieces (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece crosses one
+/// of the `breaks`, which are measured sizes, or is below `least`. If times do not grow with the size, the piece is
+/// flat: the bytes of its greatest size cost the uncertainty of a median.
 pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPiece> {
     let mut found = Vec::new();
     let mut rest = points;
@@ -72,12 +72,12 @@ pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPie
     found
 }
 
-/// The pieces of a part without breaks.
+/// Fits the pieces of a part without breaks.
 fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
-    // best[n]: the least cost of the first n points, and where its last piece begins.
+    // best[n]: least cost of the first n points, and start of its last piece.
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=points.len() {
-        // A piece of one point could only be level: one is enough where there is no other, or for no bytes.
+        // A piece of one point has no slope. It is permitted only as the single point, or for zero bytes.
         let alone = |start: usize| end - start == 1 && !(points.len() == 1 || (start == 0 && points[0].0 == 0));
         let costs = (0..end).filter(|start| !alone(*start)).map(|start| {
             let (cost, _) = line(&points[start..end], least);
@@ -100,14 +100,15 @@ fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
     pieces
 }
 
-/// Where one line ends and the next begins: where they meet, if that is between the measured sizes, else at the lower
-/// one.
+/// Returns the border between two lines: their intersection if it is between the measured sizes, otherwise the lower
+/// size.
 fn border(one: &FitPiece, next: &FitPiece, low: u64, high: u64) -> u64 {
     let meet = (one.start - next.start) / (next.per_byte - one.per_byte);
     if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }
 }
 
-/// The line of least squared relative errors that is not below `least`, and the sum of these squares.
+/// Fits a line by least squared relative errors that is not below `least`; returns the sum of these squares and the
+/// line.
 fn line(points: &[(u64, f64)], least: Floor) -> (f64, FitPiece) {
     let mut sums = [0.0; 5];
     for &(size, seconds) in points {
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn one_law_gives_one_piece() {
-        // 2 us and 1 ns a byte.
+        // 2 us and 1 ns per byte.
         let points = measured(&[0, 1, 64, 1024, 65536, 1 << 20], |size| 2e-6 + 1e-9 * size);
         let found = pieces(&points, &[], Floor::default());
         assert_eq!((found.len(), found[0].up_to), (1, None));
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn two_laws_are_told_apart_and_meet_where_they_do() {
-        // 1 us + 2 ns a byte, from 1000 B on 2.5 us + 0.5 ns a byte: both are 3 us there.
+        // 1 us + 2 ns per byte, from 1000 B on 2.5 us + 0.5 ns per byte: both are 3 us there.
         let law = |size: f64| if size <= 1000.0 { 1e-6 + 2e-9 * size } else { 2.5e-6 + 0.5e-9 * size };
         let points = measured(&[0, 8, 64, 256, 512, 768, 2048, 4096, 16384, 65536], law);
         let found = pieces(&points, &[], Floor::default());
@@ -166,7 +167,7 @@ mod tests {
         let points = measured(&[1, 64, 1000, 1001, 4096, 65536], |size| 1e-6 + 1e-9 * size);
         let found = pieces(&points, &[1000], Floor::default());
         assert_eq!(found.iter().map(|piece| piece.up_to).collect::<Vec<_>>(), [Some(1000), None]);
-        // A break behind all sizes is none.
+        // A break beyond all sizes has no effect.
         assert_eq!(pieces(&points, &[1 << 20], Floor::default()).len(), 1);
     }
 
@@ -192,14 +193,15 @@ mod tests {
         let alone = pieces(&[(8, 1e-6)], &[], Floor::default());
         assert!(alone[0].flat && near(1.0 / alone[0].per_byte, 2e9, 1e-9), "{alone:?}");
         assert!(near(alone[0].at(8), 1e-6, 1e-9));
-        // 1 us to 64 B, 2 us and 1 ns a byte beyond: 0.4 % of 1 us for 64 B are 16 GB/s, and no size is 0.4 % off.
+        // 1 us up to 64 B, 2 us and 1 ns per byte beyond: 0.4 % of 1 us for 64 B is 16 GB/s, and no size has an error
+        // of more than 0.4 %.
         let law = |size: f64| if size <= 64.0 { 1e-6 } else { 2e-6 + 1e-9 * size };
         let points = measured(&[0, 8, 16, 32, 64, 128, 1024, 8192, 65536], law);
         let found = pieces(&points, &[], Floor::default());
         assert_eq!(found.iter().map(|piece| piece.flat).collect::<Vec<_>>(), [true, false], "{found:?}");
         assert!(near(1.0 / found[0].per_byte, 16e9, 1e-9), "{found:?}");
         assert!(points[..5].iter().all(|&(size, seconds)| near(found[0].at(size), seconds, 0.00401)));
-        // The empty message alone says nothing of bytes: they cost what those behind it do.
+        // The empty message alone does not determine the cost of bytes, so that of the next piece applies.
         let start = pieces(
             &measured(&[0, 64, 1024, 65536], |size| if size == 0.0 { 1e-7 } else { 1e-6 + 1e-9 * size }),
             &[],
@@ -211,7 +213,8 @@ mod tests {
 
     #[test]
     fn no_piece_is_faster_than_the_wire() {
-        // 1 us and 1 ns a byte, of which the middle sizes show half: on a wire of 1 GB/s that is a start, not a slope.
+        // 1 us and 1 ns per byte, of which the middle sizes have half: on a wire of 1 GB/s this is a start, not a
+        // slope.
         let points =
             measured(&[0, 1000, 2000, 4000, 8000], |size| 1e-6 + 1e-9 * size.max(1000.0) * 0.5 + 0.5e-9 * size);
         let wire = Floor { start: 0.0, per_byte: 1e-9 };

@@ -1,8 +1,8 @@
-//! A platform file from what benchmark programs wrote: OSU's osu_latency, osu_bw, osu_bibw, osu_mbw_mr, and IMB's
-//! PingPong, Uniband, Biband.
+//! A platform file from the output of benchmarks: OSU's osu_latency, osu_bw, osu_bibw, osu_mbw_mr, and IMB's PingPong,
+//! Uniband, Biband.
 //!
-//! Each file's level is named by who gives it. What no file tells is taken from another platform or assumed, and the
-//! file says so. Nothing is fitted but the figures named in [`level`].
+//! The user states the level of each file. Other values are copied from another platform or assumed, and the file
+//! states which. Only the values named in [`level`] are fitted.
 
 mod imb;
 mod level;
@@ -26,54 +26,54 @@ use level::{ImportSource, ImportedLevel, chosen};
 pub use part::ImportPart;
 pub use windows::WindowSizes;
 
-/// What a platform is to be made of.
+/// Inputs of an import.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The machine's name.
+    /// Name of the machine.
     pub name: String,
-    /// Where and when it is made, a line.
+    /// Place and time of the import, one line.
     pub made: String,
-    /// Nodes, CMPs a node, cores a CMP, if stated.
+    /// Nodes, CMPs per node, cores per CMP, if stated.
     pub shape: Option<Shape>,
     /// Eager thresholds by level, if stated.
     pub eager: Vec<(Level, u64)>,
-    /// Which sizes of windows count.
+    /// Sizes of windows to use.
     pub windows: WindowSizes,
-    /// The files with their text.
+    /// Files with their text.
     pub files: Vec<(ImportPart, String)>,
-    /// The platform that the rest is taken from.
+    /// Platform that supplies the remaining values.
     pub base: Option<Document>,
 }
 
-/// What is taken over from another platform beside levels.
+/// Tables copied from another platform in addition to levels.
 const TAKEN: [&str; 4] = ["core", "cmp", "node", "collectives"];
 
-/// A platform made, and where each of its figures is from.
+/// An imported platform, and the origin of each value.
 #[derive(Clone, Debug)]
 pub struct ImportedPlatform {
-    /// The file's text.
+    /// Text of the file.
     pub text: String,
-    /// Nodes, CMPs a node, cores a CMP.
+    /// Nodes, CMPs per node, cores per CMP.
     pub shape: Shape,
-    /// In the order of the file.
+    /// Origins in the order of the file.
     pub keys: Vec<ImportedKey>,
 }
 
-/// Where figures are from.
+/// Origin of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedKey {
-    /// The level, or the table, that they stand in.
+    /// Level or table of the values.
     pub table: String,
-    /// The keys, separated by commas; none for a file that was read.
+    /// Keys, separated by commas; empty for a file that was read.
     pub keys: String,
-    /// What they are from, in words.
+    /// Description of the origin.
     pub from: String,
-    /// Whether no file tells them.
+    /// Whether the values are assumed.
     pub assumed: bool,
 }
 
 impl ImportedKey {
-    /// Of a line such as "gap: NO DATA (many pairs). ASSUMED: none.".
+    /// Parses a line such as "gap: NO DATA (many pairs). ASSUMED: none.".
     fn of(table: &str, line: &str) -> ImportedKey {
         let (keys, told) = line.split_once(": ").unwrap_or(("", line));
         let told = told.trim_end_matches('.');
@@ -91,11 +91,11 @@ impl ImportedKey {
 }
 
 impl Import {
-    /// The platform file.
+    /// Returns the platform file.
     ///
     /// # Errors
-    /// Files that are no output of these programs, or were cut; tables whose level is not clear; levels that messages
-    /// can cross on this machine but that neither a file nor the base covers.
+    /// Files that are not output of these programs or are truncated; tables without a unique level; levels between
+    /// ranks of this machine that neither a file nor the base covers.
     pub fn platform(&self) -> Result<ImportedPlatform, ConfigError> {
         let mut sources: Vec<(Vec<Level>, ImportSource)> = Vec::new();
         for (part, text) in &self.files {
@@ -119,7 +119,7 @@ impl Import {
         Ok(ImportedPlatform { text: self.written(shape, &levels)?, shape, keys: self.keys(&levels) })
     }
 
-    /// Where the figures are from, as the file's comments say it.
+    /// Returns the origins of the values, as in the comments of the file.
     fn keys(&self, levels: &[ImportedLevel]) -> Vec<ImportedKey> {
         let base = self.base.as_ref().map(|base| format!("that of {}", base.name()));
         let default = format!("that of {}", Platform::default_document().name());
@@ -137,7 +137,7 @@ impl Import {
                 keys.push(ImportedKey::assumed(level.name(), "all", &from));
                 continue;
             };
-            // The first lines are of files, those of ping-pongs among them.
+            // The first lines name the files, including those of ping-pongs.
             let key = |line: &String| ImportedKey::of(level.name(), line);
             let (files, told) = of.told.split_at(of.files);
             let read = files.iter().map(key);
@@ -154,7 +154,7 @@ impl Import {
         keys
     }
 
-    /// The shape stated, that of the base, or two nodes with a core for each pair.
+    /// Returns the stated shape, that of the base, or two nodes with a core for each pair.
     fn shape(&self, sources: &[(Vec<Level>, ImportSource)]) -> Result<Shape, ConfigError> {
         if let Some(shape) = self.shape {
             return Ok(shape);
@@ -170,7 +170,7 @@ impl Import {
         Shape::new(2, 1, cores).map_err(|error| ConfigError::new(format!("--import: {error}")))
     }
 
-    /// A level without files may come from the base, or be one that no two ranks have between them.
+    /// Checks that a level without files comes from the base or has no pair of ranks.
     fn covered(&self, level: Level, shape: Shape) -> Result<(), ConfigError> {
         let crossed = match level {
             Level::IntraCmp => shape.cores > 1,
@@ -227,7 +227,7 @@ impl Import {
         Ok(text)
     }
 
-    /// The table of a level without files.
+    /// Writes the table of a level without files.
     fn stand_in(&self, text: &mut String, level: Level, levels: &[ImportedLevel]) {
         if let Some(base) = &self.base {
             let what = format!("NO DATA for {}. ASSUMED: that of {}.", level.name(), base.name());
@@ -251,7 +251,7 @@ impl Import {
     }
 }
 
-/// `base`, where posting a receive costs this.
+/// Returns `base` with the given cost of posting a receive.
 fn posting_at(base: &Document, seconds: f64) -> Document {
     let mut changed = base.clone();
     if let Some(core) = changed.table_mut().get_mut("core").and_then(toml::Value::as_table_mut) {

@@ -1,4 +1,4 @@
-//! How far clusters agree with what is known of a machine.
+//! Agreement of clusters with the known structure of a machine.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use mcpsim_core::platform::{Placement, PlacementError, Platform};
 
 use super::super::matrices::MatrixError;
 
-/// How far two ways to divide the same elements agree.
+/// Agreement of two partitions of the same elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// The adjusted Rand index (Hubert and Arabie: Comparing partitions, Journal of Classification 2, 1985): 1 if both
-    /// are the same, 0 for what chance gives.
+    /// Adjusted Rand index (Hubert and Arabie: Comparing partitions, Journal of Classification 2, 1985): 1 for equal
+    /// partitions, 0 for agreement by chance.
     pub rand_index: f64,
-    /// The share of elements in the one cluster that stands for their class, each for one class at most.
+    /// Fraction of elements in the cluster that represents their class; each cluster represents at most one class.
     pub share: f64,
 }
 
-/// How far `labels` agree with the classes of `truth`.
+/// Returns the agreement of `labels` with the classes of `truth`.
 pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     let mut cells: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     let (mut rows, mut columns): (BTreeMap<u32, u64>, BTreeMap<u32, u64>) = Default::default();
@@ -30,7 +30,7 @@ pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     let [one, other]: [f64; 2] = [&rows, &columns].map(|of| of.values().map(|count| pairs(*count)).sum());
     let chance = one * other / pairs(labels.len() as u64);
     let most = f64::midpoint(one, other);
-    // Both are one cluster, or all alone.
+    // Both partitions are one cluster, or all clusters have one element.
     let rand_index = if most == chance { 1.0 } else { (together - chance) / (most - chance) };
     let mut by_size: Vec<((u32, u32), u64)> = cells.into_iter().collect();
     by_size.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -48,7 +48,7 @@ pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     Agreement { rand_index, share: inside as f64 / labels.len().max(1) as f64 }
 }
 
-/// The kinds of pairs on a machine whose ranks are dealt out in blocks: 0 a rank and itself, 1 to 3 the levels.
+/// Returns the kind of each pair on a machine with block placement: 0 for the diagonal, 1 to 3 for the levels.
 ///
 /// # Errors
 /// If there are more ranks than cores.
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_index_is_that_of_the_formula() {
-        // Cells 2, 1 and 1, 2: 2 pairs together of 6 and 6 of 15, by chance 2.4: (2 - 2.4) / (6 - 2.4).
+        // Cells 2, 1 and 1, 2: 2 common pairs of 6 and 6 of 15, 2.4 by chance: (2 - 2.4) / (6 - 2.4).
         let found = agreement(&[0, 0, 0, 1, 1, 1], &[0, 0, 1, 0, 1, 1]);
         assert!((found.rand_index + 0.4 / 3.6).abs() < 1e-12, "{found:?}");
         assert!((found.share - 4.0 / 6.0).abs() < 1e-12);

@@ -1,16 +1,17 @@
-//! Steps 1 and 2: the ranges of values in one matrix.
+//! Steps 1 and 2: ranges of values in one matrix.
 
-/// How wide a range of values may be; also how far the value of a cluster may be from an element that it stands for.
+/// Greatest width of a range of values; also the greatest distance between the value of a cluster and an element that
+/// it represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Precision {
     /// Seconds.
     Seconds(f64),
-    /// A share of the least value of a range.
+    /// Fraction of the least value of a range.
     Share(f64),
 }
 
 impl Precision {
-    /// How much more than `least` the greatest value of a range may be.
+    /// Returns the width of a range whose least value is `least`.
     pub fn width(self, least: f64) -> f64 {
         match self {
             Precision::Seconds(seconds) => seconds,
@@ -18,19 +19,19 @@ impl Precision {
         }
     }
 
-    /// Whether `value` may stand for `element`. A range's values differ from each other by its width at most, so that
-    /// each may stand for all others; a billionth is for the arithmetic.
+    /// Returns whether `value` may represent `element`. Values of a range differ at most by its width, so each may
+    /// represent all others; a billionth is for rounding errors.
     pub fn allows(self, value: f64, element: f64) -> bool {
         (value - element).abs() <= self.width(element) * (1.0 + 1e-9)
     }
 }
 
-/// The range of each value: numbers from 0 on, in the order of values.
+/// Returns the number of each value's range, from 0, in the order of values.
 ///
-/// The least `first` values are the first range, whatever their width: the diagonal, where it is the least. It grows to
-/// the right as long as it is no wider than the precision; then it is shifted to the right by one, and stays there if
-/// it can grow again. What it leaves on its left are ranges of one value each. The next range begins behind it, with
-/// one value: only the diagonal gives a reason for `first`.
+/// The least `first` values form the first range, regardless of its width; they are the diagonal if it is the least.
+/// The range is extended to the right while it is no wider than the precision. Then it is shifted right by one, and
+/// keeps this position if it can be extended again. Each value that it leaves on its left is a range of its own. The
+/// next range begins after it with one value, because `first` applies only to the diagonal.
 pub fn ranges(values: &[f64], first: usize, precision: Precision) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|a, b| values[*a as usize].total_cmp(&values[*b as usize]).then(a.cmp(b)));
@@ -74,23 +75,24 @@ mod tests {
 
     #[test]
     fn a_range_is_no_wider_than_the_precision() {
-        // 1 to 2; shifted by one it reaches 2.1, but cannot grow beyond that.
+        // 1 to 2; after a shift by one the range reaches 2.1, but cannot be extended further.
         assert_eq!(ranges(&[5.0, 1.0, 1.5, 2.0, 5.5, 2.1], 1, ONE), [2, 0, 0, 0, 2, 1]);
         assert_eq!(ranges(&[1.0, 1.5, 2.0, 4.0], 1, ONE), [0, 0, 0, 1]);
     }
 
     #[test]
     fn a_shift_stays_where_the_range_grows() {
-        // 0 to 1 has three values, 0.9 to 1.9 has four: the two left of it are ranges of their own.
+        // 0 to 1 has three values, 0.9 to 1.9 has four: the two values on its left are ranges of their own.
         let values = [0.0, 0.5, 0.9, 1.2, 1.4, 1.9, 3.5];
-        // From [0, 0.5, 0.9]: shifted [0.5, 0.9, 1.2] grows to 1.4; shifted [0.9, 1.2, 1.4, 1.9] cannot grow to 3.5.
+        // From [0, 0.5, 0.9]: shifted [0.5, 0.9, 1.2] extends to 1.4; shifted [0.9, 1.2, 1.4, 1.9] cannot extend to
+        // 3.5.
         assert_eq!(ranges(&values, 1, ONE), [0, 1, 1, 1, 1, 2, 3]);
     }
 
     #[test]
     fn the_first_range_has_as_many_values_as_the_matrix_has_ranks() {
         assert_eq!(ranges(&[0.0, 9.0, 3.0, 0.0], 2, ONE), [0, 2, 1, 0]);
-        // Even if they are further apart.
+        // The same holds if the values are further apart.
         assert_eq!(ranges(&[0.0, 9.0, 3.0, 20.0], 2, ONE), [0, 1, 0, 2]);
         assert_eq!(ranges(&[7.0], 4, ONE), [0]);
     }

@@ -1,15 +1,16 @@
 //! Steps 3, 4 and 5: clusters of several matrices from the ranges of each.
 //!
-//! For a range C₁ of the first matrix the greatest of all intersections C₁ ∩ C₂ ∩ … ∩ C_m is the one whose ranges most
-//! of its elements have: counting the elements' tuples of ranges finds it without trying all combinations. The
-//! extension by all intersections of m − 1 of these ranges adds what is in all of them but one.
+//! Step 3 needs the greatest intersection C₁ ∩ C₂ ∩ … ∩ C_m for each range C₁ of the first matrix. It is found without
+//! a search over all combinations: each element has a tuple of ranges, and the most frequent tuple is the result. Step
+//! 4 extends it by all intersections of m − 1 of these ranges, which adds the elements that are in all ranges except
+//! one.
 
 use rustc_hash::FxHashMap;
 
-/// Not in a cluster yet.
+/// Element without a cluster.
 const NONE: u32 = u32::MAX;
 
-/// Numbers the tuples of ranges that elements have, in the order of elements; `labels` has the ranges, a list a matrix.
+/// Numbers the tuples of ranges in the order of elements; `labels` has one list of ranges per matrix.
 fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
     let mut numbers: Vec<u32> = vec![0; labels[0].len()];
     let mut count = 1;
@@ -24,8 +25,8 @@ fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
     (numbers, count)
 }
 
-/// Of each cluster of `first` the greatest of its intersections with one range of each matrix of `further`: an element
-/// of it, and how many it has. Elements without a cluster do not count.
+/// Returns, for each cluster of `first`, its greatest intersection with one range of each matrix of `further`, as an
+/// element and the size. Elements without a cluster are ignored.
 fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     let (numbers, count) = tuples(&[&[first], further].concat());
     let mut sizes = vec![(NONE, 0u32); count];
@@ -38,7 +39,7 @@ fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     let mut found: Vec<Option<(u32, u32)>> = vec![None; clusters];
     for (representative, size) in sizes {
         let Some(best) = found.get_mut(first[representative as usize] as usize) else { continue };
-        // Of equal ones the first counts.
+        // Among equal sizes the first is chosen.
         if best.is_none_or(|(_, most)| size > most) {
             *best = Some((representative, size));
         }
@@ -46,20 +47,21 @@ fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     found
 }
 
-/// How many of the ranges of `matrices` the two elements share.
+/// Returns the number of ranges in `labels` that the two elements share.
 fn shared(labels: &[&[u32]], one: u32, other: u32) -> usize {
     labels.iter().filter(|of| of[one as usize] == of[other as usize]).count()
 }
 
-/// Of how many ranges an element may miss one: with two ranges or fewer, one alone would say too little.
+/// Returns the number of ranges that an element may miss; with two ranges or fewer it is 0, because one range is too
+/// weak.
 fn missing_allowed(ranges: usize) -> usize {
     usize::from(ranges > 2)
 }
 
-/// Steps 3 and 4: the preliminary clusters of matrices whose ranges are given, a list a matrix.
+/// Steps 3 and 4: returns the preliminary clusters of matrices, given one list of ranges per matrix.
 ///
-/// Greater intersections are extended first, so that a range of one value does not take what belongs to many. What no
-/// cluster has taken then goes through the same steps again, until each element is in one.
+/// Greater intersections are extended first, so that a range of one value does not take elements that belong to a large
+/// one. The steps are repeated for the remaining elements, until each element is in a cluster.
 pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
     let elements = labels[0].len();
     let all: Vec<&[u32]> = labels.iter().map(Vec::as_slice).collect();
@@ -75,7 +77,8 @@ pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
             if clusters[representative as usize] != NONE {
                 continue;
             }
-            // Who misses one range at most is in one of any two: the two shortest are looked through.
+            // An element that misses at most one range is in one of any two, so only the two shortest lists are
+            // searched.
             let mut order: Vec<usize> = (0..all.len()).collect();
             let of = |matrix: usize| all[matrix][representative as usize] as usize;
             order.sort_by_key(|matrix| members[*matrix][of(*matrix)].len());
@@ -95,7 +98,7 @@ pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
     clusters
 }
 
-/// The elements of each label.
+/// Returns the elements of each label.
 pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
     let mut found: Vec<Vec<u32>> = vec![Vec::new(); labels.iter().max().map_or(0, |most| *most as usize + 1)];
     for (element, label) in (0..).zip(labels) {
@@ -104,12 +107,13 @@ pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
     found
 }
 
-/// Step 5: the clusters over the matrices of a further portion as well, or nothing if they end before it.
+/// Step 5: returns the clusters extended over the matrices of a further portion, or `None` if they end before it.
 ///
-/// A cluster can be prolonged if no more than the share `drop` of its elements is outside of its greatest intersection
-/// with the portion's ranges, extended as in step 4. What drops out forms clusters by its own ranges. A cluster of
-/// fewer elements than `small` that cannot be prolonged is divided in the same way; a larger one ends, and all end with
-/// it, as their borders are stored together. They also do if more than the share `drop` of all elements drops out.
+/// A cluster can be prolonged if at most the fraction `drop` of its elements is outside its greatest intersection with
+/// the ranges of the portion, extended as in step 4. Elements that drop out form clusters by their own ranges. A
+/// cluster with fewer elements than `small` that cannot be prolonged is divided in the same way. A larger one ends, and
+/// all clusters end with it, because their limits are stored together. All clusters also end if more than the fraction
+/// `drop` of all elements drops out.
 pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small: usize) -> Option<Vec<u32>> {
     let portion: Vec<&[u32]> = portion.iter().map(Vec::as_slice).collect();
     let needed = portion.len() - missing_allowed(portion.len() + 1);
@@ -135,7 +139,7 @@ pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small
     if lost as f64 > drop * clusters.len() as f64 {
         return None;
     }
-    // Those that stay keep their number, others get one by cluster and ranges.
+    // Remaining elements keep their cluster number; the others get numbers by cluster and ranges.
     let (numbers, _) = tuples(&[&[clusters], &portion[..]].concat());
     let mut known: FxHashMap<(bool, u32), u32> = FxHashMap::default();
     let each = |element: usize| {
@@ -155,7 +159,7 @@ mod tests {
         let first = [0, 0, 0, 0, 0, 1, 1, 1];
         let second: &[u32] = &[0, 0, 1, 1, 1, 1, 2, 2];
         let third: &[u32] = &[0, 0, 0, 1, 1, 1, 1, 1];
-        // Of 0: {0, 1}, {2}, {3, 4}: two of size 2, the first counts. Of 1: {5}, {6, 7}.
+        // Cluster 0: {0, 1}, {2}, {3, 4}; two have size 2, and the first is chosen. Cluster 1: {5}, {6, 7}.
         assert_eq!(greatest(&first, &[second, third]), [Some((0, 2)), Some((6, 2))]);
     }
 
@@ -164,7 +168,7 @@ mod tests {
         let labels = [vec![0, 0, 0, 1, 1], vec![0, 0, 1, 1, 1], vec![0, 0, 0, 1, 2]];
         // {0, 1} is the greatest of range 0, and element 2 is in two of its three ranges; 3 and 4 share two of three.
         assert_eq!(preliminary(&labels), [0, 0, 0, 1, 1]);
-        // With two matrices nothing is missed.
+        // With two matrices no range may be missed.
         assert_eq!(preliminary(&labels[..2]), [0, 0, 2, 1, 1]);
         assert_eq!(preliminary(&labels[..1]), [0, 0, 0, 1, 1]);
     }
@@ -173,12 +177,12 @@ mod tests {
     fn a_cluster_is_prolonged_while_few_drop_out() {
         let clusters = [0, 0, 0, 0, 1, 1, 1, 1];
         let portion = [vec![0, 0, 0, 1, 2, 2, 2, 2], vec![0, 0, 0, 1, 2, 2, 2, 2]];
-        // A quarter of the first cluster drops out, an eighth of all.
+        // A quarter of the first cluster drops out, an eighth of all elements.
         assert_eq!(prolonged(&clusters, &portion, 0.25, 1), Some(vec![0, 0, 0, 1, 2, 2, 2, 2]));
         assert_eq!(prolonged(&clusters, &portion, 0.2, 1), None);
-        // A small one is divided instead, if it is no more than the share of all.
+        // A small cluster is divided instead, if the dropped elements do not exceed the fraction of all elements.
         assert_eq!(prolonged(&clusters, &portion, 0.2, 5), None);
-        // One of the two agrees: that is enough.
+        // One of the two ranges agrees, which is sufficient.
         let portion = [vec![0, 0, 0, 1, 2, 2, 2, 2], vec![0, 0, 0, 0, 2, 2, 2, 2]];
         assert_eq!(prolonged(&clusters, &portion, 0.0, 1), Some(clusters.to_vec()));
     }

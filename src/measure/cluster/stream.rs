@@ -1,22 +1,22 @@
-//! Step 6: portions of matrices one after the other, until the lengths end.
+//! Step 6: clustering of portions of matrices in sequence, up to the last length.
 //!
-//! A portion's matrices are read once for their ranges, and once more when the partition ends for the values of its
-//! clusters. In memory are the ranges of one portion and one matrix, however many lengths there are.
+//! The matrices of a portion are read once for their ranges, and again at the end of the partition for the values of
+//! its clusters. Memory holds the ranges of one portion and one matrix, independent of the number of lengths.
 
 use super::super::matrices::{Exception, Matrices, MatrixError};
 use super::ranges::{Precision, ranges};
 use super::steps::{by_label, preliminary, prolonged};
 
-/// The algorithm's parameters.
+/// Parameters of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterOptions {
-    /// How wide a range of values may be.
+    /// Width of a range of values.
     pub precision: Precision,
-    /// Matrices that preliminary clusters are made of.
+    /// Number of matrices for preliminary clusters.
     pub first: usize,
-    /// Matrices of a further portion.
+    /// Number of matrices in a further portion.
     pub further: usize,
-    /// The share of a cluster's elements that may drop out where it is prolonged.
+    /// Fraction of a cluster's elements that may drop out when it is prolonged.
     pub drop: f64,
 }
 
@@ -27,10 +27,10 @@ impl Default for ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Whether they can be.
+    /// Checks the options.
     ///
     /// # Errors
-    /// If not, with the parameter and what was expected of it.
+    /// If an option is invalid, with its name and the expected value.
     pub fn check(&self) -> Result<(), MatrixError> {
         let (Precision::Seconds(width) | Precision::Share(width)) = self.precision;
         if !(width > 0.0 && width.is_finite()) {
@@ -49,36 +49,36 @@ impl ClusterOptions {
     }
 }
 
-/// A range of lengths over which clusters stay the same.
+/// Range of lengths over which clusters stay the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LengthRange {
-    /// Its first matrix.
+    /// Index of its first matrix.
     pub first: usize,
-    /// How many matrices it has.
+    /// Number of its matrices.
     pub matrices: usize,
-    /// The cluster of each element, row after row; clusters are in the order of their times.
+    /// Cluster of each element in row-major order; clusters are in the order of their times.
     pub labels: Vec<u32>,
-    /// The value of each cluster in each matrix, seconds: the median of its elements.
+    /// Value of each cluster in each matrix, seconds: the median of its elements.
     pub values: Vec<Vec<f64>>,
-    /// What the clusters are.
+    /// Summaries of the clusters.
     pub clusters: Vec<ClusterSummary>,
-    /// Elements for which their cluster's value may not stand.
+    /// Elements that the value of their cluster may not represent.
     pub exceptions: Vec<Exception>,
 }
 
-/// What a cluster is.
+/// Summary of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterSummary {
-    /// How many pairs it has.
+    /// Number of its pairs.
     pub pairs: usize,
-    /// The mean of its elements over all matrices of the partition, seconds.
+    /// Mean of its elements over all matrices of the partition, seconds.
     pub mean: f64,
 }
 
-/// Clusters `matrices`, and gives each partition to `take` as it ends.
+/// Clusters `matrices`, and passes each finished partition to `take`.
 ///
 /// # Errors
-/// If options cannot be, a matrix cannot be read, or `take` fails.
+/// Invalid options, an unreadable matrix, or an error of `take`.
 pub fn cluster(
     matrices: &mut Matrices,
     options: &ClusterOptions,
@@ -109,7 +109,7 @@ pub fn cluster(
     Ok(())
 }
 
-/// Reads the partition's matrices again for the values of its clusters.
+/// Reads the matrices of the partition again for the values of its clusters.
 fn partition(
     matrices: &mut Matrices,
     first: usize,

@@ -1,4 +1,4 @@
-//! The whole algorithm: by hand, on matrices whose structure is known, and the rule of access.
+//! Tests of the whole algorithm: a manual example, matrices of known structure, and access to stored files.
 
 use std::io::Cursor;
 
@@ -11,7 +11,7 @@ use super::super::matrices::tests::Shared;
 use super::super::matrices::{Compressed, CompressedWriter, Matrices, PairTest, Parameters, Statistic};
 use super::*;
 
-/// Matrices of these values, of messages of 0, 1, … bytes.
+/// Creates matrices of these values, for messages of 0, 1, … bytes.
 fn matrices(ranks: u32, values: &[Vec<f64>]) -> Matrices {
     let end = values.len() as u32;
     let test = PairTest::OneToOne;
@@ -39,7 +39,7 @@ fn clustered(matrices: &mut Matrices, options: &ClusterOptions) -> Vec<LengthRan
     found
 }
 
-/// Ranks 0, 1 and 2, 3 are near each other. In microseconds:
+/// Creates the manual example: the pairs 0, 1 and 2, 3 are near each other. In microseconds:
 ///
 /// ```text
 /// 0 B              1 B              2 B              3 B
@@ -63,16 +63,15 @@ const LEVELS: [u32; 16] = [0, 1, 2, 2, 1, 0, 2, 2, 2, 2, 0, 1, 2, 2, 1, 0];
 #[test]
 fn four_ranks_are_clustered_as_by_hand() {
     let options = ClusterOptions { precision: Precision::Seconds(0.5e-6), first: 3, further: 1, drop: 0.1 };
-    // Steps 1 and 2. The first range of each matrix is the diagonal: four values of 0, and 1 is too far. The next
-    // begins at 1 and takes what is up to 1.5: four pairs. The third takes what is up to 4.5, and 5 of the second
-    // matrix is a range of its own.
+    // Steps 1 and 2. The first range of each matrix is the diagonal: four values of 0; 1 is too far. The next begins at
+    // 1 and extends to 1.5: four pairs. The third extends to 4.5; 5 in the second matrix is a range of its own.
     assert_eq!(ranges(&by_hand().matrix(0).unwrap(), 4, options.precision), LEVELS);
     let mut second = LEVELS;
     second[3] = 3;
     assert_eq!(ranges(&by_hand().matrix(1).unwrap(), 4, options.precision), second);
-    // Steps 3 and 4. The greatest intersections have 4, 4 and 7 elements; (0, 3) is in two of the third one's ranges,
-    // and is taken in. Step 5. All of each cluster has the same range of the fourth matrix. Its times differ from those
-    // before: that does not matter.
+    // Steps 3 and 4. The greatest intersections have 4, 4 and 7 elements; (0, 3) is in two of the third one's ranges
+    // and is added. Step 5. All elements of each cluster have the same range of the fourth matrix; different times than
+    // before do not matter.
     let found = clustered(&mut by_hand(), &options);
     assert_eq!(found.len(), 1);
     let partition = &found[0];
@@ -82,7 +81,7 @@ fn four_ranks_are_clustered_as_by_hand() {
         partition.values,
         [vec![0.0; 4], vec![1e-6, 1e-6, 1e-6, 2e-6], vec![4e-6, 4e-6, 5.0 * 1e-6, 5.0 * 1e-6]]
     );
-    // Of the elements only (0, 3) at 1 B is further from its cluster's value than the precision.
+    // Only element (0, 3) at 1 B differs from the value of its cluster by more than the precision.
     assert_eq!(partition.exceptions.len(), 1);
     let exception = partition.exceptions[0];
     assert_eq!((exception.matrix, exception.x, exception.y, exception.value), (1, 0, 3, 5.0 * 1e-6));
@@ -90,7 +89,7 @@ fn four_ranks_are_clustered_as_by_hand() {
 
 #[test]
 fn a_partition_ends_where_clusters_do() {
-    // Two matrices in which ranks 0, 1 are near, then two in which all pairs are alike but for rank 3's.
+    // Two matrices in which ranks 0, 1 are near, then two in which all pairs are alike except those of rank 3.
     let near = [0.0, 1.0, 4.0, 4.0, 1.0, 0.0, 4.0, 4.0, 4.0, 4.0, 0.0, 4.0, 4.0, 4.0, 4.0, 0.0].to_vec();
     let other = [0.0, 4.0, 4.0, 9.0, 4.0, 0.0, 4.0, 9.0, 4.0, 4.0, 0.0, 9.0, 9.0, 9.0, 9.0, 0.0].to_vec();
     let mut of = matrices(4, &[near.clone(), near, other.clone(), other]);
@@ -102,8 +101,8 @@ fn a_partition_ends_where_clusters_do() {
     assert_eq!(found[1].labels[..4], [0, 1, 1, 2]);
 }
 
-/// Matrices of a machine whose pairs have these kinds: 0 takes no time, kind k takes k times 2 µs and k times 0.1 µs a
-/// step of lengths.
+/// Creates matrices of a machine with these kinds of pairs. Kind 0 takes no time; kind k takes k times 2 µs plus k
+/// times 0.1 µs per step of lengths.
 fn of_kinds(ranks: u32, lengths: usize, sigma: f64, seed: u64, kind: impl Fn(u32, u32) -> u32) -> (Matrices, Vec<u32>) {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     // The median of 100 samples has 1.2533 / 10 of their deviation.
@@ -181,7 +180,7 @@ fn options_that_cannot_be_are_refused() {
     assert_eq!(error(all), "share that may drop out: expected 0 to below 1; found 1");
 }
 
-/// Clusters, writes the pair of files, and reads them back.
+/// Clusters, writes the pair of files, and reads them again.
 fn stored(of: &mut Matrices, options: &ClusterOptions) -> (Compressed, usize) {
     let (parameters, statistic) = (of.parameters, of.statistic);
     let mut writer = CompressedWriter::new(parameters, statistic, Shared::default());
@@ -216,7 +215,7 @@ proptest! {
         let precision = if absolute { Precision::Seconds(wide * 1e-5) } else { Precision::Share(wide) };
         let options = ClusterOptions { precision, first, further, drop };
         let found = clustered(&mut of, &options);
-        // Partitions follow each other.
+        // Partitions are contiguous.
         let mut next = 0;
         for partition in &found {
             prop_assert_eq!(partition.first, next);
@@ -230,7 +229,7 @@ proptest! {
                 prop_assert!(precision.allows(*stands, *value), "{} for {} of {} in {}", stands, value, element, matrix);
                 let (x, y) = (element as u32 / ranks, element as u32 % ranks);
                 prop_assert_eq!(read.at(x, y, matrix as u64).unwrap(), *stands);
-                // What is not an exception is the value of its cluster.
+                // A value that is not an exception is the value of its cluster.
                 let partition = found.iter().rfind(|of| of.first <= matrix).unwrap();
                 let listed = partition.exceptions.iter().find(|of| (of.matrix, of.x, of.y) == (matrix as u32, x, y));
                 let expected = listed.map_or_else(

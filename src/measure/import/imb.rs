@@ -1,27 +1,27 @@
-//! Output of the Intel MPI Benchmarks: a section a test and number of processes.
+//! Output of the Intel MPI Benchmarks: one section per test and number of processes.
 
 use mcpsim_core::config::ConfigError;
 
 use super::table::{Benchmark, BenchmarkTable, Lines, WINDOW};
 
-/// The tests that are read. Others, which a run of all has as well, are passed over.
+/// Supported tests. Other tests, which a full run also contains, are skipped.
 const TESTS: [(&str, Benchmark); 3] =
     [("PingPong", Benchmark::PingPong), ("Uniband", Benchmark::OneWay), ("Biband", Benchmark::BothWays)];
 
-/// What the program writes when all is done.
+/// Last line of complete output.
 const END: &str = "# All processes entering MPI_Finalize";
 
 const TIMES: [&str; 4] = ["#bytes", "#repetitions", "t[usec]", "Mbytes/sec"];
 const RATES: [&str; 4] = ["#bytes", "#repetitions", "Mbytes/sec", "Msg/sec"];
 
-/// The tables of a file, one a section.
+/// Returns the tables of a file, one per section.
 pub(super) fn tables(lines: &Lines, title: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
     let version = title.trim_start_matches('#').trim().trim_start_matches("Intel(R) MPI Benchmarks");
     let version = version.split(',').next().unwrap_or_default().trim();
     let mut most = None;
     let mut sections: Vec<(usize, BenchmarkTable)> = Vec::new();
     let mut others: Vec<&str> = Vec::new();
-    // Whether rows of a section that is read may come.
+    // Whether rows of a supported section may follow.
     let mut reads = false;
     for (number, line) in lines.iter() {
         let trimmed = line.trim();
@@ -79,7 +79,7 @@ fn columns(benchmark: Benchmark) -> [&'static str; 4] {
     if benchmark == Benchmark::PingPong { TIMES } else { RATES }
 }
 
-/// A section states its processes, an even number, and goes up to the size that the file's head names.
+/// Checks that a section states an even number of processes and reaches the size in the header of the file.
 fn check(lines: &Lines, number: usize, table: &BenchmarkTable, most: Option<u64>) -> Result<(), ConfigError> {
     let BenchmarkTable { program, processes, .. } = table;
     if *processes < 2 || processes % 2 == 1 {

@@ -1,12 +1,12 @@
-//! The parameters of a level from what benchmark programs measured there.
+//! Parameters of a level from the output of benchmarks.
 //!
 //! | parameter | from |
 //! |---|---|
 //! | latency and bandwidth by size | ping-pong: half a round trip T(s) = o_s + L + s/B + o_r, and 2 handshakes more above the eager threshold |
 //! | o_s = o_r by size | windows of one pair: (n/rate − T(s) − T(0)) / (n − 1); both ends overlap, so each takes as long |
-//! | post_overhead, of a core | windows both ways of one pair, 8 B and 128 B: 2/rate − o_s − o_r, the mean of both; windows one way hide it in the way of the first message |
+//! | post_overhead, of a core | windows both ways of one pair, 8 B and 128 B: 2/rate − o_s − o_r, the mean of both; windows one way hide it in the latency of the first message |
 //! | gap by size | windows of most pairs: 1/rate − s/capacity, where the adapter and not the cores limit it |
-//! | a core's copies by size within a node | windows of one pair, as [`super::super::copies`] has it |
+//! | a core's copies by size within a node | windows of one pair, see [`super::super::copies`] |
 //! | capacity, or a core's copy within a node | windows of one pair, the greatest size |
 //! | duplex | windows both ways of fewest pairs, the greatest size |
 //! | duplex_gap | windows both ways of most pairs, 8 B: 1/rate − s/duplex, where it is more than half of the gap |
@@ -24,38 +24,38 @@ use super::part::ImportPart;
 use super::table::{Benchmark, BenchmarkTable};
 use super::windows::{self, Steps, WindowSizes};
 
-/// Windows of smaller messages do not show what the wire carries.
+/// Least size in windows that measures the bandwidth of the wire.
 const LARGE: u64 = 256 << 10;
-/// Eager thresholds, which no table tells: those of the machine `default`, within a node and between nodes.
+/// Eager thresholds, which no table states: those of the machine `default`, within a node and between nodes.
 const EAGER: [u64; 2] = [4 << 10, 64 << 10];
-/// No message starts with less than this part of an empty one's time, as in [`LinkFit::of`].
+/// Least start of a message as a fraction of an empty message's time, as in [`LinkFit::of`].
 const LEAST_SHARE: f64 = 0.7;
 
-/// A table, and the file it is from.
+/// A table and its file.
 pub struct ImportSource<'a> {
-    /// Its file's name.
+    /// Name of the file.
     pub file: &'a str,
-    /// What it says.
+    /// The table.
     pub table: BenchmarkTable,
 }
 
-/// A level's parameters, and in words what they are from.
+/// Parameters of a level, and descriptions of their origins.
 #[derive(Debug)]
 pub struct ImportedLevel {
     /// The parameters.
     pub fit: LinkFit,
-    /// A line each: first of the files.
+    /// One line per origin; those of files are first.
     pub told: Vec<String>,
-    /// What posting a receive costs, and in words what it is from.
+    /// Cost of posting a receive, and the description of its origin.
     pub posting: Option<(f64, String)>,
-    /// How many files there were.
+    /// Number of files.
     pub files: usize,
 }
 
-/// Of the tables of a file, those that a part means.
+/// Returns the tables of a file that `part` selects.
 ///
 /// # Errors
-/// If they are of several numbers of processes and the part does not choose, or chooses one that is not there.
+/// If the tables have several numbers of processes and the part selects none, or selects a missing one.
 pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<Vec<ImportSource<'a>>, ConfigError> {
     let mut there: Vec<u32> = tables.iter().map(|table| table.processes).collect();
     there.sort_unstable();
@@ -76,11 +76,10 @@ pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<V
     Ok(tables.into_iter().filter(wanted).map(|table| ImportSource { file: &part.file, table }).collect())
 }
 
-/// The parameters of `level` from `sources`, of whose windows these `sizes` count; `eager` is what the user says of its
-/// threshold.
+/// Returns the parameters of `level` from `sources`, with windows of `sizes`; `eager` is the user's threshold.
 ///
 /// # Errors
-/// Without a ping-pong, and where two programs measured the same.
+/// Without a ping-pong, and if two programs made the same test.
 pub fn level(
     level: Level,
     sources: &[ImportSource],
@@ -104,7 +103,7 @@ pub fn level(
 
     let measured = wire(window.as_ref().or(many.as_ref()), &ping_pong);
     let wire = measured.or_else(|| from_ping_pong(level, &ping_pong));
-    // Within a node what windows say is a matter of copies.
+    // Within a node, copies determine the times of windows.
     let by_size = if level == Level::InterNode { sizes } else { WindowSizes::Few };
     let overheads = overheads(window.as_ref(), &ping_pong, wire, by_size, &mut told);
     let posting = both.as_ref().filter(|both| both.pairs() == 1 && level == Level::InterNode);
@@ -118,14 +117,15 @@ pub fn level(
 
     let stated = eager.is_some();
     let eager = eager.unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
-    // On an adapter one message is never faster than many.
+    // On an adapter a single message is never faster than many.
     let steepest = wire.filter(|_| level == Level::InterNode).map_or(0.0, |wire| 1.0 / wire);
     let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: steepest };
     let mut breaks: Vec<u64> = if overheads.is_empty() && gaps.is_empty() { Vec::new() } else { vec![FIRST_UP_TO] };
     let (last, _) = ping_pong.last();
     breaks.extend(Some(eager).filter(|eager| *eager < last && *eager > FIRST_UP_TO));
     let found = pieces(&ping_pong.rows, &breaks, least);
-    // What messages above the threshold start later with are two control messages, none longer than an empty message.
+    // Messages above the threshold start later by two control messages, neither of which is longer than an empty
+    // message.
     let first = row(&found[0], overheads.above(0), 0.0, 0.0);
     let next = found.iter().skip_while(|piece| piece.up_to.is_some_and(|end| end < eager)).take(2);
     let starts: Vec<f64> = next.map(|piece| piece.start).collect();
@@ -177,7 +177,7 @@ pub fn level(
     Ok(ImportedLevel { fit, told, posting, files: sources.len() })
 }
 
-/// What posting a receive costs, where windows both ways of one pair take longer than its sends and receives.
+/// Returns the cost of posting a receive, if windows both ways of one pair take longer than their sends and receives.
 fn posting_of(both: &BenchmarkTable, overheads: &Steps) -> Option<(f64, String)> {
     if overheads.is_empty() {
         return None;
@@ -198,14 +198,14 @@ fn row(piece: &FitPiece, overhead: f64, control: f64, gap: f64) -> RowFit {
     row_of(piece, [overhead, overhead], control, gap)
 }
 
-/// What a table is, in a line.
+/// Describes a table in one line.
 fn from(source: &ImportSource) -> String {
     let BenchmarkTable { program, processes, rows, .. } = &source.table;
     let sizes = format!("{} sizes up to {} B", rows.len(), source.table.last().0);
     format!("{}: {program}, {processes} processes, {sizes}", source.file)
 }
 
-/// The one table of a test: equal runs are their medians.
+/// Returns the only table of a test; equal runs are merged to their medians.
 fn one(
     level: Level,
     sources: &[ImportSource],
@@ -240,7 +240,7 @@ fn one(
     Ok(Some(table))
 }
 
-/// What a message costs each end's core.
+/// Returns the core overhead of a message at each end.
 fn overheads(
     window: Option<&BenchmarkTable>,
     ping_pong: &BenchmarkTable,
@@ -268,7 +268,7 @@ fn overheads(
     found.map_or_else(Steps::default, |(first, second)| Steps::two([first, second]))
 }
 
-/// The time between two messages of an adapter.
+/// Returns the least time between two messages of an adapter.
 fn gaps(
     level: Level,
     [many, window]: [Option<&BenchmarkTable>; 2],
@@ -301,7 +301,7 @@ fn gaps(
     Steps::two([found[0].0.max(0.0), found[1].0.max(0.0)])
 }
 
-/// Bytes a second of a window of the greatest size, without its start and the answer.
+/// Returns the bytes per second of a window of the greatest size, without its start and the answer.
 fn wire(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable) -> Option<f64> {
     let window = window?;
     let (size, rate) = window.last();
@@ -312,7 +312,8 @@ fn wire(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable) -> Option<f
     (size >= LARGE && rest > 0.0).then(|| (count - f64::from(window.pairs())) * size as f64 / rest)
 }
 
-/// The same of a ping-pong: of an adapter what the greatest sizes add, of a core's copy the most that any size reaches.
+/// Returns the same from a ping-pong: for an adapter the increase at the greatest sizes, for a core's copy the greatest
+/// rate of any size.
 fn from_ping_pong(level: Level, ping_pong: &BenchmarkTable) -> Option<f64> {
     if level != Level::InterNode {
         let reached = ping_pong.rows.iter().map(|(size, time)| *size as f64 / time);
@@ -322,7 +323,7 @@ fn from_ping_pong(level: Level, ping_pong: &BenchmarkTable) -> Option<f64> {
     pieces(&ping_pong.rows, &[], least).last().filter(|last| !last.flat).map(|last| 1.0 / last.per_byte)
 }
 
-/// What a line says of the wire.
+/// Describes the origin of the wire's bandwidth in one line.
 fn what_wire(level: Level, measured: Option<f64>) -> String {
     let (what, assumed) = match level {
         Level::InterNode => ("capacity", "what a ping-pong's greatest sizes add"),
@@ -365,7 +366,7 @@ fn occupancy(
     MeasuredOccupancy { capacity: Some(wire), duplex: Some(together.max(wire)), ..MeasuredOccupancy::default() }
 }
 
-/// The time between two small messages of an adapter in both directions together, where they share it.
+/// Returns the time between two small messages of an adapter in both directions together, if they share it.
 fn duplex_gap(many: Option<&BenchmarkTable>, of: &MeasuredOccupancy, told: &mut Vec<String>) -> Option<f64> {
     let ([gap, _], many) = (of.gaps.filter(|[gap, _]| *gap > 0.0)?, many?);
     let size = SMALL[0];

@@ -1,13 +1,13 @@
-//! Output of the OSU micro-benchmarks: a title, comments, and rows of a size and its figures.
+//! Output of the OSU micro-benchmarks: a title, comments, and rows of a size and its values.
 
 use mcpsim_core::config::ConfigError;
 
 use super::table::{Benchmark, BenchmarkTable, Lines, WINDOW};
 
-/// How a title begins.
+/// Prefix of a title.
 pub(super) const TITLE: &str = "# OSU MPI ";
 
-/// The tests, by what stands between "OSU MPI" and the version.
+/// Tests, by the text between "OSU MPI" and the version.
 const TESTS: [(&str, &str, Benchmark); 4] = [
     ("Latency Test", "osu_latency", Benchmark::PingPong),
     ("Bandwidth Test", "osu_bw", Benchmark::OneWay),
@@ -20,7 +20,7 @@ const LATENCY: [&str; 2] = ["Size", "Latency (us)"];
 const BANDWIDTH: [&str; 2] = ["Size", "Bandwidth (MB/s)"];
 const RATE: [&str; 3] = ["Size", "MB/s", "Messages/s"];
 
-/// The tables of a file, one a title.
+/// Returns the tables of a file, one per title.
 pub(super) fn tables(lines: &Lines) -> Result<Vec<BenchmarkTable>, ConfigError> {
     let mut tables: Vec<(usize, bool, BenchmarkTable)> = Vec::new();
     for (number, line) in lines.iter() {
@@ -71,7 +71,7 @@ pub(super) fn tables(lines: &Lines) -> Result<Vec<BenchmarkTable>, ConfigError> 
     Ok(tables.into_iter().map(|(.., table)| table).collect())
 }
 
-/// Pairs and window in "[ pairs: 32 ] [ window size: 64 ]".
+/// Parses pairs and window in "[ pairs: 32 ] [ window size: 64 ]".
 fn bracketed(comment: &str) -> Option<(u32, u32)> {
     let number = |key: &str| {
         let (_, rest) = comment.split_once(key)?;

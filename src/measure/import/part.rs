@@ -1,27 +1,27 @@
-//! What a user names: a file, and the level that its messages crossed.
+//! A file that the user names, and the level of its messages.
 
 use mcpsim_core::config::ConfigError;
 use mcpsim_core::platform::Level;
 
-/// `LEVEL[:PROCESSES]=FILE`: a file's tables stand for these levels.
+/// `LEVEL[:PROCESSES]=FILE`: the levels of a file's tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportPart {
-    /// The levels; both within a node for `intra_node`.
+    /// The levels; both levels within a node for `intra_node`.
     pub levels: Vec<Level>,
-    /// The numbers of processes whose tables are meant; all if there are none.
+    /// Numbers of processes of the selected tables; empty for all.
     pub processes: Vec<u32>,
     /// The file.
     pub file: String,
 }
 
-/// The word for both levels within a node.
+/// Name of both levels within a node.
 const INTRA_NODE: &str = "intra_node";
 
 impl ImportPart {
-    /// Reads `inter_node=bw.txt` or `inter_node:32,64=Uniband.txt`.
+    /// Parses `inter_node=bw.txt` or `inter_node:32,64=Uniband.txt`.
     ///
     /// # Errors
-    /// No such level, no file, numbers of processes that are none.
+    /// An unknown level, a missing file, invalid numbers of processes.
     pub fn parse(text: &str) -> Result<ImportPart, ConfigError> {
         let wrong = |expected: &str| Err(ConfigError::new(format!("--import {text}: expected {expected}")));
         let Some((left, file)) = text.split_once('=').filter(|(_, file)| !file.is_empty()) else {
@@ -43,7 +43,7 @@ impl ImportPart {
         Ok(ImportPart { levels, processes, file: file.to_owned() })
     }
 
-    /// This part with the numbers of processes chosen, for a message.
+    /// Returns this part with the selected number of processes, for a message.
     pub(super) fn choosing(&self, processes: u32) -> String {
         let level = if self.levels.len() > 1 { INTRA_NODE } else { self.levels[0].name() };
         format!("--import {level}:{processes}={}", self.file)

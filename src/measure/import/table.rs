@@ -1,4 +1,4 @@
-//! What a benchmark program wrote, in one form: which test, by how many pairs, and a figure a size.
+//! Output of a benchmark in a common form: the test, the number of pairs, and one value per size.
 
 use mcpsim_core::config::ConfigError;
 
@@ -9,14 +9,14 @@ use super::{imb, osu};
 pub enum Benchmark {
     /// Half a round trip of one message, seconds: osu_latency, IMB PingPong.
     PingPong,
-    /// Windows of messages one way, messages a second of all pairs: osu_bw, osu_mbw_mr, IMB Uniband.
+    /// Windows of messages one way, messages per second of all pairs: osu_bw, osu_mbw_mr, IMB Uniband.
     OneWay,
-    /// Windows of messages both ways, messages a second of all pairs and both directions: osu_bibw, IMB Biband.
+    /// Windows of messages both ways, messages per second of all pairs and both directions: osu_bibw, IMB Biband.
     BothWays,
 }
 
 impl Benchmark {
-    /// What it is called in messages.
+    /// Returns the name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Benchmark::PingPong => "ping-pong",
@@ -26,45 +26,45 @@ impl Benchmark {
     }
 }
 
-/// The figures of one test by one number of processes.
+/// Values of one test with one number of processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkTable {
-    /// Which test.
+    /// The test.
     pub benchmark: Benchmark,
-    /// The program and its version, as its output says.
+    /// Program and version, from its output.
     pub program: String,
-    /// Processes that took part: two a pair.
+    /// Number of processes: two per pair.
     pub processes: u32,
-    /// Messages that a pair has under way in windows.
+    /// Number of messages that a pair has in flight in windows.
     pub window: u32,
-    /// Bytes a message, in increasing order, and the figure, above zero.
+    /// Bytes per message, in increasing order, and the value, above zero.
     pub rows: Vec<(u64, f64)>,
 }
 
-/// What both suites' windows hold if the output does not say.
+/// Window of both suites if the output does not state it.
 pub(super) const WINDOW: u32 = 64;
 
 impl BenchmarkTable {
-    /// The figure at a size.
+    /// Returns the value at a size.
     pub fn at(&self, bytes: u64) -> Option<f64> {
         self.rows.iter().find(|(size, _)| *size == bytes).map(|(_, figure)| *figure)
     }
 
-    /// The figure at the greatest size.
+    /// Returns the value at the greatest size.
     pub fn last(&self) -> (u64, f64) {
         self.rows.last().copied().unwrap_or((0, 0.0))
     }
 
-    /// Pairs of processes.
+    /// Returns the number of pairs of processes.
     pub const fn pairs(&self) -> u32 {
         self.processes / 2
     }
 }
 
-/// The tables in `text`, which `name` stands for in messages.
+/// Returns the tables in `text`; `name` is the file name in messages.
 ///
 /// # Errors
-/// Output of other programs, tests that say nothing of pairs, rows without their figures, output that was cut.
+/// Output of other programs, tests without pairs, rows without their values, truncated output.
 pub fn tables(name: &str, text: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
     let lines = Lines { name, text };
     if !text.is_empty() && !text.ends_with('\n') {
@@ -84,14 +84,14 @@ pub fn tables(name: &str, text: &str) -> Result<Vec<BenchmarkTable>, ConfigError
     Err(ConfigError::new(format!("{name}: {expected}; found \"{first}\"")))
 }
 
-/// A file's lines, and how it is named in messages.
+/// Lines of a file, and its name in messages.
 pub(super) struct Lines<'a> {
     pub name: &'a str,
     pub text: &'a str,
 }
 
 impl<'a> Lines<'a> {
-    /// The lines with their numbers from 1.
+    /// Iterates over the lines with their numbers from 1.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &'a str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
@@ -100,7 +100,7 @@ impl<'a> Lines<'a> {
         ConfigError::new(format!("{}:{line}: {what}", self.name))
     }
 
-    /// The numbers of a row, as many as there are `columns` or more.
+    /// Parses the numbers of a row with at least as many cells as `columns`.
     pub fn numbers(&self, line: usize, text: &str, columns: &[&str]) -> Result<Vec<f64>, ConfigError> {
         let cells: Vec<&str> = text.split_whitespace().collect();
         if cells.len() < columns.len() {
@@ -116,7 +116,7 @@ impl<'a> Lines<'a> {
         cells.iter().zip(columns).map(number).collect()
     }
 
-    /// Adds a row; a figure of 0 says nothing and is left out.
+    /// Adds a row; a value of 0 is omitted, because it carries no information.
     pub fn push(&self, line: usize, table: &mut BenchmarkTable, bytes: f64, figure: f64) -> Result<(), ConfigError> {
         let size = Some(bytes).filter(|bytes| bytes.fract() == 0.0 && *bytes < 9e18).map(|bytes| bytes as u64);
         let Some(size) = size else {

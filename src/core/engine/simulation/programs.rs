@@ -40,7 +40,9 @@ impl PreparedRun<'_> {
 
 /// Factory of the programs of a run, one per rank.
 ///
-/// [`PreparedRun::run`] is compiled for the type of its programs. This is fastest at run time but takes long to compile. Implement [`RankPrograms::run_prepared`] with it if speed matters. By default programs are boxed, and one compiled run serves all types.
+/// [`PreparedRun::run`] is compiled for the type of its programs. This is fastest at run time but takes long to
+/// compile. Implement [`RankPrograms::run_prepared`] with it if speed matters. By default programs are boxed, and one
+/// compiled run serves all types.
 pub trait RankPrograms: Sync {
     /// Creates the program of `rank`.
     fn program(&self, rank: Rank) -> Box<dyn Program>;
