@@ -1,4 +1,4 @@
-//! A platform guessed from matrices of all pairs: nodes, CMPs and levels from the structure, costs from the times of
+//! A platform inferred from matrices of all pairs: nodes, CMPs and levels from the structure, costs from the times of
 //! their pairs.
 
 use std::fmt::Write;
@@ -14,30 +14,31 @@ use super::occupancy::MeasuredOccupancy;
 use super::structure::{PairKind, Structure, structure};
 use super::text::{comment, link, taken};
 
-/// A machine as all pairs show it.
+/// A machine as inferred from the times of all pairs.
 #[derive(Clone, Debug)]
 pub struct Guess {
-    /// Which ranks are near each other.
+    /// Groups of ranks that are near each other.
     pub structure: Structure,
-    /// Nodes, CMPs a node, cores a CMP.
+    /// Nodes, CMPs per node, cores per CMP.
     pub shape: Shape,
-    /// Where each rank is.
+    /// Site of each rank.
     pub sites: Vec<Site>,
-    /// Half round trips of the levels that pairs have: sizes, seconds.
+    /// Half round trips of the levels with pairs: sizes, seconds.
     pub times: Vec<(Level, Vec<(u64, f64)>)>,
-    /// What is not certain, a line each.
+    /// Uncertainties, one line each.
     pub notes: Vec<String>,
 }
 
-/// How many switches, and slow pairs, are named.
+/// Greatest number of switches and of slow pairs that are listed.
 const NAMED: usize = 16;
 
 impl Guess {
-    /// From matrices, where each rank's host has a name or none is known. Kinds of pairs that differ by less than
-    /// `precision` are one.
+    /// Infers the machine from matrices; `hosts` has each rank's host name or is empty. Kinds of pairs that differ by
+    /// less than `precision` are merged.
     ///
     /// # Errors
-    /// If a matrix cannot be read, there is one rank, times are not above zero, or the test tells no message's time.
+    /// An unreadable matrix, a single rank, times that are not above zero, or a test that does not measure the time of
+    /// a message.
     pub fn of(matrices: &mut Matrices, hosts: &[String], precision: f64) -> Result<Guess, MatrixError> {
         let of = matrices.parameters;
         let ranks = of.ranks as usize;
@@ -76,7 +77,7 @@ impl Guess {
         Ok(guess)
     }
 
-    /// Decides which groups are nodes and CMPs, and where ranks are.
+    /// Determines the groups that are nodes and CMPs, and the sites of ranks.
     fn place(&mut self, ranks: u32, hosts: &[String]) {
         let kinds = &self.structure.kinds;
         let by_host = groups_of(hosts, ranks);
@@ -86,7 +87,7 @@ impl Guess {
         };
         let alone = by_host.as_ref().is_some_and(|nodes| nodes.len() == ranks as usize);
         let one = by_host.as_ref().is_some_and(|nodes| nodes.len() == 1);
-        // How many kinds of pairs are within a node.
+        // Number of kinds of pairs within a node.
         let within = match (within, alone, one) {
             (Some(within), ..) => within,
             (_, true, _) => 0,
@@ -110,7 +111,7 @@ impl Guess {
         let single: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
         let groups = |kinds_within: usize| if kinds_within == 0 { &single } else { &kinds[kinds_within - 1].groups };
         let nodes = groups(within);
-        // With one kind within a node all its ranks are on one CMP.
+        // With one kind within a node, all its ranks are on one CMP.
         let cmps = groups(within.min(1));
         if within > 2 {
             self.notes.push(format!(
@@ -156,7 +157,7 @@ impl Guess {
         (self.shape, self.sites) = (shape, sites);
     }
 
-    /// The level of two ranks.
+    /// Returns the level of two ranks.
     fn level(&self, x: usize, y: usize) -> Level {
         let (one, other) = (self.sites[x], self.sites[y]);
         match (one.node == other.node, one.cmp == other.cmp) {
@@ -166,7 +167,7 @@ impl Guess {
         }
     }
 
-    /// The medians of each level's pairs, as half round trips.
+    /// Reads the medians of each level's pairs, as half round trips.
     fn read_times(&mut self, matrices: &mut Matrices) -> Result<(), MatrixError> {
         let of = matrices.parameters;
         let ranks = of.ranks as usize;
@@ -192,22 +193,22 @@ impl Guess {
         Ok(())
     }
 
-    /// Whether rank r is on core r.
+    /// Returns whether rank r is on core r.
     pub fn is_in_blocks(&self) -> bool {
         (0u64..).zip(&self.sites).all(|(rank, site)| self.shape.site(rank) == *site)
     }
 
-    /// The core of each rank, a line each, as a placement file has it.
+    /// Returns the core of each rank, one per line, in the format of a placement file.
     pub fn placement(&self) -> String {
         self.sites.iter().map(|site| format!("{} {} {}\n", site.node, site.cmp, site.core)).collect()
     }
 
-    /// The platform file's text; `made` says from what.
+    /// Returns the text of the platform file; `made` describes the origin.
     pub fn text(&self, name: &str, made: &str) -> String {
         self.text_with(name, made, None)
     }
 
-    /// The same, with the name of a file of classes of pairs.
+    /// Returns the text of the platform file with the name of a file of classes of pairs.
     pub fn text_with(&self, name: &str, made: &str, pairs: Option<&str>) -> String {
         let mut text = String::new();
         comment(&mut text, made);
@@ -249,11 +250,11 @@ impl Guess {
     }
 }
 
-/// Makes half round trips, sizes and seconds, of what a test's clock shows.
+/// Converts the clock readings of a test to half round trips: sizes and seconds.
 pub(super) fn one_way(test: PairTest, times: &mut [(u64, f64)]) {
     match test {
         PairTest::SendRecvAndRecvSend => times.iter_mut().for_each(|(_, seconds)| *seconds /= 2.0),
-        // The confirmation of the message before takes what an empty message does.
+        // The confirmation of the previous message takes as long as an empty message.
         PairTest::OneToOne => {
             let first = pieces(times, &[], Floor::default()).first().map_or(0.0, |piece| piece.start);
             let empty = (first / 2.0).min(times[0].1 * 0.9);
@@ -263,7 +264,7 @@ pub(super) fn one_way(test: PairTest, times: &mut [(u64, f64)]) {
     }
 }
 
-/// The groups of ranks whose hosts have the same name; nothing unless each has one.
+/// Returns the groups of ranks with the same host name; `None` unless each rank has one.
 fn groups_of(hosts: &[String], ranks: u32) -> Option<Vec<Vec<u32>>> {
     if hosts.len() != ranks as usize {
         return None;
@@ -278,7 +279,7 @@ fn groups_of(hosts: &[String], ranks: u32) -> Option<Vec<Vec<u32>>> {
     Some(groups.into_iter().map(|(_, ranks)| ranks).collect())
 }
 
-/// The groups of nodes that a kind of pairs joins, a line each.
+/// Returns the groups of nodes that a kind of pairs connects, one line each.
 fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
     let of = |group: &Vec<u32>| {
         let inside = nodes.iter().enumerate().filter(|(_, node)| group.contains(&node[0]));
@@ -292,7 +293,7 @@ fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
     kind.groups.iter().filter_map(of).collect()
 }
 
-/// The level's costs as pieces of straight lines.
+/// Fits the level's costs with pieces of straight lines.
 fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
     let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
     let found = pieces(times, &[], least);

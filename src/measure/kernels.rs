@@ -1,4 +1,4 @@
-//! What a core does by itself: a small fixed set of kernels, and what their times say.
+//! A small fixed set of compute kernels of a core, and the rates that follow from their times.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,25 @@ use super::program_memory::ProgramVec;
 
 /// A kernel: fixed work on its own data.
 pub struct Kernel {
-    /// Its name in files.
+    /// Name in files.
     pub name: &'static str,
-    /// How much it does a run: floating-point operations, instructions or bytes.
+    /// Work per run: floating-point operations, instructions or bytes.
     pub work: f64,
-    /// Whether it counts for how machines compare and how cores slow each other down.
+    /// Whether it is used to compare machines and for slowdowns of cores.
     pub is_typical: bool,
     data: ProgramVec<f64>,
     run: fn(&mut [f64]) -> f64,
 }
 
-/// Doubles of the array of kernels that stay in a core's own cache, and of those that do not: 256 KiB, 96 MiB.
+/// Number of doubles in the arrays of kernels that fit in a core's own cache, and of those that do not: 256 KiB, 96
+/// MiB.
 const NEAR: usize = 32 << 10;
 const FAR: usize = 12 << 20;
-/// Points along an edge of the stencil's grids.
+/// Number of points along an edge of the stencil's grids.
 const EDGE: usize = 96;
 
 impl Kernel {
-    /// The kernels.
+    /// Returns all kernels.
     pub fn all() -> Vec<Kernel> {
         let points = ((EDGE - 2) * (EDGE - 2) * (EDGE - 2)) as f64;
         let kernel = |name, work, is_typical, length, run| Kernel {
@@ -43,14 +44,14 @@ impl Kernel {
         ]
     }
 
-    /// Does the work once.
+    /// Runs the work once.
     pub fn run(&mut self) {
         let result = (self.run)(std::hint::black_box(&mut self.data));
         std::hint::black_box(result);
     }
 }
 
-/// Sums of products, eight at a time.
+/// Sums products, eight at a time.
 fn multiply_add(data: &mut [f64]) -> f64 {
     let mut sums = [0.0; 8];
     for turn in 0..64 {
@@ -66,7 +67,7 @@ fn multiply_add(data: &mut [f64]) -> f64 {
 
 const INTEGER_TURNS: u32 = 2_000_000;
 
-/// A chain of integer operations (Marsaglia's xorshift, six instructions a turn of which two are loads of constants).
+/// Runs a chain of integer operations (Marsaglia's xorshift, six instructions per turn, two of which load constants).
 fn integers(data: &mut [f64]) -> f64 {
     let mut state = data[0].to_bits();
     for _ in 0..INTEGER_TURNS {
@@ -81,7 +82,7 @@ fn triad_near(data: &mut [f64]) -> f64 {
     (0..64).map(|_| triad(data)).sum()
 }
 
-/// McCalpin's STREAM triad on the thirds of `data`.
+/// Runs McCalpin's STREAM triad on the thirds of `data`.
 fn triad(data: &mut [f64]) -> f64 {
     let (a, rest) = data.split_at_mut(data.len() / 3);
     let (b, c) = rest.split_at(rest.len() / 2);
@@ -91,7 +92,7 @@ fn triad(data: &mut [f64]) -> f64 {
     a[0]
 }
 
-/// A sweep of a 7-point stencil from one grid to the other.
+/// Applies a 7-point stencil from one grid to the other.
 fn stencil(data: &mut [f64]) -> f64 {
     let (to, from) = data.split_at_mut(EDGE * EDGE * EDGE);
     for z in 1..EDGE - 1 {
@@ -111,35 +112,35 @@ fn stencil(data: &mut [f64]) -> f64 {
     to[EDGE * EDGE + EDGE + 1]
 }
 
-/// What the cores of a machine do.
+/// Rates of the cores of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Speed {
-    /// Floating-point operations a second.
+    /// Floating-point operations per second.
     pub flops: f64,
-    /// Instructions a second.
+    /// Instructions per second.
     pub instructions: f64,
-    /// Bytes a second of a core alone.
+    /// Bytes per second of a single core.
     pub memory: f64,
-    /// Bytes a second of all cores of a CMP that were measured.
+    /// Bytes per second of all measured cores of a CMP together.
     pub cmp_memory: Option<f64>,
-    /// Numbers of ranks of a CMP that were tried, and the bytes a second of them together.
+    /// Measured numbers of ranks of a CMP, and their total bytes per second.
     pub memory_by_ranks: Vec<(u32, f64)>,
-    /// By kernel: how many times longer it takes with 1, 2, … ranks on the CMP.
+    /// Slowdown of each kernel with 1, 2, … ranks on the CMP.
     pub slowdowns: Vec<(String, Vec<f64>)>,
 }
 
-/// The seconds of one run of each kernel.
+/// Seconds of one run of each kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
-    /// The machine.
+    /// Name of the machine.
     pub machine: String,
-    /// By kernel.
+    /// Seconds by kernel.
     pub seconds: std::collections::BTreeMap<String, f64>,
 }
 
 impl Speed {
-    /// What the times of kernels say, alone and with 1, 2, … ranks on a CMP.
+    /// Derives the rates from the times of kernels, alone and with 1, 2, … ranks on a CMP.
     pub fn of(alone: &Figures, crowded: &[Figures]) -> Speed {
         let kernels = Kernel::all();
         let rate = |name: &str| {
@@ -159,7 +160,7 @@ impl Speed {
         let together = |(ranks, figures): (u32, &Figures)| {
             Some((ranks, memory / factor("triad_far", figures)? * f64::from(ranks)))
         };
-        // Numbers that were not tried have the figures of the one before.
+        // Numbers that were not measured have the values of the previous number.
         let tried = (1..).zip(crowded).filter(|(ranks, of)| *ranks == 1 || crowded[*ranks as usize - 2] != **of);
         let by_ranks = tried.filter_map(together);
         Speed {
@@ -172,8 +173,8 @@ impl Speed {
         }
     }
 
-    /// The median of the kernels' slowdowns, never less with more ranks. A mean would let one kernel that streams from
-    /// memory, which cores share, stand for code that does not.
+    /// Returns the median of the kernels' slowdowns, which does not decrease with the number of ranks. A mean would
+    /// overweight a kernel that streams from shared memory.
     pub fn slowdown(&self) -> Vec<f64> {
         let ranks = self.slowdowns.iter().map(|(_, factors)| factors.len()).min().unwrap_or(0);
         let median = |index: usize| {
@@ -189,8 +190,8 @@ impl Speed {
 }
 
 impl Figures {
-    /// By how much longer this machine takes than `host`: the geometric mean over the kernels that both know, and each
-    /// of them.
+    /// Returns the ratio of this machine's times to those of `host`: the geometric mean over the common kernels, and
+    /// each of them.
     pub fn scale_factor(&self, host: &Figures) -> Option<(f64, Vec<(String, f64)>)> {
         let typical: Vec<&str> =
             Kernel::all().iter().filter(|kernel| kernel.is_typical).map(|kernel| kernel.name).collect();
@@ -201,7 +202,7 @@ impl Figures {
         (!ratios.is_empty()).then(|| (mean.exp(), ratios))
     }
 
-    /// What is wrong with figures that were read.
+    /// Checks values that were read.
     pub fn check(&self) -> Result<(), String> {
         let wrong = self.seconds.iter().find(|(_, seconds)| !seconds.is_finite() || **seconds <= 0.0);
         match wrong {
@@ -227,7 +228,7 @@ mod tests {
             kernel.run();
             assert!(kernel.work > 0.0 && (kernel.run)(&mut kernel.data).is_finite(), "{}", kernel.name);
         }
-        // A grid of ones stays one; a triad of ones is a little more.
+        // A grid of ones stays one; a triad of ones is slightly more.
         assert_eq!(stencil(&mut vec![1.0; 2 * EDGE * EDGE * EDGE]), 1.0);
         assert_eq!(triad(&mut [0.0, 2.0, 1.0]), 2.0 + 1e-9);
     }
@@ -236,7 +237,7 @@ mod tests {
     fn a_machine_is_compared_by_the_kernels_that_both_know() {
         let target = figures(&[("multiply_add", 4.0), ("integers", 1.0), ("triad_far", 100.0), ("another", 7.0)]);
         let host = figures(&[("multiply_add", 1.0), ("integers", 1.0), ("triad_far", 1.0)]);
-        // 4 and 1: a geometric mean of 2; what depends on memory alone does not count.
+        // 4 and 1: a geometric mean of 2; kernels limited by memory are excluded.
         let (factor, each) = target.scale_factor(&host).unwrap();
         assert!((factor - 2.0).abs() < 1e-12 && each.len() == 2);
         assert_eq!(target.scale_factor(&figures(&[("x", 1.0)])), None);
@@ -250,7 +251,7 @@ mod tests {
         let twice: Vec<(&str, f64)> = works.iter().map(|(name, seconds)| (*name, seconds * 2.0)).collect();
         let speed = Speed::of(&alone, &[alone.clone(), figures(&twice)]);
         assert!((speed.flops / 1e9 - 1.0).abs() < 1e-9 && (speed.memory / 1e9 - 1.0).abs() < 1e-9);
-        // Two cores at half the rate have together what one has.
+        // Two cores at half the rate have the rate of one together.
         assert!((speed.cmp_memory.unwrap() / 1e9 - 1.0).abs() < 1e-9);
         let slowdown = speed.slowdown();
         assert!(slowdown.len() == 2 && slowdown[0] == 1.0 && (slowdown[1] - 2.0).abs() < 1e-9, "{slowdown:?}");

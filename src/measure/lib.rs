@@ -1,7 +1,7 @@
-//! Measuring a machine: which tests ranks make, what their samples say, and the platform file that says it to others.
+//! Measurement of a machine: tests between ranks, evaluation of their samples, and the resulting platform file.
 //!
-//! Knows neither MPI nor files: ranks reach each other through a [`RankPort`], which a real MPI or a simulated machine
-//! is.
+//! This crate does not know MPI or files. Ranks communicate through a [`RankPort`], which a real MPI or a simulated
+//! machine implements.
 //!
 //! ```text
 //! places of ranks ─ topology ─▶ Plan ─ campaign(Port) ─▶ Samples ─ link ─▶ LinkFit ─ text ─▶ platform file

@@ -1,10 +1,10 @@
-//! What the MPI library says of itself: whose algorithms its collectives have, and what its datatypes, copies and sums
-//! take.
+//! Properties of the MPI library: its identity, which selects the algorithms of collectives, and the costs of its
+//! datatypes, copies and reductions.
 //!
 //! | key | from |
 //! |---|---|
-//! | collectives.library | what MPI_Get_library_version returns, if it is a library that platforms know |
-//! | collectives.datatype_overhead, block_overhead | a datatype of blocks that lie apart, made, committed, packed, unpacked and freed: a straight line through one block and many |
+//! | collectives.library | the result of MPI_Get_library_version, if platforms know the library |
+//! | collectives.datatype_overhead, block_overhead | a datatype of separate blocks, made, committed, packed, unpacked and freed: a straight line through one block and many |
 //! | core.in_cache | 256 KiB copied by an alltoall of a rank with itself, two bytes moved for each, and added up by MPI_Reduce_local, three: the lower rate |
 
 use std::fmt::Write;
@@ -13,37 +13,38 @@ use mcpsim_core::platform::Library;
 
 use super::text::{comment, overhead};
 
-/// The blocks of the greater datatype.
+/// Number of blocks of the greater datatype.
 pub const MANY_BLOCKS: u32 = 32;
 
-/// What it copies and adds up in a rank's own memory, bytes: two such buffers are in the caches of a core.
+/// Size of the copies and reductions in a rank's own memory, bytes. Two such buffers fit in the caches of a core.
 pub const OWN_BYTES: u64 = 256 << 10;
 
-/// The library under which a machine was measured.
+/// MPI library of the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredLibrary {
-    /// Which one, if it is known.
+    /// The library, if known.
     pub library: Option<Library>,
-    /// What a datatype of one block takes, and one of [`MANY_BLOCKS`], seconds.
+    /// Times of a datatype of one block and of [`MANY_BLOCKS`], seconds.
     pub datatypes: Option<[f64; 2]>,
-    /// What it takes to copy [`OWN_BYTES`] in caches, and to add them to others, seconds.
+    /// Times of a copy and of a reduction of [`OWN_BYTES`] in caches, seconds.
     pub own_data: Option<[f64; 2]>,
 }
 
 impl MeasuredLibrary {
-    /// The library that calls itself so, with the times of its datatypes, and of its copies and sums.
+    /// Creates the value from the version text of the library, with the times of its datatypes, and of its copies and
+    /// reductions.
     pub fn new(version: &str, datatypes: [f64; 2], own_data: [f64; 2]) -> MeasuredLibrary {
         MeasuredLibrary { library: known(version), datatypes: Some(datatypes), own_data: Some(own_data) }
     }
 
-    /// The bytes a second that it moves in caches, where it copies or adds up.
+    /// Returns the bytes per second that copies or reductions move in caches.
     pub(super) fn moves_in_caches(&self) -> Option<f64> {
         let [copied, added] = self.own_data.filter(|times| times.iter().all(|time| *time > 0.0))?;
         let bytes = OWN_BYTES as f64;
         Some((2.0 * bytes / copied).min(3.0 * bytes / added))
     }
 
-    /// The table `collectives`; nothing, if nothing is known.
+    /// Returns the table `collectives`; empty if nothing is known.
     pub(super) fn text(&self) -> String {
         let mut keys = String::new();
         if let Some(library) = self.library {
@@ -68,7 +69,7 @@ impl MeasuredLibrary {
     }
 }
 
-/// The library that calls itself so: "Open MPI v4.1.4, …", "MPICH Version:\t4.0.2 …".
+/// Returns the library with this version text: "Open MPI v4.1.4, …", "MPICH Version:\t4.0.2 …".
 fn known(version: &str) -> Option<Library> {
     let number = |name: &str| Some(version.trim_start().strip_prefix(name)?.trim_start());
     if let Some(number) = number("Open MPI v") {
@@ -98,13 +99,13 @@ mod tests {
 
     #[test]
     fn a_datatype_costs_what_one_without_blocks_would() {
-        // 500 ns, and for each block 20 ns packed and 20 ns unpacked.
+        // 500 ns, and 20 ns of packing and 20 ns of unpacking per block.
         let datatypes = [540e-9, (500 + 32 * 40) as f64 * 1e-9];
         let measured = MeasuredLibrary::new("MVAPICH2 Version: 2.3.7", datatypes, [0.0; 2]);
         let text = measured.text();
         assert!(text.starts_with("\n[collectives]\n# "), "{text}");
         assert!(text.ends_with("datatype_overhead = \"500.0 ns\"\nblock_overhead = \"20.00 ns\"\n"), "{text}");
-        // Noise that makes many blocks quicker than one gives no negative time.
+        // If noise makes many blocks faster than one, the result is zero, not negative.
         let noisy = MeasuredLibrary { datatypes: Some([3e-7, 2e-7]), ..MeasuredLibrary::default() }.text();
         assert!(noisy.ends_with("datatype_overhead = \"300.0 ns\"\nblock_overhead = \"0 s\"\n"), "{noisy}");
         assert_eq!(MeasuredLibrary::default().text(), "");
@@ -115,10 +116,10 @@ mod tests {
     #[test]
     fn in_caches_the_slower_of_copies_and_sums_counts() {
         let moves = |own_data| MeasuredLibrary { own_data, ..MeasuredLibrary::default() }.moves_in_caches();
-        // 256 KiB copied are 512 KiB moved, added up 768 KiB.
+        // A copy of 256 KiB moves 512 KiB, a reduction 768 KiB.
         assert_eq!(moves(Some([8e-6, 16e-6])), Some(786_432.0 / 16e-6));
         assert_eq!(moves(Some([16e-6, 8e-6])), Some(524_288.0 / 16e-6));
-        // A clock of coarse steps may say nothing.
+        // Times of zero from a coarse clock give no rate.
         assert_eq!((moves(Some([0.0, 8e-6])), moves(None)), (None, None));
     }
 }

@@ -1,5 +1,4 @@
-//! The models that textbooks name, fitted to samples level by level; and the ways in which a course measures their
-//! parameters.
+//! Textbook models, fitted to samples by level, and the methods of courses for measuring their parameters.
 
 mod course;
 #[cfg(test)]
@@ -16,50 +15,50 @@ use super::simulated::on_simulated;
 
 pub use course::{COURSE_MESSAGES, Course};
 
-/// The greatest message that a simulated machine is asked for.
+/// Greatest message in tests of a simulated machine.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The models of a level.
+/// Models of a level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelModels {
-    /// Which level.
+    /// The level.
     pub level: Level,
     /// Half round trips: sizes in increasing order, seconds above zero.
     pub points: Vec<(u64, f64)>,
-    /// Hockney's.
+    /// Hockney's model.
     pub hockney: Hockney,
-    /// LogP's, where overheads were measured.
+    /// LogP, if overheads were measured.
     pub log_p: Option<SmallMessage>,
-    /// LogGP's, likewise.
+    /// LogGP, if overheads were measured.
     pub log_gp: Option<LogGp>,
 }
 
-/// LogP's parameters and what they are from.
+/// LogP parameters and the measurements behind them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmallMessage {
-    /// The size of the messages.
+    /// Size of the messages.
     pub bytes: u64,
-    /// What a send costs the core, seconds.
+    /// Core time of a send, seconds.
     pub send: f64,
-    /// What a receive does.
+    /// Core time of a receive, seconds.
     pub recv: f64,
-    /// The parameters.
+    /// Parameters.
     pub log_p: LogP,
 }
 
-/// How far a model is from half round trips, as shares of these.
+/// Deviation of a model from half round trips, relative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Residual {
-    /// The mean, without signs.
+    /// Mean absolute deviation.
     pub mean: f64,
-    /// The greatest, with its sign.
+    /// Greatest deviation, with its sign.
     pub most: f64,
-    /// Of messages of this size.
+    /// Message size of the greatest deviation.
     pub at: u64,
 }
 
 impl LevelModels {
-    /// The models of `level`; `None` where there are no ping-pongs of two sizes.
+    /// Fits the models of `level`; `None` without ping-pongs of two sizes.
     pub fn of(samples: &Samples, level: Level) -> Option<LevelModels> {
         let mut points = samples.medians(level, Test::PingPong);
         points.retain(|(_, seconds)| *seconds > 0.0);
@@ -67,7 +66,7 @@ impl LevelModels {
         let hockney = Hockney::fit(&points)?;
         let small = |bytes| small(samples, level, &points, bytes);
         let log_gp = small(1).map(|at| {
-            // The formula counts from one byte on.
+            // The formula of LogGP starts at one byte.
             let excess = LogGp::fit(at.log_p, &points).per_byte * (at.bytes.max(1) - 1) as f64;
             let one = LogP { latency: (at.log_p.latency - excess).max(0.0), ..at.log_p };
             LogGp::fit(one, &points)
@@ -76,7 +75,7 @@ impl LevelModels {
         Some(LevelModels { level, hockney, log_p, log_gp, points })
     }
 
-    /// The seconds of a message by a model; `None` if its parameters are not known.
+    /// Returns the seconds of a message in a model; `None` if its parameters are unknown.
     pub fn at(&self, model: Textbook, bytes: u64) -> Option<f64> {
         match model {
             Textbook::Hockney => Some(self.hockney.at(bytes)),
@@ -85,7 +84,7 @@ impl LevelModels {
         }
     }
 
-    /// How far a model is from the points; LogP, which knows one size, from those up to it.
+    /// Returns the deviation of a model from the points; for LogP, which has one size, from the points up to it.
     pub fn residual(&self, model: Textbook) -> Option<Residual> {
         let most = if model == Textbook::LogP { self.log_p?.bytes } else { u64::MAX };
         let points = self.points.iter().filter(|(bytes, _)| *bytes <= most);
@@ -97,7 +96,7 @@ impl LevelModels {
     }
 }
 
-/// LogP's parameters from messages of the measured size that is nearest to `bytes`.
+/// Derives the LogP parameters from messages of the measured size nearest to `bytes`.
 fn small(samples: &Samples, level: Level, points: &[(u64, f64)], bytes: u64) -> Option<SmallMessage> {
     let delayed = samples.medians(level, Test::DelayedTrain);
     let near = |(size, _): &&(u64, f64)| size.abs_diff(bytes);
@@ -111,7 +110,7 @@ fn small(samples: &Samples, level: Level, points: &[(u64, f64)], bytes: u64) -> 
     Some(SmallMessage { bytes, send, recv, log_p: LogP::new(message, [send, recv], gap) })
 }
 
-/// Two cores of each level that a machine has, far levels last.
+/// Returns two cores for each level of a machine, in the order of levels.
 pub fn pairs_of(shape: Shape) -> Vec<(Level, [Site; 2])> {
     let site = |node, cmp, core| Site { node, cmp, core };
     let first = site(0, 0, 0);
@@ -123,10 +122,11 @@ pub fn pairs_of(shape: Shape) -> Vec<(Level, [Site; 2])> {
     all.into_iter().filter(|(_, there, _)| *there).map(|(level, _, second)| (level, [first, second])).collect()
 }
 
-/// What the models need to know of each level of a simulated machine, and what the course's ways give there.
+/// Measures the samples that the models need at each level of a simulated machine, and the results of the course's
+/// methods.
 ///
 /// # Errors
-/// If a run ends without a result, for which there is no reason in the tests.
+/// If a run ends without a result, which the tests give no reason for.
 pub fn sample_models(platform: &Platform) -> Result<(Samples, Vec<(Level, Course)>), RunError> {
     let mut samples = Samples::default();
     let mut courses = Vec::new();
@@ -144,7 +144,7 @@ pub fn sample_models(platform: &Platform) -> Result<(Samples, Vec<(Level, Course
                 let mut turn = vec![2.0 * protocol::ping_pong(port, pair, bytes, 1)];
                 port.share(pair.first, &mut turn);
                 let delay = 1.5 * turn[0] + 1e-6;
-                // Adapters are idle when a test begins, and the second rank is there first: it waits for the message.
+                // Adapters are idle when a test begins, and the second rank already waits for the message.
                 let idle = |port: &mut dyn RankPort| {
                     let rest = 8.0 * turn[0] + 5e-6;
                     port.compute(if port.rank() == pair.second { rest / 2.0 } else { rest });

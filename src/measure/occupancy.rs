@@ -1,10 +1,10 @@
-//! What messages occupy, from windows of them.
+//! Occupancy of resources by messages, from windows.
 //!
 //! | parameter | from |
 //! |---|---|
-//! | capacity; within a node a core's copy | windows one way of the greatest size: n s / (T − 2 T(0)); no less than a message alone reaches, s / (T(s) − T(0)) |
-//! | capacity between the CMPs of a node | windows one way of 64 KiB and 1 MiB by all pairs that cross, the greater of both, if each is less than so many pairs could |
-//! | duplex | windows both ways of the greatest size by all pairs: 2 n s / (T − T(0)), if the directions are not independent; one pair does not tell it, whose cores may be the limit |
+//! | capacity; within a node a core's copy | windows one way of the greatest size: n s / (T − 2 T(0)); no less than a single message, s / (T(s) − T(0)) |
+//! | capacity between the CMPs of a node | windows one way of 64 KiB and 1 MiB by all pairs that cross, the greater of both, if each is less than that of separate pairs |
+//! | duplex | windows both ways of the greatest size by all pairs: 2 n s / (T − T(0)), if the directions are not independent; one pair is not sufficient, because its cores may be the limit |
 //! | gap | windows of all pairs, 8 B and 128 B: (T − T(s) − T(0)) / (n − 1) − s / capacity, if pairs slow each other down |
 
 use mcpsim_core::platform::Level;
@@ -13,39 +13,39 @@ use super::campaign::SMALL;
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// The greatest size that the first gap stands for.
+/// Greatest size of the first gap.
 pub const FIRST_UP_TO: u64 = 64;
-/// Pairs that reach less than this part of so many times one pair's rate are limited by what they share.
+/// Ratio of the rate of several pairs to the sum of single pairs below which a shared resource limits them.
 pub const SHARED: f64 = 0.8;
-/// Both directions that carry this part of twice one direction are independent.
+/// Ratio of the rate both ways to twice the rate one way from which directions are independent.
 pub const INDEPENDENT: f64 = 0.97;
 
-/// Windows of these sizes fit caches.
+/// Window sizes that fit into caches.
 const IN_CACHES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
 
-/// What messages hold of what they share; `None` where nothing tells it.
+/// Occupancy of shared resources by messages; `None` if it was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredOccupancy {
-    /// What an adapter carries one way, bytes a second.
+    /// Capacity of an adapter in one direction, bytes per second.
     pub capacity: Option<f64>,
-    /// What an adapter carries both ways together, where the directions are not independent.
+    /// Capacity of an adapter in both directions together, if they are not independent.
     pub duplex: Option<f64>,
-    /// An adapter's least seconds between small messages of both directions together, where they share these.
+    /// Least seconds between small messages of both directions of an adapter together, if they share it.
     pub duplex_gap: Option<f64>,
-    /// What a core copies, bytes a second.
+    /// Copy rate of a core, bytes per second.
     pub copy: Option<f64>,
-    /// What a CMP sends to another of its node, bytes a second, where that is less than its cores could.
+    /// Bytes per second from a CMP to another of its node, if less than the cores could send.
     pub between_cmps: Option<f64>,
-    /// An adapter's seconds a message beside its bytes: up to 64 B, and above.
+    /// Seconds per message of an adapter in addition to the bytes: up to 64 B, and above.
     pub gaps: Option<[f64; 2]>,
 }
 
 impl MeasuredOccupancy {
-    /// What the samples of `level` tell.
+    /// Derives the occupancy from the samples of `level`.
     pub fn of(samples: &Samples, level: Level) -> MeasuredOccupancy {
         let windows = Windows { samples, level };
-        // What several pairs carry counts if it is more than one core can drive. A message alone passes all that it
-        // occupies: whatever took longer in a window was something else's doing.
+        // The rate of several pairs is used if it exceeds that of one core. A single message passes all resources that
+        // it occupies, so any longer time in a window has another cause.
         let window = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
         let one = window.into_iter().chain(windows.of_a_message()).max_by(f64::total_cmp);
         let many = windows.of_all_pairs(None).and_then(|series| windows.rate(series));
@@ -72,7 +72,7 @@ impl MeasuredOccupancy {
         }
     }
 
-    /// The gap of messages above this size.
+    /// Returns the gap of messages above this size.
     pub fn gap_above(&self, above: u64) -> f64 {
         self.gaps.map_or(0.0, |gaps| gaps[usize::from(above >= FIRST_UP_TO)])
     }
@@ -85,14 +85,15 @@ struct Windows<'a> {
 }
 
 impl Windows<'_> {
-    /// The windows of most pairs at a time: at this size, or the greatest.
+    /// Returns the windows of most concurrent pairs, of this size or the greatest.
     fn of_all_pairs(&self, bytes: Option<u64>) -> Option<&SampleSeries> {
         let all = self.samples.of(self.level, Test::Windows);
         let sized = all.into_iter().filter(|series| bytes.is_none_or(|bytes| series.bytes == bytes));
         sized.max_by_key(|series| (series.load, series.bytes))
     }
 
-    /// Bytes a second of all pairs in windows that fit caches, if they are slower together than by themselves.
+    /// Returns the bytes per second of all pairs in windows that fit into caches, if they are slower together than
+    /// separately.
     fn between_cmps(&self) -> Option<f64> {
         let all = self.samples.of(self.level, Test::Windows).into_iter();
         let all: Vec<&SampleSeries> = all.filter(|series| IN_CACHES.contains(&series.bytes)).collect();
@@ -109,8 +110,8 @@ impl Windows<'_> {
         found
     }
 
-    /// Bytes a second both ways together, at the greatest size: the most that one pair or all reach; nothing if only
-    /// one was tried.
+    /// Returns the bytes per second both ways together at the greatest size, as the maximum of one pair and all pairs;
+    /// `None` if only one was measured.
     fn both_ways_of_all_pairs(&self) -> Option<f64> {
         let all = self.samples.of(self.level, Test::BothWays);
         let most = all.last()?.bytes;
@@ -119,19 +120,20 @@ impl Windows<'_> {
         of_most.into_iter().filter_map(|series| self.both_ways(series)).reduce(f64::max).filter(|_| several)
     }
 
-    /// Bytes a second of one message of the greatest size.
+    /// Returns the bytes per second of one message of the greatest size.
     fn of_a_message(&self) -> Option<f64> {
         let (bytes, seconds) = self.samples.medians(self.level, Test::PingPong).pop()?;
         let rest = seconds - self.alone(0)?;
         (bytes > 0 && rest > 0.0).then(|| bytes as f64 / rest)
     }
 
-    /// Half a round trip.
+    /// Returns half a round trip.
     fn alone(&self, bytes: u64) -> Option<f64> {
         Some(self.samples.median(self.level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0)
     }
 
-    /// Seconds a message, of all pairs together: without the first one's way and the answer's.
+    /// Returns the seconds per message of all pairs together, without the latency of the first message and of the
+    /// answer.
     fn each(&self, series: &SampleSeries) -> Option<f64> {
         let whole = Summary::of(&series.seconds)?.median;
         let rest = whole - self.alone(series.bytes)? - self.alone(0)?;
@@ -139,12 +141,12 @@ impl Windows<'_> {
         Some(rest / messages).filter(|each| *each > 0.0)
     }
 
-    /// Bytes a second one way, after the first one's start and before the answer.
+    /// Returns the bytes per second one way, after the start of the first message and before the answer.
     fn rate(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, f64::from(series.load.max(1)), 2.0)
     }
 
-    /// Bytes a second both ways together: no answer follows.
+    /// Returns the bytes per second both ways together; no answer follows.
     fn both_ways(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, 2.0 * f64::from(series.load.max(1)), 1.0)
     }

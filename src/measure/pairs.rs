@@ -1,4 +1,4 @@
-//! Times of all pairs of ranks: the tests of PARUS' `network_test2`, made through a [`PairPort`] as it makes them.
+//! Times of all pairs of ranks: the tests of PARUS' `network_test2`, implemented on a [`PairPort`].
 //!
 //! ```text
 //! Parameters ─ rounds ─▶ which pairs at a time ─ campaign(PairPort) ─▶ rows of each rank ─▶ four matrices a length

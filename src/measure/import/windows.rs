@@ -1,37 +1,37 @@
-//! What a message costs by its size, from windows of all sizes that were measured.
+//! Costs of a message by its size, from windows of all measured sizes.
 
 use super::super::campaign::SMALL;
 use super::super::occupancy::{FIRST_UP_TO, SHARED};
 use super::table::BenchmarkTable;
 
-/// Which sizes of windows are looked at.
+/// Sizes of windows to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowSizes {
-    /// All.
+    /// All sizes.
     #[default]
     All,
-    /// 8 B, 128 B and the greatest, so that the others can judge what is made of these.
+    /// 8 B, 128 B and the greatest size; the others can then validate the result.
     Few,
 }
 
-/// A window that takes so many times longer than its bytes on the wire is limited by something else.
+/// Ratio of a window's time to the time of its bytes on the wire above which the wire is not the limit.
 const BESIDE_BYTES: f64 = 1.1;
-/// Gaps of less than this part of a message's bytes are not told from these.
+/// Least detectable gap as a fraction of the time of a message's bytes.
 const LEAST_GAP: f64 = 0.05;
-/// Figures of neighbouring sizes within this factor are one.
+/// Ratio up to which values of neighbouring sizes are equal.
 const ALIKE: f64 = 1.05;
 
-/// Seconds by size, constant from border to border.
+/// Piecewise constant seconds by size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steps(Vec<(Option<u64>, f64)>);
 
 impl Steps {
-    /// The one up to [`FIRST_UP_TO`], the other above.
+    /// Returns one step up to [`FIRST_UP_TO`] and another above.
     pub fn two([first, second]: [f64; 2]) -> Steps {
         Steps(vec![(Some(FIRST_UP_TO), first), (None, second)])
     }
 
-    /// Those of measured sizes, borders in their geometric means, and `above` them another.
+    /// Creates steps from measured sizes, with borders at their geometric means, and another step `above` them.
     fn of(points: &[(u64, f64)], above: Option<(u64, f64)>) -> Steps {
         let mut steps: Vec<(Option<u64>, f64)> = Vec::new();
         let mut first = f64::NAN;
@@ -49,25 +49,25 @@ impl Steps {
         Steps(steps)
     }
 
-    /// That of messages above this size.
+    /// Returns the seconds of messages above this size.
     pub fn above(&self, above: u64) -> f64 {
         let step = self.0.iter().find(|(end, _)| end.is_none_or(|end| above < end));
         step.or(self.0.last()).map_or(0.0, |(_, seconds)| *seconds)
     }
 
-    /// The greatest sizes of all steps but the last.
+    /// Iterates over the greatest sizes of all steps except the last.
     pub fn borders(&self) -> impl Iterator<Item = u64> {
         self.0.iter().filter_map(|(end, _)| *end)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// What one more message of a window of one pair takes: its time without the first one's way and the answer's. Of
-/// sizes that both tables have.
+/// Returns the time of an additional message in a window of one pair: the time without the latency of the first message
+/// and of the answer. The sizes are those in both tables.
 pub fn each(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, f64)> {
     let (_, empty) = ping_pong.rows[0];
     let count = f64::from(window.window);
@@ -78,8 +78,8 @@ pub fn each(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, f6
     window.rows.iter().filter_map(each).collect()
 }
 
-/// What a message costs each end's core: of sizes that the `wire` does not limit what windows of one pair say, above
-/// them what they say of 128 B. With the greatest of these sizes.
+/// Returns the core cost of a message at each end, and the greatest size with a measured cost. Sizes that the `wire`
+/// does not limit use windows of one pair; greater sizes use the value of 128 B.
 pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Option<f64>) -> Option<(Steps, u64)> {
     let all = each(window, ping_pong);
     let is_core = |&(size, each): &(u64, f64)| wire.is_none_or(|wire| each > BESIDE_BYTES * size as f64 / wire);
@@ -90,8 +90,8 @@ pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Opt
     Some((Steps::of(&known, next.map(|size| (size, of_small))), greatest))
 }
 
-/// What `many` pairs take a message beside its bytes, and whether the adapter limits them, and not the cores as the
-/// `window` of one pair has them.
+/// Returns the time per message of `many` pairs without its bytes, and whether the adapter limits them, not the cores
+/// according to the `window` of one pair.
 pub fn gap(
     many: &BenchmarkTable,
     window: Option<&BenchmarkTable>,
@@ -103,8 +103,9 @@ pub fn gap(
     (1.0 / rate - bytes, cores.is_none_or(|cores| rate < SHARED * cores))
 }
 
-/// The gaps by size: of sizes that the adapter limits; of others that of the size before, at most what was seen. None
-/// from the size on that hardly has one. With the greatest size that has.
+/// Returns the gaps by size, and the greatest size with a gap. Sizes limited by the adapter have their own gap; other
+/// sizes have that of the previous size, at most the measured one. Sizes from the first with a negligible gap have
+/// none.
 pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option<f64>) -> Option<(Steps, u64)> {
     let mut known: Vec<(u64, f64)> = Vec::new();
     let mut next = None;
@@ -125,7 +126,7 @@ pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option
     Some((Steps::of(&known, next.map(|size| (size, 0.0))), greatest))
 }
 
-/// Windows of one message and of as many as there were, with the answer, by size: seconds.
+/// Returns the seconds of windows by size, with the answer: of one message and of the measured number.
 pub fn seen(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, [(u32, f64); 2])> {
     let (_, empty) = ping_pong.rows[0];
     let windows = |&(size, rate): &(u64, f64)| {
@@ -147,16 +148,17 @@ mod tests {
 
     #[test]
     fn what_cores_limit_says_that_a_gap_is_no_greater() {
-        // A wire of 1 GB/s. Ten pairs take 20, 50, 10 and 30 ns a message beside its bytes, then next to nothing.
+        // A wire of 1 GB/s. Ten pairs take 20, 50, 10 and 30 ns per message in addition to its bytes, then almost
+        // nothing.
         let seen = [(8, 20.0), (16, 50.0), (32, 10.0), (64, 30.0), (1024, 1.0)];
         let many = table(20, &seen.map(|(size, gap)| (size, 1e9 / (gap + size as f64))));
-        // One pair of 16 and of 32 B is so slow that ten could not do more.
+        // One pair with 16 and with 32 B is so slow that ten cannot exceed the measured rate.
         let slow = |size: u64| if size == 16 || size == 32 { 0.1 } else { 1.0 };
         let one = table(2, &seen.map(|(size, gap)| (size, slow(size) * 1e9 / (gap + size as f64))));
         let (steps, greatest) = gaps(&many, Some(&one), Some(1e9)).unwrap();
         let nanoseconds = [8, 16, 32, 64, 1024].map(|size| (steps.above(size - 1) * 1e9).round());
         assert_eq!((nanoseconds, greatest), ([20.0, 20.0, 10.0, 30.0, 0.0], 64));
-        // Without one pair's windows the adapter is what limits; where cores limit the least size, nothing is known.
+        // Without the windows of one pair the adapter is the limit; if cores limit the least size, no gap is known.
         let (steps, _) = gaps(&many, None, Some(1e9)).unwrap();
         assert_eq!((steps.above(15) * 1e9).round(), 50.0);
         assert_eq!(gaps(&table(20, &[(8, 1e6)]), Some(&table(2, &[(8, 1e5)])), None), None);

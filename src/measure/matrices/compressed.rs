@@ -1,5 +1,4 @@
-//! The compressed pair of files: which cluster each pair of ranks belongs to, and one value a cluster and message
-//! length.
+//! The compressed pair of files: the cluster of each pair of ranks, and one value per cluster and message length.
 //!
 //! ```text
 //! PREFIX_info.nc: the dimensions and scalars of the matrices' file
@@ -10,8 +9,8 @@
 //!     int exception_matrix(e), exception_x(e), exception_y(e), double exception_value(e)   where there are any
 //! ```
 //!
-//! The rule of access: of matrix s, k is the last partition with length(k) ≤ s, and the element x, y is data[info(k, x,
-//! y) + s − length(k)]; elements that this would miss by more than the precision are listed as exceptions.
+//! Access to matrix s: k is the last partition with length(k) ≤ s, and the element x, y is data[info(k, x, y) + s −
+//! length(k)]. Elements whose value would differ by more than the precision are listed as exceptions.
 
 use std::io::SeekFrom;
 
@@ -21,28 +20,28 @@ use super::matrices_file::element_of;
 use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scalars, undefinable, unwritable};
 use super::parameters::{MatrixError, Parameters, Statistic};
 
-/// An element that the value of its cluster would miss by more than the precision.
+/// An element that differs from the value of its cluster by more than the precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exception {
-    /// The matrix.
+    /// Matrix.
     pub matrix: u32,
-    /// The row.
+    /// Row.
     pub x: u32,
-    /// The column.
+    /// Column.
     pub y: u32,
-    /// The element, seconds.
+    /// Value of the element, seconds.
     pub value: f64,
 }
 
 const EXCEPTION_PLACES: [&str; 3] = ["exception_matrix", "exception_x", "exception_y"];
 
-/// An exception in the scratch: its three places, and its value.
+/// Size of an exception in the scratch file: its three indices and its value.
 const EXCEPTION_BYTES: usize = 3 * 4 + 8;
 
-/// Collects partitions, and writes the two files of them.
+/// Collects partitions, and writes them to the two files.
 ///
-/// The clusters of pairs and the exceptions wait in `scratch`, a partition behind the other, so that memory grows with
-/// the number of lengths by little.
+/// The clusters of pairs and the exceptions are stored in `scratch`, one partition after another, so that memory grows
+/// only slightly with the number of lengths.
 #[derive(Debug)]
 pub struct CompressedWriter<S> {
     parameters: Parameters,
@@ -52,27 +51,27 @@ pub struct CompressedWriter<S> {
     data: Vec<f64>,
 }
 
-/// A partition in the scratch: the clusters of pairs, then the exceptions.
+/// A partition in the scratch file: the clusters of pairs, then the exceptions.
 #[derive(Clone, Copy, Debug)]
 struct KeptPartition {
-    /// Its first matrix.
+    /// Index of its first matrix.
     start: u32,
-    /// Where it begins.
+    /// Start offset.
     begin: u64,
     exceptions: usize,
 }
 
 impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
-    /// A writer that uses `scratch`, which is empty.
+    /// Creates a writer that uses `scratch`, which is empty.
     pub fn new(parameters: Parameters, statistic: Statistic, scratch: S) -> CompressedWriter<S> {
         CompressedWriter { parameters, statistic, scratch, kept: Vec::new(), data: Vec::new() }
     }
 
-    /// Adds the partition of the matrices from `first` on, as many as `values` has a cluster: `labels` has the cluster
-    /// of each pair, `values` the values of each cluster, matrix after matrix.
+    /// Adds the partition of the matrices from `first` on; their number is the number of values per cluster. `labels`
+    /// has the cluster of each pair, `values` the values of each cluster by matrix.
     ///
     /// # Errors
-    /// If the scratch cannot be written, or positions are beyond 32 bits.
+    /// If the scratch file cannot be written, or positions exceed 32 bits.
     pub fn partition(
         &mut self,
         first: usize,
@@ -99,10 +98,10 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         self.scratch.write_all(&bytes).map_err(unwritable)
     }
 
-    /// Writes the files; gives how many values and exceptions there are.
+    /// Writes the files; returns the numbers of values and exceptions.
     ///
     /// # Errors
-    /// If one cannot be written.
+    /// If a file cannot be written.
     pub fn finish(mut self, info: Box<dyn SeekWrite>, data: Box<dyn SeekWrite>) -> Result<(usize, usize), MatrixError> {
         self.write_info(info)?;
         let exceptions = self.write_data(data)?;
@@ -129,7 +128,7 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         writer.close().map_err(unwritable)
     }
 
-    /// One number of each exception, of which it gets the bytes.
+    /// Returns one field of each exception; `value` extracts it from the bytes.
     fn of_exceptions<V>(&mut self, value: impl Fn(&[u8; EXCEPTION_BYTES]) -> V) -> Result<Vec<V>, MatrixError> {
         let mut found = Vec::with_capacity(self.kept.iter().map(|of| of.exceptions).sum());
         for KeptPartition { begin, exceptions, .. } in &self.kept {
@@ -142,7 +141,7 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         Ok(found)
     }
 
-    /// Gives how many exceptions there are.
+    /// Writes the data file; returns the number of exceptions.
     fn write_data(&mut self, output: Box<dyn SeekWrite>) -> Result<usize, MatrixError> {
         let exceptions: usize = self.kept.iter().map(|of| of.exceptions).sum();
         let mut data_set = DataSet::new();
@@ -174,15 +173,15 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
 /// Matrices that are stored as clusters.
 #[derive(Debug)]
 pub struct Compressed {
-    /// What the matrices were measured with.
+    /// Parameters of the measurement.
     pub parameters: Parameters,
-    /// What their elements are.
+    /// Statistic of the elements.
     pub statistic: Statistic,
     info: NetcdfSource,
     starts: Vec<usize>,
     data: Vec<f64>,
     exceptions: Vec<Exception>,
-    /// The partition read last.
+    /// Partition read last.
     last: Option<(usize, Vec<i32>)>,
 }
 
@@ -190,7 +189,7 @@ impl Compressed {
     /// Opens both files.
     ///
     /// # Errors
-    /// If one is no such file, or they do not belong together.
+    /// If a file has another format, or the files do not belong together.
     pub fn open(info: Box<dyn SeekRead>, data: Box<dyn SeekRead>) -> Result<Compressed, MatrixError> {
         let mut info = NetcdfSource::open(info)?;
         let (parameters, kind) = info.parameters()?;
@@ -217,12 +216,12 @@ impl Compressed {
         Ok(Compressed { parameters, statistic, info, starts, data: values, exceptions, last: None })
     }
 
-    /// How many partitions, values and exceptions there are.
+    /// Returns the numbers of partitions, values and exceptions.
     pub fn counts(&self) -> (usize, usize, usize) {
         (self.starts.len(), self.data.len(), self.exceptions.len())
     }
 
-    /// The partition of a matrix, and its clusters.
+    /// Returns the partition of a matrix, and its clusters.
     fn partition(&mut self, matrix: usize) -> Result<(usize, &[i32]), MatrixError> {
         let partition = self.starts.partition_point(|start| *start <= matrix) - 1;
         if self.last.as_ref().is_none_or(|(last, _)| *last != partition) {
@@ -232,10 +231,10 @@ impl Compressed {
         Ok((self.starts[partition], info))
     }
 
-    /// Matrix `matrix`, row after row.
+    /// Returns matrix `matrix` in row-major order.
     ///
     /// # Errors
-    /// If it cannot be read, or positions lead out of the data.
+    /// If it cannot be read, or positions are outside the data.
     pub fn matrix(&mut self, matrix: usize) -> Result<Vec<f64>, MatrixError> {
         let side = self.parameters.ranks as usize;
         let data = std::mem::take(&mut self.data);
@@ -254,10 +253,10 @@ impl Compressed {
         Ok(found)
     }
 
-    /// One element, of messages of `length` bytes.
+    /// Returns one element, for messages of `length` bytes.
     ///
     /// # Errors
-    /// If there is none, or it cannot be read.
+    /// If the element does not exist or cannot be read.
     pub fn at(&mut self, x: u32, y: u32, length: u64) -> Result<f64, MatrixError> {
         let matrix = element_of(&self.parameters, x, y, length)?;
         Ok(self.matrix(matrix)?[x as usize * self.parameters.ranks as usize + y as usize])

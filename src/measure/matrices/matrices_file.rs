@@ -1,4 +1,4 @@
-//! Files of matrices, as `network_test2` writes them.
+//! Files of matrices in the format of `network_test2`.
 //!
 //! ```text
 //! dimensions: x = ranks, y = ranks, n = unlimited, strings = 101
@@ -7,8 +7,8 @@
 //! double data(n, x, y)   seconds; slice n is of messages of begin + n * step bytes
 //! ```
 //!
-//! Row x is the rank whose clock measured, column y its partner: of tests in which a message goes one way, x received
-//! and y sent it; of put and get, x is the origin.
+//! Row x is the rank whose clock is used, column y its partner. In tests with a message in one direction, y sends and x
+//! receives. For put and get, x is the origin.
 
 use netcdf3::{DataType, FileWriter, Version};
 
@@ -19,27 +19,27 @@ use super::text;
 /// Matrices that can be read one by one.
 #[derive(Debug)]
 pub struct Matrices {
-    /// What they were measured with.
+    /// Parameters of the measurement.
     pub parameters: Parameters,
-    /// What their elements are.
+    /// Statistic of the elements.
     pub statistic: Statistic,
     values: Values,
 }
 
-/// Where values are.
+/// Storage of the values.
 #[derive(Debug)]
 enum Values {
-    /// In a file, from which they are read as they are needed.
+    /// A file, which is read on demand.
     File(NetcdfSource),
-    /// In memory, matrix after matrix.
+    /// Memory, matrix after matrix.
     Memory(Vec<f64>),
 }
 
 impl Matrices {
-    /// Those of a file, NetCDF or text, which is told by its first bytes. Text is read whole.
+    /// Opens a file, NetCDF or text; its first bytes determine the format. Text is read completely.
     ///
     /// # Errors
-    /// If it is neither, or does not hold what it says.
+    /// If the format is unknown or the content is inconsistent.
     pub fn open(mut input: Box<dyn SeekRead>) -> Result<Matrices, MatrixError> {
         if text::is_text(&mut *input)? {
             return text::read_text(&mut *input);
@@ -64,10 +64,10 @@ impl Matrices {
         Ok(Matrices { parameters, statistic, values: Values::File(source) })
     }
 
-    /// Those of `values`: matrix after matrix, row after row.
+    /// Creates matrices from `values`, matrix after matrix, in row-major order.
     ///
     /// # Errors
-    /// If there are not as many as the parameters say.
+    /// If the number of values contradicts the parameters.
     pub fn of(parameters: Parameters, statistic: Statistic, values: Vec<f64>) -> Result<Matrices, MatrixError> {
         parameters.check()?;
         let expected = parameters.elements() * parameters.count();
@@ -77,17 +77,17 @@ impl Matrices {
         Ok(Matrices { parameters, statistic, values: Values::Memory(values) })
     }
 
-    /// Matrix `matrix`, row after row.
+    /// Returns matrix `matrix` in row-major order.
     ///
     /// # Errors
-    /// If it cannot be read, or holds what no time can be: less than nothing, or no number.
+    /// If it cannot be read, or contains a negative value or NaN.
     pub fn matrix(&mut self, matrix: usize) -> Result<Vec<f64>, MatrixError> {
         let elements = self.parameters.elements();
         let mut found = match &mut self.values {
             Values::File(source) => source.doubles("data", matrix)?,
             Values::Memory(values) => values[matrix * elements..(matrix + 1) * elements].to_vec(),
         };
-        // `network_test2` writes what its memory holds there: 0, or any number.
+        // `network_test2` writes uninitialised memory there.
         if self.statistic.is_undefined_on_diagonal(self.parameters.test) {
             found.iter_mut().step_by(self.parameters.ranks as usize + 1).for_each(|value| *value = 0.0);
         }
@@ -102,17 +102,17 @@ impl Matrices {
         Ok(found)
     }
 
-    /// One element, of messages of `length` bytes.
+    /// Returns one element, for messages of `length` bytes.
     ///
     /// # Errors
-    /// If there is none, or it cannot be read.
+    /// If the element does not exist or cannot be read.
     pub fn at(&mut self, x: u32, y: u32, length: u64) -> Result<f64, MatrixError> {
         let matrix = element_of(&self.parameters, x, y, length)?;
         Ok(self.matrix(matrix)?[x as usize * self.parameters.ranks as usize + y as usize])
     }
 }
 
-/// The matrix of an element that there is.
+/// Returns the index of the matrix of an element that must exist.
 pub(super) fn element_of(parameters: &Parameters, x: u32, y: u32, length: u64) -> Result<usize, MatrixError> {
     let ranks = parameters.ranks;
     if x >= ranks || y >= ranks {
@@ -127,10 +127,10 @@ pub(super) fn element_of(parameters: &Parameters, x: u32, y: u32, length: u64) -
     })
 }
 
-/// Writes matrices, which `matrix` gives one after the other.
+/// Writes the matrices that `matrix` returns.
 ///
 /// # Errors
-/// If one cannot be had or written.
+/// If a matrix cannot be obtained or written.
 pub fn write_matrices(
     output: Box<dyn SeekWrite>,
     parameters: &Parameters,

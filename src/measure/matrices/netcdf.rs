@@ -1,5 +1,5 @@
-//! NetCDF classic through the `netcdf3` crate: opening with checks, the parameters both kinds of file begin with, and
-//! writing.
+//! NetCDF classic through the `netcdf3` crate: opening with checks, the parameters at the start of both kinds of file,
+//! and writing.
 
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,15 +9,15 @@ use netcdf3::{DataSet, DataType, FileReader, InvalidDataSet, ReadError, WriteErr
 use super::parameters::{MatrixError, PairTest, Parameters};
 use super::scan::{MOST_HEADER, scan};
 
-/// What a file is read through.
+/// Input of a file.
 pub trait SeekRead: Read + Seek {}
 impl<T: Read + Seek> SeekRead for T {}
 
-/// What a file is written through.
+/// Output of a file.
 pub trait SeekWrite: Write + Seek {}
 impl<T: Write + Seek> SeekWrite for T {}
 
-/// The variables that say how matrices were measured, in the order of files.
+/// Variables with the parameters of the measurement, in the order of files.
 pub(super) const SCALARS: [&str; 10] = [
     "proc_num",
     "test_type",
@@ -47,7 +47,7 @@ fn unreadable(error: impl Into<ReadError>) -> MatrixError {
     MatrixError::new(format!("cannot be read as NetCDF: {}", damage(&error.into())))
 }
 
-/// The words for an error of the NetCDF reader.
+/// Describes an error of the NetCDF reader.
 fn damage(error: &ReadError) -> String {
     match error {
         ReadError::IOErrorKind(kind) => kind.to_string(),
@@ -64,7 +64,7 @@ fn damage(error: &ReadError) -> String {
 }
 
 impl NetcdfSource {
-    /// Opens what `input` holds.
+    /// Opens the file in `input`.
     pub fn open(mut input: Box<dyn SeekRead>) -> Result<NetcdfSource, MatrixError> {
         let mut header = Vec::new();
         (&mut input).take(MOST_HEADER as u64).read_to_end(&mut header).map_err(unreadable)?;
@@ -75,12 +75,12 @@ impl NetcdfSource {
         Ok(NetcdfSource { reader, size })
     }
 
-    /// Whether there is a variable of this name.
+    /// Returns whether a variable of this name exists.
     pub fn has(&self, name: &str) -> bool {
         self.reader.data_set().has_var(name)
     }
 
-    /// The size of a dimension.
+    /// Returns the size of a dimension.
     pub fn dimension(&self, name: &str) -> Result<usize, MatrixError> {
         let found = self.reader.data_set().dim_size(name);
         found.ok_or_else(|| MatrixError::new(format!("no dimension \"{name}\": not a file of network_test2's layout")))
@@ -112,7 +112,7 @@ impl NetcdfSource {
         Ok(())
     }
 
-    /// A variable without dimensions.
+    /// Reads a variable without dimensions.
     pub fn scalar(&mut self, name: &str) -> Result<i32, MatrixError> {
         self.expect(name, DataType::I32, &[])?;
         let found = self.reader.read_var_i32(name).map_err(|error| self.truncated(name, error))?;
@@ -123,27 +123,27 @@ impl NetcdfSource {
         MatrixError::new(format!("truncated: \"{name}\" ends before its end ({})", damage(&error)))
     }
 
-    /// Record `record` of a variable of doubles.
+    /// Reads record `record` of a variable of doubles.
     pub fn doubles(&mut self, name: &str, record: usize) -> Result<Vec<f64>, MatrixError> {
         self.reader.read_record_f64(name, record).map_err(|error| self.truncated(name, error))
     }
 
-    /// Record `record` of a variable of whole numbers.
+    /// Reads record `record` of a variable of integers.
     pub fn integers(&mut self, name: &str, record: usize) -> Result<Vec<i32>, MatrixError> {
         self.reader.read_record_i32(name, record).map_err(|error| self.truncated(name, error))
     }
 
-    /// All of a variable of doubles.
+    /// Reads a whole variable of doubles.
     pub fn all_doubles(&mut self, name: &str) -> Result<Vec<f64>, MatrixError> {
         self.reader.read_var_f64(name).map_err(|error| self.truncated(name, error))
     }
 
-    /// All of a variable of whole numbers.
+    /// Reads a whole variable of integers.
     pub fn all_integers(&mut self, name: &str) -> Result<Vec<i32>, MatrixError> {
         self.reader.read_var_i32(name).map_err(|error| self.truncated(name, error))
     }
 
-    /// What the scalars say, and `data_type`.
+    /// Reads the parameters of the measurement, and `data_type`.
     pub fn parameters(&mut self) -> Result<(Parameters, i32), MatrixError> {
         let mut values = [0; SCALARS.len()];
         for (value, name) in values.iter_mut().zip(SCALARS) {
@@ -188,7 +188,7 @@ fn shown<S: AsRef<str>>(kind: &DataType, dimensions: &[S]) -> String {
     format!("{kind} of ({})", names.join(", "))
 }
 
-/// A reader that gives as much as is asked for, which the crate relies on.
+/// A reader without short reads, which the crate relies on.
 struct Whole(Box<dyn SeekRead>);
 
 impl Read for Whole {
@@ -210,8 +210,7 @@ impl Seek for Whole {
     }
 }
 
-/// The definition of a file of these parameters, with `records` along `n`; variables that differ are added by the
-/// caller.
+/// Returns the definition of a file with these parameters and `records` along `n`; the caller adds the other variables.
 pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<DataSet, MatrixError> {
     let mut data_set = DataSet::new();
     let side = parameters.ranks as usize;
@@ -229,7 +228,7 @@ pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<Data
     Ok(data_set)
 }
 
-/// The values of the scalars.
+/// Returns the values of the scalars.
 pub(super) fn scalars(parameters: &Parameters, kind: i32) -> [i32; SCALARS.len()] {
     let of = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     [
@@ -246,7 +245,7 @@ pub(super) fn scalars(parameters: &Parameters, kind: i32) -> [i32; SCALARS.len()
     ]
 }
 
-/// The error of a file that cannot be written.
+/// Creates the error of a file that cannot be written.
 pub(super) fn unwritable(error: impl Into<WriteError>) -> MatrixError {
     match error.into() {
         WriteError::IOErrorKind(kind) => MatrixError::new(format!("cannot be written: {kind}")),
@@ -254,7 +253,7 @@ pub(super) fn unwritable(error: impl Into<WriteError>) -> MatrixError {
     }
 }
 
-/// The error of a definition that NetCDF has no room for.
+/// Creates the error of a definition that exceeds the limits of NetCDF.
 pub(super) fn undefinable(_: InvalidDataSet) -> MatrixError {
     misfit()
 }

@@ -1,13 +1,13 @@
-//! What the matrices of a file are: the test, its parameters, and which statistic of the repeats.
+//! Parameters of a set of matrices: the test, its parameters, and the statistic of the samples.
 
 use std::fmt;
 
-/// Why matrices cannot be read, written or made.
+/// Error of reading, writing or creating matrices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixError(String);
 
 impl MatrixError {
-    /// An error that says `what`.
+    /// Creates an error with the text `what`.
     pub fn new(what: impl Into<String>) -> MatrixError {
         MatrixError(what.into())
     }
@@ -21,20 +21,20 @@ impl fmt::Display for MatrixError {
 
 impl std::error::Error for MatrixError {}
 
-/// What two ranks do for an element, with the numbers and names of `network_test2`.
+/// Test between two ranks for one element, with the numbers and names of `network_test2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PairTest {
-    /// A blocking send, answered; the time of the receive.
+    /// A blocking send and an answer; the time of the receive.
     OneToOne,
-    /// All ranks send to all at once; when each message came.
+    /// All ranks send to all at once; the arrival time of each message.
     AllToAll,
-    /// Both ranks send at once, without blocking; the time of both at the receiver.
+    /// Both ranks send at once without blocking; the time of both at the receiver.
     AsyncOneToOne,
-    /// A message there and one back; the time of both at the receiver.
+    /// A message in each direction; the time of both at the receiver.
     SendRecvAndRecvSend,
-    /// As [`PairTest::AsyncOneToOne`], while other ranks send.
+    /// [`PairTest::AsyncOneToOne`] while other ranks send.
     Noise,
-    /// A blocking send, while other ranks send; the time of the receive.
+    /// A blocking send while other ranks send; the time of the receive.
     NoiseBlocking,
     /// A broadcast from the second rank; the time at the first.
     Bcast,
@@ -45,7 +45,7 @@ pub enum PairTest {
 }
 
 impl PairTest {
-    /// All of them, in the order of their numbers.
+    /// All tests in the order of their numbers.
     pub const ALL: [PairTest; 9] = [
         PairTest::OneToOne,
         PairTest::AllToAll,
@@ -58,12 +58,12 @@ impl PairTest {
         PairTest::Get,
     ];
 
-    /// `test_type` in files.
+    /// Returns `test_type` in files.
     pub const fn number(self) -> i32 {
         self as i32 + 1
     }
 
-    /// Its name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             PairTest::OneToOne => "one_to_one",
@@ -78,45 +78,45 @@ impl PairTest {
         }
     }
 
-    /// That of this number.
+    /// Returns the test with this number.
     pub fn of_number(number: i32) -> Option<PairTest> {
         PairTest::ALL.into_iter().find(|test| test.number() == number)
     }
 
-    /// That of this name.
+    /// Returns the test with this name.
     pub fn of_name(name: &str) -> Option<PairTest> {
         PairTest::ALL.into_iter().find(|test| test.name() == name)
     }
 
-    /// Whether other ranks make noise meanwhile.
+    /// Returns whether other ranks send noise messages meanwhile.
     pub const fn has_noise(self) -> bool {
         matches!(self, PairTest::Noise | PairTest::NoiseBlocking)
     }
 }
 
-/// Which statistic of the repeats a file holds, with the numbers of `network_test2`.
+/// Statistic of the samples in a file, with the numbers of `network_test2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     Average,
-    /// The value in the middle (the upper one of two).
+    /// Median (the upper one of two).
     Median,
-    /// The standard deviation.
+    /// Standard deviation.
     Deviation,
-    /// The least.
+    /// Minimum.
     Minimum,
 }
 
 impl Statistic {
-    /// All of them, in the order of their numbers.
+    /// All statistics in the order of their numbers.
     pub const ALL: [Statistic; 4] = [Statistic::Average, Statistic::Median, Statistic::Deviation, Statistic::Minimum];
 
-    /// `data_type` in files.
+    /// Returns `data_type` in files.
     pub const fn number(self) -> i32 {
         self as i32 + 1
     }
 
-    /// Its name, as at the end of files' names.
+    /// Returns the name in the suffix of file names.
     pub const fn name(self) -> &'static str {
         match self {
             Statistic::Average => "average",
@@ -126,12 +126,12 @@ impl Statistic {
         }
     }
 
-    /// That of this number.
+    /// Returns the statistic with this number.
     pub fn of_number(number: i32) -> Option<Statistic> {
         Statistic::ALL.into_iter().find(|statistic| statistic.number() == number)
     }
 
-    /// Whether `network_test2` leaves undefined what a rank has with itself. Here it is 0.
+    /// Returns whether `network_test2` leaves the diagonal undefined; mcpsim reads it as 0.
     pub const fn is_undefined_on_diagonal(self, test: PairTest) -> bool {
         match test {
             PairTest::NoiseBlocking => true,
@@ -142,7 +142,7 @@ impl Statistic {
         }
     }
 
-    /// What the text form calls it: the name, but for the least.
+    /// Returns the name in the text form, which differs for the minimum.
     pub const fn word(self) -> &'static str {
         match self {
             Statistic::Minimum => "minimum",
@@ -150,68 +150,68 @@ impl Statistic {
         }
     }
 
-    /// That of this name or word.
+    /// Returns the statistic with this name or word.
     pub fn of_name(name: &str) -> Option<Statistic> {
         Statistic::ALL.into_iter().find(|statistic| [statistic.name(), statistic.word()].contains(&name))
     }
 }
 
-/// What a set of matrices was measured with.
+/// Parameters of the measurement of a set of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// How many ranks there were: a matrix has their square of elements.
+    /// Number of ranks; a matrix has their square of elements.
     pub ranks: u32,
-    /// The test.
+    /// Test.
     pub test: PairTest,
-    /// The least message, bytes.
+    /// Least message length, bytes.
     pub begin: u32,
-    /// The first length that is not measured any more.
+    /// Exclusive upper limit of the lengths.
     pub end: u32,
-    /// Between two lengths.
+    /// Difference of consecutive lengths.
     pub step: u32,
-    /// Samples an element.
+    /// Samples per element.
     pub repeats: u32,
-    /// The length of noise messages.
+    /// Length of noise messages.
     pub noise_bytes: u32,
-    /// Noise messages a sample, of each rank that makes noise to each other such.
+    /// Noise messages per sample, between each pair of ranks that send noise.
     pub noise_messages: u32,
-    /// Ranks that make noise.
+    /// Number of ranks that send noise.
     pub noise_ranks: u32,
 }
 
 impl Parameters {
-    /// The most ranks: elements of a matrix are numbered in 32 bits.
+    /// Greatest number of ranks: elements of a matrix are numbered in 32 bits.
     pub const MOST_RANKS: u32 = 1 << 14;
 
-    /// The greatest file, bytes: more is a slip of the step.
+    /// Greatest file size, bytes; a greater size indicates a wrong step.
     const MOST_BYTES: u128 = 1 << 40;
 
-    /// How many matrices there are.
+    /// Returns the number of matrices.
     pub fn count(&self) -> usize {
         (self.end.saturating_sub(self.begin)).div_ceil(self.step.max(1)) as usize
     }
 
-    /// The message length of a matrix.
+    /// Returns the message length of a matrix.
     pub fn length(&self, matrix: usize) -> u64 {
         u64::from(self.begin) + matrix as u64 * u64::from(self.step)
     }
 
-    /// The matrix of a message length, if it was measured.
+    /// Returns the matrix of a message length, if it was measured.
     pub fn matrix_of(&self, length: u64) -> Option<usize> {
         let above = length.checked_sub(u64::from(self.begin))?;
         let matrix = (above / u64::from(self.step.max(1))) as usize;
         (above % u64::from(self.step.max(1)) == 0 && matrix < self.count()).then_some(matrix)
     }
 
-    /// The elements of a matrix.
+    /// Returns the number of elements of a matrix.
     pub fn elements(&self) -> usize {
         self.ranks as usize * self.ranks as usize
     }
 
-    /// Whether they can be: two ranks at least, a step, lengths in order.
+    /// Checks the parameters: at least two ranks, a step, ordered lengths.
     ///
     /// # Errors
-    /// If not, with the parameter and what was expected of it.
+    /// If a parameter is invalid, with its name and the expected value.
     pub fn check(&self) -> Result<(), MatrixError> {
         let wrong = |what: &str, expected: &str, found: u32| {
             Err(MatrixError::new(format!("{what}: expected {expected}; found {found}")))

@@ -1,15 +1,15 @@
-//! A look at a NetCDF header before the `netcdf3` crate reads it: counts that no file of this size can hold are refused
-//! here, for the crate would ask for their memory.
+//! Check of a NetCDF header before the `netcdf3` crate reads it. Counts that exceed any file of this kind are rejected,
+//! because the crate would allocate memory for them.
 
 use super::parameters::MatrixError;
 
-/// Headers of more are no files of matrices.
+/// Greatest size of a header.
 pub(super) const MOST_HEADER: usize = 1 << 16;
 
-/// Names, attributes, dimensions and variables of more are none either.
+/// Greatest number of names, attributes, dimensions and variables.
 const MOST: u32 = 1 << 12;
 
-/// A walk through the header's bytes.
+/// Cursor over the bytes of the header.
 struct Walk<'a> {
     rest: &'a [u8],
 }
@@ -26,7 +26,7 @@ impl Walk<'_> {
         Ok(u32::from_be_bytes(bytes))
     }
 
-    /// A count of what follows.
+    /// Reads the count of the following items.
     fn count(&mut self, what: &str) -> Result<usize, MatrixError> {
         match self.word()? {
             count @ 0..=MOST => Ok(count as usize),
@@ -39,7 +39,7 @@ impl Walk<'_> {
         self.skip(length.next_multiple_of(4))
     }
 
-    /// The number of entries of a list, whose tag is this or absent.
+    /// Reads the number of entries of a list, whose tag is `tag` or absent.
     fn list(&mut self, tag: u32, what: &str) -> Result<usize, MatrixError> {
         let found = self.word()?;
         let count = self.count(what)?;
@@ -111,7 +111,7 @@ pub(super) fn scan(header: &[u8]) -> Result<(), MatrixError> {
         if !(1..=6).contains(&kind) {
             return Err(unknown_type(kind));
         }
-        // The size, which may be stated wrongly, and where it begins.
+        // Skips the size, which may be wrong, and the offset.
         walk.skip(4)?;
         walk.skip(if version == 2 { 8 } else { 4 })?;
     }

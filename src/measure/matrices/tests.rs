@@ -1,4 +1,4 @@
-//! Files of matrices: what is written is read back, and what cannot be is refused with a reason.
+//! Tests of matrix files: written files read back, and invalid ones are rejected with a reason.
 
 use std::cell::RefCell;
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::parameters::tests::parameters;
 use super::*;
 
-/// A file in memory that stays when its writer is gone.
+/// A file in memory that outlives its writer.
 #[derive(Clone, Debug, Default)]
 pub struct Shared(pub Rc<RefCell<Cursor<Vec<u8>>>>);
 
@@ -55,8 +55,8 @@ fn file(parameters: &Parameters, value: impl Fn(usize, usize) -> f64) -> Vec<u8>
 #[test]
 fn a_file_has_the_layout_of_network_test2() {
     let bytes = file(&parameters(4, 0, 4000, 1000), |matrix, element| (matrix * 100 + element) as f64);
-    // Magic and version of 64-bit offsets, four records, four dimensions, no attributes, eleven variables; the sample
-    // of the tool itself has the same 628 bytes before its 4 × 16 doubles.
+    // Magic and version of 64-bit offsets, four records, four dimensions, no attributes, eleven variables. A sample
+    // file of the tool has the same 628 bytes before its 4 × 16 doubles.
     assert_eq!(&bytes[..16], b"CDF\x02\0\0\0\x04\0\0\0\x0a\0\0\0\x04");
     assert_eq!(bytes.len(), 628 + 4 * 16 * 8);
     let mut read = open(&bytes).unwrap();
@@ -125,7 +125,7 @@ fn text_is_read_as_it_is_written() {
     let mut again = open(&text).unwrap();
     assert_eq!((again.parameters, again.statistic), (read.parameters, read.statistic));
     assert_eq!(again.matrix(1).unwrap(), read.matrix(1).unwrap());
-    // The words of `network_test` for the least.
+    // Words of `network_test` for the minimum.
     for word in ["min", "minimum"] {
         assert_eq!(open(expected.replace("median", word).as_bytes()).unwrap().statistic, Statistic::Minimum);
     }

@@ -1,4 +1,4 @@
-//! The text form of matrices: words that say what was measured, hosts, and a block of numbers a message length.
+//! Text form of matrices: the parameters of the measurement, hosts, and a block of numbers per message length.
 //!
 //! ```text
 //! processors 4
@@ -20,10 +20,10 @@ use super::matrices_file::Matrices;
 use super::netcdf::SeekRead;
 use super::parameters::{MatrixError, PairTest, Parameters, Statistic};
 
-/// The first word.
+/// First word of a file.
 const BEGIN: &[u8] = b"processors";
 
-/// The names of numbers, in the order of files.
+/// Names of numeric parameters, in the order of files.
 const NUMBERS: [&str; 7] = [
     "begin message length",
     "end message length",
@@ -34,7 +34,7 @@ const NUMBERS: [&str; 7] = [
     "number of repeates",
 ];
 
-/// Whether a file is of this form.
+/// Returns whether a file has this form.
 pub(super) fn is_text(input: &mut dyn SeekRead) -> Result<bool, MatrixError> {
     let mut begin = Vec::new();
     input.take(BEGIN.len() as u64).read_to_end(&mut begin).map_err(unreadable)?;
@@ -46,7 +46,7 @@ fn unreadable(error: std::io::Error) -> MatrixError {
     MatrixError::new(format!("cannot be read: {error}"))
 }
 
-/// A text's words, with their lines.
+/// Words of a text, with their line numbers.
 struct Words<'a> {
     words: Box<dyn Iterator<Item = (usize, &'a str)> + 'a>,
 }
@@ -61,7 +61,7 @@ impl<'a> Words<'a> {
         self.words.next().ok_or_else(|| MatrixError::new(format!("truncated: expected {expected}; found the end")))
     }
 
-    /// Reads words that have to be these.
+    /// Reads words that must equal `words`.
     fn expect(&mut self, words: &str) -> Result<(), MatrixError> {
         for expected in words.split(' ') {
             let (line, found) = self.next(&format!("\"{words}\""))?;
@@ -79,14 +79,14 @@ impl<'a> Words<'a> {
             .map_err(|_| MatrixError::new(format!("line {line}: expected a number, {what}; found \"{found}\"")))
     }
 
-    /// A name, which may stand in quotes.
+    /// Reads a name, which may be quoted.
     fn name(&mut self, what: &str) -> Result<&'a str, MatrixError> {
         self.expect(what)?;
         Ok(self.next(what)?.1.trim_matches('"'))
     }
 }
 
-/// Reads all of a text.
+/// Reads a whole text.
 pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixError> {
     let mut text = String::new();
     input.read_to_string(&mut text).map_err(unreadable)?;
@@ -126,7 +126,7 @@ pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixErro
     Matrices::of(parameters, statistic, values)
 }
 
-/// Writes `matrices` as text; `hosts` has a name a rank.
+/// Writes `matrices` as text; `hosts` has one name per rank.
 ///
 /// # Errors
 /// If they cannot be read or written.

@@ -1,25 +1,25 @@
-//! The ways in which courses measure LogP's parameters, with two processes and a clock.
+//! Methods of courses for measuring the LogP parameters with two processes and a clock.
 
 use super::super::port::RankPort;
 use super::super::protocol::{self, RankPair};
 
-/// How often each is done, N: ends that are not the same each time do not show.
+/// Number of repetitions N, large enough to hide unequal starts and ends.
 pub const COURSE_MESSAGES: u32 = 1000;
 
-/// What the three ways give, seconds.
+/// Results of the three methods, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Course {
-    /// L + 2 o: a send and a receive against a receive and a send, N times; the time of all over 2 N.
+    /// L + 2 o: a send and a receive against a receive and a send, N times; the total time over 2 N.
     pub message: f64,
-    /// g: N sends against N receives; the time until the receiver has them all, over N.
+    /// g: N sends against N receives; the time until the receiver has all messages, over N.
     pub gap: f64,
     /// o: a send, work and a receive against a receive, a send and work, N times, with work longer than 2 L + 2 o; half
-    /// of what the time of all over N exceeds the work by.
+    /// of the excess of the total time over N beyond the work.
     pub overhead: f64,
 }
 
 impl Course {
-    /// Measures; both ranks of the pair call this, and the first one's figures are right.
+    /// Measures the values; both ranks of the pair call this, and the results of the first are valid.
     pub fn measured(port: &mut dyn RankPort, pair: RankPair, bytes: u64) -> Course {
         let message = protocol::ping_pong(port, pair, bytes, COURSE_MESSAGES);
         let gap = protocol::window(port, pair, bytes, COURSE_MESSAGES) / f64::from(COURSE_MESSAGES);
@@ -29,7 +29,7 @@ impl Course {
         Course { message, gap, overhead: (took - work[0]) / 2.0 }
     }
 
-    /// L: what is left of a message.
+    /// Returns L, the rest of a message's time.
     pub fn latency(&self) -> f64 {
         self.message - 2.0 * self.overhead
     }

@@ -1,4 +1,4 @@
-//! All pairs of a message length: who is when, what samples say, and how one rank learns it.
+//! Tests of all pairs for one message length: their order, their statistics, and the collection on one rank.
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
@@ -11,41 +11,41 @@ use super::port::PairPort;
 use super::protocol::{noise_makers, noisy_sample, samples};
 use super::rounds::{Round, rounds_of};
 
-/// What is measured; equal on all ranks.
+/// Plan of the tests; equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairPlan {
-    /// The test and its parameters.
+    /// Test and its parameters.
     pub parameters: Parameters,
-    /// The node of each rank, to measure pairs of disjoint nodes at the same time.
+    /// Node of each rank; pairs of disjoint nodes can be measured concurrently.
     pub nodes: Option<Vec<u32>>,
-    /// Noise that is put on each sample of a simulated machine: σ of a factor's logarithm, and a seed.
+    /// Noise on each sample of a simulated machine: σ of the logarithm of a factor, and a seed.
     pub jitter: Option<(f64, u64)>,
 }
 
-/// What the first rank has of a length: a matrix a statistic, in the order of
+/// Results of a length on the first rank: one matrix per statistic, in the order of
 /// [`super::super::matrices::Statistic::ALL`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredPairs {
-    /// The matrices.
+    /// Matrices.
     pub matrices: [Vec<f64>; 4],
-    /// What pairs that were measured at the same time take alone.
+    /// Comparison of concurrently measured pairs with separate measurements.
     pub check: Option<Check>,
 }
 
-/// Pairs that were measured at the same time as others, and once more alone.
+/// Comparison of pairs that were measured concurrently with others, and again separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Check {
-    /// How many.
+    /// Number of pairs.
     pub pairs: usize,
-    /// The greatest difference of medians, relative to that alone.
+    /// Greatest difference of medians, relative to the separate measurement.
     pub greatest: f64,
 }
 
-/// Pairs that are measured again.
+/// Number of pairs that are measured again.
 const CHECKED: usize = 16;
 
-/// Measures all pairs with messages of `bytes`; every rank calls this, and the first gets the result. `tell` hears on
-/// it which part is done.
+/// Measures all pairs with messages of `bytes`. Each rank calls this, and the first gets the result; there `tell`
+/// receives the finished fraction.
 pub fn measure_length(
     port: &mut dyn PairPort,
     plan: &PairPlan,
@@ -57,7 +57,7 @@ pub fn measure_length(
     match of.test {
         PairTest::AllToAll => {
             let mut found = vec![Vec::new(); of.ranks as usize];
-            // One time follows another, as in `network_test2`.
+            // Samples follow each other without a barrier, as in `network_test2`.
             port.collective(Collective::Barrier, 0, 0);
             for _ in 0..of.repeats {
                 for (samples, seconds) in found.iter_mut().zip(port.all_at_once(bytes)) {
@@ -69,7 +69,8 @@ pub fn measure_length(
         PairTest::Bcast => {
             for root in 0..of.ranks {
                 let one = |_| {
-                    // The library's own, as a program would: who leaves it when is a part of the sample.
+                    // The barrier of the library is used, as in a program. The different exit times of ranks are part
+                    // of the sample.
                     port.collective(Collective::Barrier, 0, 0);
                     let started = port.now();
                     port.collective(Collective::Bcast, root, bytes);
@@ -109,7 +110,7 @@ pub fn measure_length(
     Some(MeasuredPairs { matrices: gather(port, &row)?, check: None })
 }
 
-/// What one rank has measured: four statistics a partner.
+/// Measurements of one rank: four statistics per partner.
 #[derive(Clone, Debug)]
 struct Row(Vec<[f64; 4]>);
 
@@ -118,7 +119,7 @@ impl Row {
         Row(vec![[0.0; 4]; ranks as usize])
     }
 
-    /// Takes the samples that x made with y.
+    /// Stores the samples that x measured with y.
     fn set(&mut self, plan: &PairPlan, bytes: u64, x: u32, y: u32, mut samples: Vec<f64>) {
         if samples.is_empty() {
             return;
@@ -133,7 +134,7 @@ impl Row {
     }
 }
 
-/// Average, median (the upper one of two), deviation and minimum.
+/// Returns average, median (the upper one of two), deviation and minimum.
 fn statistics(samples: &mut [f64]) -> [f64; 4] {
     let count = samples.len() as f64;
     let average = samples.iter().sum::<f64>() / count;
@@ -142,7 +143,7 @@ fn statistics(samples: &mut [f64]) -> [f64; 4] {
     [average, samples[samples.len() / 2], deviation, samples[0]]
 }
 
-/// Measures rounds of pairs: the first rank tells all ranks of a round to begin, and waits for all of them.
+/// Measures rounds of pairs: the first rank starts all ranks of a round, and waits for all of them.
 fn in_rounds(
     port: &mut dyn PairPort,
     plan: &PairPlan,
@@ -153,7 +154,7 @@ fn in_rounds(
 ) {
     let rank = port.rank();
     for (number, round) in all.iter().enumerate() {
-        // The partner first, as it sends.
+        // The partner is first, because it sends.
         let both = |(x, y): &(u32, u32)| if x == y { vec![*x] } else { vec![*y, *x] };
         let mut members: Vec<u32> = round.iter().flat_map(both).collect();
         members.retain(|member| *member != 0);
@@ -175,7 +176,7 @@ fn in_rounds(
     }
 }
 
-/// Measures some pairs of rounds of several once more, alone.
+/// Measures some pairs of concurrent rounds again, separately.
 fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], row: &Row) -> Option<Check> {
     let together: Vec<(u32, u32)> = all
         .iter()
@@ -200,7 +201,7 @@ fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], ro
     (!again.is_empty()).then_some(Check { pairs: again.len(), greatest: others })
 }
 
-/// The first rank gets all rows, as a matrix a statistic.
+/// Gathers all rows on the first rank, as one matrix per statistic.
 fn gather(port: &mut dyn PairPort, row: &Row) -> Option<[Vec<f64>; 4]> {
     let mut mine: Vec<f64> = row.0.iter().flatten().copied().collect();
     if port.rank() > 0 {

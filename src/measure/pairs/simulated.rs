@@ -9,12 +9,11 @@ use super::super::simulated::{Simulated, message, on_simulated, pattern_in};
 use super::campaign::{MeasuredPairs, PairPlan, measure_length};
 use super::port::PairPort;
 
-/// The context of messages that are sent at once and of noise, apart from those of other tests.
+/// Context of concurrent messages and of noise, different from those of other tests.
 const AT_ONCE: Context = 1 << 20;
-/// Where answers to one-sided operations come in.
+/// Context of answers to one-sided operations.
 const ANSWERS: Context = AT_ONCE + 1;
-/// What the message of a one-sided operation has before its data, and of one that ends an epoch: as mcpsim's windows
-/// have.
+/// Size of the header of a one-sided message, and size of the message that ends an epoch, as in mcpsim's windows.
 const HEADER: u64 = 16;
 const END: u64 = 5;
 /// Tags of one-sided messages.
@@ -22,10 +21,10 @@ const PUT: u32 = 0;
 const GET: u32 = 1;
 const UNLOCK: u32 = 2;
 
-/// Measures all pairs of a length on the machine's cores at `sites`, a rank each.
+/// Measures all pairs of a length on the machine's cores at `sites`, one rank per site.
 ///
 /// # Errors
-/// If the run ends without a result, for which there is no reason in the tests.
+/// If the run ends without a result, which the tests give no reason for.
 pub fn simulate_length(
     platform: &Platform,
     sites: Vec<Site>,
@@ -37,7 +36,7 @@ pub fn simulate_length(
     Ok(found.expect("the first rank has the result"))
 }
 
-/// What a rank's adapter answers to a one-sided operation.
+/// Returns the answer of a rank's adapter to a one-sided operation.
 pub fn answer(served: Served) -> Option<Message> {
     let size = match (served.tag, served.payload) {
         (GET, Some(asked)) => asked.first_chunk().map_or(0, |size| u64::from_le_bytes(*size)),
@@ -66,7 +65,7 @@ impl Simulated<'_> {
         self.call(Call::Send(message), |_| ());
     }
 
-    /// Ends an epoch in which this is still to come back.
+    /// Ends an epoch and completes the pending receive.
     fn unlock(&mut self, with: u32, pending: Option<u32>) {
         let answer = self.started(Call::Irecv(pattern_in(ANSWERS, with, UNLOCK)));
         self.serve(with, END, UNLOCK, None);

@@ -1,4 +1,4 @@
-//! The tests of pairs on machines whose costs are known.
+//! Tests of pairs on machines of known costs.
 
 use mcpsim_core::config::Document;
 use mcpsim_core::platform::{Placement, Platform};
@@ -7,7 +7,7 @@ use super::super::cluster::levels_of_pairs;
 use super::super::matrices::{PairTest, Parameters};
 use super::*;
 
-/// Latencies of 1, 2 and 5 µs, 1 GB/s, 100 ns to send and 200 ns to receive.
+/// Machine with latencies of 1, 2 and 5 µs, 1 GB/s, 100 ns per send and 200 ns per receive.
 const MACHINE: &str = r#"
 name = "known"
 nct = [2, 2, 2]
@@ -53,35 +53,34 @@ fn measured(plan: &PairPlan, bytes: u64) -> MeasuredPairs {
     simulate_length(&platform, sites, plan, bytes).unwrap()
 }
 
-/// The median and minimum of x with y among eight ranks, nanoseconds.
+/// Returns the median and minimum of x with y among eight ranks, nanoseconds.
 fn at(measured: &MeasuredPairs, x: usize, y: usize) -> [f64; 2] {
     [1, 3].map(|statistic| (measured.matrices[statistic][x * 8 + y] * 1e9 * 1e3).round() / 1e3)
 }
 
 #[test]
 fn each_test_takes_what_its_calls_cost() {
-    // L, 1 µs of bytes. One to one, from the confirmation's leaving: L + 4 B + o_r at the sender, then o_s + L + 1000 B
-    // + o_r.
+    // L, and 1 µs for the bytes. One to one, from the departure of the confirmation: L + 4 B + o_r at the sender, then
+    // o_s + L + 1000 B + o_r.
     let one = measured(&plan(8, PairTest::OneToOne), 1000);
     assert_eq!(at(&one, 0, 1)[0], 1000.0 + 4.0 + 200.0 + 100.0 + 1000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 2, 0)[0], 2000.0 + 4.0 + 200.0 + 100.0 + 2000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 7, 1)[0], 5000.0 + 4.0 + 200.0 + 100.0 + 5000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 3, 3), [0.0, 0.0]);
-    // Both at once: o_s + L + bytes + o_r = 2.3 µs, if they began at once. The partner begins L + o_r later and x has
-    // to wait so much longer; then the partner waits for x, and so on: of five samples three take 3.5 µs and two 1.1
-    // µs.
+    // Both send: o_s + L + bytes + o_r = 2.3 µs, if they began at once. The partner begins L + o_r later, and x waits
+    // for this time; then the partner waits for x, and so on. Of five samples three take 3.5 µs and two 1.1 µs.
     let swap = measured(&plan(8, PairTest::AsyncOneToOne), 1000);
     assert_eq!([at(&swap, 0, 1), at(&swap, 7, 6)], [[3500.0, 1100.0]; 2]);
     assert!(at(&swap, 5, 5)[0] > 0.0);
-    // There and back: twice as much.
+    // A round trip takes twice as long.
     let back = measured(&plan(8, PairTest::SendRecvAndRecvSend), 1000);
     assert_eq!([at(&back, 0, 1)[0], at(&back, 2, 0)[0]], [4600.0, 6600.0]);
 }
 
 #[test]
 fn one_sided_tests_take_the_way_there_and_back() {
-    // Put: o_s for the data and for the unlock, which follows it and takes L and 5 B more; then o_s of the adapter, L,
-    // 1 B, o_r. The unlock's bytes share the link with the data's only between nodes.
+    // Put: o_s for the data and for the unlock, which follows the data and takes L and 5 B more; then o_s of the
+    // adapter, L, 1 B, o_r. The bytes of the unlock share the link with those of the data only between nodes.
     let put = measured(&plan(8, PairTest::Put), 1000);
     let get = measured(&plan(8, PairTest::Get), 1000);
     for (x, y, latency) in [(0, 1, 1000.0), (0, 2, 2000.0), (0, 4, 5000.0)] {
@@ -121,7 +120,7 @@ fn tests_of_all_ranks_give_times_for_all() {
             assert!(*median > 0.0 && *median < 1e-3, "{} {element}: {median}", test.name());
         }
     }
-    // A root has done when its messages have left, and the last ones to hear of it wait longest.
+    // A root ends when its messages have left, and the last receivers wait longest.
     let found = measured(&plan(8, PairTest::Bcast), 1000);
     assert!(found.matrices[1][0] < found.matrices[1][7 * 8]);
 }
