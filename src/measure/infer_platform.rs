@@ -49,7 +49,7 @@ impl Guess {
             let what = "a platform: expected one_to_one, async_one_to_one or send_recv_and_recv_send";
             return Err(MatrixError::new(format!("{what}; found {}", of.test.name())));
         }
-        // The geometric mean over all lengths: each counts as much.
+        // The geometric mean over all lengths weights each equally.
         let mut logarithms = vec![0.0; ranks * ranks];
         for number in 0..of.count() {
             for (place, (sum, value)) in logarithms.iter_mut().zip(matrices.matrix(number)?).enumerate() {

@@ -1,100 +1,100 @@
-//! What a measuring rank can do: the few functions of MPI that the tests are made of.
+//! Operations of a measuring rank: the few MPI functions that the tests use.
 //!
-//! A real MPI and other layers that carry messages implement it, whose times are measured, and a rank on a simulated
-//! machine, whose times are known.
+//! Real MPI libraries and other layers that carry messages implement the trait to be measured. A rank of a simulated
+//! machine implements it with known times.
 
 use mcpsim_core::platform::Collective;
 
 use super::cores::piece;
 use super::program_memory::ProgramVec;
 
-/// Numbers of the array that [`RankPort::pass_memory`] passes over: 64 MiB of them.
+/// Number of elements in the array of [`RankPort::pass_memory`], which has 64 MiB.
 pub const PASSED: usize = 8 << 20;
 
-/// Reads and writes all of these.
+/// Reads and writes all elements.
 pub fn pass_over(numbers: &mut ProgramVec<u64>) {
     numbers.make_room(PASSED, 1);
     numbers.iter_mut().for_each(|number| *number = number.wrapping_mul(3));
     std::hint::black_box(numbers);
 }
 
-/// How a rank exchanges messages with both of its neighbours in a ring.
+/// Exchange of messages with both neighbours in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighbourMethod {
     /// MPI_Sendrecv to the right, then to the left.
     Exchange,
     /// MPI_Irecv from both, MPI_Isend to both, MPI_Waitall.
     AtOnce,
-    /// MPI_Alltoallv of all ranks, with nothing for others.
+    /// MPI_Alltoallv of all ranks, with empty messages to the others.
     Collective,
 }
 
 impl NeighbourMethod {
-    /// All of them.
+    /// All methods.
     pub const ALL: [NeighbourMethod; 3] =
         [NeighbourMethod::Exchange, NeighbourMethod::AtOnce, NeighbourMethod::Collective];
 }
 
-/// A rank's way to the others, and its clock.
+/// Communication of a rank with the others, and its clock.
 ///
-/// Where a function says "all", every rank has to call it, in the same order.
+/// A function that names "all" must be called by each rank, in the same order.
 pub trait RankPort {
-    /// This rank.
+    /// Returns this rank.
     fn rank(&self) -> u32;
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     fn size(&self) -> u32;
-    /// Seconds on this rank's clock, since some instant.
+    /// Returns the seconds on this rank's clock, since an arbitrary instant.
     fn now(&mut self) -> f64;
-    /// MPI_Send.
+    /// Calls MPI_Send.
     fn send(&mut self, to: u32, bytes: u64);
-    /// MPI_Recv.
+    /// Calls MPI_Recv.
     fn recv(&mut self, from: u32, bytes: u64);
-    /// `count` times MPI_Isend, then MPI_Waitall.
+    /// Calls MPI_Isend `count` times, then MPI_Waitall.
     fn send_window(&mut self, to: u32, bytes: u64, count: u32);
-    /// `count` times MPI_Irecv, then MPI_Waitall.
+    /// Calls MPI_Irecv `count` times, then MPI_Waitall.
     fn recv_window(&mut self, from: u32, bytes: u64, count: u32) {
         self.recv_windows(&[from], bytes, count);
     }
-    /// `count` times MPI_Irecv from each of these, then MPI_Waitall.
+    /// Calls MPI_Irecv `count` times from each rank of `from`, then MPI_Waitall.
     fn recv_windows(&mut self, from: &[u32], bytes: u64, count: u32);
-    /// MPI_Sendrecv.
+    /// Calls MPI_Sendrecv.
     fn exchange(&mut self, to: u32, from: u32, bytes: u64);
-    /// `count` times MPI_Irecv and MPI_Isend, then MPI_Waitall.
+    /// Calls MPI_Irecv and MPI_Isend `count` times, then MPI_Waitall.
     fn exchange_window(&mut self, with: u32, bytes: u64, count: u32);
-    /// The same, each message from and to a buffer of its own: the same ones in each call.
+    /// Does the same with a separate buffer for each message; each call uses the same buffers.
     fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32);
-    /// MPI_Irecv, an empty message to the same rank, so much computing without MPI, MPI_Wait: the seconds of the
-    /// latter.
+    /// Calls MPI_Irecv, sends an empty message to the same rank, computes for `work` without MPI, and calls MPI_Wait.
+    /// Returns the seconds of the wait.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64;
-    /// Keeps the core busy for so long, without MPI.
+    /// Keeps the core busy for `seconds` without MPI.
     fn compute(&mut self, seconds: f64);
-    /// Lets so long pass without MPI. The core is free meanwhile: another rank may have it.
+    /// Waits for `seconds` without MPI. The core is free meanwhile, and another rank may use it.
     fn pause(&mut self, seconds: f64);
-    /// Does a fixed piece of work, of ten microseconds or so, without MPI.
+    /// Does a fixed amount of work, of about ten microseconds, without MPI.
     fn work(&mut self) {
         piece();
     }
-    /// Reads and writes all of an own array that is larger than most caches, without MPI.
+    /// Reads and writes an array that is larger than most caches, without MPI.
     fn pass_memory(&mut self);
-    /// Waits for all.
+    /// Waits for all ranks.
     fn barrier(&mut self);
     /// Sends values to a rank that waits for them.
     fn tell(&mut self, to: u32, values: &[f64]);
-    /// Takes values that a rank sends.
+    /// Receives values from a rank.
     fn told(&mut self, from: u32) -> Vec<f64>;
-    /// Gives all the values that `from` has.
+    /// Sends the values of `from` to all ranks.
     fn share(&mut self, from: u32, values: &mut Vec<f64>);
 }
 
-/// A rank whose library has collectives too.
+/// A rank whose library also has collectives.
 pub trait GroupPort: RankPort {
-    /// A message of `bytes` to the neighbour before and to the one after, and one from each.
+    /// Exchanges messages of `bytes` with the previous and the next neighbour.
     fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod);
-    /// From now on collectives are of the first `members` ranks. All ranks call this.
+    /// Restricts further collectives to the first `members` ranks. All ranks call this.
     fn among(&mut self, members: u32);
-    /// A collective of the members; others do nothing. `bytes` is the size of the buffer, or of a block.
+    /// Calls a collective of the members; other ranks do nothing. `bytes` is the size of the buffer or of a block.
     fn collective(&mut self, collective: Collective, root: u32, bytes: u64);
-    /// Waits until all members can begin, as far as may be at the same instant. Members call this.
+    /// Waits until all members can begin, if possible at the same instant. Members call this.
     fn begin_together(&mut self) {
         self.collective(Collective::Barrier, 0, 0);
     }

@@ -1,8 +1,8 @@
-//! Memory as programs have it.
+//! Memory allocated as in ordinary programs.
 //!
-//! mcpsim's own memory comes in pages of 2 MiB where the system has them. An MPI library copies out of such pages up
-//! to twice as fast as out of those that programs have, and code runs faster on them: what is timed must not lie in
-//! mcpsim's own.
+//! mcpsim allocates its own memory in pages of 2 MiB if the system has them. An MPI library copies from such pages up
+//! to twice as fast as from ordinary pages, and code runs faster on them. So benchmark buffers must not use mcpsim's
+//! allocator.
 
 use std::alloc::System;
 use std::hint::black_box;
@@ -10,24 +10,24 @@ use std::ops::{Deref, DerefMut};
 
 use allocator_api2::vec::Vec as VecIn;
 
-/// Values in memory of the C library, as what programs have by `malloc`.
+/// A vector in memory of the C library's `malloc`.
 ///
-/// Where there is not enough, the program ends as it does elsewhere for want of memory.
+/// If memory is insufficient, the program ends with the usual report.
 pub struct ProgramVec<T>(VecIn<T, System>);
 
 impl<T: Clone> ProgramVec<T> {
-    /// So many of `value`.
+    /// Creates a vector of `length` copies of `value`.
     pub fn new(value: T, length: usize) -> ProgramVec<T> {
         let mut values = ProgramVec(VecIn::new_in(System));
         values.make_room(length, value);
         values
     }
 
-    /// At least so many: `value` is added.
+    /// Extends the vector to at least `length` with copies of `value`.
     pub fn make_room(&mut self, length: usize, value: T) {
         let more = length.saturating_sub(self.0.len());
         if more > 0 && self.0.try_reserve_exact(more).is_err() {
-            // The program's allocator, which is hardly given as much either, ends the program with a report.
+            // The program's allocator, which probably fails as well, ends the program with a report.
             black_box(Vec::<T>::with_capacity(length));
         }
         if more > 0 {

@@ -1,16 +1,16 @@
-//! The tests themselves: what the two ranks of a pair do for one sample.
+//! Operations of the two ranks of a pair for one sample of each test.
 //!
-//! Each function is called by both ranks of the pair with the same arguments, and gives the first one's seconds; others
-//! may call it and do nothing.
+//! Both ranks of the pair call each function with the same arguments, and it returns the seconds of the first; other
+//! ranks may call it and do nothing.
 
 use super::port::RankPort;
 
 /// Two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankPair {
-    /// The one that measures.
+    /// Rank that measures.
     pub first: u32,
-    /// The one that answers.
+    /// Rank that answers.
     pub second: u32,
 }
 
@@ -20,7 +20,7 @@ impl RankPair {
     }
 }
 
-/// Half a round trip of messages of `bytes`, the mean of `turns`.
+/// Returns half a round trip of messages of `bytes`, the mean of `turns`.
 pub fn ping_pong(port: &mut dyn RankPort, pair: RankPair, bytes: u64, turns: u32) -> f64 {
     let started = port.now();
     for _ in 0..turns {
@@ -35,7 +35,7 @@ pub fn ping_pong(port: &mut dyn RankPort, pair: RankPair, bytes: u64, turns: u32
     (port.now() - started) / f64::from(2 * turns)
 }
 
-/// `count` messages under way at once, answered by an empty one: the time of all of it.
+/// Sends `count` concurrent messages, and an empty answer; returns the total time.
 pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
@@ -48,16 +48,17 @@ pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -
     port.now() - started
 }
 
-/// The windows of all `pairs` at the same time.
+/// Runs the windows of all `pairs` concurrently.
 pub fn windows(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     window(port, *pair, bytes, count)
 }
 
-/// `count` blocking sends with a `delay` of computing between two, answered by an empty message: the time of all of it.
+/// Sends `count` blocking messages with a `delay` of computing between consecutive ones, and an empty answer; returns
+/// the total time.
 ///
 /// This is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP Parameter
-/// Assessment for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that it serves.
+/// Assessment for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that use it.
 pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
@@ -75,7 +76,7 @@ pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, de
     port.now() - started
 }
 
-/// A send, `work` and a receive against a receive, a send and `work`, `count` times: the mean time of one.
+/// Runs a send, `work` and a receive against a receive, a send and `work`, `count` times; returns the mean time of one.
 pub fn work_between(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, work: f64) -> f64 {
     let started = port.now();
     for _ in 0..count {
@@ -92,8 +93,8 @@ pub fn work_between(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
     (port.now() - started) / f64::from(count)
 }
 
-/// What a receive takes when `count` messages have been there for long: the first rank computes for `delay`, longer
-/// than the round trip, between asking for them and receiving them (Culler and others: Assessing Fast Network
+/// Returns the time of a receive of `count` messages that arrived long before. The first rank computes for `delay`,
+/// longer than the round trip, between the request and the receives (Culler and others: Assessing Fast Network
 /// Interfaces, IEEE Micro 16, 1996).
 pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
@@ -110,8 +111,8 @@ pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
     0.0
 }
 
-/// What is left of a receive that was posted before its message was sent, after `work` without MPI in which the message
-/// could come.
+/// Returns the remaining time of a receive that was posted before its message was sent, after `work` without MPI in
+/// which the message could arrive.
 pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work: f64) -> f64 {
     if port.rank() == pair.first {
         return port.recv_beside(pair.second, bytes, work);
@@ -123,8 +124,8 @@ pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work:
     0.0
 }
 
-/// `count` messages from the first ranks of all `pairs` to the first pair's second rank, which asks for them with empty
-/// messages: the time until it has them all.
+/// Sends `count` messages from the first ranks of all `pairs` to the first pair's second rank, which requests them with
+/// empty messages. Returns the time until it has all.
 pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let target = pairs[0].second;
     let started = port.now();
@@ -139,8 +140,8 @@ pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u3
     port.now() - started
 }
 
-/// The time of `count` sends for which no receive is posted until `delay` later: eager ones that find buffers end
-/// before. The receiving rank leaves its core meanwhile, which the sending one may share.
+/// Returns the time of `count` sends whose receives are posted `delay` later; eager sends with buffers end earlier.
+/// Meanwhile the receiving rank releases its core, which the sending one may share.
 pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.recv(pair.second, 0);
@@ -156,7 +157,7 @@ pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u
     0.0
 }
 
-/// Both ranks of all `pairs` send each other `count` messages at the same time: the time of that, the mean of `turns`.
+/// Exchanges `count` messages between both ranks of all `pairs` concurrently; returns the mean time of `turns`.
 pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
@@ -165,7 +166,7 @@ pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count:
     (port.now() - started) / f64::from(turns)
 }
 
-/// The same, once, each message from and to a buffer of its own.
+/// Does the same once, with a separate buffer for each message.
 pub fn exchanges_of_buffers(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
@@ -174,7 +175,7 @@ pub fn exchanges_of_buffers(port: &mut dyn RankPort, pairs: &[RankPair], bytes: 
     port.now() - started
 }
 
-/// The first ranks of all `pairs` send at the same time and get an empty answer: the time of that, the mean of `turns`.
+/// Sends from the first ranks of all `pairs` concurrently, with an empty answer; returns the mean time of `turns`.
 pub fn one_way(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let started = port.now();

@@ -1,10 +1,11 @@
 //! The effective bandwidth b_eff of Rabenseifner and Koniges (Effective Communication and File-I/O Bandwidth
-//! Benchmarks, EuroPVM/MPI 2001): what all ranks together send a second in rings, one number for a machine.
+//! Benchmarks, EuroPVM/MPI 2001): the total bytes that all ranks send per second in rings, as a single number of a
+//! machine.
 //!
 //! - Six patterns have rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks, once in the order of ranks and
-//!   once at random. A ring at the end is as long as what is left, or takes that in.
-//! - Each rank exchanges a message with both neighbours, by each method of [`NeighbourMethod`], of which the best
-//!   counts.
+//!   once at random. The last ring has the remaining ranks, or includes them in addition.
+//! - Each rank exchanges a message with both neighbours by each method of [`NeighbourMethod`], and the best method is
+//!   used.
 //! - There are 21 sizes: 1 B to 4 KiB doubling, then 8 at equal ratios up to L_max, a 128th of a rank's memory, 128 MB
 //!   at most.
 //! - The bandwidth of a pattern is the mean over sizes of all bytes over the time of the slowest rank. b_eff is the
@@ -18,13 +19,13 @@ use super::port::{GroupPort, NeighbourMethod, RankPort};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Patterns in order, and as many at random.
+/// Number of patterns in order, and at random.
 const PATTERNS: u32 = 6;
-/// The size from which on ratios are equal, and how many follow it.
+/// Size from which ratios are equal, and the number of sizes after it.
 const DOUBLED: u64 = 4096;
 const FURTHER: i32 = 8;
 
-/// The sizes of the messages, up to L_max.
+/// Returns the sizes of the messages, up to L_max.
 pub fn sizes(most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> =
         (0..).map(|power| 1 << power).take_while(|size| *size <= most.clamp(1, DOUBLED)).collect();
@@ -36,17 +37,17 @@ pub fn sizes(most: u64) -> Vec<u64> {
     sizes
 }
 
-/// The rings of a pattern.
+/// Rings of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingPattern {
-    /// Its number: below six in order, then at random.
+    /// Number of the pattern: below six in order, then at random.
     pub number: u32,
-    /// The neighbours of each rank: who is before and who is after it.
+    /// Neighbours of each rank: the previous and the next rank.
     pub neighbours: Vec<[u32; 2]>,
 }
 
-/// The patterns of so many ranks, two or more; the same everywhere. Of patterns that are alike, as those of few ranks
-/// are, the first stands for all.
+/// Returns the patterns of `ranks`, two or more; the result is the same on all ranks. Of equal patterns, which occur
+/// with few ranks, only the first is included.
 pub fn patterns(ranks: u32) -> Vec<RingPattern> {
     let mut patterns: Vec<RingPattern> = Vec::new();
     for number in 0..2 * PATTERNS {
@@ -82,7 +83,7 @@ fn pattern(ranks: u32, number: u32) -> RingPattern {
     RingPattern { number, neighbours }
 }
 
-/// The lengths of the rings of `ranks`, `length` each as far as that goes; none is of one rank.
+/// Returns the lengths of the rings of `ranks`, of `length` as far as possible; no ring has one rank.
 fn rings(ranks: u32, length: u32) -> Vec<u32> {
     let (whole, left) = (ranks / length, ranks % length);
     if whole == 0 {
@@ -105,8 +106,8 @@ fn rings(ranks: u32, length: u32) -> Vec<u32> {
     rings
 }
 
-/// Exchanges messages in all patterns, sizes and by all methods, `repetitions` times each; the samples, which all ranks
-/// have, are the seconds of the slowest rank. `tell` hears which part is done.
+/// Exchanges messages in all patterns, sizes and methods, `repetitions` times each. The samples, which all ranks get,
+/// are the seconds of the slowest rank. `tell` receives the finished fraction.
 pub fn measure_rings(
     port: &mut dyn GroupPort,
     most: u64,
@@ -133,16 +134,16 @@ pub fn measure_rings(
     found
 }
 
-/// How many turns make a sample long enough for a clock's steps not to show; at most as many as b_eff begins with.
+/// Returns the number of turns of a sample that hides the resolution of the clock; at most the initial number of b_eff.
 fn turns(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod) -> f64 {
     const LONG: f64 = 40e-6;
-    // What comes first finds caches cold and connections unmade.
+    // The first run has cold caches and new connections.
     round(port, with, bytes, how, 1);
     let one = round(port, with, bytes, how, 1);
     (LONG / one.max(1e-9)).ceil().clamp(1.0, 300.0)
 }
 
-/// The mean seconds of an exchange with both neighbours.
+/// Returns the mean seconds of an exchange with both neighbours.
 fn round(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod, turns: u32) -> f64 {
     port.barrier();
     let started = port.now();
@@ -150,7 +151,7 @@ fn round(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMet
     (port.now() - started) / f64::from(turns)
 }
 
-/// Of each of the values that ranks have the greatest, on all ranks.
+/// Computes the elementwise maximum over all ranks, on all ranks.
 pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
     if port.rank() > 0 {
         port.tell(0, values);
@@ -162,30 +163,30 @@ pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
     port.share(0, values);
 }
 
-/// Measures rings as b_eff does, three times each; every rank calls this and gets the result. `tell` hears which part
-/// is done.
+/// Measures rings as b_eff does, three times each; each rank must call this and gets the result. `tell` receives the
+/// finished fraction.
 pub fn measure_effective(port: &mut dyn GroupPort, most: u64, tell: &mut dyn FnMut(&str, f64)) -> Option<Effective> {
     let series = measure_rings(port, most, 3, tell);
     Effective::of(&Samples { series, ..Samples::default() }, port.size())
 }
 
-/// What b_eff's program tells of a machine.
+/// Results of the b_eff program for a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effective {
-    /// b_eff of all ranks, bytes a second.
+    /// b_eff of all ranks, bytes per second.
     pub bandwidth: f64,
-    /// With messages of L_max alone: patterns in order, and at random, bytes a second.
+    /// Bandwidth with messages of L_max: patterns in order, and at random, bytes per second.
     pub at_most: [f64; 2],
-    /// Half of an exchange with both neighbours in the ring of all ranks, of the least message, seconds.
+    /// Half of an exchange with both neighbours in the ring of all ranks, for the least message, seconds.
     pub latency: f64,
     /// L_max.
     pub most_bytes: u64,
-    /// How many times as long as the shortest repetition of an exchange the longest takes: of all exchanges the median.
+    /// Ratio of the longest to the shortest repetition of an exchange: the median of all exchanges.
     pub spread: f64,
 }
 
 impl Effective {
-    /// From the samples of rings; `None` without them.
+    /// Computes the results from the samples of rings; `None` without them.
     pub fn of(samples: &Samples, ranks: u32) -> Option<Effective> {
         let bandwidth = effective_bandwidth(samples, ranks)?;
         let rings = || samples.series.iter().filter(|series| series.test == Test::Ring);
@@ -207,7 +208,7 @@ impl Effective {
     }
 }
 
-/// The pattern that stands for each of the twelve.
+/// Returns the representative of each of the twelve patterns.
 fn stand_ins(ranks: u32) -> Vec<u32> {
     let measured = patterns(ranks);
     let of = |number| {
@@ -217,7 +218,7 @@ fn stand_ins(ranks: u32) -> Vec<u32> {
     (0..2 * PATTERNS).map(of).collect()
 }
 
-/// b_eff, bytes a second; `None` without rings.
+/// Returns b_eff, bytes per second; `None` without rings.
 pub fn effective_bandwidth(samples: &Samples, ranks: u32) -> Option<f64> {
     let mut logarithms = [0.0; 2];
     for (number, pattern) in (0u32..).zip(stand_ins(ranks)) {
@@ -227,7 +228,7 @@ pub fn effective_bandwidth(samples: &Samples, ranks: u32) -> Option<f64> {
     Some(((logarithms[0] + logarithms[1]) / 2.0).exp()).filter(|bandwidth| bandwidth.is_finite())
 }
 
-/// The mean over sizes of what the best method reaches in a pattern, bytes a second.
+/// Returns the mean over sizes of the bandwidth of the best method in a pattern, bytes per second.
 fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64> {
     let rings: Vec<_> =
         samples.series.iter().filter(|of| of.test == Test::Ring && of.load / METHODS == pattern).collect();
@@ -236,7 +237,7 @@ fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64>
     sizes.dedup();
     let best = |bytes: &u64| {
         let of = rings.iter().filter(|series| series.bytes == *bytes);
-        // The repetition with the best bandwidth counts.
+        // The repetition with the best bandwidth is used.
         let least = of.filter_map(|series| Some(Summary::of(&series.seconds)?.least)).reduce(f64::min)?;
         Some(2.0 * f64::from(ranks) * *bytes as f64 / least)
     };
@@ -244,7 +245,7 @@ fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64>
     if all.is_empty() { None } else { Some(all.iter().sum::<f64>() / all.len() as f64) }
 }
 
-/// How a series of a pattern and a method is numbered.
+/// Number of methods; the number of a series is composed of pattern and method.
 pub const METHODS: u32 = NeighbourMethod::ALL.len() as u32;
 
 #[cfg(test)]
@@ -296,8 +297,8 @@ mod tests {
 
     #[test]
     fn the_best_method_is_averaged_over_sizes_then_patterns() {
-        // Two ranks, whose patterns are all one: of 100 B in 1 us by the best method 400 MB/s, of 300 B in 2 us 600
-        // MB/s: 500 MB/s.
+        // Two ranks, whose patterns are equal: the best method moves 100 B in 1 us, 400 MB/s, and 300 B in 2 us, 600
+        // MB/s. The mean is 500 MB/s.
         let ring = |load, bytes, seconds: &[f64]| SampleSeries {
             level: None,
             test: Test::Ring,

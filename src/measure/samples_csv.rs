@@ -1,4 +1,4 @@
-//! Reading samples back from the CSV that [`Samples::csv`] makes.
+//! Parser of the CSV form that [`Samples::csv`] writes.
 
 use csv::{ReaderBuilder, StringRecord};
 
@@ -7,15 +7,15 @@ use mcpsim_core::platform::Level;
 
 use super::samples::{SampleSeries, Samples, Test};
 
-/// The columns, in their order.
+/// Columns in order.
 const COLUMNS: [&str; 7] = ["level", "test", "bytes", "load", "messages", "sample", "seconds"];
 
 impl Samples {
-    /// Reads what `mcpsim measure --samples` wrote; `name` stands for the file in messages. Thresholds are not in such
-    /// a file.
+    /// Parses the output of `mcpsim measure --samples`; `name` is the file name in messages. Such a file has no
+    /// thresholds.
     ///
     /// # Errors
-    /// Other columns, unknown levels or tests, what is no number, times that are not above zero, no sample at all.
+    /// Other columns, unknown levels or tests, invalid numbers, times that are not above zero, no samples.
     pub fn parse(name: &str, text: &str) -> Result<Samples, ConfigError> {
         let wrong = |line: u64, what: String| ConfigError::new(format!("{name}:{line}: {what}"));
         let mut reader = ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
@@ -42,7 +42,7 @@ impl Samples {
     }
 }
 
-/// The series that a row belongs to, without samples, and its seconds.
+/// Parses a row into its series, without samples, and its seconds.
 fn row(record: &StringRecord) -> Result<(SampleSeries, f64), String> {
     let cell = |column: usize| record.get(column).unwrap_or_default();
     let whole = |column: usize| {
@@ -64,7 +64,7 @@ fn row(record: &StringRecord) -> Result<(SampleSeries, f64), String> {
         .find(|test| test.name() == cell(1))
         .ok_or_else(|| format!("expected a test such as ping_pong; found \"{}\"", cell(1)))?;
     let seconds = cell(6).parse::<f64>().ok().filter(|seconds| seconds.is_finite());
-    // What delays were taken off may come out below nothing on a busy machine.
+    // Times of delayed trains may be negative after the subtraction of delays on a busy machine.
     let seconds = seconds.filter(|seconds| *seconds > 0.0 || test == Test::DelayedTrain || *seconds == 0.0);
     let seconds = seconds.ok_or_else(|| format!("expected seconds, not below zero; found \"{}\"", cell(6)))?;
     Ok((

@@ -1,5 +1,5 @@
-//! Whether samples can be used: what no machine does, medians that say nothing, and platforms on which the same tests
-//! take other times.
+//! Sanity checks of samples: impossible values, uncertain medians, and platforms on which the same tests take other
+//! times.
 
 use mcpsim_core::platform::Level;
 
@@ -10,35 +10,35 @@ use super::rings::Effective;
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// A table that is further from its half round trips than this, in the mean, is no model of them.
+/// Mean relative error above which a table does not model its half round trips.
 const FAR_OFF: f64 = 0.25;
-/// Medians that are, in the middle, less sure than this say little.
+/// Median uncertainty of the medians above which they are unreliable.
 const UNSURE: f64 = 0.25;
-/// A message takes no less than this part of what one of a quarter of its bytes takes, on any machine known.
+/// Least ratio of the time of a message to that of a quarter of its bytes, on any known machine.
 const FASTER: f64 = 0.5;
-/// No machine moves more bytes a second between two ranks.
+/// Greatest plausible bandwidth between two ranks, bytes per second.
 const MOST: f64 = 10e12;
 
-/// A platform on which a test takes so many times longer or shorter, in the geometric mean, is none of this machine: a
-/// ping-pong, and others, which the model does not reproduce by construction.
+/// Geometric mean ratio of test times above which a platform does not model the machine: for a ping-pong, and for other
+/// tests, which the model does not reproduce by construction.
 const OTHER_PING_PONG: f64 = 1.0 + FAR_OFF;
 const OTHER: f64 = 3.0;
-/// One on which it takes so many times longer or shorter is told with a word of warning.
+/// Geometric mean ratio above which a warning is printed.
 const WARNED: f64 = 1.5;
 
-/// Repetitions of an exchange that differ by so many times were disturbed.
+/// Ratio between repetitions of an exchange above which they were disturbed.
 const REPEATED: f64 = 3.0;
 
-/// What the same tests say of the platform that was made of them.
+/// Comparison of the tests with the same tests on the resulting platform.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// Why the platform is better not used.
+    /// Reasons not to use the platform.
     pub doubts: Vec<String>,
-    /// What it is far off in all the same.
+    /// Large deviations that do not prevent its use.
     pub warnings: Vec<String>,
 }
 
-/// Sets the medians of `samples` beside those of `again`, the same tests on the platform made of them.
+/// Compares the medians of `samples` with those of `again`, the same tests on the resulting platform.
 pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
     let mut judgement = Judgement::default();
     let ratios = samples.ratios_to(again);
@@ -58,7 +58,7 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
                 level.name(),
                 test.name().replace('_', " "),
             );
-            // Waits for what has come already are a core's steps, of which the model has the mean alone.
+            // Receives of arrived messages take steps of a core, of which the model has only the mean.
             let most = match test {
                 Test::PingPong => OTHER_PING_PONG,
                 Test::LateReceive | Test::PostedReceive => f64::INFINITY,
@@ -74,7 +74,7 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
     judgement
 }
 
-/// Why `samples`, to which `links` were fitted, are better not used: a line each; nothing if all is well.
+/// Returns the reasons not to use `samples`, to which `links` were fitted, one line each.
 pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
     let mut found = Vec::new();
     let ping_pongs = || samples.series.iter().filter(|of| of.test == Test::PingPong);
@@ -126,7 +126,7 @@ pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
     found
 }
 
-/// Why times of collectives are better not used, a line each.
+/// Returns the reasons not to use the times of collectives, one line each.
 pub fn doubts_of_collectives(timed: &[TimedCollective]) -> Vec<String> {
     let mut found = Vec::new();
     let mut unsure: Vec<f64> = timed.iter().map(|of| of.unsure).collect();
@@ -158,14 +158,14 @@ pub fn doubts_of_collectives(timed: &[TimedCollective]) -> Vec<String> {
     found
 }
 
-/// Why an effective bandwidth of so many ranks is better not used, a line each.
+/// Returns the reasons not to use an effective bandwidth of `ranks`, one line each.
 pub fn doubts_of_rings(of: &Effective, ranks: u32) -> Vec<String> {
     let mut found = Vec::new();
     if of.spread > REPEATED {
         let times = of.spread;
         found.push(format!("half of the exchanges take {times:.1} times as long in one repetition as in another"));
     }
-    // Of all ranks in a ring, and of rings in order.
+    // Times of the ring of all ranks, and of rings in order.
     let (least, most) = (2.0 * of.latency, 2.0 * f64::from(ranks) * of.most_bytes as f64 / of.at_most[0]);
     if most < FASTER * least {
         let bytes = of.most_bytes;

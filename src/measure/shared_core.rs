@@ -1,8 +1,8 @@
-//! Ranks that share a core: what messages between them tell of that core.
+//! Context switch of ranks that share a core, from messages between them.
 //!
-//! While a message goes from one rank to another on the same core, nothing but this core can do anything for it. So
-//! what a ping-pong has for a latency is the core's time: the sender looks for messages and finds none, the system
-//! changes to the receiver, which looks as well. That is a `context_switch`, whatever the receiver has waited for.
+//! During a message between two ranks on one core, only this core can process it. So the latency of a ping-pong is core
+//! time: the sender polls and finds no message, the system switches to the receiver, which also polls. This sequence is
+//! a `context_switch`, independent of the event that the receiver waits for.
 
 use mcpsim_core::platform::Level;
 
@@ -11,14 +11,14 @@ use super::link::{LinkFit, RowFit};
 use super::statistics::Summary;
 use super::topology::HostPlace;
 
-/// The sizes whose latency is that of the core alone: what they carry costs nothing beside.
+/// Greatest size whose latency is that of the core alone, because its bytes take negligible time.
 const SMALL: u64 = 64;
 
-/// The latency that remains, seconds: a message between such ranks has no wire.
+/// Remaining latency, seconds: a message between such ranks uses no wire.
 const LEAST: f64 = 1e-9;
 
 impl LevelPlan {
-    /// Whether what is measured of the level is between ranks that are bound to one CPU.
+    /// Returns whether the measured pairs of the level are bound to one CPU.
     pub fn shares_cpu(&self, places: &[HostPlace]) -> bool {
         let shares = |rank: u32, other: u32| places[rank as usize].shares_cpu(&places[other as usize]);
         self.level == Level::IntraCmp && self.pairs.iter().all(|pair| shares(pair.first, pair.second))
@@ -26,8 +26,9 @@ impl LevelPlan {
 }
 
 impl LinkFit {
-    /// The same of ranks that share a core: its switch is the median of what messages of 1 to 64 B have for a latency,
-    /// and is no part of any row. Where a row has less than that, its receiver waits for the switch in its overhead.
+    /// Converts the fit to ranks that share a core. The context switch is the median latency of messages of 1 to 64 B,
+    /// and is removed from all rows. If the latency of a row is less, its receive overhead includes a part of the
+    /// switch.
     pub fn on_shared_core(mut self) -> LinkFit {
         let row_of = |size: u64| self.rows.iter().find(|row| row.up_to.is_none_or(|end| size <= end));
         let latency = |size: u64| row_of(size).expect("the last row has no end").columns[0].0;

@@ -1,7 +1,7 @@
-//! The tests on a simulated machine: what `measure` would find there, where every cost is known.
+//! The tests on a simulated machine, where every cost is known.
 //!
-//! This is how the tests themselves are tested, and how a fitted platform shows what it makes of more than it was
-//! fitted to.
+//! It is used to test the tests themselves, and to validate a fitted platform with tests that were not used for the
+//! fit.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,27 +22,27 @@ use super::port::{GroupPort, NeighbourMethod, PASSED, RankPort};
 use super::rings::measure_rings;
 use super::samples::Samples;
 
-/// The tags of what is measured, and of what ranks tell each other meanwhile.
+/// Tags of test messages, and of messages with values.
 const TEST: u32 = 0;
 const TOLD: u32 = 1;
 
-/// So long after the last member has come ranks begin together, in seconds: for longer than telling them takes.
+/// Delay of a joint start after the last member has arrived, in seconds; longer than the messages to the members take.
 const TOGETHER: f64 = 1.0;
 
-/// The stack of a rank.
+/// Stack size of a rank.
 pub(super) const STACK: usize = 256 << 10;
 
-/// Makes the tests of the levels of `plan` on the machine's cores at `sites`, a rank each; the samples.
+/// Makes the tests of the levels of `plan` on the machine's cores at `sites`, one rank per site; returns the samples.
 ///
 /// # Errors
-/// If the run ends without a result, for which there is no reason in the tests.
+/// If the run ends without a result, which the tests give no reason for.
 pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> Result<Samples, RunError> {
     let plan = plan.clone();
     on_simulated(platform, sites, move |port| measure_levels(port, &plan, &mut |_, _| ()))
 }
 
-/// The rings of b_eff on a simulated machine, up to messages of `most` bytes, once each: nothing there differs from one
-/// time to the next.
+/// Makes the rings of b_eff on a simulated machine, up to messages of `most` bytes. Each is made once, because
+/// repetitions are equal.
 ///
 /// # Errors
 /// If the run ends without a result.
@@ -53,7 +53,7 @@ pub fn simulate_rings(platform: &Platform, sites: Vec<Site>, most: u64) -> Resul
     })
 }
 
-/// The pieces of work of `firsts`, one a node, on a simulated machine.
+/// Runs the pieces of work of `firsts`, one rank per node, on a simulated machine.
 ///
 /// # Errors
 /// If the run ends without a result.
@@ -66,7 +66,7 @@ pub fn simulate_cores(
     on_simulated(platform, sites, move |port| measure_cores(port, &firsts, count))
 }
 
-/// The collectives of `plan` on a simulated machine.
+/// Times the collectives of `plan` on a simulated machine.
 ///
 /// # Errors
 /// If the run ends without a result.
@@ -79,7 +79,7 @@ pub fn simulate_collectives(
     on_simulated(platform, sites, move |port| time_collectives(port, &plan, &mut |_, _| ()))
 }
 
-/// Does `work` on each of the machine's cores at `sites`, a rank each; what the first one's gives.
+/// Runs `work` on each of the machine's cores at `sites`, one rank per site; returns the result of the first rank.
 ///
 /// # Errors
 /// If the run ends without a result: if `work` does not do the same on all ranks.
@@ -118,7 +118,7 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
     Ok(std::mem::take(&mut *found))
 }
 
-/// What each rank has of its node's memory bandwidth.
+/// Returns the share of each rank in its node's memory bandwidth.
 fn memories(platform: &Platform, sites: &[Site]) -> Vec<f64> {
     let ranks = HardwareThreads::ranks_of_cores(sites);
     let of = |own: &Site| {
@@ -130,7 +130,7 @@ fn memories(platform: &Platform, sites: &[Site]) -> Vec<f64> {
     sites.iter().map(of).collect()
 }
 
-/// A rank that makes the tests, and answers what is one-sided.
+/// A rank that makes the tests, and answers one-sided operations.
 struct Measuring(Fiber);
 
 impl Program for Measuring {
@@ -150,18 +150,18 @@ pub(super) struct Simulated<'a> {
     pub rank: Rank,
     pub ranks: u32,
     platform: &'a Platform,
-    /// The rank's part of the memory bandwidth.
+    /// Share of the rank in the memory bandwidth.
     memory: f64,
-    /// How many turns the ranks of its core take: so many times longer computes each, though the others sleep.
+    /// Slowdown factor of computing by the ranks that share its core, although the others sleep.
     turns: f64,
-    /// Which ranks collectives are of: the first so many.
+    /// Number of ranks in collectives, from rank 0.
     members: u32,
-    /// How many collectives there were.
+    /// Number of collectives so far.
     collectives: u32,
 }
 
 impl Simulated<'_> {
-    /// Makes a call, and keeps the clock.
+    /// Makes a call, and updates the clock.
     pub fn call<R>(&mut self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let clock = &mut self.clock;
         self.handle.call(call, |reply| {
@@ -178,7 +178,7 @@ impl Simulated<'_> {
         })
     }
 
-    /// A collective of the members.
+    /// Runs a collective of the members.
     fn collect(&mut self, collective: Collective, root: u32, sizes: Sizes) {
         if self.rank >= self.members {
             return;
@@ -196,7 +196,7 @@ impl Simulated<'_> {
         }
     }
 
-    /// Sends values and takes those of another.
+    /// Sends values to a rank.
     pub fn tell(&mut self, to: Rank, values: &[f64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let size = Bytes::new(bytes.len() as u64);
@@ -204,7 +204,7 @@ impl Simulated<'_> {
         self.call(Call::Send(message), |_| ());
     }
 
-    /// Takes values that another sends.
+    /// Receives values from a rank.
     pub fn told(&mut self, from: Rank) -> Vec<f64> {
         let bytes = self.call(Call::Recv(pattern(from, TOLD)), |reply| match &mut reply.kind {
             ReplyKind::Completed(completions) => completions[0].payload.take().expect("values were sent"),
@@ -214,7 +214,7 @@ impl Simulated<'_> {
     }
 }
 
-/// A message of the tests' own context.
+/// Creates a message in the context of the tests.
 pub(super) fn message(to: Rank, bytes: u64, tag: u32, mode: SendMode) -> Message {
     Message { to, context: 0, tag, size: Bytes::new(bytes), mode, payload: None, buffer: Default::default() }
 }
@@ -223,7 +223,7 @@ fn pattern(from: Rank, tag: u32) -> Pattern {
     pattern_in(0, from, tag)
 }
 
-/// A receive in a context.
+/// Creates a receive in a context.
 pub(super) fn pattern_in(context: Context, from: Rank, tag: u32) -> Pattern {
     Pattern {
         from: Source::Rank(from),
@@ -281,7 +281,7 @@ impl RankPort for Simulated<'_> {
     }
 
     fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32) {
-        // A rank's own numbers: even ones are received, odd ones sent.
+        // Buffer numbers of a rank: even for receives, odd for sends.
         let received = |number: u32| Pattern { buffer: Buffer::numbered(2 * number), ..pattern(with, TEST) };
         let sent = |number: u32| Message { buffer: Buffer::numbered(2 * number + 1), ..test(with, bytes) };
         let mut requests: Requests = (0..count).map(|number| self.started(Call::Irecv(received(number)))).collect();
@@ -358,7 +358,7 @@ impl GroupPort for Simulated<'_> {
                 self.call(Call::Complete(requests), |_| ());
             }
             NeighbourMethod::Collective => {
-                // A ring of two has one neighbour, who gets both messages in one.
+                // A ring of two has one neighbour, which gets both messages in one.
                 let mut sizes = vec![0; self.ranks as usize];
                 with.iter().for_each(|to| sizes[*to as usize] += bytes);
                 let sizes: Vec<Bytes> = sizes.into_iter().map(Bytes::new).collect();
@@ -368,7 +368,7 @@ impl GroupPort for Simulated<'_> {
     }
 
     fn among(&mut self, members: u32) {
-        // Ranks that were not among the members before have done fewer.
+        // Ranks that were not members before have made fewer collectives.
         (self.members, self.collectives) = (members, 0);
     }
 
@@ -376,7 +376,7 @@ impl GroupPort for Simulated<'_> {
         self.collect(collective, root, Sizes::Same(Bytes::new(bytes)));
     }
 
-    /// All simulated clocks are the same one, so that members can agree on an instant that is to come.
+    /// All simulated clocks are equal, so members can agree on a future instant.
     fn begin_together(&mut self) {
         let now = self.now();
         let begin = if self.rank > 0 {

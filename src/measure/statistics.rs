@@ -1,28 +1,28 @@
-//! What many measurements of one thing say: medians, quantiles, how sure they are, and which values stand apart.
+//! Statistics of repeated measurements: medians, quantiles, their uncertainty, and outliers.
 
-/// A summary of values; all in their unit.
+/// Summary of values, in their unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values there are.
+    /// Number of values.
     pub count: usize,
-    /// The least.
+    /// Minimum.
     pub least: f64,
-    /// A quarter of the values is below.
+    /// Lower quartile.
     pub lower_quartile: f64,
-    /// Half of them are.
+    /// Median.
     pub median: f64,
-    /// Three quarters are.
+    /// Upper quartile.
     pub upper_quartile: f64,
-    /// The greatest.
+    /// Maximum.
     pub most: f64,
-    /// Values further than three quartile distances outside of the quartiles (Tukey's "far out" values).
+    /// Number of values further than three interquartile ranges outside the quartiles (Tukey's "far out" values).
     pub outliers: usize,
     /// Half the width of a 95 % confidence interval of the median, relative to it.
     pub uncertainty: f64,
 }
 
 impl Summary {
-    /// The summary of `values`; `None` of none, or if one is not finite.
+    /// Summarises `values`; `None` if there are no values or one is not finite.
     pub fn of(values: &[f64]) -> Option<Summary> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -45,7 +45,7 @@ impl Summary {
     }
 }
 
-/// The value below which the share `part` of the `sorted` values lies, interpolated between two of them.
+/// Returns the quantile `part` of the `sorted` values by interpolation.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part * (sorted.len() - 1) as f64;
     let (below, rest) = (place.floor() as usize, place.fract());
@@ -53,12 +53,13 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
     sorted[below] + rest * (sorted[above] - sorted[below])
 }
 
-/// The interval between two order statistics holds the true median by the binomial law, whatever the law of the values.
+/// Returns the uncertainty by order statistics: by the binomial law an interval between two of them contains the true
+/// median, for any distribution.
 fn uncertainty(sorted: &[f64], median: f64) -> f64 {
     let count = sorted.len() as f64;
     let reach = 0.98 * count.sqrt();
     let low = (count / 2.0 - reach).floor();
-    // Too few values for any such interval.
+    // There are too few values for such an interval.
     if low < 0.0 || median <= 0.0 {
         return f64::INFINITY;
     }

@@ -1,37 +1,37 @@
-//! A machine's structure from the times of all pairs: which ranks are near each other, in groups within groups.
+//! Hierarchical structure of a machine from the times of all pairs, as nested groups of ranks.
 //!
-//! Distances of a tree are ultrametric: all pairs of two groups that meet at a switch are as far apart. Ranks are
-//! joined by average linkage (Sokal and Michener 1958) of the logarithms of times; where the heights of joins leave a
-//! gap, one kind of pairs ends and the next begins.
+//! Distances in a tree are ultrametric: all pairs of two groups that meet at a switch are equally far apart. Ranks are
+//! joined by average linkage (Sokal and Michener 1958) of the logarithms of times. A gap in the heights of joins
+//! separates two kinds of pairs.
 
 use kodama::{Method, linkage};
 
-/// One kind of pairs, from near to far.
+/// One kind of pairs; kinds are ordered from near to far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairKind {
-    /// The groups that this kind joins, each with its ranks in order; the groups in the order of their first ranks.
+    /// Groups that this kind joins, each with its ranks in order; the groups are in the order of their first ranks.
     pub groups: Vec<Vec<u32>>,
-    /// The median of its pairs, in the unit of the distances.
+    /// Median of its pairs, in the unit of the distances.
     pub median: f64,
-    /// How many ordered pairs it has.
+    /// Number of its ordered pairs.
     pub pairs: usize,
 }
 
-/// What the distances of ranks say.
+/// Structure of the ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structure {
-    /// The kinds of pairs; the last joins all ranks.
+    /// Kinds of pairs; the last joins all ranks.
     pub kinds: Vec<PairKind>,
-    /// The kind of each ordered pair, row after row; of a rank and itself 0 without meaning.
+    /// Kind of each ordered pair in row-major order; undefined (0) on the diagonal.
     pub kind_of: Vec<u32>,
-    /// Ordered pairs further from their kind's median than the precision.
+    /// Number of ordered pairs that differ from the median of their kind by more than the precision.
     pub unexplained: usize,
-    /// The furthest of them: x, y, and its time over the median's.
+    /// Pair with the greatest difference: x, y, and the ratio of its time to the median.
     pub furthest: Option<(u32, u32, f64)>,
 }
 
-/// The structure of `ranks` (two or more) whose `distances`, above zero but for a rank and itself, stand row after row.
-/// Kinds that differ by less than `precision`, a share, are one.
+/// Derives the structure of `ranks` (two or more) from `distances` in row-major order, which are above zero outside the
+/// diagonal. Kinds that differ by less than the fraction `precision` are merged.
 pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
     let side = ranks as usize;
     let gap = precision.ln_1p();
@@ -45,7 +45,7 @@ pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
     let mut kinds: Vec<Vec<Vec<u32>>> = Vec::new();
     let mut before: Option<f64> = None;
     for step in joins.steps() {
-        // Average linkage may join a little below the join before.
+        // With average linkage a join may be slightly below the previous one.
         let height = before.map_or(step.dissimilarity, |before| step.dissimilarity.max(before));
         if before.is_none_or(|before| height - before > gap) {
             kinds.push(Vec::new());
@@ -83,7 +83,7 @@ pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
 }
 
 impl Structure {
-    /// The ordered pairs of a kind with their times.
+    /// Iterates over the ordered pairs of a kind with their times.
     fn times<'a>(
         &'a self,
         distances: &'a [f64],

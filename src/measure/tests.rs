@@ -1,4 +1,4 @@
-//! The tests on simulated machines give back what these were told.
+//! Tests that measurements on simulated machines recover the parameters of these machines.
 
 use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
@@ -14,7 +14,7 @@ mod copies;
 mod effects;
 mod shared_cores;
 
-/// A machine of which one level was measured.
+/// Creates a machine with one measured level.
 fn measured_machine(shape: Shape, fit: LinkFit, samples: &Samples) -> MeasuredMachine {
     MeasuredMachine {
         name: "m".into(),
@@ -29,14 +29,14 @@ fn measured_machine(shape: Shape, fit: LinkFit, samples: &Samples) -> MeasuredMa
     }
 }
 
-/// The platform that is written of it, and its text.
+/// Writes the platform of the machine and reads it; also returns its text.
 fn written_platform(measured: &MeasuredMachine) -> (Platform, String) {
     let text = measured.text();
     let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
     (read, text)
 }
 
-/// A row of round numbers; the times in ns.
+/// Creates a row of round numbers; times in ns.
 fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64; 2]) -> Row {
     Row {
         above: Bytes::new(above),
@@ -87,7 +87,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
     }
 }
 
-/// What is found of `level` on a machine with this link everywhere.
+/// Measures `level` on a machine that has this link at all levels.
 fn found(level: Level, link: Link) -> (Samples, LinkFit) {
     let shape = match level {
         Level::IntraCmp => Shape { nodes: 1, cmps: 1, cores: 2 },
@@ -132,8 +132,8 @@ fn near(found: f64, ns: f64) {
 
 #[test]
 fn logp_parameters_and_the_threshold_come_back() {
-    // o_s 120 ns, L 700 ns, o_r 80 ns and 1 ns a byte up to 5000 B; above 1500 ns and 0.25 ns a byte, a handshake of
-    // 400 ns.
+    // o_s 120 ns, L 700 ns, o_r 80 ns and 1 ns per byte up to 5000 B; above 1500 ns and 0.25 ns per byte, a handshake
+    // of 400 ns.
     let rows = vec![row(0, 5000, 700, 1000, [120, 80]), row(5000, u64::MAX, 1500, 4000, [120, 80])];
     for level in Level::ALL {
         let link = Link::new(LoadLaw::Ideal, Bytes::new(5000), SimSpan::from_ns(400), rows.clone());
@@ -155,7 +155,7 @@ fn logp_parameters_and_the_threshold_come_back() {
 
 #[test]
 fn the_gap_is_that_of_the_slowest_part() {
-    // A receiver that takes 300 ns a message, a sender that takes 50.
+    // A receiver that takes 300 ns per message, a sender that takes 50 ns.
     let link = Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 8000, [50, 300])]);
     let (_, fit) = found(Level::InterNode, link);
     assert_eq!(fit.eager, None);
@@ -175,7 +175,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
         latency: SimSpan::from_ns(latency),
         bandwidth: Bandwidth::new(bytes_per_us * 1_000_000).unwrap(),
     };
-    // Two at a time take 1.5 times as long: 100 + 500 + 1 a byte alone.
+    // Two concurrent transfers take 1.5 times as long: 100 + 500 ns and 1 ns per byte alone.
     let both =
         Row { columns: vec![column(1, 500, 1000), column(2, 800, 667)], ..row(0, u64::MAX, 500, 1000, [60, 40]) };
     let (samples, fit) =
@@ -185,7 +185,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
     near(one.1, 1.0);
     assert!((two.1 / one.1 - 1.5).abs() < 0.05 && (two.0 / one.0 - 1.6).abs() < 0.1, "{fit:?}");
     assert!(four.1 > 1.2 * two.1, "{fit:?}");
-    // Where the same tests take half as long on what was fitted, columns are to be twice as slow.
+    // If the same tests take half as long on the fitted platform, columns become twice as slow.
     let mut half = samples.clone();
     half.series.iter_mut().flat_map(|series| &mut series.seconds).for_each(|seconds| *seconds /= 2.0);
     let once = Corrections::default().refined(&samples, &half);
@@ -194,7 +194,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
         refined.rows[0].columns[1].1 / two.1
     };
     assert!((slower(&once) - 2.0).abs() < 1e-6);
-    // Where that has not made the tests longer, it is taken back, and not tried again.
+    // If the correction has not made the tests longer, it is withdrawn and not repeated.
     let twice = once.refined(&samples, &half);
     assert!((slower(&twice) - 1.0).abs() < 1e-6);
     assert!((slower(&twice.refined(&samples, &half)) - 1.0).abs() < 1e-6);
@@ -203,7 +203,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
 
 #[test]
 fn windows_and_rings_are_measured_too() {
-    // One after another at 1 ns a byte: a window of s bytes takes s ns a message, whatever the latency.
+    // Sequential messages at 1 ns per byte: a window of messages of s bytes takes s ns per message, for any latency.
     let link = Link::new(LoadLaw::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
     let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
     let sites = Placement::Block.sites(shape, 2, false).unwrap();
@@ -213,7 +213,7 @@ fn windows_and_rings_are_measured_too() {
     let large = series.iter().find(|series| series.bytes == 1 << 20).unwrap();
     let each = large.seconds[0] / f64::from(large.count);
     assert!((each * 1e9 / f64::from(1 << 20) - 1.0).abs() < 0.01, "{each}");
-    // Two ranks send two messages each, both ways at 1 GB/s: 2 GB/s for large ones, less for the small.
+    // Two ranks send two messages each, both ways at 1 GB/s: 2 GB/s for large messages, less for small ones.
     let effective = Effective::of(&rings, 2).unwrap();
     assert!((0.5e9..2e9).contains(&effective.bandwidth), "{effective:?}");
     // An exchange of two messages of 1 MiB each way.
@@ -236,7 +236,7 @@ fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
         assert_eq!(fit.by_ranks.iter().map(|of| of.0).collect::<Vec<_>>(), [2, 4, 8], "{fit:?}");
         assert!(fit.start.unwrap().slope > 0.0 || fit.collective == Collective::Gather, "{fit:?}");
     }
-    // A broadcast between two ranks is one message of 1 us and 1 ns a byte.
+    // A broadcast between two ranks is one message of 1 us and 1 ns per byte.
     let bcast = fits.iter().find(|fit| fit.collective == Collective::Bcast).unwrap();
     let (_, two, _) = bcast.by_ranks[0];
     assert!((two.start / 1e-6 - 1.0).abs() < 0.001 && (two.per_byte / 1e-9 - 1.0).abs() < 0.001, "{two:?}");
@@ -244,8 +244,7 @@ fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
 
 #[test]
 fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
-    // 1 µs and 1 ns a byte; the two greatest sizes took as long as each other, as they may where others use the
-    // machine.
+    // 1 µs and 1 ns per byte; the two greatest sizes take equal times, as other users of the machine may cause.
     let time = |bytes: u64| if bytes < 1 << 19 { 1e-6 + 1e-9 * bytes as f64 } else { 1.5e-3 };
     let sizes = [0, 64, 1024, 16_384, 65_536, 1 << 18, 1 << 19, 1 << 20];
     let series = |bytes| SampleSeries {
@@ -260,16 +259,17 @@ fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
     let samples = Samples { series: sizes.map(series).into(), eager, ..Samples::default() };
     let fit = LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap();
     let (_, per_byte) = fit.rows.last().unwrap().columns[0];
-    // The best that was seen is just below 1 GB/s.
+    // The best measured bandwidth is just below 1 GB/s.
     assert!(1.0 / per_byte <= 1.5e9, "{} B/s", 1.0 / per_byte);
 }
 
-/// What windows tell of a machine with this link between its two nodes, or within its one, whose pairs all share it.
+/// Measures the occupancy on a machine with this link, which all pairs share, between its two nodes or within its only
+/// node.
 fn occupied(level: Level, pairs: u32, link: Link) -> MeasuredOccupancy {
     fitted(level, pairs, link, None).occupancy.unwrap()
 }
 
-/// The same of a machine that has this between its CMPs.
+/// Measures a machine with this memory between its CMPs.
 fn fitted(level: Level, pairs: u32, link: Link, memory: Option<CopyMemory>) -> LinkFit {
     let shape = match level {
         Level::InterNode => Shape { nodes: 2, cmps: 1, cores: pairs },
@@ -285,7 +285,8 @@ fn fitted(level: Level, pairs: u32, link: Link, memory: Option<CopyMemory>) -> L
     LinkFit::of(&samples, level, &Corrections::default()).unwrap().fair(&samples)
 }
 
-/// Fair shares of this, with messages of 1 us and 1 GB/s alone, for which each end's core takes 100 ns.
+/// Creates a link of the `fair` contention model: a single message takes 1 us and 1 GB/s, and 100 ns of each end's
+/// core.
 fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
     let bandwidth = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
     let row = Row {
@@ -301,21 +302,21 @@ fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
 fn windows_tell_what_adapters_carry() {
     let rate = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
     let off = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs();
-    // A wire of 3 GB/s, of which one message uses a third, and 4 GB/s both ways; 600 ns a message are more than cores
-    // take.
+    // A wire of 3 GB/s, of which one message uses a third, and 4 GB/s both ways; 600 ns per message exceed the time of
+    // the cores.
     let holds = Holds { capacity: rate(3), duplex: rate(4), ..Holds::default() };
     let found = occupied(Level::InterNode, 8, fair(holds, 600, None));
     assert!(off(found.capacity, 3e9) < 0.02 && off(found.duplex, 4e9) < 0.03, "{found:?}");
     let [first, second] = found.gaps.unwrap();
     assert!((first / 600e-9 - 1.0).abs() < 0.1 && (second / 600e-9 - 1.0).abs() < 0.1, "{found:?}");
-    // Independent directions, and adapters that do not slow small messages down.
+    // Independent directions, and adapters that do not slow small messages.
     let found = occupied(Level::InterNode, 2, fair(Holds { capacity: rate(3), ..Holds::default() }, 0, None));
     assert_eq!((found.duplex, found.gaps, found.copy), (None, None, None));
 }
 
 #[test]
 fn windows_tell_what_a_core_copies() {
-    // A message alone takes its bytes at 1 GB/s, but a core copies four times as fast.
+    // A single message has 1 GB/s, but a core copies four times as fast.
     let holds = Holds { copies: Copies::Receiver, ..Holds::default() };
     for level in [Level::IntraCmp, Level::InterCmp] {
         let found = occupied(level, 2, fair(holds.clone(), 0, Some(4)));
@@ -331,10 +332,10 @@ fn windows_tell_what_is_between_cmps() {
         let memory = Bandwidth::new(gigabytes * 1_000_000_000).map(CopyMemory::of_interconnect);
         fitted(level, pairs, fair(holds.clone(), 0, None), memory).occupancy.unwrap().between_cmps
     };
-    // Eight cores copy 1 GB/s each, 3 GB/s go from one CMP to the other.
+    // Eight cores copy 1 GB/s each; the bandwidth from one CMP to the other is 3 GB/s.
     let rate = found(Level::InterCmp, 8, 3).unwrap();
     assert!((rate / 3e9 - 1.0).abs() < 0.02, "{rate}");
-    // As much as they ask for, or more than one pair can.
+    // The bandwidth is equal to the demand, or exceeds that of one pair.
     assert_eq!(found(Level::InterCmp, 8, 8), None);
     assert_eq!(found(Level::InterCmp, 1, 3), None);
     assert_eq!(found(Level::IntraCmp, 8, 3), None);

@@ -1,4 +1,4 @@
-//! A platform file of what was measured: what `--platform` reads, with where each number is from.
+//! Text of the platform file of a measured machine, with the origin of each number, in the format of `--platform`.
 
 use std::fmt::Write;
 
@@ -16,34 +16,34 @@ use super::link::{LinkFit, RowFit};
 use super::occupancy::MeasuredOccupancy;
 use super::samples::Samples;
 
-/// What a platform file is made of.
+/// Inputs of a platform file.
 #[derive(Clone, Debug)]
 pub struct MeasuredMachine {
-    /// The machine's name.
+    /// Name of the machine.
     pub name: String,
-    /// Where and how it was measured, a line each.
+    /// Place and method of the measurement, one line each.
     pub provenance: Vec<String>,
-    /// Nodes, CMPs a node, cores a CMP.
+    /// Nodes, CMPs per node, cores per CMP.
     pub shape: Shape,
-    /// What cores do.
+    /// Rates of the cores.
     pub speed: Speed,
-    /// The levels that were measured, at least one.
+    /// Measured levels, at least one.
     pub links: Vec<LinkFit>,
-    /// What they were made of.
+    /// Samples behind the levels.
     pub samples: Samples,
-    /// What the system takes from cores, and nodes unlike others.
+    /// System noise of cores, and unequal nodes.
     pub cores: MeasuredCores,
-    /// The library under which it was measured.
+    /// MPI library of the measurement.
     pub library: MeasuredLibrary,
-    /// Whether what the system takes is in predictions, or in comments.
+    /// Whether system noise is written as keys, not as comments.
     pub states_noise: bool,
 }
 
-/// Bandwidths that differ from this are beyond what was measured.
+/// Bandwidth limit; higher values cannot be measured.
 const MOST_BANDWIDTH: f64 = 1e15;
 
 impl MeasuredMachine {
-    /// The file's text.
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let (all, apart) = self.samples.counts();
@@ -75,7 +75,7 @@ impl MeasuredMachine {
         text
     }
 
-    /// Whether a rendezvous moves on while its receiver computes, as the furthest level that tells it says.
+    /// Writes whether a rendezvous progresses while its receiver computes, from the highest level with a result.
     fn progress(&self, text: &mut String) {
         let told = self.links.iter().rev().find_map(|fit| Some((fit.level, fit.effects.progresses?)));
         let Some((level, progresses)) = told else { return };
@@ -130,13 +130,13 @@ impl MeasuredMachine {
         }
     }
 
-    /// The caches of a CMP, where the file states them: only fair shares ask.
+    /// Returns the caches of a CMP if the file states them; only the `fair` contention model uses them.
     fn caches_of_messages(&self) -> Option<MeasuredCaches> {
         let is_fair = self.links.iter().any(|fit| fit.level == Level::IntraCmp && fit.occupancy.is_some());
         MeasuredCaches::of(&self.samples).filter(|_| is_fair && self.speed.cmp_memory.is_some())
     }
 
-    /// What caches hold of messages.
+    /// Writes the cache size for messages.
     fn caches(&self, text: &mut String, memory: f64) {
         let Some(MeasuredCaches { cache, copied }) = self.caches_of_messages() else { return };
         let (size, rate) = (format!("{:.0} KiB", cache / 1024.0), bandwidth(1.0 / copied));
@@ -144,7 +144,7 @@ impl MeasuredMachine {
             text,
             &format!("Copies of all ranks, each message with buffers of its own: {rate} beyond {size} of them."),
         );
-        // As many digits as memory_bandwidth has, so that it is no more than that as it stands there.
+        // The number of digits is that of memory_bandwidth, so that the written value does not exceed it.
         let moved = (2.0 * copied).min(memory);
         let _ = writeln!(text, "cache = \"{size}\"\ncopy_bandwidth = \"{:.2} GB/s\"", (moved / 1e9).max(0.01));
     }
@@ -153,7 +153,7 @@ impl MeasuredMachine {
         text.push('\n');
         let (fit, copied) = match self.links.iter().find(|fit| fit.level == level) {
             Some(fit) => (fit, false),
-            // Of levels without pairs the next nearer one stands in, or else the next further one.
+            // A level without pairs is copied from the next nearer one, or otherwise from the next further one.
             None => match self.links.iter().rev().find(|fit| fit.level < level).or(self.links.first()) {
                 Some(fit) => (fit, true),
                 None => return,
@@ -175,7 +175,7 @@ impl MeasuredMachine {
     }
 }
 
-/// The table of a level, with a comment on how near it is to what was measured.
+/// Writes the table of a level, with a comment on its deviation from the measurements.
 pub(super) fn link(text: &mut String, fit: &LinkFit) {
     let least = fit.least_latency();
     let (fit, is_raised) = fit.clone().with_least_handshake();
@@ -214,7 +214,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
     }
     if let Some(MeasuredOccupancy { capacity, duplex, copy, .. }) = fit.occupancy {
-        // Within a node there are no adapters, whatever the level was copied from.
+        // Within a node there are no adapters, even if the level was copied from another one.
         let [capacity, duplex] = [capacity, duplex].map(|rate| rate.filter(|_| fit.level == Level::InterNode));
         for (key, stated) in [("capacity", capacity), ("duplex", duplex), ("copy_bandwidth", copy)] {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
@@ -248,16 +248,16 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     text.push_str("]\n");
 }
 
-/// Seconds in which a core copies a byte of an interval's messages, where the level's figure does not hold. No message
-/// copies more slowly than it goes: where sizes that fit caches go faster, they are copied faster.
+/// Returns the seconds per byte of a core's copies in an interval, if they differ from the level's value. A message is
+/// copied at least as fast as it is transferred: sizes that fit into caches are copied faster.
 fn copied(fit: &LinkFit, row: &RowFit) -> Option<f64> {
     let byte = row.columns[0].1;
     let bound = fit.occupancy.and_then(|of| of.copy).filter(|copy| byte * copy < 1.0).map(|_| byte);
     row.copy.or(bound)
 }
 
-/// What a CMP sends to another, bytes a second: between CMPs, where it is more than what a core copies of the largest
-/// messages.
+/// Returns the bytes per second from a CMP to another, at the level between CMPs, if it exceeds the copy rate of a core
+/// for the largest messages.
 fn between_cmps(fit: &LinkFit) -> Option<f64> {
     let of = fit.occupancy.filter(|_| fit.level == Level::InterCmp)?;
     let largest = fit.rows.last()?;
@@ -265,9 +265,8 @@ fn between_cmps(fit: &LinkFit) -> Option<f64> {
     of.between_cmps.filter(|rate| rate * byte > 1.01)
 }
 
-/// No message goes faster than its adapter: where half round trips hardly grow over the sizes above `above`, a byte
-/// takes `least` seconds all the same. The greatest of these sizes takes what it took, with a latency of at least
-/// `least_latency`.
+/// Limits the bandwidth of a row to that of the adapter, `least` seconds per byte, if half round trips hardly grow for
+/// sizes above `above`. The greatest size keeps its time, with a latency of at least `least_latency`.
 fn keep_below(row: &mut RowFit, above: u64, least: f64, least_latency: f64) {
     let greatest = row.up_to.unwrap_or(above) as f64;
     row.flat &= row.columns.iter().all(|(_, byte)| *byte >= least);
@@ -279,7 +278,7 @@ fn keep_below(row: &mut RowFit, above: u64, least: f64, least_latency: f64) {
     }
 }
 
-/// A table of the base, with comments; nothing if it has none.
+/// Writes a table of the base with comments, if the base has it.
 pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &[&str]) {
     let Some(value) = base.table().get(key) else { return };
     let table = toml::Table::from_iter([(key.to_owned(), value.clone())]);
@@ -289,14 +288,14 @@ pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &[&str]
     text.push_str(&written);
 }
 
-/// A comment of one line.
+/// Writes a comment of one line.
 pub(super) fn comment(text: &mut String, line: &str) {
-    // A comment is a line: nothing in it may end it.
+    // Control characters are replaced, because a line break would end the comment.
     let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let _ = writeln!(text, "# {}", line.trim_end());
 }
 
-/// A time of which the model needs at least a little.
+/// Formats a time with the least value that the model permits.
 fn span(seconds: f64) -> String {
     let span = SimSpan::from_seconds(seconds).unwrap_or(SimSpan::ZERO);
     format!("{:.4}", span.max(SimSpan::from_ps(1000)))
@@ -326,12 +325,12 @@ fn interval(row: &RowFit, measured: bool) -> String {
     parts.join(", ")
 }
 
-/// What is said behind an interval in which no cost of bytes was seen.
+/// Returns the comment for an interval without a measured cost of bytes.
 pub(super) fn told_flat(flat: bool) -> &'static str {
     if flat { "  # no cost of bytes was seen: this bandwidth or more" } else { "" }
 }
 
-/// An interval's costs where nothing is known but a message's whole time.
+/// Formats the costs of an interval for which only the total time of a message is known.
 pub(super) fn stated_cost(piece: &FitPiece) -> String {
     let mut parts = Vec::new();
     parts.extend(piece.up_to.map(|end| format!("up_to = {end}")));
@@ -430,7 +429,7 @@ mod tests {
         let platform = read(&measured(vec![between]).text());
         let link = platform.link(Level::InterNode);
         assert_eq!(link.occupancy().capacity.map(|rate| rate.get()), Some(1_000_000_000));
-        // 4096 B took 8 us, of which 4.096 us are the adapter's.
+        // 4096 B took 8 us, of which 4.096 us belong to the adapter.
         let row = link.row(Bytes::new(4096));
         assert_eq!((row.latency, row.bandwidth.get()), (SimSpan::from_ns(3904), 1_000_000_000));
         assert_eq!(platform.link(Level::IntraCmp).law(), LoadLaw::Fair);
@@ -462,10 +461,10 @@ mod tests {
                 .filter(|line| line.ends_with("},  # no cost of bytes was seen: this bandwidth or more"))
                 .count()
         };
-        // The interval, in its level and in the two that are copies of it.
+        // The interval in its level, and in the two levels copied from it.
         assert_eq!(told(&between), 3);
         between.occupancy = Some(MeasuredOccupancy { capacity: Some(1e9), ..MeasuredOccupancy::default() });
-        // The adapter carries less, so that between nodes the bandwidth is known.
+        // The adapter's capacity is less, so the bandwidth between nodes is known.
         assert_eq!(told(&between), 2);
         assert_eq!(told(&fit(Level::InterNode, &[1])), 0);
     }
@@ -481,7 +480,7 @@ mod tests {
         let platform = read(&text);
         let link = platform.link(Level::InterNode);
         assert_eq!(link.handshake(), SimSpan::from_ns(65));
-        // Two control messages and the latency of larger messages take what the latency alone took.
+        // The sum of two control messages and the latency of larger messages is unchanged.
         let latencies = [8, 4097].map(|size| link.row(Bytes::new(size)).latency);
         assert_eq!(latencies, [SimSpan::from_ns(1000), SimSpan::from_ns(1870)]);
         assert!(platform.lookahead() > SimSpan::ZERO);

@@ -1,4 +1,4 @@
-//! Where ranks are: which cores a host has and which ranks share a CMP, a node, or neither.
+//! Location of ranks: the cores of a host, and the ranks that share a CMP, a node, or neither.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,74 +7,74 @@ use mcpsim_core::platform::{Level, Shape, Site};
 use super::campaign::LevelPlan;
 use super::protocol::RankPair;
 
-/// A CPU of the system: a core, or one of a core's hardware threads.
+/// A CPU of the operating system: a core, or a hardware thread of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// The system's number of it.
+    /// Number of the CPU in the system.
     pub cpu: u32,
-    /// The CMP.
+    /// CMP.
     pub package: u32,
-    /// The core within the CMP.
+    /// Core within the CMP.
     pub core: u32,
 }
 
-/// What a rank knows of its host.
+/// Properties of the host of a rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
-    /// The node's name: the host's, or what the user says.
+    /// Name of the node: that of the host, or the user's.
     pub node: String,
-    /// What tells machines apart that have one name, or one machine that has several.
+    /// Identity of the machine, for hosts with equal names and for machines with several names.
     pub machine: String,
-    /// All CPUs of the host; none if it does not tell.
+    /// All CPUs of the host; empty if unknown.
     pub cpus: Vec<Cpu>,
-    /// Those that the rank may run on.
+    /// CPUs on which the rank may run.
     pub allowed: Vec<u32>,
 }
 
-/// How a rank came to its core.
+/// Binding of a rank to its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Binding {
     /// The launcher has bound it.
     Launcher,
-    /// It has to bind itself to this CPU.
+    /// The rank must bind itself to this CPU.
     To(u32),
-    /// There is none that it could have for itself.
+    /// No core is available for the rank alone.
     None,
 }
 
 impl HostFacts {
-    /// The core of a CPU.
+    /// Returns the core of a CPU.
     fn core(&self, cpu: u32) -> Option<(u32, u32)> {
         self.cpus.iter().find(|of| of.cpu == cpu).map(|of| (of.package, of.core))
     }
 
-    /// The only core it may run on, if that is one.
+    /// Returns the only core on which the rank may run, if there is a single one.
     fn bound_core(&self) -> Option<(u32, u32)> {
         let mut cores: Vec<Option<(u32, u32)>> = self.allowed.iter().map(|cpu| self.core(*cpu)).collect();
         cores.dedup();
         if cores.len() == 1 { cores[0] } else { None }
     }
 
-    /// What distinguishes its node.
+    /// Returns the key that identifies the node.
     fn node_key(&self) -> (&str, &str) {
         (&self.node, &self.machine)
     }
 }
 
-/// A list such as "0-3,8" of Linux' `/sys`; `None` if it is none.
+/// Parses a list such as "0-3,8" of Linux' `/sys`; `None` for other text.
 pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-        // No system has more.
+        // No system has more CPUs.
         found.extend(first..=last.min(first.saturating_add(1 << 16)));
     }
     Some(found)
 }
 
-/// A core for each rank: those that launchers have bound to cores of their own keep them, others get free ones that
-/// they may use.
+/// Assigns a core to each rank. Ranks that launchers have bound to separate cores keep them; others get permitted free
+/// cores.
 pub fn bind(seen: &[HostFacts]) -> Vec<Binding> {
     let mut taken: Vec<(&str, (u32, u32))> = Vec::new();
     let mut bindings = vec![Binding::None; seen.len()];
@@ -97,31 +97,30 @@ pub fn bind(seen: &[HostFacts]) -> Vec<Binding> {
     bindings
 }
 
-/// Where a rank runs.
+/// Place of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPlace {
-    /// The node, by the first rank on it.
+    /// Node, as the first rank on it.
     pub node: u32,
-    /// The CMP within it.
+    /// CMP within the node.
     pub package: u32,
-    /// The system's number of the CPU, if it may run on no other.
+    /// Number of the CPU in the system, if it is the only permitted one.
     pub cpu: Option<u32>,
 }
 
 impl HostPlace {
-    /// Whether both are on one CMP.
+    /// Returns whether both places are on one CMP.
     pub fn is_near(&self, other: &HostPlace) -> bool {
         (self.node, self.package) == (other.node, other.package)
     }
 
-    /// Whether both are bound to one CPU: only one of them runs at a time.
+    /// Returns whether both are bound to one CPU, so that only one of them runs at a time.
     pub fn shares_cpu(&self, other: &HostPlace) -> bool {
         self.cpu.is_some() && self == other
     }
 }
 
-/// Where ranks run, by what they have seen and how they are bound; an unbound rank counts as on the first CMP it may
-/// use.
+/// Returns the places of ranks from their hosts and bindings. An unbound rank is placed on the first permitted CMP.
 pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     let place = |(of, binding): (&HostFacts, &Binding)| {
         let node = seen.iter().position(|other| other.node_key() == of.node_key()).unwrap_or(0) as u32;
@@ -135,14 +134,14 @@ pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     seen.iter().zip(bindings).map(place).collect()
 }
 
-/// For each level of which there are pairs, as many disjoint ones as share the same CMP, the same node, or the same two
-/// nodes.
+/// Returns, for each level with pairs, the greatest number of disjoint pairs that share the same CMP, the same node, or
+/// the same two nodes.
 pub fn levels(places: &[HostPlace]) -> Vec<LevelPlan> {
     levels_of(places, |_| true)
 }
 
-/// As [`levels`], of ranks that have a core of their `own`. A level that has no such pair has one of others: what several
-/// of these carry is what their cores allow.
+/// Returns [`levels`] for ranks with `own` cores. A level without such a pair gets one other pair, because several of
+/// them would be limited by their cores.
 pub fn levels_on_own_cores(places: &[HostPlace], own: &[bool]) -> Vec<LevelPlan> {
     let on_cores = levels_of(places, |rank| own[rank as usize]);
     let plan = |any: LevelPlan| {
@@ -154,7 +153,7 @@ pub fn levels_on_own_cores(places: &[HostPlace], own: &[bool]) -> Vec<LevelPlan>
 
 fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPlan> {
     let counted = || (0..).zip(places).filter(|(rank, _)| counts(*rank));
-    // The ranks of each CMP of each node.
+    // Ranks of each CMP of each node.
     let mut cmps: Vec<(HostPlace, Vec<u32>)> = Vec::new();
     for (rank, place) in counted() {
         match cmps.iter_mut().find(|(of, _)| of.is_near(place)) {
@@ -191,7 +190,7 @@ fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPla
     for (index, (_, ranks)) in nodes.iter().enumerate() {
         apart.extend(nodes[index + 1..].iter().map(|(_, others)| zipped(ranks, others)));
     }
-    // Of equal ones the first, so that rank 0 measures where it can.
+    // The first of equal ones is used, so that rank 0 measures where it can.
     let most =
         |found: Vec<Vec<RankPair>>| found.into_iter().rev().max_by_key(Vec::len).filter(|pairs| !pairs.is_empty());
     let all =
@@ -199,8 +198,8 @@ fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPla
     all.into_iter().filter_map(|(level, pairs)| Some(LevelPlan { level, pairs: pairs? })).collect()
 }
 
-/// Nodes, CMPs a node, cores a CMP: as many nodes as ranks were on, and what the first one has. Of a machine that was
-/// taken for several nodes each has the cores that ranks were on.
+/// Returns nodes, CMPs per node, cores per CMP: the number of nodes with ranks, and the cores of the first. If one
+/// machine has the names of several nodes, each has the cores with ranks.
 pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     let mut nodes: Vec<u32> = places.iter().map(|place| place.node).collect();
     nodes.sort_unstable();
@@ -235,8 +234,8 @@ pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     Shape { nodes: nodes.len() as u32, cmps: packages.max(1), cores: cores.unwrap_or(1).max(1) }
 }
 
-/// The numbers of the ranks' cores, each within its CMP, in the order of ranks. Those that are bound to one CPU share
-/// it; each other rank counts as on a core of its own.
+/// Returns the core of each rank within its CMP, in the order of ranks. Ranks bound to one CPU share it; each other
+/// rank has a separate core.
 fn cores(places: &[HostPlace]) -> Vec<u32> {
     let mut found: Vec<u32> = Vec::new();
     for (rank, place) in places.iter().enumerate() {
@@ -247,7 +246,8 @@ fn cores(places: &[HostPlace]) -> Vec<u32> {
     found
 }
 
-/// The ranks' places on a machine of this shape, cores in the order of ranks; `None` if it has not so many.
+/// Returns the sites of the ranks on a machine of this shape, with cores in the order of ranks; `None` if the shape is
+/// too small.
 pub fn sites(places: &[HostPlace], shape: Shape) -> Option<Vec<Site>> {
     let number = |values: &mut Vec<u32>, value: u32| {
         values.iter().position(|other| *other == value).unwrap_or_else(|| {
@@ -271,7 +271,7 @@ pub fn sites(places: &[HostPlace], shape: Shape) -> Option<Vec<Site>> {
 mod tests {
     use super::*;
 
-    /// A host of two CMPs of two cores of two threads each; threads of a core are 4 apart.
+    /// Creates a host of two CMPs of two cores of two threads each; the numbers of a core's threads differ by 4.
     fn host(node: &str, machine: &str, allowed: &[u32]) -> HostFacts {
         let cpus = (0..8).map(|cpu| Cpu { cpu, package: cpu / 2 % 2, core: cpu % 2 }).collect();
         HostFacts { node: node.into(), machine: machine.into(), cpus, allowed: allowed.to_vec() }
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn ranks_keep_the_cores_they_are_bound_to_and_others_get_free_ones() {
         let seen = [host("a", "a", &[0, 1]), host("a", "a", &[0, 4]), host("a", "a", &[4])];
-        // The second is bound to the core of CPUs 0 and 4, which the third may only share.
+        // The second rank is bound to the core of CPUs 0 and 4, so the third could only share it.
         assert_eq!(bind(&seen), [Binding::To(1), Binding::Launcher, Binding::None]);
         let all = [0, 1, 2, 3, 4, 5, 6, 7];
         let seen = [host("a", "m", &all), host("b", "m", &all), host("c", "n", &all)];
@@ -328,7 +328,7 @@ mod tests {
         };
         let all = levels(&places).into_iter().map(|plan| (plan.level, plan.pairs)).collect::<Vec<_>>();
         assert_eq!(found(&[true; 8]), all);
-        // Every other rank has only what the one before leaves it.
+        // Every other rank shares the core of the previous rank.
         let own = [true, false, true, false, true, false, true, false];
         let expected = [(Level::IntraCmp, pairs(&[(0, 2)])), (Level::InterNode, pairs(&[(0, 4), (2, 6)]))];
         assert_eq!(found(&own), expected);
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn ranks_that_are_bound_to_one_cpu_share_a_core_and_others_have_theirs() {
-        // Two names of one machine, with two ranks on a CPU each, the second's on the other CMP.
+        // Two names of one machine, with two ranks on one CPU each, those of the second name on the other CMP.
         let seen: Vec<HostFacts> =
             [("a", 0), ("a", 0), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
         let places = places(&seen, &bind(&seen));

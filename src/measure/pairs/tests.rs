@@ -128,7 +128,7 @@ fn tests_of_all_ranks_give_times_for_all() {
 #[test]
 fn noise_makes_messages_take_longer() {
     for (test, alone) in [(PairTest::Noise, PairTest::AsyncOneToOne), (PairTest::NoiseBlocking, PairTest::OneToOne)] {
-        // The machine shares bandwidth between nodes: noise between them slows pairs there.
+        // The machine shares bandwidth between nodes, so noise between nodes slows pairs there.
         let mut noisy = plan(8, test);
         noisy.parameters.noise_ranks = 6;
         noisy.parameters.noise_messages = 4;

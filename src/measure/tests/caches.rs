@@ -1,4 +1,4 @@
-//! Where caches end, and what memory copies beyond, comes back from machines with caches.
+//! Tests that cache sizes and copy bandwidths of simulated machines are recovered.
 
 use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
@@ -11,7 +11,7 @@ use crate::*;
 
 const MIB: u64 = 1 << 20;
 
-/// What is found of a CMP of so many cores that copy 8 GB/s each, with these caches and 10 GB/s of memory; and the file.
+/// Measures a CMP whose cores copy 8 GB/s each, with these caches and 10 GB/s of memory; also returns the written file.
 fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
     let shape = Shape { nodes: 1, cmps: 1, cores };
     let rows = vec![row(0, u64::MAX, 300, 8000, [0, 0])];
@@ -42,18 +42,19 @@ fn the_end_of_caches_and_what_memory_copies_come_back() {
     for (cores, cache) in [(2, 16 * MIB), (4, 40 * MIB)] {
         let (caches, text) = found(cores, Some(cache));
         let MeasuredCaches { cache: end, copied } = caches.unwrap();
-        // Buffers are doubled from one series to the next: the end is between the last that fit and the first that do not.
+        // The number of buffers doubles between series, so the limit is between the last series that fits and the first
+        // that does not.
         let step = 2 * u64::from(cores) * MIB;
         let held = (0..).map(|power| step << power).take_while(|bytes| *bytes <= cache).last().unwrap() as f64;
         assert!(end > held && end < 2.0 * held, "{end} {held}\n{text}");
         // 10 GB/s move 5 GB/s of copies.
         assert!((copied / 5e9 - 1.0).abs() < 0.02, "{copied}\n{text}");
-        // No copies move more than the kernels' memory bandwidth, as it is written.
+        // Written copies do not exceed the memory bandwidth of the kernels.
         let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
         let memory = read.memory.unwrap_or_else(|| panic!("{text}"));
         assert!((memory.cache.get() as f64 / end - 1.0).abs() < 0.001, "{text}");
         assert_eq!(memory.cmp, Bandwidth::new(9_500_000_000), "{text}");
-        // Three times 256 KiB in 16 us: less than what a copy moves.
+        // Three times 256 KiB in 16 us: less than the rate of a copy.
         let in_cache = read.core.in_cache.unwrap_or_else(|| panic!("{text}"));
         assert_eq!(Bandwidth::new(in_cache.bandwidth.get()), Bandwidth::new(49_150_000_000), "{text}");
     }
@@ -67,7 +68,7 @@ fn caches_that_hold_all_or_do_not_count_are_not_stated() {
     }
 }
 
-/// Samples of exchanges of two ranks with 1, 2, 4, … buffers of 1 MiB that copy so many bytes a second.
+/// Creates samples of exchanges of two ranks with 1, 2, 4, … buffers of 1 MiB and these copy rates in bytes per second.
 fn copying(rates: &[f64], after_code: Option<f64>) -> Samples {
     let series = |test, load: u32, rate: f64| {
         let seconds = vec![2.0 * f64::from(load) * MIB as f64 / rate];
@@ -80,15 +81,15 @@ fn copying(rates: &[f64], after_code: Option<f64>) -> Samples {
 
 #[test]
 fn the_end_lies_between_two_series_by_their_rates() {
-    // From 8 MiB of buffers to 16 the rate falls from 8 to 2; it is 4 in the middle, at 8 √2.
+    // From 8 MiB of buffers to 16 MiB the rate decreases from 8 to 2; it is 4 in the middle, at 8 √2.
     let found = |rates: &[f64], after| MeasuredCaches::of(&copying(rates, after));
     let caches = found(&[5e9, 8e9, 2e9, 2e9], None).unwrap();
     assert!((caches.cache / MIB as f64 - 8.0 * 2f64.sqrt()).abs() < 1e-9, "{caches:?}");
     assert!((caches.copied / 2e9 - 1.0).abs() < 1e-9, "{caches:?}");
-    // What code leaves counts if it is less.
+    // The rate after code is used if it is lower.
     let copied = |after| found(&[8e9, 8e9, 2e9, 2e9], Some(after)).unwrap().copied;
     assert_eq!([1.5e9, 3e9].map(|after| (copied(after) / 1e8).round()), [15.0, 20.0]);
-    // Rates that still fall do not tell what memory copies, nor do those of one series.
+    // Rates that still decrease do not determine the copy rate of memory, nor does a single series.
     assert!(
         found(&[8e9, 8e9, 6e9, 2e9], None).is_none() && found(&[8e9], None).is_none() && found(&[], None).is_none()
     );

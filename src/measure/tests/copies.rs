@@ -1,4 +1,4 @@
-//! What a message takes of the cores within a node comes back from windows of few messages, by size.
+//! Tests that core overheads and copies within a node are recovered by size from windows of few messages.
 
 use mcpsim_core::platform::{Copies, Level, Link, LoadLaw, Occupancy, Placement, Platform, Row, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
@@ -9,14 +9,14 @@ use crate::*;
 const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 2 };
 const EAGER: u64 = 4096;
 
-/// Rows within a node, whose receivers copy.
+/// Creates a link within a node whose receivers copy.
 fn within(eager: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Link {
     let copied = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     Link::new(LoadLaw::Fair, eager, handshake, rows).occupying(copied)
 }
 
-/// Messages up to 4 KiB take their receiver 150 ns or copy at 10 GB/s; further ones 1,200 ns or 12 GB/s, above
-/// 200,000 B 9 GB/s. Alone they go at 4 to 8 GB/s.
+/// Creates a link. Messages up to 4 KiB take 150 ns of their receiver or are copied at 10 GB/s; larger ones take 1,200
+/// ns or 12 GB/s, above 200,000 B 9 GB/s. Single messages have 4 to 8 GB/s.
 fn link() -> Link {
     let copying = |row: Row, gigabytes: u64| {
         let copy_bandwidth = Bandwidth::new(gigabytes * 1_000_000_000);
@@ -39,13 +39,13 @@ fn measured(link: Link) -> Samples {
     simulate(&machine(SHAPE, link), Placement::Block.sites(SHAPE, 2, false).unwrap(), &plan()).unwrap()
 }
 
-/// The platform as it is written of these samples, and its text.
+/// Writes and reads the platform of these samples; also returns its text.
 fn written(samples: &Samples) -> (Platform, String) {
     let fit = LinkFit::of(samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(samples);
     written_platform(&measured_machine(SHAPE, fit, samples))
 }
 
-/// By how much a test takes longer or shorter than in `samples`, at most, on the platform `written`.
+/// Returns the greatest relative deviation of a test on the platform `written` from `samples`.
 fn off(samples: &Samples, written: &Platform, test: Test) -> f64 {
     let sites = Placement::Block.sites(SHAPE, 2, false).unwrap();
     let again = simulate(written, sites, &plan()).unwrap();
@@ -58,7 +58,7 @@ fn overheads_and_copies_by_size_come_back() {
     let samples = measured(link());
     let (platform, text) = written(&samples);
     let stated = link();
-    // Where it is the limit, a row's figure is the one stated; the borders are between sizes that were measured.
+    // A row has the stated value if it is the limit; borders are between measured sizes.
     let found = |bytes: u64| platform.link(Level::IntraCmp).row(Bytes::new(bytes)).clone();
     let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}\n{text}");
     for bytes in [8, 512, 1024, 8192] {
@@ -69,21 +69,21 @@ fn overheads_and_copies_by_size_come_back() {
         let expected = stated.row(Bytes::new(bytes)).copy_bandwidth.unwrap().get() as f64;
         near(found(bytes).copy_bandwidth.unwrap().get() as f64, expected);
     }
-    // Windows of 64 messages, of other sizes, say the same; messages alone take what they did.
+    // Windows of 64 messages and of other sizes agree; single messages keep their time.
     let windows = [Test::Window, Test::ShortWindow, Test::PingPong].map(|test| off(&samples, &platform, test));
     assert!(windows.iter().all(|off| *off < 0.01), "{windows:?}\n{text}");
 }
 
 #[test]
 fn a_fixed_part_and_bytes_of_each_message_are_a_few_rows() {
-    // What the core takes of a message of s bytes is 1,700 ns and s / 13 GB/s, as rows of an eighth power of two each.
+    // The core time of a message of s bytes is 1,700 ns and s / 13 GB/s, in rows of an eighth of a power of two.
     let mut rows = vec![row(0, EAGER, 250, 4000, [100, 150])];
     for eighth in 96..192 {
         let up_to = 2f64.powf((eighth + 1) as f64 / 8.0);
         let each = 1.7e-6 + 2f64.powf((eighth as f64 + 0.5) / 8.0) / 13e9;
         let end = if eighth == 191 { u64::MAX } else { up_to as u64 };
         let receives = (each * 1e9) as u64;
-        // 6,000 ns and 10 GB/s alone.
+        // A single message takes 6,000 ns and 10 GB/s.
         let above = rows.last().unwrap().up_to.get();
         let copy_bandwidth = Bandwidth::new((up_to / each) as u64);
         rows.push(Row {

@@ -1,4 +1,4 @@
-//! What messages meet besides comes back from simulated machines, and stands in the platform file.
+//! Tests that additional costs of messages are recovered from simulated machines and written to the platform file.
 
 use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
@@ -12,7 +12,7 @@ use crate::*;
 
 const PAIRS: u32 = 4;
 
-/// What is found of the two nodes, with four pairs between them, of a machine with this link; and the platform written.
+/// Measures two nodes of a machine with this link, with four pairs between them; also returns the written platform.
 fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, Platform, String) {
     let shape = Shape { nodes: 2, cmps: 1, cores: PAIRS };
     let pairs = (0..PAIRS).map(|first| RankPair { first, second: first + PAIRS }).collect();
@@ -28,7 +28,7 @@ fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, P
     (samples, effects, read, text)
 }
 
-/// Messages of 1 us and 1 GB/s alone, eager up to 8 KiB, for which each end's core takes 100 ns.
+/// Creates a link: a single message takes 1 us and 1 GB/s, is eager up to 8 KiB, and takes 100 ns of each end's core.
 fn link() -> Link {
     let capacity = Bandwidth::new(2_000_000_000);
     let rows = vec![row(0, u64::MAX, 800, 1000, [100, 100])];
@@ -94,7 +94,7 @@ fn many_senders_to_one_reach_what_its_adapter_carries() {
     assert!(text.contains("# Incast: 4 ranks to one carry 1.9"), "{text}");
 }
 
-/// What pieces of work tell of four nodes with a rank each.
+/// Measures pieces of work on four nodes with one rank each.
 fn worked(conditions: Conditions, pieces: u32) -> MeasuredCores {
     let shape = Shape { nodes: 4, cmps: 1, cores: 1 };
     let mut platform = machine(shape, link());
@@ -113,7 +113,7 @@ fn what_the_system_takes_from_a_core_comes_back() {
     assert!((found.period / 1e-3 - 1.0).abs() < 0.01, "{found:?}");
     assert!((found.length / 25e-6 - 1.0).abs() < 0.05 && (found.deviation / 0.2 - 1.0).abs() < 0.15, "{found:?}");
     assert_eq!(cores.nodes, None, "detours make no node slower: medians count");
-    // As keys the same machine reads them again; as comments they change no prediction.
+    // As keys they give the same machine; as comments they do not change predictions.
     let text = |stated| {
         let text = cores.text(stated);
         let file = format!("{}\n{text}", include_str!("../../../configs/default.toml"));
@@ -122,7 +122,7 @@ fn what_the_system_takes_from_a_core_comes_back() {
     let system = text(true).conditions.noise.system.unwrap();
     assert!((system.period.as_seconds() / found.period - 1.0).abs() < 1e-3, "{system:?}");
     assert_eq!(text(false).conditions.noise.system, None);
-    // Without noise, none.
+    // Without noise there are no detours.
     assert_eq!(worked(Conditions::default(), 2000), MeasuredCores::default());
 }
 

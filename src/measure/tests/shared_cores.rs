@@ -1,4 +1,4 @@
-//! What passes on a core that ranks share comes back from ping-pongs there, and is in no latency.
+//! Tests that the context switch of a shared core is recovered from ping-pongs, and is not part of any latency.
 
 use mcpsim_core::platform::{Level, Link, LoadLaw, Platform, Shape};
 use mcpsim_core::units::{Bytes, SimSpan};
@@ -8,7 +8,7 @@ use crate::*;
 
 const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 1 };
 
-/// Two ranks that are bound to one core, and one that looks on from there.
+/// Returns the places of two ranks that are bound to one core, and of an idle third rank there.
 fn places() -> Vec<HostPlace> {
     vec![HostPlace { node: 0, package: 0, cpu: Some(3) }; 3]
 }
@@ -18,7 +18,7 @@ fn plan() -> CampaignPlan {
     CampaignPlan { levels, most_bytes: 1 << 16, budget: 1.0, window: WINDOW }
 }
 
-/// A core whose messages take 100 ns and a ns a byte, and 5 us until the other rank goes on.
+/// Creates a core whose messages take 100 ns and 1 ns per byte, with a switch of 5 us to the other rank.
 fn shared() -> Platform {
     let link = Link::new(LoadLaw::Fair, Bytes::MAX, SimSpan::from_ns(100), vec![row(0, u64::MAX, 100, 1000, [0, 0])]);
     let mut platform = machine(SHAPE, link);
@@ -26,12 +26,12 @@ fn shared() -> Platform {
     platform
 }
 
-/// What the tests find on a platform.
+/// Runs the tests on a platform.
 fn tested(platform: &Platform) -> Samples {
     simulate(platform, sites(&places(), SHAPE).expect("a core is enough"), &plan()).unwrap()
 }
 
-/// The platform that is written of these samples.
+/// Writes and reads the platform of these samples.
 fn written(samples: &Samples) -> (Platform, String) {
     let plan = plan();
     assert!(plan.levels[0].shares_cpu(&places()));
@@ -44,7 +44,7 @@ fn what_passes_on_a_shared_core_comes_back_and_makes_the_same_tests_take_as_long
     let samples = tested(&shared());
     assert!((samples.median(Level::IntraCmp, Test::PingPong, 1) - 5.1e-6).abs() < 1e-8);
     let (platform, text) = written(&samples);
-    // What a message needs itself cannot be told from it.
+    // The measured switch includes the time of the message itself.
     let switch = platform.core.context_switch.as_seconds();
     assert!((switch / 5.1e-6 - 1.0).abs() < 0.01, "{text}");
     assert!(text.contains("\n# context_switch: ") && text.contains("\ncontext_switch = \"5.1"), "{text}");
