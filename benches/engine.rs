@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
-use mcpsim::platform::{CollectiveRules, CoreRates, Link, LoadLaw, Placement, Platform, Row, Shape};
+use mcpsim::platform::{CollectiveRules, Contention, CoreRates, Link, Placement, Platform, Row, Shape};
 use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern};
 use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan};
 
@@ -28,7 +28,7 @@ fn platform(nct: [u32; 3]) -> Platform {
             copy_count: 1,
             columns: Vec::new(),
         };
-        Link::new(LoadLaw::Share, Bytes::new(65536), SimSpan::from_ns(latency), vec![row])
+        Link::new(Contention::Share, Bytes::new(65536), SimSpan::from_ns(latency), vec![row])
     };
     let memory = Bandwidth::new(10_000_000_000).unwrap();
     Platform {
@@ -40,7 +40,7 @@ fn platform(nct: [u32; 3]) -> Platform {
             memory,
             cmp_memory: memory,
             node_memory: memory,
-            memory_law: Default::default(),
+            memory_sharing: Default::default(),
             in_cache: None,
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,

@@ -21,7 +21,7 @@ static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAlloca
 
 fn platform(nodes: u32, law: &str) -> Platform {
     let cores = if nodes == 64 { 1 } else { 8 };
-    let law = Override::parse(&format!("platform.inter_node.law={law}")).expect("an override");
+    let law = Override::parse(&format!("platform.inter_node.contention={law}")).expect("an override");
     let platform = Platform::load(Platform::default_document(), &[law]).expect("the built-in machine");
     platform.with_shape(Shape { nodes, cmps: if cores == 1 { 1 } else { 2 }, cores })
 }

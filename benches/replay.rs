@@ -17,8 +17,7 @@ const CASES: [(&str, &str); 4] = [
 ];
 
 /// Every message meets a port, as in the bench of workloads.
-const SHARED: &str =
-    "--set platform.intra_cmp.law=share --set platform.inter_cmp.law=share --set platform.inter_node.law=share";
+const SHARED: &str = "--set platform.intra_cmp.contention=share --set platform.inter_cmp.contention=share --set platform.inter_node.contention=share";
 
 /// Millions of messages per second, messages, and peak bytes per rank.
 fn measure(line: &str) -> (f64, u64, u64) {

@@ -34,8 +34,7 @@ pub const ALLTOALL: Work = work(
 );
 
 /// Machine of the benches: contention model `share` at every level, so each message uses a port.
-const SHARED: &str =
-    "--set platform.intra_cmp.law=share --set platform.inter_cmp.law=share --set platform.inter_node.law=share";
+const SHARED: &str = "--set platform.intra_cmp.contention=share --set platform.inter_cmp.contention=share --set platform.inter_node.contention=share";
 
 /// Arguments of the bench.
 pub struct Asked {

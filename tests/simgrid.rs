@@ -30,7 +30,7 @@ const EAGER: u32 = 65_536;
 impl Machine {
     fn platform(&self) -> String {
         let Machine { nodes, latency_us, gigabytes } = self;
-        let level = format!("law = \"fair\"\nlatency = \"{latency_us} us\"\nbandwidth = \"{gigabytes} GB/s\"\n");
+        let level = format!("contention = \"fair\"\nlatency = \"{latency_us} us\"\nbandwidth = \"{gigabytes} GB/s\"\n");
         let near = "latency = \"1 us\"\nbandwidth = \"100 GB/s\"\n";
         format!(
             "name = \"both\"\nnct = [{nodes}, 1, 1]\n[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\n\

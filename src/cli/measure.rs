@@ -25,8 +25,8 @@ mod together;
 use crate::engine::Processes;
 use crate::run::agree;
 
-use args::Law;
 pub(super) use args::MeasureArgs;
+use args::WrittenContention;
 
 use super::exit::{Exit, Failure};
 

@@ -32,17 +32,17 @@ pub use conditions::{Conditions, ProgressEngine};
 pub use effects::Effect;
 pub use file::PlatformSource;
 pub use level::{Level, Site};
-pub use link::{Link, LoadColumn, LoadLaw, Row};
+pub use link::{Contention, Link, LoadColumn, Row};
 pub use memory::{CopyMemory, CopyTraffic};
 pub use node_map::{NodeMap, RegularNodes};
 pub use nodes::NodeFactors;
-pub use noise::{NetworkNoise, Noise, NoiseLaw, Spread, SystemNoise};
+pub use noise::{NetworkNoise, Noise, NoiseDistribution, Spread, SystemNoise};
 pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
 pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError, cores_of};
 pub use protocol::Protocol;
-pub use rates::{CacheRates, CoreRates, MemoryLaw, MemoryPart, Work};
+pub use rates::{CacheRates, CoreRates, MemoryPart, MemorySharing, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
 pub use selection::{Branch, Condition, Selection, SelectionContext};
 pub use shape::{Shape, ShapeError};
@@ -94,9 +94,9 @@ impl Platform {
         (self.shape.total_cores() as u32).saturating_mul(self.core.threads.count())
     }
 
-    /// Caches and memory used by copies within a node, if a level within a node uses [`LoadLaw::Fair`].
+    /// Caches and memory used by copies within a node, if a level within a node uses [`Contention::Fair`].
     pub fn heeded_memory(&self) -> Option<CopyMemory> {
-        let is_fair = |level| self.link(level).law() == LoadLaw::Fair;
+        let is_fair = |level| self.link(level).contention() == Contention::Fair;
         let stated = self.memory?;
         let interconnect = stated.interconnect.filter(|_| is_fair(Level::InterCmp));
         let counts =
@@ -171,12 +171,12 @@ impl Platform {
     pub fn lookahead(&self) -> SimSpan {
         let between = self.link(Level::InterNode);
         let least = self.least_latency(Level::InterNode);
-        match between.law() {
-            LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => least,
+        match between.contention() {
+            Contention::Ideal | Contention::Share | Contention::Queue | Contention::Measured => least,
             // All workers know of a transfer before the slot in which it starts.
-            LoadLaw::Fair if self.slot() * 2 <= least => least - self.slot(),
+            Contention::Fair if self.slot() * 2 <= least => least - self.slot(),
             // Less than two slots: a transfer may count from a slot after its start.
-            LoadLaw::Fair => least,
+            Contention::Fair => least,
         }
     }
 

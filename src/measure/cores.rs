@@ -120,7 +120,7 @@ impl MeasuredCores {
             let _ = writeln!(text, "{mark}period = \"{:.3} us\"", period * 1e6);
             let _ = writeln!(text, "{mark}length = \"{:.3} us\"", length * 1e6);
             let _ = writeln!(text, "{mark}deviation = {deviation:.3}");
-            let _ = writeln!(text, "{mark}law = \"lognormal\"");
+            let _ = writeln!(text, "{mark}distribution = \"lognormal\"");
         }
         if let Some(rates) = &self.nodes {
             let rates: Vec<String> = rates.iter().map(|rate| format!("{rate:.3}")).collect();

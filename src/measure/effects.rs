@@ -12,7 +12,7 @@ use mcpsim_core::platform::Level;
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
-/// Ratio of the first message to a later one up to which no `connect` key is written.
+/// Ratio of the first message to a later one up to which no `connection_time` key is written.
 const CONNECTS: f64 = 4.0;
 /// Relative excess of a late receive over an early one up to which there is no additional copy.
 const COPIES: f64 = 0.2;
@@ -25,9 +25,9 @@ const PROGRESSED: f64 = 0.5;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredEffects {
     /// Additional time of the first message of two ranks, seconds.
-    pub connect: Option<f64>,
+    pub connection_time: Option<f64>,
     /// Copy rate of unexpected messages, bytes per second.
-    pub unexpected_copy: Option<f64>,
+    pub unexpected_copy_bandwidth: Option<f64>,
     /// Number of eager messages that a rank may have in flight to another.
     pub credits: Option<u32>,
     /// Whether large messages progress while the receiving core computes.
@@ -41,8 +41,9 @@ impl MeasuredEffects {
     pub fn of(samples: &Samples, level: Level, eager: Option<u64>) -> MeasuredEffects {
         let alone = |bytes: u64| Some(samples.median(level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0);
         let first = samples.of(level, Test::FirstMessage).first().and_then(|series| Summary::of(&series.seconds));
-        let connect = first.zip(alone(0)).filter(|(first, alone)| first.median > CONNECTS * alone);
-        let connect = connect.filter(|_| level == Level::InterNode).map(|(first, alone)| 2.0 * (first.median - alone));
+        let connection_time = first.zip(alone(0)).filter(|(first, alone)| first.median > CONNECTS * alone);
+        let connection_time =
+            connection_time.filter(|_| level == Level::InterNode).map(|(first, alone)| 2.0 * (first.median - alone));
         let posted = samples.medians(level, Test::PostedReceive);
         let late = samples.medians(level, Test::LateReceive);
         let is_eager = |bytes: u64| eager.is_none_or(|eager| bytes <= eager);
@@ -56,11 +57,11 @@ impl MeasuredEffects {
         };
         let mut rates: Vec<f64> = both.take(3).map(rate).collect();
         rates.sort_by(f64::total_cmp);
-        let unexpected_copy = rates.get(rates.len() / 2).copied().filter(|rate| rate.is_finite());
+        let unexpected_copy_bandwidth = rates.get(rates.len() / 2).copied().filter(|rate| rate.is_finite());
         let parts = posted.iter().filter(|(bytes, _)| !is_eager(*bytes));
         let parts: Vec<f64> = parts.filter_map(|(bytes, posted)| Some(posted / alone(*bytes)?)).collect();
         let progresses = Summary::of(&parts).map(|summary| summary.median < PROGRESSED);
         let credits = samples.credits.iter().find(|(of, _)| *of == level).map(|(_, credits)| *credits);
-        MeasuredEffects { connect, unexpected_copy, credits, progresses, context_switch: None }
+        MeasuredEffects { connection_time, unexpected_copy_bandwidth, credits, progresses, context_switch: None }
     }
 }

@@ -138,7 +138,7 @@ impl LinkFit {
         let best = best_bandwidth(samples, level, &points);
         found.iter_mut().for_each(|piece| bounded(piece, best, &points));
         let effects = MeasuredEffects::of(samples, level, eager);
-        let overheads = overheads(samples, level, effects.unexpected_copy.is_some());
+        let overheads = overheads(samples, level, effects.unexpected_copy_bandwidth.is_some());
         let handshake = handshake(samples, level, eager, &points, &overheads);
         let ratios = ratios(samples, level, &points, &overheads, corrections);
         let mut loads = vec![1];

@@ -2,7 +2,7 @@
 
 use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
-    CollectiveRules, Copies, CopyMemory, CoreRates, Level, Link, LoadColumn, LoadLaw, Occupancy as Holds, Placement,
+    CollectiveRules, Contention, Copies, CopyMemory, CoreRates, Level, Link, LoadColumn, Occupancy as Holds, Placement,
     Platform, Row, Shape,
 };
 use mcpsim_core::units::{Bandwidth, Bytes, Rate, SimSpan};
@@ -63,7 +63,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
         memory,
         cmp_memory: memory,
         node_memory: memory,
-        memory_law: Default::default(),
+        memory_sharing: Default::default(),
         in_cache: None,
         poll: CoreRates::POLL,
         post_overhead: SimSpan::ZERO,
@@ -105,7 +105,7 @@ fn found(level: Level, link: Link) -> (Samples, LinkFit) {
 #[test]
 fn a_measurement_that_is_late_ends_with_fewer_samples() {
     let rows = vec![row(0, u64::MAX, 700, 1000, [120, 80])];
-    let link = Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::from_ns(1), rows);
+    let link = Link::new(Contention::Ideal, Bytes::MAX, SimSpan::from_ns(1), rows);
     let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
     let levels = vec![LevelPlan { level: Level::InterNode, pairs: vec![RankPair { first: 0, second: 1 }] }];
     let machine = machine(shape, link);
@@ -136,7 +136,7 @@ fn logp_parameters_and_the_threshold_come_back() {
     // of 400 ns.
     let rows = vec![row(0, 5000, 700, 1000, [120, 80]), row(5000, u64::MAX, 1500, 4000, [120, 80])];
     for level in Level::ALL {
-        let link = Link::new(LoadLaw::Ideal, Bytes::new(5000), SimSpan::from_ns(400), rows.clone());
+        let link = Link::new(Contention::Ideal, Bytes::new(5000), SimSpan::from_ns(400), rows.clone());
         let (_, fit) = found(level, link);
         assert_eq!((fit.eager, fit.rows.len()), (Some(5000), 2), "{fit:?}");
         near(fit.handshake, 400.0);
@@ -156,7 +156,7 @@ fn logp_parameters_and_the_threshold_come_back() {
 #[test]
 fn the_gap_is_that_of_the_slowest_part() {
     // A receiver that takes 300 ns per message, a sender that takes 50 ns.
-    let link = Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 8000, [50, 300])]);
+    let link = Link::new(Contention::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 8000, [50, 300])]);
     let (_, fit) = found(Level::InterNode, link);
     assert_eq!(fit.eager, None);
     near(fit.rows[0].send_overhead, 50.0);
@@ -164,7 +164,7 @@ fn the_gap_is_that_of_the_slowest_part() {
     near(fit.rows[0].gap, 300.0);
     // Messages that hold the adapter for 2 us each.
     let slow = Row { gap: SimSpan::from_us(2), ..row(0, u64::MAX, 900, 8000, [50, 300]) };
-    let (_, fit) = found(Level::InterNode, Link::new(LoadLaw::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![slow]));
+    let (_, fit) = found(Level::InterNode, Link::new(Contention::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![slow]));
     near(fit.rows[0].gap, 2000.0);
 }
 
@@ -179,7 +179,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
     let both =
         Row { columns: vec![column(1, 500, 1000), column(2, 800, 667)], ..row(0, u64::MAX, 500, 1000, [60, 40]) };
     let (samples, fit) =
-        found(Level::IntraCmp, Link::new(LoadLaw::Measured, Bytes::MAX, SimSpan::from_ns(1), vec![both]));
+        found(Level::IntraCmp, Link::new(Contention::Measured, Bytes::MAX, SimSpan::from_ns(1), vec![both]));
     assert_eq!(fit.loads, [1, 2, 4, 8, 16]);
     let [one, two, four, ..] = fit.rows[0].columns[..] else { panic!("{fit:?}") };
     near(one.1, 1.0);
@@ -204,7 +204,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
 #[test]
 fn windows_and_rings_are_measured_too() {
     // Sequential messages at 1 ns per byte: a window of messages of s bytes takes s ns per message, for any latency.
-    let link = Link::new(LoadLaw::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
+    let link = Link::new(Contention::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
     let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
     let sites = Placement::Block.sites(shape, 2, false).unwrap();
     let rings = simulate_rings(&machine(shape, link.clone()), sites, 1 << 20).unwrap();
@@ -225,7 +225,8 @@ fn windows_and_rings_are_measured_too() {
 fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
     use mcpsim_core::platform::Collective;
 
-    let link = Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 1000, [50, 50])]);
+    let link =
+        Link::new(Contention::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 1000, [50, 50])]);
     let shape = Shape { nodes: 8, cmps: 1, cores: 1 };
     let sites = Placement::Block.sites(shape, 8, false).unwrap();
     let plan = CollectiveTests { most_bytes: 4096, repeats: 1, budget: 1.0 };
@@ -295,7 +296,7 @@ fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
         copy_count: 1,
         ..row(0, u64::MAX, 800, 1000, [100, 100])
     };
-    Link::new(LoadLaw::Fair, Bytes::MAX, SimSpan::from_ns(1), vec![row]).occupying(holds)
+    Link::new(Contention::Fair, Bytes::MAX, SimSpan::from_ns(1), vec![row]).occupying(holds)
 }
 
 #[test]

@@ -197,7 +197,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             "handshake: ASSUMED, a twentieth of the time of the smallest messages: what was measured shows less.",
         );
     }
-    let law = match (fit.loads.len(), fit.level) {
+    let contention = match (fit.loads.len(), fit.level) {
         _ if fit.occupancy.is_some() => "fair",
         (2.., _) => "measured",
         (_, Level::InterNode) => "share",
@@ -209,8 +209,8 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             "recv_overhead, copy_bandwidth of intervals that have both: what windows of few messages take more a message.",
         );
     }
-    let _ = writeln!(text, "[{}]\nlaw = \"{law}\"", fit.level.name());
-    if law == "measured" {
+    let _ = writeln!(text, "[{}]\ncontention = \"{contention}\"", fit.level.name());
+    if contention == "measured" {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
     }
     if let Some(MeasuredOccupancy { capacity, duplex, copy, .. }) = fit.occupancy {
@@ -226,9 +226,10 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     if let Some(gap) = fit.occupancy.and_then(|of| of.duplex_gap).filter(|_| fit.level == Level::InterNode) {
         let _ = writeln!(text, "duplex_gap = \"{}\"", span(gap));
     }
-    let MeasuredEffects { connect, unexpected_copy, credits, .. } = fit.effects;
-    connect.iter().for_each(|seconds| _ = writeln!(text, "connect = \"{}\"", span(*seconds)));
-    unexpected_copy.iter().for_each(|rate| _ = writeln!(text, "unexpected_copy = \"{}\"", bandwidth(1.0 / rate)));
+    let MeasuredEffects { connection_time: connection, unexpected_copy_bandwidth, credits, .. } = fit.effects;
+    connection.iter().for_each(|seconds| _ = writeln!(text, "connection_time = \"{}\"", span(*seconds)));
+    let stated = |rate: &f64| _ = writeln!(text, "unexpected_copy_bandwidth = \"{}\"", bandwidth(1.0 / rate));
+    unexpected_copy_bandwidth.iter().for_each(stated);
     credits.iter().for_each(|credits| _ = writeln!(text, "credits = {credits}"));
     if let Some(eager) = fit.eager {
         let _ = writeln!(text, "eager_threshold = {eager}");
@@ -242,7 +243,8 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         }
         let copy = copied(&fit, &row);
         let copied = copy.map_or(String::new(), |byte| format!(", copy_bandwidth = \"{}\"", bandwidth(byte)));
-        let _ = writeln!(text, "    {{ {}{copied} }},{}", interval(&row, law == "measured"), told_flat(row.flat));
+        let _ =
+            writeln!(text, "    {{ {}{copied} }},{}", interval(&row, contention == "measured"), told_flat(row.flat));
         above = row.up_to.unwrap_or(u64::MAX);
     }
     text.push_str("]\n");
@@ -342,7 +344,7 @@ pub(super) fn stated_cost(piece: &FitPiece) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcpsim_core::platform::{LoadLaw, Platform};
+    use mcpsim_core::platform::{Contention, Platform};
     use mcpsim_core::units::Bytes;
 
     fn row(up_to: Option<u64>, columns: &[(f64, f64)]) -> RowFit {
@@ -400,13 +402,13 @@ mod tests {
         let platform = read(&text);
         assert_eq!((platform.name.as_str(), platform.shape), ("a \"b\"", Shape { nodes: 1, cmps: 1, cores: 2 }));
         let link = platform.link(Level::IntraCmp);
-        assert_eq!((link.law(), link.eager_threshold().get()), (LoadLaw::Measured, 4096));
+        assert_eq!((link.contention(), link.eager_threshold().get()), (Contention::Measured, 4096));
         assert_eq!(link.handshake(), SimSpan::from_ns(500));
         let row = link.row(Bytes::new(8));
         assert_eq!((row.send_overhead, row.recv_overhead), (SimSpan::from_ns(100), SimSpan::from_ns(200)));
-        assert_eq!(row.latency_under(LoadLaw::Measured, 2), SimSpan::from_us(2));
+        assert_eq!(row.latency_under(Contention::Measured, 2), SimSpan::from_us(2));
         assert_eq!(row.bandwidth.get(), 1_000_000_000);
-        assert_eq!(platform.link(Level::InterNode).law(), LoadLaw::Share);
+        assert_eq!(platform.link(Level::InterNode).contention(), Contention::Share);
         assert_eq!(platform.core.slowdown, [1.0, 1.2]);
         // The level between was not measured.
         assert!(text.contains("# NOT MEASURED: no ranks were this far apart. A copy of intra_cmp"), "{text}");
@@ -432,7 +434,7 @@ mod tests {
         // 4096 B took 8 us, of which 4.096 us belong to the adapter.
         let row = link.row(Bytes::new(4096));
         assert_eq!((row.latency, row.bandwidth.get()), (SimSpan::from_ns(3904), 1_000_000_000));
-        assert_eq!(platform.link(Level::IntraCmp).law(), LoadLaw::Fair);
+        assert_eq!(platform.link(Level::IntraCmp).contention(), Contention::Fair);
     }
 
     #[test]

@@ -106,7 +106,7 @@ mod tests {
             predicted_s: vec![8.0, 4.0, 1.0],
         };
         let mut validation = sample();
-        let rows = vec![row("nothing", 5.0), row("law", 12.5), row("gap", 4.0)];
+        let rows = vec![row("nothing", 5.0), row("contention", 12.5), row("gap", 4.0)];
         validation.effects = Some(EffectsFound { left_out: vec!["app.connect".to_owned()], rows });
         let text = validation_summary(&validation, ShownPoints::All);
         let squeezed: Vec<String> =
@@ -114,17 +114,15 @@ mod tests {
         for line in [
             "without mean max bias worth",
             "nothing such 5.0% 20.0% -5.0%",
-            "law such 12.5% 20.0% -12.5% +7.5%",
+            "contention such 12.5% 20.0% -12.5% +7.5%",
             "gap such 4.0% 20.0% -4.0% -1.0%",
             "calibrated on this case and left out here: app.connect",
         ] {
             assert!(squeezed.iter().any(|found| found == line), "{line} in\n{text}");
         }
         let csv = validation_csv(&[validation]);
-        assert!(
-            csv.lines().any(
-                |line| line.starts_with("sample,\"kind=a,b ranks=4\",predicted,without law,3,2,1.8,2.6,1,-50.000,")
-            )
-        );
+        assert!(csv.lines().any(|line| {
+            line.starts_with("sample,\"kind=a,b ranks=4\",predicted,without contention,3,2,1.8,2.6,1,-50.000,")
+        }));
     }
 }

@@ -52,15 +52,16 @@ pub(super) fn notes(outcome: &Outcome) -> String {
     for changed in outcome.shares_changed.iter().filter(|changed| changed.part >= MUCH) {
         let (level, part) = (changed.level.name(), percent(changed.part));
         let words = format!(
-            "note: {part} of the bytes at [{level}] had shares that changed under way, and its law judges them once: \
-             law = \"fair\" follows them"
+            "note: {part} of the bytes at [{level}] had shares that changed under way, and its contention model judges them once: \
+             contention = \"fair\" follows them"
         );
         notes.push_str(&wrapped(&words));
     }
     for UnreadKeys { table, keys } in &outcome.unread_keys {
         let place = if matches!(table.as_str(), "cmp" | "node") { " within a node" } else { "" };
-        let law = if keys.iter().all(|key| key == "loads") { "measured" } else { "fair" };
-        let words = format!("note: [{table}] states {}, which only law = \"{law}\"{place} reads", keys.join(", "));
+        let model = if keys.iter().all(|key| key == "loads") { "measured" } else { "fair" };
+        let words =
+            format!("note: [{table}] states {}, which only contention = \"{model}\"{place} reads", keys.join(", "));
         notes.push_str(&wrapped(&words));
     }
     notes
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(
             of(0.5),
             "  note: 50.0% of the bytes at [inter_node] had shares that changed under way,\n    \
-             and its law judges them once: law = \"fair\" follows them\n"
+             and its contention model judges them once: contention = \"fair\" follows them\n"
         );
     }
 
@@ -210,14 +211,14 @@ mod tests {
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         };
         outcome.unread_keys = vec![of("intra_cmp", &["loads"])];
-        assert_eq!(notes(&outcome), "  note: [intra_cmp] states loads, which only law = \"measured\" reads\n");
+        assert_eq!(notes(&outcome), "  note: [intra_cmp] states loads, which only contention = \"measured\" reads\n");
         outcome.unread_keys =
             vec![of("inter_node", &["capacity", "duplex"]), of("cmp", &["cache", "copy_bandwidth", "copy_traffic"])];
         assert_eq!(
             notes(&outcome),
-            "  note: [inter_node] states capacity, duplex, which only law = \"fair\" reads\n  \
-             note: [cmp] states cache, copy_bandwidth, copy_traffic, which only law =\n    \
-             \"fair\" within a node reads\n"
+            "  note: [inter_node] states capacity, duplex, which only contention = \"fair\"\n    reads\n  \
+             note: [cmp] states cache, copy_bandwidth, copy_traffic, which only contention\n    \
+             = \"fair\" within a node reads\n"
         );
     }
 

@@ -1,7 +1,7 @@
 //! Synthetic outcomes for tests: an ordinary run, one with a million ranks, one without messages.
 
 use crate::engine::{HostUse, IntervalMessages, LevelTotals, Messages, Outcome, RankTime};
-use crate::platform::{Level, LoadLaw, Shape};
+use crate::platform::{Contention, Level, Shape};
 use crate::profile::{Intervals, LevelParts, MessageProfile, PathParts, TimeParts, TransferParts, WhatIf};
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -45,7 +45,7 @@ pub(crate) fn busy() -> Outcome {
     path.send = SimSpan::from_ps(outcome.predicted.as_ps()) - path.total();
     outcome.path = path;
     outcome.what_if =
-        WhatIf::all(&path, None, |level| if level == Level::InterNode { LoadLaw::Share } else { LoadLaw::Ideal });
+        WhatIf::all(&path, None, |level| if level == Level::InterNode { Contention::Share } else { Contention::Ideal });
     outcome
 }
 

@@ -22,7 +22,7 @@ pub fn validation_json(validations: &[Validation]) -> serde_json::Result<String>
 
 /// Returns one row per point and model of all cases: the point, measured and predicted times, and the error. Rows of
 /// mcpsim's own model also have the intervals and the number of runs inside them. The machine without an effect counts
-/// as a model: `without law`.
+/// as a model: `without contention`.
 pub fn validation_csv(validations: &[Validation]) -> String {
     let mut text = "case,point,role,model,runs,measured_s,measured_min_s,measured_max_s,predicted_s,error_percent,\
                     interval_from_s,interval_to_s,runs_inside,likely_from_s,likely_to_s,runs_likely\n"

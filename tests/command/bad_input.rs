@@ -276,7 +276,7 @@ fn messages_that_take_longer_than_the_clock_can_hold() {
         ),
         (
             "main = [{ isend = { to = \"1 - rank\", bytes = \"2 ** 62\" } }, { recv = { from = \"1 - rank\" } }, \"waitall\"]",
-            "--nct 2,1,1 --set platform.inter_node.law=fair",
+            "--nct 2,1,1 --set platform.inter_node.contention=fair",
             &past(0, "main[1] of a.toml:1"),
         ),
         (

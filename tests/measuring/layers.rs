@@ -168,7 +168,7 @@ bandwidth = "1 GB/s"
 latency = "1 us"
 bandwidth = "1 GB/s"
 [inter_node]
-law = "LAW"
+contention = "LAW"
 latency = "5 us"
 bandwidth = "1 GB/s"
 send_overhead = "100 ns"

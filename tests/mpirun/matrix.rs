@@ -52,16 +52,16 @@ matrix! {
 #[test]
 fn connections_credits_rails_and_noise_are_the_same_in_any_number_of_processes() {
     let keys = [
-        "inter_node.connect=40us",
+        "inter_node.connection_time=40us",
         "inter_node.credits=1",
-        "inter_node.law=fair",
+        "inter_node.contention=fair",
         "inter_node.rails={count=2}",
-        "inter_cmp.law=ideal",
+        "inter_cmp.contention=ideal",
         "progress=call",
         "noise.system={period=\"100us\",length=\"5us\",deviation=0.3}",
         "noise.network={delay=\"1us\",part=0.1}",
         "noise.nodes={deviation=0.05}",
-        "cmp.memory=fair",
+        "cmp.memory_sharing=fair",
         "cmp.memory_bandwidth=9GB/s",
     ];
     let sets: String = keys.iter().map(|key| format!(" --set platform.{key}")).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use mcpsim::config::Document;
-use mcpsim::platform::{Level, Library, LoadLaw, Platform};
+use mcpsim::platform::{Contention, Level, Library, Platform};
 use mcpsim::units::Bytes;
 
 use super::hosts::{HostMpi, host_mpis};
@@ -49,7 +49,7 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
             .filter(|level| ran.stdout.contains(&level.name().replace('_', "-").replace("cmp", "CMP")))
             .collect();
         assert_eq!(measured.len(), 1, "{}", ran.stdout);
-        assert_eq!(platform.link(measured[0]).law(), LoadLaw::Fair, "{text}");
+        assert_eq!(platform.link(measured[0]).contention(), Contention::Fair, "{text}");
         assert_eq!(text.matches("# NOT MEASURED").count(), 2, "{text}");
         let samples = fs::read_to_string(directory.path().join("here.csv")).unwrap();
         let name = measured[0].name();

@@ -3,7 +3,7 @@
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
-use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw, Occupancy, Platform};
+use mcpsim::platform::{Contention, Copies, CopyMemory, CopyTraffic, Level, Link, MemorySharing, Occupancy, Platform};
 use mcpsim::profile::SharedKind;
 use mcpsim::units::{Bandwidth, Bytes};
 
@@ -14,8 +14,8 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
 /// A node of two CMPs of four cores, which have this each way; messages to `eager` bytes are eager.
 fn node(gigabytes: f64, eager: u64) -> Platform {
     let copies = || Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
-    let link = |latency| Link::new(LoadLaw::Fair, Bytes::new(eager), ns(latency), vec![row(latency)]);
-    let platform = machine([1, 2, 4], LoadLaw::Fair);
+    let link = |latency| Link::new(Contention::Fair, Bytes::new(eager), ns(latency), vec![row(latency)]);
+    let platform = machine([1, 2, 4], Contention::Fair);
     let platform = with_link(platform, Level::IntraCmp, link(10).occupying(copies()));
     let platform = with_link(platform, Level::InterCmp, link(100).occupying(copies()));
     Platform { memory: rate(gigabytes).map(CopyMemory::of_interconnect), ..platform }
@@ -59,7 +59,7 @@ fn copies_from_one_cmp_to_another_share_what_is_between_them() {
 #[test]
 fn it_is_shared_where_blocks_share_memory_too() {
     let mut one = node(1.0, 5000);
-    one.core.memory_law = MemoryLaw::Fair;
+    one.core.memory_sharing = MemorySharing::Fair;
     assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (6, 2, 0)]), [4100, 4100, 2100]);
     assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 1000)]), [3100, 4100]);
 }

@@ -4,7 +4,7 @@ use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_placed, run_with, with_link};
 use mcpsim::engine::RunError;
 use mcpsim::platform::{
-    Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw, Occupancy, Placement, Platform, Site,
+    Contention, Copies, CopyMemory, CopyTraffic, Level, Link, MemorySharing, Occupancy, Placement, Platform, Site,
 };
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
@@ -14,8 +14,8 @@ fn rate(gigabytes: f64) -> Bandwidth {
 
 /// Nodes whose CMPs have so many GB/s of memory, shared over time.
 fn sharing(nct: [u32; 3], of_cmp: f64) -> Platform {
-    let mut platform = machine(nct, LoadLaw::Ideal);
-    (platform.core.cmp_memory, platform.core.memory_law) = (rate(of_cmp), MemoryLaw::Fair);
+    let mut platform = machine(nct, Contention::Ideal);
+    (platform.core.cmp_memory, platform.core.memory_sharing) = (rate(of_cmp), MemorySharing::Fair);
     platform
 }
 
@@ -95,7 +95,7 @@ fn ranks_of_one_core_take_turns_at_it() {
 
 #[test]
 fn copies_and_blocks_share_one_memory() {
-    let link = |latency| Link::new(LoadLaw::Fair, Bytes::MAX, ns(latency), vec![row(latency)]);
+    let link = |latency| Link::new(Contention::Fair, Bytes::MAX, ns(latency), vec![row(latency)]);
     let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     let memory = CopyMemory {
         cache: Bytes::ZERO,

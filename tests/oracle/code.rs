@@ -2,13 +2,13 @@
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, run_placed, run_with};
-use mcpsim::platform::{LoadLaw, MemoryLaw, Placement, Platform, Site};
+use mcpsim::platform::{Contention, MemorySharing, Placement, Platform, Site};
 use mcpsim::units::SimSpan;
 
 /// Nodes whose ranks take twice as long where two compute, and four times where more do.
 fn slowing(nct: [u32; 3]) -> Platform {
-    let mut platform = machine(nct, LoadLaw::Ideal);
-    (platform.core.slowdown, platform.core.memory_law) = (vec![1.0, 2.0, 4.0], MemoryLaw::Fair);
+    let mut platform = machine(nct, Contention::Ideal);
+    (platform.core.slowdown, platform.core.memory_sharing) = (vec![1.0, 2.0, 4.0], MemorySharing::Fair);
     platform
 }
 
@@ -44,11 +44,11 @@ fn who_waits_or_sleeps_slows_nobody_and_cmps_are_apart() {
 fn placed_ranks_do_not_slow_each_other_over_time() {
     // Whoever runs the code has slowed it already.
     let mut node = slowing([1, 1, 4]);
-    node.core.memory_law = MemoryLaw::Placed;
+    node.core.memory_sharing = MemorySharing::Placed;
     assert_eq!(clocks(&node, &code(&[&[Code(1000)], &[Code(700)]])), [1000, 700]);
     let sites = Placement::Block.sites(node.shape, 3, false).unwrap();
     assert_eq!(node.code_factors(&sites), [4.0; 3]);
-    node.core.memory_law = MemoryLaw::Fair;
+    node.core.memory_sharing = MemorySharing::Fair;
     assert_eq!(node.code_factors(&sites), [1.0; 3]);
 }
 

@@ -10,7 +10,7 @@ use crate::support::collectives::{Line, each, line_clocks, part, part_by, run_li
 use crate::support::{machine, ns, row, with_link};
 use mcpsim::engine::{RunError, Waiting};
 use mcpsim::mpi::{CollectiveCall, CommMember, Group, Sizes};
-use mcpsim::platform::{Algorithm, CacheRates, Collective, Level, Link, LoadLaw, Platform, Row};
+use mcpsim::platform::{Algorithm, CacheRates, Collective, Contention, Level, Link, Platform, Row};
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
 /// The latency.
@@ -25,7 +25,7 @@ const C: u64 = 3 * N;
 const K: u64 = 2 * N;
 
 fn ideal(ranks: u32) -> Platform {
-    machine([ranks, 1, 1], LoadLaw::Ideal)
+    machine([ranks, 1, 1], Contention::Ideal)
 }
 
 /// When each of `ranks` ranks is done with `collective` by `algorithm`, all having begun at 0.
@@ -130,7 +130,7 @@ fn a_chain_is_a_pipeline_of_segments() {
     // Three segments of S = 128 KiB on links that carry one message after another: 1 has segment k at L + (k + 1) S,
     // sends it then, and 2 has it at 2 L + (k + 2) S.
     let s = 128 << 10;
-    let platform = machine([3, 1, 1], LoadLaw::Queue);
+    let platform = machine([3, 1, 1], Contention::Queue);
     let done = all(&platform, Algorithm::Chain, Collective::Bcast, 3, &same(3 * s));
     assert_eq!(done, [0, L + 3 * s, 2 * L + 4 * s]);
 }
@@ -455,7 +455,7 @@ fn what_is_between_nodes_goes_on_while_a_rank_works_within_its_node() {
     use mcpsim::platform::{Library, Placement};
     // Two segments of S bytes, reduced within two nodes of two ranks and between them.
     let s = 65_536;
-    let mut platform = machine([2, 1, 2], LoadLaw::Ideal);
+    let mut platform = machine([2, 1, 2], Contention::Ideal);
     platform.collectives.library = Library::OpenMpi50;
     platform.spread_ranks(&Placement::Block.sites(platform.shape, 4, false).unwrap());
     let line = |rank| Line::Collective(part(Collective::Reduce, rank, 4, same(2 * s)));

@@ -9,19 +9,19 @@ use crate::support::Do::*;
 use crate::support::{ANSWER, Do, Log, Saw, Script, at, clocks, machine, ns, row, run_with, with_link};
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{
-    Copies, Level, Link, LoadLaw, NetworkNoise, NodeFactors, NoiseLaw, Occupancy, Placement, Platform, ProgressEngine,
-    Protocol, Spread, SystemNoise,
+    Contention, Copies, Level, Link, NetworkNoise, NodeFactors, NoiseDistribution, Occupancy, Placement, Platform,
+    ProgressEngine, Protocol, Spread, SystemNoise,
 };
 use mcpsim::rank::SendMode;
 use mcpsim::units::{Bandwidth, Bytes};
 
 /// Two nodes of one core: up to 100 bytes eagerly, control messages of 400 ns.
 fn pair() -> Platform {
-    network(machine([2, 1, 1], LoadLaw::Ideal), Protocol::default())
+    network(machine([2, 1, 1], Contention::Ideal), Protocol::default())
 }
 
 fn network(platform: Platform, protocol: Protocol) -> Platform {
-    let law = platform.link(Level::InterNode).law();
+    let law = platform.link(Level::InterNode).contention();
     let link = Link::new(law, Bytes::new(100), ns(400), vec![row(1000)]);
     with_link(platform, Level::InterNode, link.with_protocol(protocol))
 }
@@ -40,8 +40,8 @@ const HALF: ProgressEngine = ProgressEngine::Thread { share: 0.5 };
 
 #[test]
 fn the_first_message_of_a_pair_waits_for_its_connection() {
-    for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue, LoadLaw::Fair] {
-        let protocol = Protocol { connect: ns(5000), ..Protocol::default() };
+    for law in [Contention::Ideal, Contention::Share, Contention::Queue, Contention::Fair] {
+        let protocol = Protocol { connection_time: ns(5000), ..Protocol::default() };
         let platform = network(machine([3, 1, 1], law), protocol);
         let expect =
             |scripts: &[Vec<Do>], expected: &[u64]| assert_eq!(clocks(&platform, scripts), expected, "{law:?}");
@@ -64,7 +64,7 @@ fn the_first_message_of_a_pair_waits_for_its_connection() {
 
 #[test]
 fn an_eager_message_that_comes_before_its_receive_is_copied() {
-    let platform = with(Protocol { unexpected_copy: Bandwidth::new(500_000_000), ..Protocol::default() });
+    let platform = with(Protocol { unexpected_copy_bandwidth: Bandwidth::new(500_000_000), ..Protocol::default() });
     // It is there at 1050: posted before that, nothing is copied; later, 50 bytes take 100 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 50)], vec![Recv(0)]]), [0, 1050]);
     assert_eq!(clocks(&platform, &[vec![Send(1, 50)], vec![Compute(2000), Recv(0)]]), [0, 2100]);
@@ -115,7 +115,7 @@ fn an_answer_of_an_adapter_has_the_credit_that_its_receiver_gives_back() {
 fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
     // Under fair shares the request is there after 400, the small message after 1000: it comes behind it, is granted at
     // 1400 and has its 600 bytes there at 3000.
-    let platform = network(machine([2, 1, 1], LoadLaw::Fair), Protocol::default());
+    let platform = network(machine([2, 1, 1], Contention::Fair), Protocol::default());
     let scripts = [vec![Isend(1, 0), Isend(1, 600), WaitAll], vec![Recv(0), Recv(0)]];
     let (outcome, saw) = run_with(&platform, &scripts, 1).unwrap();
     let received: Vec<&Saw> = saw.iter().filter(|(rank, _)| *rank == 1).map(|(_, saw)| saw).collect();
@@ -173,8 +173,8 @@ fn a_strand_goes_on_in_calls_where_calls_make_progress() {
 #[test]
 fn a_core_copies_in_calls_where_calls_make_progress() {
     let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
-    let near = Link::new(LoadLaw::Fair, Bytes::new(600), ns(10), vec![row(10)]).occupying(copies);
-    let mut platform = with_link(machine([1, 1, 2], LoadLaw::Fair), Level::IntraCmp, near);
+    let near = Link::new(Contention::Fair, Bytes::new(600), ns(10), vec![row(10)]).occupying(copies);
+    let mut platform = with_link(machine([1, 1, 2], Contention::Fair), Level::IntraCmp, near);
     let eager = [vec![Send(1, 500)], vec![Irecv(0), Compute(5000), WaitAll]];
     assert_eq!(clocks(&platform, &eager), [0, 5000], "from 10 to 510");
     platform.conditions.progress = ProgressEngine::Call;
@@ -194,11 +194,11 @@ fn a_core_copies_in_calls_where_calls_make_progress() {
 
 #[test]
 fn a_slow_node_shows() {
-    let mut platform = machine([2, 1, 1], LoadLaw::Share);
+    let mut platform = machine([2, 1, 1], Contention::Share);
     platform.conditions.nodes = NodeFactors { rate: vec![1.0, 0.5], ..NodeFactors::default() };
     assert_eq!(clocks(&platform, &[vec![Compute(1000)], vec![Compute(1000)]]), [1000, 2000]);
     // One CMP of the slow node is slower still.
-    let mut of_cmps = machine([2, 2, 1], LoadLaw::Share);
+    let mut of_cmps = machine([2, 2, 1], Contention::Share);
     let cmp_rate = [((1, 1), 0.5)].into();
     of_cmps.conditions.nodes = NodeFactors { rate: vec![1.0, 0.5], cmp_rate, ..NodeFactors::default() };
     assert_eq!(clocks(&of_cmps, &vec![vec![Compute(1000)]; 4]), [1000, 1000, 2000, 4000]);
@@ -238,9 +238,9 @@ fn near((mean, deviation): (f64, f64), expected: (f64, f64)) {
 
 #[test]
 fn noise_has_the_mean_and_the_deviation_that_are_stated() {
-    for law in [NoiseLaw::Normal, NoiseLaw::Lognormal] {
-        let mut platform = machine([2, 1, 1], LoadLaw::Share);
-        let spread = |deviation| Spread { law, deviation };
+    for distribution in [NoiseDistribution::Normal, NoiseDistribution::Lognormal] {
+        let mut platform = machine([2, 1, 1], Contention::Share);
+        let spread = |deviation| Spread { distribution, deviation };
         // 10 ms of work meet a detour each millisecond that passes: 10 / (1 - 0.01) ms; 10.1 detours of 5 us about
         // their mean, and now one more, now one less (3 us).
         let noise = SystemNoise { period: ns(1_000_000), length: ns(10_000), spread: spread(0.5) };
@@ -272,12 +272,15 @@ fn outcomes_are_the_same_for_any_number_of_workers() {
         lines
     };
     let scripts: Vec<Vec<Do>> = (0..8).map(script).collect();
-    for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue, LoadLaw::Fair] {
+    for law in [Contention::Ideal, Contention::Share, Contention::Queue, Contention::Fair] {
         for kind in [ProgressEngine::Hardware, ProgressEngine::Call, HALF] {
-            let protocol =
-                Protocol { connect: ns(3000), credits: Some(1), unexpected_copy: Bandwidth::new(400_000_000) };
+            let protocol = Protocol {
+                connection_time: ns(3000),
+                credits: Some(1),
+                unexpected_copy_bandwidth: Bandwidth::new(400_000_000),
+            };
             let mut platform = network(machine([4, 1, 2], law), protocol);
-            let spread = Spread { law: NoiseLaw::Lognormal, deviation: 0.7 };
+            let spread = Spread { distribution: NoiseDistribution::Lognormal, deviation: 0.7 };
             platform.conditions.progress = kind;
             platform.conditions.noise.system = Some(SystemNoise { period: ns(5000), length: ns(300), spread });
             platform.conditions.noise.network = Some(NetworkNoise { delay: ns(100), part: 0.2, spread });

@@ -4,7 +4,7 @@
 use crate::support::Do::{self, *};
 use crate::support::{machine, ns, row, run_with, with_link};
 use mcpsim::engine::Outcome;
-use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform, Row};
+use mcpsim::platform::{Contention, Copies, CopyMemory, CopyTraffic, Level, Link, Occupancy, Platform, Row};
 use mcpsim::profile::{Change, Resource, ResourceUse, SharedKind};
 use mcpsim::units::{Bandwidth, Bytes};
 
@@ -14,17 +14,17 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
 
 /// Nodes of one core between which `change` says what messages occupy.
 fn network(nodes: u32, row: Row, change: impl Fn(&mut Occupancy)) -> Platform {
-    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![row]);
+    let link = Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![row]);
     let mut occupancy = Occupancy { capacity: rate(1.0), ..link.occupancy().clone() };
     change(&mut occupancy);
-    with_link(machine([nodes, 1, 1], LoadLaw::Fair), Level::InterNode, link.occupying(occupancy))
+    with_link(machine([nodes, 1, 1], Contention::Fair), Level::InterNode, link.occupying(occupancy))
 }
 
 /// A CMP whose receivers' cores copy; messages to `eager` bytes are eager.
 fn copying(cores: u32, eager: u64) -> Platform {
     let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
-    let link = Link::new(LoadLaw::Fair, Bytes::new(eager), ns(10), vec![row(10)]).occupying(copies);
-    with_link(machine([1, 1, cores], LoadLaw::Fair), Level::IntraCmp, link)
+    let link = Link::new(Contention::Fair, Bytes::new(eager), ns(10), vec![row(10)]).occupying(copies);
+    with_link(machine([1, 1, cores], Contention::Fair), Level::IntraCmp, link)
 }
 
 /// The same without caches, and with so much memory.
@@ -117,7 +117,7 @@ fn an_incast_waits_for_the_adapter_inwards() {
     charged(&platform, &scripts, Level::InterNode, 401_000, &[(Resource::AdapterIn, 300_000)]);
     // As rendezvous: two handshakes later.
     let link = platform.link(Level::InterNode).clone();
-    let rendezvous = Link::new(LoadLaw::Fair, Bytes::ZERO, ns(1000), vec![row(1000)]);
+    let rendezvous = Link::new(Contention::Fair, Bytes::ZERO, ns(1000), vec![row(1000)]);
     let platform = with_link(platform, Level::InterNode, rendezvous.occupying(link.occupancy().clone()));
     charged(&platform, &scripts, Level::InterNode, 403_000, &[(Resource::AdapterIn, 300_000)]);
 }
@@ -201,7 +201,7 @@ fn a_window_within_a_node_waits_for_the_core() {
     charged(&platform, &scripts, Level::IntraCmp, 4010, &[(Resource::Core, 3000)]);
     // One alone, by a core that copies at half the ping-pong's bandwidth.
     let slow = Row { copy_bandwidth: rate(0.5), ..row(10) };
-    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(10), vec![slow]).occupying(link.occupancy().clone());
+    let link = Link::new(Contention::Fair, Bytes::MAX, ns(10), vec![slow]).occupying(link.occupancy().clone());
     let platform = with_link(copying(2, 5000), Level::IntraCmp, link);
     let scripts = [window(1, 1, 1000), window_from(0, 1)];
     charged(&platform, &scripts, Level::IntraCmp, 2010, &[(Resource::Core, 1000)]);
@@ -234,7 +234,7 @@ fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
 fn where_a_law_judges_once_it_is_told_what_changed_under_way() {
     // Both leave by one adapter, the second 10 ns later; each comes by one of its own.
     let scripts = [vec![Isend(1, 1000), Compute(10), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
-    for (law, part) in [(LoadLaw::Share, 0.5), (LoadLaw::Queue, 0.25)] {
+    for (law, part) in [(Contention::Share, 0.5), (Contention::Queue, 0.25)] {
         for workers in 1..=3 {
             let (outcome, _) = run_with(&machine([3, 1, 1], law), &scripts, workers).unwrap();
             let [changed] = outcome.shares_changed[..] else { panic!("{:?}", outcome.shares_changed) };
@@ -242,7 +242,7 @@ fn where_a_law_judges_once_it_is_told_what_changed_under_way() {
             assert!(outcome.contention.is_none() && outcome.utilisation.is_empty());
         }
     }
-    for law in [LoadLaw::Ideal, LoadLaw::Fair] {
+    for law in [Contention::Ideal, Contention::Fair] {
         let (outcome, _) = run_with(&machine([3, 1, 1], law), &scripts, 1).unwrap();
         assert!(outcome.shares_changed.is_empty());
     }

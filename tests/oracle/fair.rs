@@ -7,12 +7,12 @@ mod solver;
 use crate::support::Do::*;
 use crate::support::{self, Do, Log, Script, clocks, machine, ns, row, run_with, with_link};
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
-use mcpsim::platform::{Copies, Level, Link, LoadLaw, Occupancy, Platform, Rails, Row, Tolerance};
+use mcpsim::platform::{Contention, Copies, Level, Link, Occupancy, Platform, Rails, Row, Tolerance};
 use mcpsim::units::{Bandwidth, Bytes};
 
 /// Nodes of one core.
 fn nodes(count: u32) -> Platform {
-    machine([count, 1, 1], LoadLaw::Fair)
+    machine([count, 1, 1], Contention::Fair)
 }
 
 fn rate(gigabytes: f64) -> Option<Bandwidth> {
@@ -39,7 +39,7 @@ fn alone_a_message_takes_what_the_ping_pong_says_to_the_picosecond() {
         assert_eq!(clocks(&nodes(2), &[vec![Send(1, size)], vec![Recv(0)]]), [0, 1000 + size], "{size}");
         // Odd times of leaving, an odd pace.
         let odd = Row { bandwidth: Bandwidth::new(777_777_777).unwrap(), ..row(1000) };
-        for law in [LoadLaw::Ideal, LoadLaw::Fair] {
+        for law in [Contention::Ideal, Contention::Fair] {
             let link = Link::new(law, Bytes::new(1000), ns(300), vec![odd.clone()]);
             let platform = with_link(machine([2, 1, 1], law), Level::InterNode, link);
             let scripts = [vec![Compute(1237), Send(1, size), Compute(7)], vec![Recv(0)]];
@@ -47,7 +47,7 @@ fn alone_a_message_takes_what_the_ping_pong_says_to_the_picosecond() {
             let ideal = with_link(
                 platform,
                 Level::InterNode,
-                Link::new(LoadLaw::Ideal, Bytes::new(1000), ns(300), vec![odd.clone()]),
+                Link::new(Contention::Ideal, Bytes::new(1000), ns(300), vec![odd.clone()]),
             );
             let (expected, _) = run_with(&ideal, &scripts, 1).unwrap();
             assert_eq!(outcome.per_rank, expected.per_rank, "{size}");
@@ -155,7 +155,7 @@ fn both_directions_share_what_they_have_together() {
 #[test]
 fn messages_divide_among_rails() {
     // Two ranks of a node send one message each: the first takes one adapter, the second the other.
-    let turns = with_adapters(machine([2, 1, 2], LoadLaw::Fair), |wire| {
+    let turns = with_adapters(machine([2, 1, 2], Contention::Fair), |wire| {
         wire.rails = Rails { count: 2, of_cmp: Vec::new() };
     });
     let scripts = [vec![Send(2, 100_000)], vec![Send(3, 100_000)], vec![Recv(0)], vec![Recv(1)]];
@@ -167,7 +167,7 @@ fn messages_divide_among_rails() {
     assert_eq!(clocks(&rails, &scripts)[1], 101_000);
     // One core on each of two CMPs, each with an adapter of its own, or with one for both.
     for (of_cmp, end) in [(vec![0, 1], 101_000), (vec![0, 0], 201_000)] {
-        let platform = machine([2, 2, 1], LoadLaw::Fair);
+        let platform = machine([2, 2, 1], Contention::Fair);
         let platform = with_adapters(platform, |wire| wire.rails = Rails { count: 2, of_cmp: of_cmp.clone() });
         let scripts = [vec![Send(2, 100_000)], vec![Send(3, 100_000)], vec![Recv(0)], vec![Recv(1)]];
         near(&clocks(&platform, &scripts)[2..], &[end; 2], 500);
@@ -177,7 +177,7 @@ fn messages_divide_among_rails() {
 /// Nodes whose adapters carry 1 GB/s and have a gap.
 fn spaced(count: u32, gap: u64) -> Platform {
     let spaced = Row { gap: ns(gap), ..row(1000) };
-    with_link(nodes(count), Level::InterNode, Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![spaced]))
+    with_link(nodes(count), Level::InterNode, Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![spaced]))
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_small_message_holds_an_adapter_for_its_gap_and_its_bytes_out_and_in() {
     // Without a gap the bytes count.
     assert_eq!(clocks(&nodes(4), &scripts)[1..], [1008, 1016, 1024]);
     // Requests and answers of a rendezvous hold no adapter: 1 to 0 sends its answer at 1000, beside nothing else.
-    let link = Link::new(LoadLaw::Fair, Bytes::new(4), ns(1000), vec![Row { gap: ns(20), ..row(1000) }]);
+    let link = Link::new(Contention::Fair, Bytes::new(4), ns(1000), vec![Row { gap: ns(20), ..row(1000) }]);
     let platform = with_link(nodes(2), Level::InterNode, link);
     assert_eq!(
         clocks(&platform, &[vec![Isend(1, 8), Isend(1, 8), WaitAll], vec![Irecv(0), Irecv(0), WaitAll]])[1],
@@ -227,7 +227,7 @@ fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
     // Alone it takes what the ping-pong says. Its pace is 0.5 GB/s, the adapter's rate 2: a gap of 900 ns is 1800
     // bytes.
     let row = Row { gap: ns(900), bandwidth: rate(0.5).unwrap(), ..row(1000) };
-    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![row]);
+    let link = Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![row]);
     let platform = with_link(nodes(2), Level::InterNode, link);
     let platform = with_adapters(platform, |wire| wire.capacity = rate(2.0));
     let window = |count: usize| {
@@ -250,8 +250,8 @@ fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
 
 /// A node whose receivers' cores copy.
 fn copying(copies: Copies, eager: u64) -> Platform {
-    let mut platform = machine([1, 1, 4], LoadLaw::Fair);
-    let link = Link::new(LoadLaw::Fair, Bytes::new(eager), ns(10), vec![row(10)]);
+    let mut platform = machine([1, 1, 4], Contention::Fair);
+    let link = Link::new(Contention::Fair, Bytes::new(eager), ns(10), vec![row(10)]);
     platform.links[0] = link.occupying(Occupancy { copies, ..Occupancy::default() });
     platform
 }
@@ -308,7 +308,7 @@ fn a_sender_that_copies_goes_on_after_it() {
 
 #[test]
 fn any_number_of_workers_finds_the_same() {
-    let mut platform = with_adapters(machine([6, 1, 2], LoadLaw::Fair), |wire| {
+    let mut platform = with_adapters(machine([6, 1, 2], Contention::Fair), |wire| {
         wire.duplex = rate(1.5);
         wire.pair_duplex = rate(1.2);
     });

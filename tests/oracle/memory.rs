@@ -3,7 +3,7 @@
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
-use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform, Protocol, Row};
+use mcpsim::platform::{Contention, Copies, CopyMemory, CopyTraffic, Level, Link, Occupancy, Platform, Protocol, Row};
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
 fn rate(gigabytes: f64) -> Option<Bandwidth> {
@@ -13,8 +13,8 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
 /// Nodes whose receivers' cores copy; messages to `eager` bytes are eager.
 fn copying(nct: [u32; 3], eager: u64) -> Platform {
     let copies = || Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
-    let link = |latency| Link::new(LoadLaw::Fair, Bytes::new(eager), ns(latency), vec![row(latency)]);
-    let platform = machine(nct, LoadLaw::Fair);
+    let link = |latency| Link::new(Contention::Fair, Bytes::new(eager), ns(latency), vec![row(latency)]);
+    let platform = machine(nct, Contention::Fair);
     let platform = with_link(platform, Level::IntraCmp, link(10).occupying(copies()));
     with_link(platform, Level::InterCmp, link(100).occupying(copies()))
 }
@@ -85,7 +85,7 @@ fn what_is_copied_twice_moves_memory_twice() {
     // Through a segment that both ranks share: written and read once more, at the memory of either side.
     let copies = || Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     let twice = |latency| vec![Row { copy_count: 2, ..row(latency) }];
-    let link = |latency| Link::new(LoadLaw::Fair, Bytes::new(5000), ns(latency), twice(latency)).occupying(copies());
+    let link = |latency| Link::new(Contention::Fair, Bytes::new(5000), ns(latency), twice(latency)).occupying(copies());
     let of = |nct| {
         let platform = with_link(copying(nct, 5000), Level::IntraCmp, link(10));
         cached(with_link(platform, Level::InterCmp, link(100)), 0)
@@ -105,7 +105,7 @@ fn what_is_copied_twice_moves_memory_twice() {
 fn copies_between_nodes_move_the_receivers_memory() {
     // 1000 ns to the head and, alone, 1000 more to the last byte; the copy begins with the head.
     let copies = || Occupancy { copies: Copies::Receiver, capacity: rate(1.0), ..Occupancy::default() };
-    let between = |eager| Link::new(LoadLaw::Fair, Bytes::new(eager), ns(1000), vec![row(1000)]).occupying(copies());
+    let between = |eager| Link::new(Contention::Fair, Bytes::new(eager), ns(1000), vec![row(1000)]).occupying(copies());
     let of = |eager, cache| cached(with_link(copying([2, 1, 2], 5000), Level::InterNode, between(eager)), cache);
     let one = [vec![Send(2, 1000)], vec![], vec![Recv(0)], vec![]];
     let two = [vec![Send(2, 1000)], vec![Send(3, 1000)], vec![Recv(0)], vec![Recv(1)]];
@@ -135,7 +135,7 @@ fn copies_between_nodes_are_the_same_on_two_workers() {
     // With one credit only the first of a pair's messages is eager, and copied. The others wait for their receivers,
     // whose workers tell the senders' of the end.
     let copies = Occupancy { copies: Copies::Receiver, capacity: rate(1.0), ..Occupancy::default() };
-    let between = Link::new(LoadLaw::Fair, Bytes::new(5000), ns(1000), vec![row(1000)]).occupying(copies);
+    let between = Link::new(Contention::Fair, Bytes::new(5000), ns(1000), vec![row(1000)]).occupying(copies);
     let ends = |other: u32| [vec![Irecv(other); 3], vec![Isend(other, 1000); 3], vec![WaitAll]].concat();
     let scripts = [ends(2), ends(3), ends(0), ends(1)];
     for credits in [None, Some(1)] {
@@ -273,7 +273,7 @@ fn waiting_for_memory_is_contention_and_is_counted() {
 #[test]
 fn without_keys_and_under_other_laws_nothing_changes() {
     let scripts = pairs(4, 3);
-    for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue] {
+    for law in [Contention::Ideal, Contention::Share, Contention::Queue] {
         let platform = machine([1, 1, 8], law);
         let (plain, _) = run_with(&platform, &scripts, 1).unwrap();
         let (stated, _) = run_with(&cached(platform, 0), &scripts, 1).unwrap();

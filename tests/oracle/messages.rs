@@ -3,13 +3,13 @@
 use crate::support::Do::*;
 use crate::support::{Saw, at, clocks, link, machine, ns, row, run, run_placed, run_with, with_link};
 use mcpsim::engine::RunError;
-use mcpsim::platform::{Level, Link, LoadColumn, LoadLaw, Placement, Platform, Row, Site};
+use mcpsim::platform::{Contention, Level, Link, LoadColumn, Placement, Platform, Row, Site};
 use mcpsim::rank::SendMode;
 use mcpsim::units::{Bandwidth, Bytes, SimTime};
 
 #[test]
 fn a_message_takes_latency_plus_bytes_over_bandwidth_at_each_level() {
-    let platform = machine([2, 2, 2], LoadLaw::Ideal);
+    let platform = machine([2, 2, 2], Contention::Ideal);
     // Ranks 0 and 1 share a CMP, 2 is on the other CMP of their node, 4 on the other node.
     for (to, latency) in [(1, 10), (2, 100), (4, 1000)] {
         let mut scripts = vec![Vec::new(); 5];
@@ -24,9 +24,9 @@ fn a_message_takes_latency_plus_bytes_over_bandwidth_at_each_level() {
 fn overheads_are_paid_before_leaving_and_after_the_arrival() {
     let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(1000) };
     let platform = with_link(
-        machine([2, 1, 1], LoadLaw::Ideal),
+        machine([2, 1, 1], Contention::Ideal),
         Level::InterNode,
-        Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![costly]),
+        Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![costly]),
     );
     // Leaves at 30, arrives at 30 + 1000 + 500.
     assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Recv(0)]]), [30, 1537]);
@@ -40,8 +40,8 @@ fn what_a_message_holds_takes_the_cores_time_beside_their_overheads() {
     let [send_bandwidth, recv_bandwidth] = [500_000_000, 2_000_000_000].map(Bandwidth::new);
     let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), send_bandwidth, recv_bandwidth, ..row(1000) };
     let of = |eager| {
-        let link = Link::new(LoadLaw::Ideal, Bytes::new(eager), ns(1000), vec![costly.clone()]);
-        with_link(machine([2, 1, 1], LoadLaw::Ideal), Level::InterNode, link)
+        let link = Link::new(Contention::Ideal, Bytes::new(eager), ns(1000), vec![costly.clone()]);
+        with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link)
     };
     // Leaves at 30 + 1000, is there 1000 + 500 later, and takes 7 + 250 more.
     assert_eq!(clocks(&of(500), &[vec![Send(1, 500)], vec![Recv(0)]]), [1030, 2787]);
@@ -55,8 +55,8 @@ fn what_a_message_holds_takes_the_cores_time_beside_their_overheads() {
 #[test]
 fn posting_a_receive_takes_its_core_time_which_a_wait_hides() {
     let costly = || vec![Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(10) }];
-    let link = |eager| Link::new(LoadLaw::Ideal, Bytes::new(eager), ns(10), costly());
-    let mut platform = with_link(machine([1, 1, 2], LoadLaw::Ideal), Level::IntraCmp, link(1000));
+    let link = |eager| Link::new(Contention::Ideal, Bytes::new(eager), ns(10), costly());
+    let mut platform = with_link(machine([1, 1, 2], Contention::Ideal), Level::IntraCmp, link(1000));
     platform.core.post_overhead = ns(40);
     // The message is there at 30 + 10 + 10, and the receive is posted at 40.
     assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Recv(0)]]), [30, 57]);
@@ -83,9 +83,9 @@ fn a_size_on_a_border_belongs_to_the_lower_interval() {
     let small = Row { up_to: Bytes::new(100), ..row(1000) };
     let large = Row { above: Bytes::new(100), latency: ns(5000), ..row(0) };
     let platform = with_link(
-        machine([2, 1, 1], LoadLaw::Ideal),
+        machine([2, 1, 1], Contention::Ideal),
         Level::InterNode,
-        Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![small, large]),
+        Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![small, large]),
     );
     for (size, time) in [(0, 1000), (99, 1099), (100, 1100), (101, 5101)] {
         assert_eq!(clocks(&platform, &[vec![Send(1, size)], vec![Recv(0)]])[1], time, "{size} bytes");
@@ -95,9 +95,9 @@ fn a_size_on_a_border_belongs_to_the_lower_interval() {
 #[test]
 fn a_rendezvous_pays_a_handshake_and_starts_when_both_are_there() {
     let platform = with_link(
-        machine([2, 1, 1], LoadLaw::Ideal),
+        machine([2, 1, 1], Contention::Ideal),
         Level::InterNode,
-        Link::new(LoadLaw::Ideal, Bytes::new(100), ns(400), vec![row(1000)]),
+        Link::new(Contention::Ideal, Bytes::new(100), ns(400), vec![row(1000)]),
     );
     // Request at 400, grant back at 800, transfer of 1000 + 600; the blocking send returns at its end.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Recv(0)]]), [2400, 2400]);
@@ -117,7 +117,7 @@ fn a_rendezvous_pays_a_handshake_and_starts_when_both_are_there() {
 }
 
 /// Three messages of 600 bytes from the ranks 0, 1, 2 at the same time, at the level the machine makes them cross.
-fn three_at_once(law: LoadLaw, level: Level, count: u32) -> Vec<u64> {
+fn three_at_once(law: Contention, level: Level, count: u32) -> Vec<u64> {
     let nct = match level {
         Level::IntraCmp => [1, 1, 6],
         Level::InterCmp => [1, 2, 3],
@@ -138,14 +138,14 @@ fn transfers_that_share_a_resource_follow_the_load_law() {
             let expected: Vec<u64> = bytes.iter().map(|bytes| latency + bytes).collect();
             assert_eq!(three_at_once(law, level, bytes.len() as u32), expected, "{law:?} {level:?}");
         };
-        expect(LoadLaw::Ideal, &[600, 600]);
-        expect(LoadLaw::Ideal, &[600, 600, 600]);
+        expect(Contention::Ideal, &[600, 600]);
+        expect(Contention::Ideal, &[600, 600, 600]);
         // Share: the first alone, the second with half, the third with a third of the bandwidth.
-        expect(LoadLaw::Share, &[600, 1200]);
-        expect(LoadLaw::Share, &[600, 1200, 1800]);
+        expect(Contention::Share, &[600, 1200]);
+        expect(Contention::Share, &[600, 1200, 1800]);
         // Queue: the second waits for the first's 600 ns.
-        expect(LoadLaw::Queue, &[600, 1200]);
-        expect(LoadLaw::Queue, &[600, 1200, 1800]);
+        expect(Contention::Queue, &[600, 1200]);
+        expect(Contention::Queue, &[600, 1200, 1800]);
     }
 }
 
@@ -153,9 +153,9 @@ fn transfers_that_share_a_resource_follow_the_load_law() {
 fn a_queued_resource_is_held_for_the_gap_if_that_is_longer() {
     let gap = Row { gap: ns(900), ..row(1000) };
     let platform = with_link(
-        machine([2, 1, 2], LoadLaw::Queue),
+        machine([2, 1, 2], Contention::Queue),
         Level::InterNode,
-        Link::new(LoadLaw::Queue, Bytes::MAX, ns(1000), vec![gap]),
+        Link::new(Contention::Queue, Bytes::MAX, ns(1000), vec![gap]),
     );
     let scripts = [vec![Send(2, 600)], vec![Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
     assert_eq!(clocks(&platform, &scripts), [0, 0, 1600, 2500]);
@@ -170,9 +170,9 @@ fn measured_columns_give_cost_by_load() {
     ];
     let measured = Row { columns, ..row(1000) };
     let platform = with_link(
-        machine([2, 1, 3], LoadLaw::Ideal),
+        machine([2, 1, 3], Contention::Ideal),
         Level::InterNode,
-        Link::new(LoadLaw::Measured, Bytes::MAX, ns(1000), vec![measured]),
+        Link::new(Contention::Measured, Bytes::MAX, ns(1000), vec![measured]),
     );
     let mut scripts = vec![Vec::new(); 6];
     for rank in 0..3 {
@@ -185,7 +185,7 @@ fn measured_columns_give_cost_by_load() {
 
 #[test]
 fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
-    let platform = machine([3, 1, 1], LoadLaw::Share);
+    let platform = machine([3, 1, 1], Contention::Share);
     // Both heads come at 1000; the second sees load 2 there: 1000 + 2 · 600.
     let scripts = [vec![RecvAny, RecvAny], vec![Send(0, 600)], vec![Send(0, 600)]];
     let (outcome, saw) = run(&platform, &scripts);
@@ -195,7 +195,7 @@ fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
 
 #[test]
 fn a_resource_is_free_again_at_the_end_of_a_transfer() {
-    let platform = machine([2, 1, 2], LoadLaw::Share);
+    let platform = machine([2, 1, 2], Contention::Share);
     // The first transfer holds both NICs until 1600; the second leaves just then.
     let scripts = [vec![Send(2, 600)], vec![Compute(1600), Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
     assert_eq!(clocks(&platform, &scripts), [0, 1600, 1600, 3200]);
@@ -208,9 +208,9 @@ fn a_resource_is_free_again_at_the_end_of_a_transfer() {
 fn a_small_message_does_not_overtake_a_large_one_of_the_same_pair() {
     let small = Row { up_to: Bytes::new(100), ..row(1000) };
     let large = Row { above: Bytes::new(100), ..row(9000) };
-    for law in [LoadLaw::Ideal, LoadLaw::Share] {
+    for law in [Contention::Ideal, Contention::Share] {
         let platform = with_link(
-            machine([2, 1, 1], LoadLaw::Ideal),
+            machine([2, 1, 1], Contention::Ideal),
             Level::InterNode,
             Link::new(law, Bytes::MAX, ns(1000), vec![small.clone(), large.clone()]),
         );
@@ -225,7 +225,7 @@ fn a_small_message_does_not_overtake_a_large_one_of_the_same_pair() {
 
 #[test]
 fn a_wildcard_takes_the_message_whose_head_came_first() {
-    let platform = machine([3, 1, 1], LoadLaw::Ideal);
+    let platform = machine([3, 1, 1], Contention::Ideal);
     let scripts = [vec![Compute(50_000), RecvAny, RecvAny], vec![Compute(10), Send(0, 1)], vec![Send(0, 9000)]];
     let (outcome, saw) = run(&platform, &scripts);
     // The long one's head comes at 1000, the short one's at 1010.
@@ -235,7 +235,7 @@ fn a_wildcard_takes_the_message_whose_head_came_first() {
 
 #[test]
 fn tags_select_among_messages() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     let scripts = [vec![SendTag(1, 10, 5), SendTag(1, 20, 6)], vec![RecvTag(0, 6), RecvTag(0, 5)]];
     assert_eq!(run(&platform, &scripts).1, [(1, Saw::Got(0, 0, 20)), (1, Saw::Got(0, 0, 10))]);
 }
@@ -244,9 +244,9 @@ fn tags_select_among_messages() {
 fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
     let costly = Row { recv_overhead: ns(7), ..row(1000) };
     let platform = with_link(
-        machine([3, 1, 1], LoadLaw::Ideal),
+        machine([3, 1, 1], Contention::Ideal),
         Level::InterNode,
-        Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![costly]),
+        Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![costly]),
     );
     // Arrivals at 1010 (rank 1) and 1012 (rank 2): 1010 + 7 = 1017, then + 7.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Send(0, 12)]];
@@ -258,7 +258,7 @@ fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
 
 #[test]
 fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
-    let platform = machine([3, 1, 1], LoadLaw::Ideal);
+    let platform = machine([3, 1, 1], Contention::Ideal);
     // Rank 2's head comes at 1000 and its end at 6000; rank 1's message is there at 2100.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAny, Clock], vec![Compute(1000), Send(0, 100)], vec![Send(0, 5000)]];
     assert_eq!(run(&platform, &scripts).1, [(0, Saw::Got(1, 1, 100)), (0, Saw::Clock(at(2100)))]);
@@ -266,7 +266,7 @@ fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
 
 #[test]
 fn a_test_sees_what_is_complete_at_its_time_and_a_failed_one_costs_a_poll() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     // Arrives at 1100: tests at 1050 and 1150.
     let scripts = [vec![Irecv(1), Compute(1050), Test, Clock, Test, Clock], vec![Send(0, 100)]];
     let saw = [Saw::Nothing, Saw::Clock(at(1150)), Saw::Got(0, 1, 100), Saw::Clock(at(1150))];
@@ -275,7 +275,7 @@ fn a_test_sees_what_is_complete_at_its_time_and_a_failed_one_costs_a_poll() {
 
 #[test]
 fn probes_find_heads_and_leave_the_message() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     let scripts = [vec![IprobeAny, ProbeAny, Clock, IprobeAny, RecvAny, Clock], vec![Send(0, 500)]];
     let got = || Saw::Got(0, 1, 500);
     let saw = [Saw::Nothing, got(), Saw::Clock(at(1000)), got(), got(), Saw::Clock(at(1500))];
@@ -284,20 +284,20 @@ fn probes_find_heads_and_leave_the_message() {
 
 #[test]
 fn an_exchange_sends_and_receives_at_once() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     let scripts = [vec![Exchange(1, 100, 1)], vec![Compute(300), Exchange(0, 200, 0)]];
     assert_eq!(clocks(&platform, &scripts), [1500, 1100]);
 }
 
 #[test]
 fn a_rank_can_send_to_itself() {
-    let platform = machine([1, 1, 1], LoadLaw::Share);
+    let platform = machine([1, 1, 1], Contention::Share);
     assert_eq!(clocks(&platform, &[vec![Send(0, 100), Recv(0)]]), [110]);
 }
 
 #[test]
 fn a_strand_proceeds_by_itself() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     // The strand sends at 0 and has its answer at 2200, while its rank computes until 2000.
     let strand = Start(vec![Send(1, 100), Recv(1)]);
     let scripts = [vec![strand.clone(), Compute(2000), WaitAll], vec![Recv(0), Send(0, 100)]];
@@ -312,9 +312,9 @@ fn a_strand_proceeds_by_itself() {
 fn the_parts_of_a_rank_sum_to_its_clock() {
     let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(1000) };
     let platform = with_link(
-        machine([2, 1, 1], LoadLaw::Ideal),
+        machine([2, 1, 1], Contention::Ideal),
         Level::InterNode,
-        Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![costly]),
+        Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![costly]),
     );
     let scripts = [vec![Compute(11), Send(1, 500), Recv(1)], vec![Recv(0), Compute(5), Send(0, 3)]];
     let (outcome, _) = run(&platform, &scripts);
@@ -329,7 +329,7 @@ fn the_parts_of_a_rank_sum_to_its_clock() {
 
 #[test]
 fn a_message_longer_than_its_receive_ends_the_run() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     let error = run_with(&platform, &[vec![Send(1, 100)], vec![RecvUpTo(0, 99)]], 1).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -340,7 +340,7 @@ fn a_message_longer_than_its_receive_ends_the_run() {
 
 #[test]
 fn a_deadlock_names_who_waits_for_whom_since_when() {
-    let platform = machine([2, 1, 2], LoadLaw::Ideal);
+    let platform = machine([2, 1, 2], Contention::Ideal);
     for workers in [1, 2] {
         let scripts = [vec![Compute(5), Recv(2)], vec![Recv(0)], vec![Recv(0)], vec![]];
         let RunError::Deadlock(deadlock) = run_with(&platform, &scripts, workers).unwrap_err() else { panic!() };
@@ -361,14 +361,14 @@ fn a_deadlock_names_who_waits_for_whom_since_when() {
 
 #[test]
 fn messages_nobody_receives_are_counted() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     let (outcome, _) = run(&platform, &[vec![Send(1, 100), Send(1, 100)], vec![Recv(0)]]);
     assert_eq!((outcome.unreceived, outcome.messages.count), (1, 2));
 }
 
 #[test]
 fn a_machine_without_inter_node_latency_runs_on_one_worker() {
-    let platform = with_link(machine([2, 1, 1], LoadLaw::Ideal), Level::InterNode, link(LoadLaw::Ideal, 0));
+    let platform = with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link(Contention::Ideal, 0));
     let scripts = [vec![Send(1, 100)], vec![Recv(0)]];
     let (outcome, _) = run_with(&platform, &scripts, 2).unwrap();
     assert_eq!((outcome.predicted, outcome.host.workers), (at(100), 1));
@@ -376,7 +376,7 @@ fn a_machine_without_inter_node_latency_runs_on_one_worker() {
 
 #[test]
 fn ranks_on_one_core_take_turns_at_computing() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     // Ranks 0 and 1 on the first core, rank 2 alone: 2 · 100 and 100.
     let sites = Placement::Block.sites(platform.shape, 3, true).unwrap();
     let scripts = [vec![Compute(100)], vec![Compute(100)], vec![Compute(100)]];
@@ -435,14 +435,14 @@ fn clock(saw: &Saw) -> Option<SimTime> {
 fn two_latencies() -> Platform {
     let small = Row { up_to: Bytes::new(100), ..row(1000) };
     let large = Row { above: Bytes::new(100), ..row(9000) };
-    let slow = Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![small, large]);
-    with_link(machine([3, 1, 1], LoadLaw::Ideal), Level::InterNode, slow)
+    let slow = Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![small, large]);
+    with_link(machine([3, 1, 1], Contention::Ideal), Level::InterNode, slow)
 }
 
 #[test]
 fn nodes_without_ranks_take_no_room() {
     // A port for each of the 2^32 nodes would be hundreds of gigabytes.
-    let platform = machine([u32::MAX, 1, 1], LoadLaw::Share);
+    let platform = machine([u32::MAX, 1, 1], Contention::Share);
     let sites = [0, u32::MAX - 1].map(|node| Site { node, cmp: 0, core: 0 }).to_vec();
     for workers in [1, 2, 3] {
         let (outcome, _) = run_placed(&platform, sites.clone(), &[vec![Send(1, 100)], vec![Recv(0)]], workers).unwrap();

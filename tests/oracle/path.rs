@@ -4,7 +4,7 @@ use crate::support::Do::{self, *};
 use crate::support::collectives::{Line, part, run_lines, same};
 use crate::support::{Polling, at, machine, ns, row, run, run_as, run_with, with_link};
 use mcpsim::engine::{Outcome, RunOptions};
-use mcpsim::platform::{Collective, Level, Link, LoadColumn, LoadLaw, Platform, Row};
+use mcpsim::platform::{Collective, Contention, Level, Link, LoadColumn, Platform, Row};
 use mcpsim::profile::{LevelParts, PathParts, TransferParts};
 use mcpsim::rank::SendMode;
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
@@ -36,8 +36,8 @@ fn parts(latency: u64, bytes: u64, contention: u64, protocol: u64) -> TransferPa
 /// Two nodes of one core, with overheads of 20 ns to send and 30 to receive; rendezvous above `eager` bytes.
 fn pair(eager: u64) -> Platform {
     let row = Row { send_overhead: ns(20), recv_overhead: ns(30), ..row(1000) };
-    let link = Link::new(LoadLaw::Ideal, Bytes::new(eager), ns(400), vec![row]);
-    with_link(machine([2, 1, 1], LoadLaw::Ideal), Level::InterNode, link)
+    let link = Link::new(Contention::Ideal, Bytes::new(eager), ns(400), vec![row]);
+    with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link)
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn the_end_of_a_short_rendezvous_is_news_that_takes_a_handshake() {
 #[test]
 fn shared_bandwidth_is_contention() {
     // Both leave at 0 and share the adapter: 1000 + 500 for the first to go, 1000 + 2 × 500 for the second.
-    let platform = machine([2, 1, 2], LoadLaw::Share);
+    let platform = machine([2, 1, 2], Contention::Share);
     let scripts = [vec![Send(2, 500)], vec![Send(3, 500)], vec![Recv(0)], vec![Recv(1)]];
     let levels = inter_node(parts(1000, 500, 500, 0));
     assert_eq!(made_of(&platform, &scripts, PathParts { levels, ..PathParts::default() }).predicted, at(2000));
@@ -128,7 +128,7 @@ fn shared_bandwidth_is_contention() {
 #[test]
 fn waiting_for_a_port_is_contention() {
     // The second waits 500 at the sender's adapter; both ends are in step, so it does not wait at the receiver's.
-    let platform = machine([2, 1, 2], LoadLaw::Queue);
+    let platform = machine([2, 1, 2], Contention::Queue);
     let scripts = [vec![Send(2, 500)], vec![Send(3, 500)], vec![Recv(0)], vec![Recv(1)]];
     let levels = inter_node(parts(1000, 500, 500, 0));
     assert_eq!(made_of(&platform, &scripts, PathParts { levels, ..PathParts::default() }).predicted, at(2000));
@@ -143,8 +143,8 @@ fn what_measured_loads_cost_more_is_contention() {
         bandwidth: Bandwidth::new(megabytes * 1_000_000).unwrap(),
     };
     let row = Row { columns: vec![column(1, 100, 1000), column(2, 150, 500)], ..row(100) };
-    let link = Link::new(LoadLaw::Measured, Bytes::MAX, ns(100), vec![row]);
-    let platform = with_link(machine([1, 2, 2], LoadLaw::Ideal), Level::InterCmp, link);
+    let link = Link::new(Contention::Measured, Bytes::MAX, ns(100), vec![row]);
+    let platform = with_link(machine([1, 2, 2], Contention::Ideal), Level::InterCmp, link);
     let scripts = [vec![Send(2, 500)], vec![Send(3, 500)], vec![Recv(0)], vec![Recv(1)]];
     let levels = LevelParts { inter_cmp: parts(100, 500, 550, 0), ..LevelParts::default() };
     assert_eq!(made_of(&platform, &scripts, PathParts { levels, ..PathParts::default() }).predicted, at(1150));
@@ -154,8 +154,8 @@ fn what_measured_loads_cost_more_is_contention() {
 fn a_message_that_may_not_overtake_is_held_up_by_contention() {
     // 100 bytes have a latency of 1000, 10 only 200: their head may not come before 1000, and their end is there too.
     let rows = vec![Row { up_to: Bytes::new(50), ..row(200) }, Row { above: Bytes::new(50), ..row(1000) }];
-    let link = Link::new(LoadLaw::Ideal, Bytes::MAX, ns(200), rows);
-    let platform = with_link(machine([2, 1, 1], LoadLaw::Ideal), Level::InterNode, link);
+    let link = Link::new(Contention::Ideal, Bytes::MAX, ns(200), rows);
+    let platform = with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link);
     let scripts = [vec![SendTag(1, 100, 1), SendTag(1, 10, 2)], vec![RecvTag(0, 2)]];
     let levels = inter_node(parts(200, 10, 790, 0));
     assert_eq!(made_of(&platform, &scripts, PathParts { levels, ..PathParts::default() }).predicted, at(1000));
@@ -166,8 +166,8 @@ fn of_several_requests_the_last_waited_for_counts_and_the_overheads_after_it() {
     // Rank 0 is ready at 1100 from rank 1 and at 1120 from rank 2; it takes the first by 1130, so the second finds it
     // busy.
     let row = Row { recv_overhead: ns(30), ..row(1000) };
-    let link = Link::new(LoadLaw::Ideal, Bytes::MAX, ns(400), vec![row]);
-    let platform = with_link(machine([3, 1, 1], LoadLaw::Ideal), Level::InterNode, link);
+    let link = Link::new(Contention::Ideal, Bytes::MAX, ns(400), vec![row]);
+    let platform = with_link(machine([3, 1, 1], Contention::Ideal), Level::InterNode, link);
     let receive = |first: u64, second: u64| {
         [vec![Irecv(1), Irecv(2), WaitAll], vec![Compute(first), Send(0, 100)], vec![Compute(second), Send(0, 100)]]
     };
@@ -235,7 +235,7 @@ fn a_reduction_combines_on_its_path() {
     // ns.
     let call = |rank| Line::Collective(part(Collective::Reduce, rank, 2, same(1000)));
     let programs = [vec![call(0)], vec![Line::Compute(300), call(1)]];
-    let outcome = run_lines(&machine([2, 1, 1], LoadLaw::Ideal), &programs, 1).unwrap();
+    let outcome = run_lines(&machine([2, 1, 1], Contention::Ideal), &programs, 1).unwrap();
     let levels = inter_node(parts(1000, 1000, 0, 0));
     let expected =
         PathParts { compute: ns(150), imbalance: ns(150), combine: ns(3000), levels, ..PathParts::default() };

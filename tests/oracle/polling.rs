@@ -2,7 +2,7 @@
 
 use crate::support::Do::{self, *};
 use crate::support::{Polling, Saw, at, machine, ns, run, run_with};
-use mcpsim::platform::LoadLaw;
+use mcpsim::platform::Contention;
 use mcpsim::rank::SendMode;
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn main_saw<const N: usize>(saw: [Saw; N]) -> Vec<(u32, Saw)> {
 
 #[test]
 fn a_receive_without_a_message_can_be_withdrawn() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     // The head comes at 1000: the receive withdrawn at 999 has not got it, and the next one gets it.
     let withdraw = |when| vec![Irecv(1), Compute(when), Cancel, Clock, WaitAll, Clock, Compute(5000), IprobeAny];
     let early = Saw::Cancelled(0);
@@ -25,7 +25,7 @@ fn a_receive_without_a_message_can_be_withdrawn() {
 
 #[test]
 fn what_is_not_an_unmatched_receive_cannot_be_withdrawn() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     // A rendezvous: request at 1000, answer at 2000, end at 3100. An eager send is complete already.
     let sender = |mode| vec![IsendWith(1, 100, 0, mode), Cancel, WaitAll, Clock];
     let (outcome, saw) = run(&platform, &[sender(SendMode::Synchronous), vec![Recv(0)]]);
@@ -37,7 +37,7 @@ fn what_is_not_an_unmatched_receive_cannot_be_withdrawn() {
 
 #[test]
 fn a_failed_test_costs_a_poll_or_nothing() {
-    let mut platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let mut platform = machine([2, 1, 1], Contention::Ideal);
     platform.core.poll = ns(30);
     let scripts = [vec![Irecv(1), Look, Clock, Test, Clock, IprobeAny, Clock, WaitAll], vec![Send(0, 100)]];
     let saw = main_saw([
@@ -59,7 +59,7 @@ fn polling(probe: bool, idle: Option<(u32, u64)>, free: bool) -> Do {
 
 #[test]
 fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
-    let mut platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let mut platform = machine([2, 1, 1], Contention::Ideal);
     platform.core.poll = ns(30);
     // The message of 100 bytes is there at 1100, its head at 1000.
     let clock = |script: Vec<Do>| {
@@ -86,7 +86,7 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
 
 #[test]
 fn a_limit_that_passed_unused_does_not_hide_a_change_at_the_next() {
-    let mut platform = machine([3, 1, 1], LoadLaw::Ideal);
+    let mut platform = machine([3, 1, 1], Contention::Ideal);
     platform.core.poll = ns(30);
     // Rank 2's head at 1000 ends the first at 1020, before its limit of 1500. Rank 1's head comes at 1400 and tells
     // that its message is there at 1800, the limit of the second.
@@ -96,7 +96,7 @@ fn a_limit_that_passed_unused_does_not_hide_a_change_at_the_next() {
 
 #[test]
 fn ranks_that_idle_for_each_other_are_a_deadlock() {
-    let platform = machine([3, 1, 1], LoadLaw::Ideal);
+    let platform = machine([3, 1, 1], Contention::Ideal);
     let idler = |peer| vec![Irecv(peer), Compute(70), polling(false, Some((2, 10_000_000_000)), false)];
     for workers in 1..=3 {
         let scripts = [idler(1), idler(0), vec![Compute(3_000_000_000_000)]];
@@ -131,7 +131,7 @@ proptest! {
         workers in 1..4u32,
     ) {
         // Everything happens on the grid of polls or a little beside it, so that much happens at the same time.
-        let mut platform = machine([4, 1, 1], LoadLaw::Share);
+        let mut platform = machine([4, 1, 1], Contention::Share);
         platform.core.poll = ns(50);
         let me = if last { partners.len() as u32 } else { 0 };
         let rank = |partner: usize| partner as u32 + u32::from(!last);

@@ -2,11 +2,11 @@
 
 use crate::support::Do::{self, *};
 use crate::support::{ANSWER, ECHO, HAND_ON, Saw, TAKE, at, machine, ns, row, run_with, with_link};
-use mcpsim::platform::{Level, Link, LoadLaw, Platform, Row};
+use mcpsim::platform::{Contention, Level, Link, Platform, Row};
 use mcpsim::units::Bytes;
 
 /// Three nodes with overheads of 30 ns to send and 7 ns to receive, and a poll of 100 ns.
-fn costly(law: LoadLaw) -> Platform {
+fn costly(law: Contention) -> Platform {
     let row = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(1000) };
     with_link(machine([3, 1, 1], law), Level::InterNode, Link::new(law, Bytes::ZERO, ns(1000), vec![row]))
 }
@@ -25,7 +25,7 @@ fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) 
 
 #[test]
 fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
-    let platform = costly(LoadLaw::Ideal);
+    let platform = costly(Contention::Ideal);
     // It leaves at 30, though no message is small enough to be eager, and ends at 1130. The answer leaves at 1160 and
     // ends at 2210; 7 ns to receive it.
     let ask = vec![Ask(1, 100, ANSWER), Clock, Recv(1)];
@@ -48,7 +48,7 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
 
 #[test]
 fn messages_of_a_pair_are_served_in_order() {
-    let platform = costly(LoadLaw::Ideal);
+    let platform = costly(Contention::Ideal);
     // The large one's end comes at 6030, the small one's at 1070; rank 2's is not held up.
     let (_, saw) = run(&platform, &[vec![Ask(1, 5000, TAKE), Ask(1, 10, TAKE)], vec![], vec![Ask(1, 20, TAKE)]]);
     let served = [(1050, 2, 20), (6030, 0, 5000), (6030, 0, 10)];
@@ -57,7 +57,7 @@ fn messages_of_a_pair_are_served_in_order() {
 
 #[test]
 fn answers_may_be_served_too() {
-    let platform = costly(LoadLaw::Ideal);
+    let platform = costly(Contention::Ideal);
     // 0 to 1: 1130. 1 to 2: 1160 to 2260. 2 answers to 1: 2290 to 3340.
     let (clocks, saw) = run(&platform, &[vec![Ask(1, 100, HAND_ON)], vec![Recv(2)], vec![]]);
     assert_eq!(clocks, [30, 3347, 0]);
@@ -71,14 +71,14 @@ fn answers_may_be_served_too() {
 #[test]
 fn a_rank_serves_itself() {
     // 10 + 100 ns within a CMP, and the answer 10 + 50.
-    let (clocks, saw) = run(&machine([1, 1, 1], LoadLaw::Ideal), &[vec![Ask(0, 100, ANSWER), Recv(0)]]);
+    let (clocks, saw) = run(&machine([1, 1, 1], Contention::Ideal), &[vec![Ask(0, 100, ANSWER), Recv(0)]]);
     assert_eq!(clocks, [170]);
     assert_eq!(saw, [(0, Saw::Got(0, 0, 50)), (0, Saw::Served(at(110), 0, 100))]);
 }
 
 #[test]
 fn answers_meet_ports_and_are_counted_as_messages() {
-    let platform = costly(LoadLaw::Queue);
+    let platform = costly(Contention::Queue);
     // Both leave at 30 and come to the same adapter at 1030: served at 1130 and 1230. The answers leave at 1160 and
     // 1260: ends at 2210 and 2310.
     let scripts = [vec![], vec![Ask(0, 100, ANSWER), Recv(0)], vec![Ask(0, 100, ANSWER), Recv(0)]];

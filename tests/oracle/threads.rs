@@ -5,15 +5,15 @@ use crate::support::collectives::{Line, line_clocks, part_by, same};
 use crate::support::{Do, machine, ns, row, run_placed, run_placed_as, with_link};
 use mcpsim::engine::{RunError, RunOptions};
 use mcpsim::platform::{
-    Algorithm, Collective, HardwareThreads, Level, Link, LoadLaw, MemoryLaw, MemoryShares, Placement, Platform, Row,
-    Site,
+    Algorithm, Collective, Contention, HardwareThreads, Level, Link, MemoryShares, MemorySharing, Placement, Platform,
+    Row, Site,
 };
 use mcpsim::rank::SendMode::Synchronous;
 use mcpsim::units::{Bandwidth, Bytes};
 
 /// Nodes of one CMP whose cores have two threads, each 1.6 times slower beside the other.
 fn threaded(cores: u32) -> Platform {
-    let mut platform = machine([1, 1, cores], LoadLaw::Ideal);
+    let mut platform = machine([1, 1, cores], Contention::Ideal);
     platform.core.threads = HardwareThreads::new(2, vec![1.6]).unwrap();
     platform
 }
@@ -42,7 +42,7 @@ fn computing_is_slower_beside_a_busy_sibling() {
 
 #[test]
 fn without_threads_ranks_on_a_core_take_turns() {
-    let node = machine([1, 1, 1], LoadLaw::Ideal);
+    let node = machine([1, 1, 1], Contention::Ideal);
     assert_eq!(clocks(&node, &[&[Compute(1000)], &[Compute(10)]], true), [2000, 20]);
 }
 
@@ -50,7 +50,7 @@ fn without_threads_ranks_on_a_core_take_turns() {
 fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
     // Two threads of a core ask for 1/1.6 bytes a ns each, 1.25 together, where the CMP has 1.5: it slows nobody.
     let mut node = threaded(1);
-    node.core.memory_law = MemoryLaw::Fair;
+    node.core.memory_sharing = MemorySharing::Fair;
     let cmp = |bytes_per_us: u64| Bandwidth::new(bytes_per_us * 1_000_000).unwrap();
     node.core.cmp_memory = cmp(1500);
     let block: &[Do] = &[Work(0, 1000)];
@@ -60,7 +60,7 @@ fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
     assert_eq!(clocks(&node, &[block; 2], false), [2000; 2]);
     assert_eq!(clocks(&node, &[&[Work(1000, 10)], &[Work(1000, 10)]], false), [1600; 2], "arithmetic");
     // Shared by who is placed there it is the same: what remains of each rank's rate is slowed by 1.6.
-    node.core.memory_law = MemoryLaw::Placed;
+    node.core.memory_sharing = MemorySharing::Placed;
     let sites = vec![Site { node: 0, cmp: 0, core: 0 }; 2];
     let memory = |node: &_, sites: &[Site]| -> Vec<f64> {
         MemoryShares::of_ranks(node, sites).iter().map(|part| part.bandwidth).collect()
@@ -72,7 +72,7 @@ fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
 }
 
 /// Nodes of one core whose messages to each other cost it 30 ns to send and 40 ns to receive.
-fn costly(nodes: u32, law: LoadLaw) -> Platform {
+fn costly(nodes: u32, law: Contention) -> Platform {
     let row = Row { send_overhead: ns(30), recv_overhead: ns(40), ..row(1000) };
     with_link(machine([nodes, 1, 1], law), Level::InterNode, Link::new(law, Bytes::MAX, ns(1000), vec![row]))
 }
@@ -81,26 +81,26 @@ fn costly(nodes: u32, law: LoadLaw) -> Platform {
 fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
     // The second leaves at 60 and is there at 1070, when the first one's receiver has the core until 1080.
-    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &sends, true), [30, 60, 1080, 1120]);
-    assert_eq!(clocks(&costly(2, LoadLaw::Ideal), &sends, true), [30, 30, 1080, 1080], "other laws know no turns");
-    let apart = machine([2, 1, 2], LoadLaw::Fair);
-    let apart = with_link(apart, Level::InterNode, costly(2, LoadLaw::Fair).links[2].clone());
+    assert_eq!(clocks(&costly(2, Contention::Fair), &sends, true), [30, 60, 1080, 1120]);
+    assert_eq!(clocks(&costly(2, Contention::Ideal), &sends, true), [30, 30, 1080, 1080], "other laws know no turns");
+    let apart = machine([2, 1, 2], Contention::Fair);
+    let apart = with_link(apart, Level::InterNode, costly(2, Contention::Fair).links[2].clone());
     assert_eq!(clocks(&apart, &sends, true), [30, 30, 1080, 1090], "a core each; the adapter carries 10 B in 10 ns");
     // A rank keeps its core until it waits. The second asks at 20 (computing counts twice) and has it at 60.
     let twice: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
-    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &twice, true), [60, 90, 1120, 1160]);
+    assert_eq!(clocks(&costly(2, Contention::Fair), &twice, true), [60, 90, 1120, 1160]);
     // Computing is none of what is done in one piece: the second has the core from 30 on.
     let between: [&[Do]; 4] =
         [&[Send(2, 10), Compute(5), Send(2, 10)], &[Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
-    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &between, true), [90, 60, 1160, 1120]);
+    assert_eq!(clocks(&costly(2, Contention::Fair), &between, true), [90, 60, 1160, 1120]);
     // Requests are taken when the last is ready; of the two waits, the earlier has the core first.
     let all: [&[Do]; 4] =
         [&[Isend(2, 10), Isend(3, 10), WaitAll], &[], &[Irecv(0), WaitAll], &[Compute(100), Irecv(0), WaitAll]];
-    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &all, true), [60, 0, 1080, 1120]);
+    assert_eq!(clocks(&costly(2, Contention::Fair), &all, true), [60, 0, 1080, 1120]);
     // Who has waited for nothing goes on at once, to the picosecond.
-    let sites = Placement::Block.sites(costly(2, LoadLaw::Fair).shape, 4, true).unwrap();
+    let sites = Placement::Block.sites(costly(2, Contention::Fair).shape, 4, true).unwrap();
     let scripts: Vec<Vec<Do>> = all.iter().map(|script| script.to_vec()).collect();
-    let (outcome, _) = run_placed(&costly(2, LoadLaw::Fair), sites, &scripts, 1).unwrap();
+    let (outcome, _) = run_placed(&costly(2, Contention::Fair), sites, &scripts, 1).unwrap();
     assert_eq!(outcome.per_rank[0].clock.as_ps(), 60_000);
 }
 
@@ -112,23 +112,23 @@ fn all_overheads_of_a_wait_take_of_a_shared_core() {
     let both = |from| vec![Irecv(from), Irecv(from), WaitAll];
     let scripts = [two(2), two(3), both(0), both(1)];
     let scripts: Vec<&[Do]> = scripts.iter().map(Vec::as_slice).collect();
-    assert_eq!(clocks(&costly(2, LoadLaw::Fair), &scripts, true), [60, 120, 1120, 1200]);
+    assert_eq!(clocks(&costly(2, Contention::Fair), &scripts, true), [60, 120, 1120, 1200]);
 }
 
 #[test]
 fn strands_take_of_a_core_as_they_do_where_it_is_not_shared() {
     let scripts: [&[Do]; 4] =
         [&[Start(vec![Send(2, 10)]), Start(vec![Send(2, 10)]), WaitAll], &[], &[Recv(0), Recv(0)], &[]];
-    let shared = clocks(&costly(2, LoadLaw::Fair), &scripts, true);
+    let shared = clocks(&costly(2, Contention::Fair), &scripts, true);
     assert_eq!(shared[0], 30, "beside each other");
 }
 
 #[test]
 fn an_exchange_on_a_shared_core_posts_its_receive_before_it_sends() {
     // From 100 B on a message waits for its receiver; a handshake takes 1000 ns.
-    let mut platform = costly(2, LoadLaw::Fair);
+    let mut platform = costly(2, Contention::Fair);
     let rows = platform.links[2].rows().to_vec();
-    platform.links[2] = Link::new(LoadLaw::Fair, Bytes::new(99), ns(1000), rows);
+    platform.links[2] = Link::new(Contention::Fair, Bytes::new(99), ns(1000), rows);
     // Both have computed at 10,000. The second has the core at 10,030 and grants then: the data begin at 11,030 and are
     // there at 13,030. Its own message leaves at 10,060; the core of its receiver is busy from 11,040 to 11,080.
     let scripts: [&[Do]; 4] = [
@@ -142,7 +142,7 @@ fn an_exchange_on_a_shared_core_posts_its_receive_before_it_sends() {
 
 /// Nodes of one core, between whose ranks messages from 100 B on wait for their receivers.
 fn near(platform: Platform) -> Platform {
-    with_link(platform, Level::IntraCmp, Link::new(LoadLaw::Fair, Bytes::new(99), ns(100), vec![row(100)]))
+    with_link(platform, Level::IntraCmp, Link::new(Contention::Fair, Bytes::new(99), ns(100), vec![row(100)]))
 }
 
 #[test]
@@ -150,10 +150,10 @@ fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
     // The request is there at 100, the grant at 200, the data from 300 to 500. The receiver has copied them, and sends
     // on until 530.
     let scripts: [&[Do]; 4] = [&[Send(1, 200)], &[Recv(0), Send(2, 10)], &[Recv(1)], &[]];
-    assert_eq!(clocks(&near(costly(2, LoadLaw::Fair)), &scripts, true), [530, 530, 1580, 0]);
+    assert_eq!(clocks(&near(costly(2, Contention::Fair)), &scripts, true), [530, 530, 1580, 0]);
     // The other way round as well, whatever their numbers.
     let scripts: [&[Do]; 4] = [&[Recv(1), Send(2, 10)], &[Send(0, 200)], &[Recv(0)], &[]];
-    assert_eq!(clocks(&near(costly(2, LoadLaw::Fair)), &scripts, true), [530, 530, 1580, 0]);
+    assert_eq!(clocks(&near(costly(2, Contention::Fair)), &scripts, true), [530, 530, 1580, 0]);
 }
 
 #[test]
@@ -161,12 +161,12 @@ fn what_a_collective_combines_has_the_core_alone() {
     let line = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Reduce, rank, 2, same(90)));
     let programs: Vec<_> = (0..2).map(|rank| vec![line(rank)]).collect();
     // 90 B come at 190 and take 3 ns each; the sender has long left.
-    assert_eq!(line_clocks(&near(machine([1, 1, 1], LoadLaw::Fair)), &programs), [190 + 270, 0]);
+    assert_eq!(line_clocks(&near(machine([1, 1, 1], Contention::Fair)), &programs), [190 + 270, 0]);
 }
 
 #[test]
 fn too_many_requests_of_a_rank_that_shares_its_core_are_told() {
-    let platform = costly(2, LoadLaw::Fair);
+    let platform = costly(2, Contention::Fair);
     let sends: Vec<Do> = (0..9).map(|_| IsendWith(2, 10, 0, Synchronous)).collect();
     let scripts = [sends, vec![], vec![Recv(0)], vec![]];
     let sites = Placement::Block.sites(platform.shape, 4, true).unwrap();
@@ -178,7 +178,7 @@ fn too_many_requests_of_a_rank_that_shares_its_core_are_told() {
 #[test]
 fn waiting_for_a_shared_core_is_waiting() {
     let sends: Vec<Vec<Do>> = vec![vec![Send(2, 10)], vec![Send(3, 10)], vec![Recv(0)], vec![Recv(1)]];
-    let platform = costly(2, LoadLaw::Fair);
+    let platform = costly(2, Contention::Fair);
     let sites = Placement::Block.sites(platform.shape, 4, true).unwrap();
     let (outcome, _) = run_placed(&platform, sites, &sends, 1).unwrap();
     let waited: Vec<_> = outcome.per_rank.iter().map(|rank| rank.parts.wait).collect();
@@ -188,7 +188,7 @@ fn waiting_for_a_shared_core_is_waiting() {
 
 #[test]
 fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
-    let mut platform = costly(2, LoadLaw::Fair);
+    let mut platform = costly(2, Contention::Fair);
     platform.core.context_switch = ns(5);
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
     // The second has not waited. Its message is there at 1070; the first one's receiver has the core from 1045 to 1085.
@@ -203,7 +203,7 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     // To and fro on one core, 100 ns and a ns a byte each way: the second has looked last and is there at once, the first
     // a switch later.
     let to_and_fro: [&[Do]; 2] = [&[Send(1, 10), Recv(1)], &[Recv(0), Send(0, 10)]];
-    let mut one = near(costly(1, LoadLaw::Fair));
+    let mut one = near(costly(1, Contention::Fair));
     one.core.context_switch = ns(5);
     assert_eq!(clocks(&one, &to_and_fro, true), [225, 110]);
     // It is others' polling, and counts nowhere else.
@@ -216,17 +216,17 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     let third: [&[Do]; 3] = [&[], &[Send(2, 10), Recv(2)], &[Recv(1), Send(1, 10)]];
     assert_eq!(clocks(&one, &third, true), [0, 220, 110]);
     // A core each, or another law: no switch.
-    let mut apart = near(machine([1, 1, 2], LoadLaw::Fair));
+    let mut apart = near(machine([1, 1, 2], Contention::Fair));
     apart.core.context_switch = ns(5);
     assert_eq!(clocks(&apart, &to_and_fro, true), [220, 110]);
-    let mut ideal = costly(2, LoadLaw::Ideal);
+    let mut ideal = costly(2, Contention::Ideal);
     ideal.core.context_switch = ns(5);
     assert_eq!(clocks(&ideal, &sends, true), [30, 30, 1080, 1080]);
 }
 
 #[test]
 fn as_many_messages_as_hardware_threads_take_of_a_core_at_a_time() {
-    let mut platform = costly(2, LoadLaw::Fair);
+    let mut platform = costly(2, Contention::Fair);
     platform.core.threads = HardwareThreads::new(2, vec![1.6]).unwrap();
     let scripts: [&[Do]; 6] = [&[Send(3, 8)], &[Send(4, 8)], &[Send(5, 8)], &[Recv(0)], &[Recv(1)], &[Recv(2)]];
     let sent = clocks(&platform, &scripts, true);
@@ -235,7 +235,7 @@ fn as_many_messages_as_hardware_threads_take_of_a_core_at_a_time() {
 
 #[test]
 fn turns_at_cores_are_the_same_for_any_number_of_workers() {
-    let mut platform = near(costly(6, LoadLaw::Fair));
+    let mut platform = near(costly(6, Contention::Fair));
     platform.core.context_switch = ns(3);
     let exchange = |rank: u32| -> Vec<Do> {
         let of = |by: u32| (rank + by) % 18;

@@ -16,7 +16,7 @@ memory_bandwidth = "1 GB/s"
 memory_bandwidth = "1 GB/s"
 cache = "1 MiB"
 [intra_cmp]
-law = "fair"
+contention = "fair"
 copies = "receiver"
 latency = "1 us"
 bandwidth = "4 GB/s"

@@ -79,7 +79,7 @@ fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
     let crowded = computed(&format!("--nct 1,1,8 --set platform.core.slowdown=[1,2,3] {trace}"));
     assert_eq!(crowded, times(&measured, 3));
     // Over time only those count that compute at once: all of them at the start, few while the token goes round.
-    let fair = "--nct 1,1,8 --set platform.core.slowdown=[1,2,3] --set platform.cmp.memory=fair";
+    let fair = "--nct 1,1,8 --set platform.core.slowdown=[1,2,3] --set platform.cmp.memory_sharing=fair";
     assert_eq!(computed(&format!("{fair} --memory-bound 0 {trace}")), measured);
     let slowed = computed(&format!("{fair} {trace}"));
     let between = |(slowed, measured): (&u64, &u64)| (measured..=&(3 * measured)).contains(&slowed);

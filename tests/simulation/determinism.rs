@@ -6,7 +6,7 @@
 
 use crate::support::{self, Do, Saw, link, machine, ns, row, run_placed};
 use mcpsim::engine::{Outcome, RunError};
-use mcpsim::platform::{Copies, Link, LoadColumn, LoadLaw, MemoryLaw, Occupancy, Platform, Rails, Row, Site};
+use mcpsim::platform::{Contention, Copies, Link, LoadColumn, MemorySharing, Occupancy, Platform, Rails, Row, Site};
 use mcpsim::rank::{Rank, SendMode};
 use mcpsim::units::{Bandwidth, Bytes, SimSpan, SimTime};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ struct Case {
 /// A link in units.
 #[derive(Clone, Debug)]
 struct LinkSpec {
-    law: LoadLaw,
+    law: Contention,
     latency: u64,
     /// The latency of messages longer than a unit.
     long_latency: u64,
@@ -94,7 +94,7 @@ impl LinkSpec {
         let row = |above: Bytes, up_to: Bytes, latency: u64| {
             let base = row(latency * UNIT);
             let columns = match self.law {
-                LoadLaw::Measured => (1..=3)
+                Contention::Measured => (1..=3)
                     .map(|load| LoadColumn {
                         load: 2 * load - 1,
                         latency: span(latency + u64::from(load) - 1),
@@ -132,11 +132,11 @@ impl LinkSpec {
 
 impl Case {
     fn platform(&self) -> Platform {
-        let mut platform = machine(self.nct, LoadLaw::Ideal);
+        let mut platform = machine(self.nct, Contention::Ideal);
         platform.links = [0, 1, 2].map(|level: usize| self.links[level].link());
         if self.scarce {
             platform.core.cmp_memory = Bandwidth::new(700_000_000).unwrap();
-            platform.core.memory_law = MemoryLaw::Fair;
+            platform.core.memory_sharing = MemorySharing::Fair;
         }
         platform
     }
@@ -250,10 +250,10 @@ impl Phase {
 
 fn links() -> impl Strategy<Value = LinkSpec> {
     let law = prop_oneof![
-        1 => Just(LoadLaw::Ideal),
-        2 => Just(LoadLaw::Share),
-        2 => Just(LoadLaw::Queue),
-        1 => Just(LoadLaw::Measured)
+        1 => Just(Contention::Ideal),
+        2 => Just(Contention::Share),
+        2 => Just(Contention::Queue),
+        1 => Just(Contention::Measured)
     ];
     let threshold = prop_oneof![Just(None), (0u64..4).prop_map(Some)];
     (law, 0u64..4, 0u64..4, 0u64..3, 0u64..3, 0u64..4, threshold, 0u64..4).prop_map(
@@ -378,9 +378,9 @@ proptest! {
         [all, scarce] in any::<[bool; 2]>(),
     ) {
         let mut case = Case { scarce, ..case };
-        case.links[2].law = LoadLaw::Fair;
+        case.links[2].law = Contention::Fair;
         if all {
-            case.links.iter_mut().for_each(|link| link.law = LoadLaw::Fair);
+            case.links.iter_mut().for_each(|link| link.law = Contention::Fair);
         }
         // Long enough to be felt.
         for mail in case.phases.iter_mut().flat_map(|phase| &mut phase.mails) {
@@ -404,8 +404,8 @@ proptest! {
 /// A synchronous send needs a control message at any size, which may be faster than any message with data.
 #[test]
 fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
-    let mut platform = machine([2, 1, 1], LoadLaw::Ideal);
-    platform.links[2] = Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1), vec![row(1000)]);
+    let mut platform = machine([2, 1, 1], Contention::Ideal);
+    platform.links[2] = Link::new(Contention::Ideal, Bytes::MAX, ns(1), vec![row(1000)]);
     let scripts = [vec![Do::SendMode(1, 50, SendMode::Synchronous)], vec![Do::Compute(UNIT), Do::Recv(0)]];
     let sites = [0, 1].map(|node| Site { node, cmp: 0, core: 0 });
     for workers in [1, 2] {
@@ -418,10 +418,10 @@ fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
 /// Seen or not, but the same for any number of workers.
 #[test]
 fn a_probe_at_the_time_of_an_arrival_is_decided_the_same_for_any_number_of_workers() {
-    let mut platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let mut platform = machine([2, 1, 1], Contention::Ideal);
     // Both ranks on one core of node 1: latency 100 under `share`; nodes 100 apart, so a window of 100.
-    platform.links[0] = link(LoadLaw::Share, 100);
-    platform.links[2] = link(LoadLaw::Ideal, 100);
+    platform.links[0] = link(Contention::Share, 100);
+    platform.links[2] = link(Contention::Ideal, 100);
     let sites = vec![Site { node: 1, cmp: 0, core: 0 }; 2];
     for start in [0u64, 50, 100, 200] {
         // Leaves at `start`; its head comes at start + 100, when the rank probes.

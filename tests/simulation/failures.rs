@@ -3,7 +3,7 @@
 use crate::support::Do::*;
 use crate::support::{Do, at, machine, row, run_with, with_link};
 use mcpsim::engine::{Labels, Progress, RunError, RunOptions, Simulation};
-use mcpsim::platform::{Level, Link, LoadLaw, Placement, Platform, Row};
+use mcpsim::platform::{Contention, Level, Link, Placement, Platform, Row};
 use mcpsim::rank::{Call, Pattern, Program, Rank, Reply, Source, TagPattern};
 use mcpsim::units::{Bytes, SimSpan, SimTime};
 
@@ -20,7 +20,7 @@ fn fails(rank: Rank, time: u64, later: u64) -> Vec<Do> {
 
 #[test]
 fn the_failure_that_comes_first_is_reported_though_its_worker_is_behind() {
-    let platform = machine([3, 1, 1], LoadLaw::Ideal);
+    let platform = machine([3, 1, 1], Contention::Ideal);
     // Rank 0 may go on to 5900 when rank 1 may only go to 5000, and fails at 5800; rank 1 at 5200 and rank 2 at 5300.
     let scripts = [fails(0, 4000, 1800), fails(1, 4900, 300), fails(2, 4900, 400)];
     for error in errors(&platform, &scripts) {
@@ -31,7 +31,7 @@ fn the_failure_that_comes_first_is_reported_though_its_worker_is_behind() {
 
 #[test]
 fn what_a_failed_rank_sent_before_can_still_make_others_fail_earlier() {
-    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let platform = machine([2, 1, 1], Contention::Ideal);
     // Rank 0 sends at 4000 what rank 1 has no room for at 5000, and itself fails at 5100.
     let scripts = [
         vec![Compute(4000), Test, Send(1, 1), Compute(990), Send(0, 1), RecvUpTo(0, 0)],
@@ -56,10 +56,10 @@ fn a_message_that_would_come_after_the_last_instant_is_an_overflow_and_no_deadlo
     let days = |days: u64| SimSpan::from_ps(days * 86_400_000_000_000_000);
     let slow = |law| {
         let late = Link::new(law, Bytes::MAX, days(200), vec![Row { latency: days(200), ..row(0) }]);
-        with_link(machine([2, 1, 1], LoadLaw::Ideal), Level::InterNode, late)
+        with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, late)
     };
     let scripts = [vec![Compute(100 * 86_400_000_000_000), Send(1, 1)], vec![Recv(0)]];
-    for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue] {
+    for law in [Contention::Ideal, Contention::Share, Contention::Queue] {
         for error in errors(&slow(law), &scripts) {
             assert_eq!(error, RunError::ClockOverflow { rank: 1, position: None });
         }
@@ -78,7 +78,7 @@ impl Program for Poster {
 
 #[test]
 fn the_limit_of_events_counts_calls_and_holds_before_memory_runs_out() {
-    let platform = machine([2, 1, 64], LoadLaw::Ideal);
+    let platform = machine([2, 1, 64], Contention::Ideal);
     let sites = Placement::Block.sites(platform.shape, 128, false).unwrap();
     for workers in [1, 2] {
         let posted = std::sync::atomic::AtomicU64::new(0);
@@ -94,7 +94,7 @@ fn the_limit_of_events_counts_calls_and_holds_before_memory_runs_out() {
 
 #[test]
 fn a_rank_with_more_outstanding_requests_than_allowed_is_named() {
-    let platform = machine([2, 1, 2], LoadLaw::Ideal);
+    let platform = machine([2, 1, 2], Contention::Ideal);
     let sites = Placement::Block.sites(platform.shape, 4, false).unwrap();
     for workers in [1, 2] {
         let options = RunOptions { workers: Some(workers), max_requests: 5000, ..RunOptions::default() };
@@ -121,7 +121,7 @@ impl<P: Program> Program for Counted<'_, P> {
 
 #[test]
 fn a_run_that_is_cancelled_before_it_begins_ends_at_once() {
-    let platform = machine([1, 1, 64], LoadLaw::Ideal);
+    let platform = machine([1, 1, 64], Contention::Ideal);
     let sites = Placement::Block.sites(platform.shape, 64, false).unwrap();
     let progress = Progress::default();
     progress.cancel();
@@ -131,7 +131,7 @@ fn a_run_that_is_cancelled_before_it_begins_ends_at_once() {
 
 #[test]
 fn there_are_never_so_many_workers_that_they_alone_fill_the_memory() {
-    let platform = machine([1 << 24, 1, 1], LoadLaw::Ideal);
+    let platform = machine([1 << 24, 1, 1], Contention::Ideal);
     let sites = Placement::Block.sites(platform.shape, 1 << 24, false).unwrap();
     let options = RunOptions { workers: Some(u32::MAX), ..RunOptions::default() };
     assert_eq!(Simulation::new(&platform, sites, options, Labels::default()).workers(), 1024);
@@ -162,7 +162,7 @@ impl Program for Stuck {
 
 #[test]
 fn a_deadlock_names_the_programs_own_calls() {
-    let platform = machine([1, 1, 1], LoadLaw::Ideal);
+    let platform = machine([1, 1, 1], Contention::Ideal);
     let sites = Placement::Block.sites(platform.shape, 1, false).unwrap();
     let simulation = Simulation::new(&platform, sites, RunOptions::default(), Labels::default());
     let make = |_| -> Box<dyn Program> { Box::new(Stuck) };

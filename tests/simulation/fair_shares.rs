@@ -19,7 +19,8 @@ use rand_pcg::Pcg64Mcg;
 
 /// `default` with so many nodes and cores, under fair shares, and what `more` sets.
 fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
-    let mut settings = vec!["platform.inter_node.law=\"fair\"".to_owned(), format!("platform.nct=[{nodes},1,{cores}]")];
+    let mut settings =
+        vec!["platform.inter_node.contention=\"fair\"".to_owned(), format!("platform.nct=[{nodes},1,{cores}]")];
     settings.extend(more.iter().map(|setting| format!("platform.inter_node.{setting}")));
     let settings: Vec<Override> = settings.iter().map(|setting| Override::parse(setting).unwrap()).collect();
     Platform::load(Platform::default_document(), &settings).unwrap_or_else(|error| panic!("{error}"))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::support::{at, machine};
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use mcpsim::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
-use mcpsim::platform::{Algorithm, Collective, LoadLaw, Placement, Platform};
+use mcpsim::platform::{Algorithm, Collective, Contention, Placement, Platform};
 use mcpsim::rank::{Call, Message, Pattern, Rank, Reply, ReplyKind, RequestId, SendMode, Source, TagPattern};
 use mcpsim::units::{Bytes, SimTime};
 
@@ -128,7 +128,7 @@ impl MpiProgram for Turns {
 }
 
 /// Two CMPs a node of eight cores each.
-fn cluster(ranks: u32, law: LoadLaw) -> Platform {
+fn cluster(ranks: u32, law: Contention) -> Platform {
     machine([ranks / 16, 2, 8], law)
 }
 
@@ -156,7 +156,7 @@ const BODIES: [Body; 4] = [Body::Ring, Body::Halo, Body::Barrier, Body::Allreduc
 
 #[test]
 fn messages_are_as_many_as_their_formulas_say_at_every_size() {
-    for law in [LoadLaw::Ideal, LoadLaw::Share] {
+    for law in [Contention::Ideal, Contention::Share] {
         for ranks in SIZES {
             let platform = cluster(ranks, law);
             for body in BODIES {
@@ -181,7 +181,7 @@ fn messages_are_as_many_as_their_formulas_say_at_every_size() {
 #[test]
 fn times_are_as_their_formulas_say_at_every_size() {
     for ranks in SIZES {
-        let platform = cluster(ranks, LoadLaw::Ideal);
+        let platform = cluster(ranks, Contention::Ideal);
         let predicted = |body, turns| simulate(&platform, body, ranks, turns, 2).unwrap().predicted;
         // What a rank hears in its third turn has come three ranks far, at most once from another node (1000 + 100),
         // else within a CMP (10 + 100).
@@ -201,7 +201,7 @@ fn times_are_as_their_formulas_say_at_every_size() {
 fn events_grow_as_the_messages() {
     // How many events a run takes is what --max-events must at least be.
     let events = |ranks: u32, body: Body| {
-        let platform = cluster(ranks, LoadLaw::Ideal);
+        let platform = cluster(ranks, Contention::Ideal);
         let sites = Placement::Block.sites(platform.shape, ranks, false).unwrap();
         let shared = Arc::new(platform.clone());
         let suffices = |limit: u64| {
@@ -250,7 +250,7 @@ fn memory_grows_with_the_ranks_and_not_with_their_square() {
     }
     let before = resident("VmRSS:");
     for ranks in [16_384, 65_536] {
-        simulate(&cluster(ranks, LoadLaw::Share), Body::Barrier, ranks, 1, 1).unwrap();
+        simulate(&cluster(ranks, Contention::Share), Body::Barrier, ranks, 1, 1).unwrap();
         let grown = resident("VmHWM:") - before;
         // A table of all pairs would take 256 MiB and 4 GiB.
         assert!(grown < u64::from(ranks) * 4, "{grown} KiB for {ranks} ranks");
@@ -260,7 +260,7 @@ fn memory_grows_with_the_ranks_and_not_with_their_square() {
 #[test]
 fn a_halo_is_the_same_for_any_number_of_workers_at_every_size() {
     for ranks in SIZES {
-        let platform = cluster(ranks, LoadLaw::Share);
+        let platform = cluster(ranks, Contention::Share);
         let clocks = |workers| {
             let outcome = simulate(&platform, Body::Halo, ranks, 2, workers).unwrap();
             outcome.per_rank.iter().map(|rank| (rank.clock, rank.parts)).collect::<Vec<_>>()

@@ -8,13 +8,13 @@ use crate::support::machine;
 use crate::support::replays::replay;
 use mcpsim::engine::Outcome;
 use mcpsim::mpi::{CollectiveCall, CommMember, Group, Sizes, suitable};
-use mcpsim::platform::{Collective, CollectiveRules, Library, LoadLaw, Placement, Platform};
+use mcpsim::platform::{Collective, CollectiveRules, Contention, Library, Placement, Platform};
 use mcpsim::trace::{Trace, info, stats};
 
 const RANKS: u32 = 6;
 
 fn on(library: Library) -> Platform {
-    Platform { collectives: CollectiveRules::with_library(library), ..machine([3, 1, 2], LoadLaw::Share) }
+    Platform { collectives: CollectiveRules::with_library(library), ..machine([3, 1, 2], Contention::Share) }
 }
 
 /// The members of a communicator whose number is `id`, and the part of `rank` in a collective of it.

@@ -9,7 +9,7 @@ use crate::support::replays::replaying;
 use crate::support::{ANSWER, Log, Polling, Script, machine};
 use mcpsim::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use mcpsim::mpi::{CollectiveCall, CommMember, Group};
-use mcpsim::platform::{Algorithm, Collective, LoadLaw, Placement, Platform};
+use mcpsim::platform::{Algorithm, Collective, Contention, Placement, Platform};
 use mcpsim::rank::{FailureKind, Rank, SendMode};
 use mcpsim::trace::{Header, Recording, Trace, head, info, stats};
 use mcpsim::units::SimTime;
@@ -20,7 +20,7 @@ use proptest::test_runner::RngSeed;
 const FRONT: usize = 28;
 
 fn platform() -> Platform {
-    machine([2, 1, 2], LoadLaw::Share)
+    machine([2, 1, 2], Contention::Share)
 }
 
 /// The file of a run of these scripts.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::support::machine;
 use mcpsim::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
-use mcpsim::platform::{LoadLaw, Placement};
+use mcpsim::platform::{Contention, Placement};
 use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, SendMode, Source, TagPattern};
 use mcpsim::units::Bytes;
 
@@ -60,7 +60,7 @@ fn run(token: bool, turns: u32, workers: Option<u32>) -> (Outcome, u32) {
 }
 
 fn run_as(token: bool, turns: u32, workers: Option<u32>, restartable: bool) -> (Outcome, u32) {
-    let platform = machine([64, 1, 16], LoadLaw::Share);
+    let platform = machine([64, 1, 16], Contention::Share);
     // Neighbours on the same node or on different ones: a turn of the exchange then takes a whole window.
     let placement = if token { Placement::Block } else { Placement::Cyclic };
     let sites = placement.sites(platform.shape, RANKS, false).unwrap();

@@ -7,7 +7,7 @@ pub mod replays;
 use std::sync::{Arc, Mutex};
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
-use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape, Site};
+use mcpsim::platform::{CollectiveRules, Contention, CoreRates, Level, Link, Placement, Platform, Row, Shape, Site};
 use mcpsim::profile::{PathShare, TimeParts};
 use mcpsim::rank::{
     Call, Completion, Context, DataBlock, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId,
@@ -44,12 +44,12 @@ pub fn row(latency: u64) -> Row {
 }
 
 /// A link with one row, everything eager.
-pub fn link(law: LoadLaw, latency: u64) -> Link {
+pub fn link(law: Contention, latency: u64) -> Link {
     Link::new(law, Bytes::MAX, ns(latency), vec![row(latency)])
 }
 
 /// A machine whose latencies are 10, 100 and 1000 ns, with 1 ns a byte everywhere.
-pub fn machine(nct: [u32; 3], law: LoadLaw) -> Platform {
+pub fn machine(nct: [u32; 3], law: Contention) -> Platform {
     Platform {
         name: "tiny".to_owned(),
         shape: Shape { nodes: nct[0], cmps: nct[1], cores: nct[2] },
@@ -74,7 +74,7 @@ pub fn rates() -> CoreRates {
         memory,
         cmp_memory: plenty,
         node_memory: plenty,
-        memory_law: Default::default(),
+        memory_sharing: Default::default(),
         in_cache: None,
         poll: CoreRates::POLL,
         post_overhead: SimSpan::ZERO,

@@ -74,7 +74,7 @@ fn slower(platform: &Platform) -> Platform {
     for (link, more) in other.links.iter_mut().zip([700, 30, 4]) {
         let slower = |row: &Row| Row { latency: row.latency + ns(more), ..row.clone() };
         let rows = link.rows().iter().map(slower).collect();
-        let other = Link::new(link.law(), link.eager_threshold(), link.handshake() + ns(more), rows);
+        let other = Link::new(link.contention(), link.eager_threshold(), link.handshake() + ns(more), rows);
         *link = other.occupying(link.occupancy().clone());
     }
     other

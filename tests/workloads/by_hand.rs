@@ -115,7 +115,7 @@ fn the_effective_bandwidth_of_two_ranks_is_that_of_the_best_method() {
     // Both send 64 B to each other, to the right and to the left, at 1 us + 64 B / (1 GB/s) = 1.064 us a message. With
     // all under way at once that is the time of all four; with Sendrecv one follows the other; MPI_Alltoallv sends 128
     // B in one, in 1.128 us. The best: 4 · 64 B in 1.064 us.
-    let platform = "platform.inter_node.law=ideal platform.inter_node.latency=1us platform.inter_node.bandwidth=1GB/s \
+    let platform = "platform.inter_node.contention=ideal platform.inter_node.latency=1us platform.inter_node.bandwidth=1GB/s \
                     platform.inter_node.send_overhead=0s platform.inter_node.recv_overhead=0s";
     let sets = |method: &str| {
         format!("app.first_size=6 app.last_size=6 app.first_pattern=4 app.loops=7 app.method={method} {platform}")
@@ -153,7 +153,7 @@ fn primes_are_counted_with_one_allreduce_evenly_or_with_the_last_rank_waited_for
 
 /// A platform on which an exchange of 64 B takes 201 us + 64 B / (64 MB/s) = 202 us, as the authors derive, whatever
 /// is under way besides.
-const JINR: &str = "platform.inter_node.law=ideal platform.inter_node.latency=201us \
+const JINR: &str = "platform.inter_node.contention=ideal platform.inter_node.latency=201us \
                     platform.inter_node.bandwidth=64MB/s platform.inter_node.send_overhead=0s \
                     platform.inter_node.recv_overhead=0s";
 

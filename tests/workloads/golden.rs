@@ -11,8 +11,7 @@ const MACHINES: [(&str, &str); 2] = [("default", "--nct 4,2,2"), ("lcc2", "--pla
 const LAWS: [(&str, &str); 2] = [("fair", ""), ("share", SHARE)];
 
 /// Loads judged once.
-pub const SHARE: &str =
-    " --set platform.intra_cmp.law=ideal --set platform.inter_cmp.law=ideal --set platform.inter_node.law=share";
+pub const SHARE: &str = " --set platform.intra_cmp.contention=ideal --set platform.inter_cmp.contention=ideal --set platform.inter_node.contention=share";
 
 const HEAD: &str = "\
 # What mcpsim predicts for each workload with its own parameters, on two machines: --nct 4,2,2 of the default platform,

@@ -60,7 +60,7 @@ fn replays_are_what_was_recorded_of_the_two_level_baseline() {
 
 #[test]
 fn replays_of_blocks_that_share_memory_are_what_was_recorded() {
-    let scarce = "--set platform.cmp.memory=fair --set platform.cmp.memory_bandwidth=9GB/s";
+    let scarce = "--set platform.cmp.memory_sharing=fair --set platform.cmp.memory_bandwidth=9GB/s";
     recorded_and_replayed(scarce, &format!("--nct 8,1,2 {scarce}"));
 }
 

@@ -62,7 +62,7 @@ fn without_contention(options: &str, mut check: impl FnMut(&str, [u64; 3])) {
         let what_if = before["what_if"].as_array().unwrap();
         for what in what_if.iter().filter(|what| what["change"] == "contention_gone") {
             let level = what["level"].as_str().unwrap();
-            let after = outcome(case.workload, &format!("{sets} platform.{level}.law=ideal"), options);
+            let after = outcome(case.workload, &format!("{sets} platform.{level}.contention=ideal"), options);
             let [predicted, without] = [&before, &after].map(|outcome| number(&outcome["predicted_ps"]));
             check(
                 &format!("{} {sets} {level}", case.workload),

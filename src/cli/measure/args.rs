@@ -43,7 +43,7 @@ Exit codes: 0 measured, 2 bad input or usage, 5 the measurement cannot be used,
 
 /// The contention model of the file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Law {
+pub(crate) enum WrittenContention {
     /// Shares over time of what messages occupy.
     Fair,
     /// Costs by the number of transfers at a time.
@@ -84,9 +84,9 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     pub noise: bool,
 
-    /// What messages do to each other: fair (windows tell what they occupy) or measured (costs under load)
-    #[arg(long, value_name = "LAW", default_value = "fair")]
-    pub law: Law,
+    /// Contention model of the file: fair (capacities from windows) or measured (costs under load)
+    #[arg(long, alias = "law", value_name = "MODEL", default_value = "fair")]
+    pub contention: WrittenContention,
 
     /// What the file calls the machine [default: the file's own name without its end, "here" on stdout]
     #[arg(long, value_name = "NAME")]

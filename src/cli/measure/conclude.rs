@@ -14,7 +14,7 @@ use crate::report::{Figure, measured_figures, measured_summary};
 use super::super::exit::{Exit, Failure};
 use super::super::output::{self, OutputTarget};
 use super::super::report::draw;
-use super::{Law, MeasureArgs};
+use super::{MeasureArgs, WrittenContention};
 
 /// Number of refinements of costs under load.
 const ROUNDS: usize = 4;
@@ -38,15 +38,16 @@ pub(super) fn fitted(
     mut measured: MeasuredMachine,
     plan: &CampaignPlan,
     places: &[HostPlace],
-    law: Law,
+    contention: WrittenContention,
 ) -> Result<(MeasuredMachine, Samples), Failure> {
     let mut corrections = Corrections::default();
     let mut best: Option<(f64, Vec<LinkFit>, Samples)> = None;
-    let rounds = if law == Law::Fair { 0 } else { ROUNDS };
+    let rounds = if contention == WrittenContention::Fair { 0 } else { ROUNDS };
     for _ in 0..=rounds {
         let of = |level: &LevelPlan| {
             let fit = LinkFit::of(&measured.samples, level.level, &corrections)?;
-            let fit = if law == Law::Fair { fit.fair(&measured.samples) } else { return Some(fit) };
+            let fit =
+                if contention == WrittenContention::Fair { fit.fair(&measured.samples) } else { return Some(fit) };
             Some(if level.shares_cpu(places) { fit.on_shared_core() } else { fit })
         };
         measured.links = plan.levels.iter().filter_map(of).collect();

@@ -218,7 +218,7 @@ fn write(
         library: MeasuredLibrary::default(),
         states_noise: false,
     };
-    let (measured, again) = fitted(measured, &plan(args, facts, bindings), &places, args.law)?;
+    let (measured, again) = fitted(measured, &plan(args, facts, bindings), &places, args.contention)?;
     conclude(args, targets, &measured, &again)
 }
 

@@ -63,7 +63,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let library = MeasuredLibrary::new(&library(), datatypes, own_data);
     let links = Vec::new();
     let measured = MeasuredMachine { name, provenance, shape, speed, links, samples, cores, library, states_noise };
-    let (measured, again) = fitted(measured, &plan, &places, args.law)?;
+    let (measured, again) = fitted(measured, &plan, &places, args.contention)?;
     conclude(args, &targets, &measured, &again)
 }
 

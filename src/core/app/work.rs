@@ -1,6 +1,6 @@
 //! Costs of local blocks.
 
-use crate::platform::{CoreRates, MemoryLaw, MemoryPart, Work};
+use crate::platform::{CoreRates, MemoryPart, MemorySharing, Work};
 use crate::rank::MemoryBlock;
 use crate::units::{Bytes, SimSpan};
 
@@ -34,9 +34,9 @@ impl ProgramState {
     pub(super) fn taken(&mut self, shared: &SharedProgram, block: &Block) -> Evaluated<Taken> {
         let memory = MemoryPart { bandwidth: self.bandwidth, cache: f64::from(self.cache) };
         let amount = block.amount(&mut self.env(&shared.code))?;
-        match shared.rates.memory_law {
-            MemoryLaw::Placed => amount.span(&shared.rates, memory).map(Taken::Span),
-            MemoryLaw::Fair => amount.taken(&shared.rates, memory),
+        match shared.rates.memory_sharing {
+            MemorySharing::Placed => amount.span(&shared.rates, memory).map(Taken::Span),
+            MemorySharing::Fair => amount.taken(&shared.rates, memory),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Conditions {
     /// Slowdown factor of computing caused by the library's progress thread.
     thread: f64,
     nodes: NodeFactors,
-    connect: [SimSpan; 3],
+    connection_time: [SimSpan; 3],
     credits: [Option<u32>; 3],
 }
 
@@ -63,9 +63,9 @@ impl Conditions {
     pub fn new(platform: &Platform, seed: u64) -> Option<(Box<Conditions>, Effects)> {
         let of_level = |level| platform.link(level).protocol();
         let crate::platform::Conditions { progress, noise, nodes } = &platform.conditions;
-        let connect = Level::ALL.map(|level| of_level(level).connect);
+        let connection_time = Level::ALL.map(|level| of_level(level).connection_time);
         let credits = Level::ALL.map(|level| of_level(level).credits);
-        let connects = connect.iter().any(|span| *span > SimSpan::ZERO);
+        let connects = connection_time.iter().any(|span| *span > SimSpan::ZERO);
         let thread = progress.slowdown();
         let effects = Effects {
             slows: noise.system.is_some() || noise.nodes.is_some() || thread != 1.0 || nodes.changes_rates(),
@@ -78,7 +78,7 @@ impl Conditions {
         let Effects { slows, delays, credits: limited, by_call, .. } = effects;
         let nodes = nodes.clone();
         (slows || delays || limited || by_call)
-            .then(|| (Box::new(Conditions { seed, noise: *noise, thread, nodes, connect, credits }), effects))
+            .then(|| (Box::new(Conditions { seed, noise: *noise, thread, nodes, connection_time, credits }), effects))
     }
 
     /// Creates the state of `rank`, which is at `site`.
@@ -130,11 +130,11 @@ impl LogicalProcess<'_> {
     #[cold]
     pub fn delay(&self, shared: &mut TargetRank, to: Rank, level: Level, row: Option<&Row>, size: Bytes) -> SimSpan {
         let rank = shared.rank;
-        let Conditions { seed, noise, connect, .. } = self.conditions();
+        let Conditions { seed, noise, connection_time, .. } = self.conditions();
         let meets = shared.meets.as_mut().expect("the platform has conditions");
         let mut delay = SimSpan::ZERO;
-        if connect[level as usize] > SimSpan::ZERO && meets.connected.insert(to) {
-            delay += connect[level as usize];
+        if connection_time[level as usize] > SimSpan::ZERO && meets.connected.insert(to) {
+            delay += connection_time[level as usize];
         }
         if let Some(noise) = noise.network {
             let alone =

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::platform::{Copies, Level, Link, LoadLaw, Platform, Row};
+use crate::platform::{Contention, Copies, Level, Link, Platform, Row};
 use crate::profile::{Resource, SharedKind, Uses};
 use crate::rank::{Rank, RequestId};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -162,7 +162,7 @@ impl Fair {
         first_node: &[u32],
         seats: &[RankLocation],
     ) -> Option<Box<Fair>> {
-        let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
+        let is_fair = |level| platform.link(level).contention() == Contention::Fair;
         if !Level::ALL.into_iter().any(is_fair) {
             return None;
         }
@@ -281,15 +281,15 @@ impl Fair {
 /// Whether the time of a message's head is known when it is sent: nothing on its sender's side may delay it.
 pub(super) fn head_is_known(link: &Link, level: Level) -> bool {
     let delayed = link.occupancy().copies.by_sender() || level == Level::InterNode;
-    link.law().head_is_known() && !(link.law() == LoadLaw::Fair && delayed)
+    link.contention().head_is_known() && !(link.contention() == Contention::Fair && delayed)
 }
 
 /// Whether messages pass nothing on their sender's side that depends on the order in which they leave.
 pub(super) fn is_portless(link: &Link, level: Level) -> bool {
-    match link.law() {
-        LoadLaw::Ideal => true,
-        LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => false,
-        LoadLaw::Fair => head_is_known(link, level),
+    match link.contention() {
+        Contention::Ideal => true,
+        Contention::Share | Contention::Queue | Contention::Measured => false,
+        Contention::Fair => head_is_known(link, level),
     }
 }
 
@@ -393,7 +393,7 @@ impl LogicalProcess<'_> {
     /// Whether the level shares fairly.
     #[inline]
     pub fn is_fair(&self, level: Level) -> bool {
-        self.network.link(level).law() == LoadLaw::Fair
+        self.network.link(level).contention() == Contention::Fair
     }
 
     /// Puts what other workers are to hear of flows into their batches.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::platform::{HardwareThreads, Level, LoadLaw, Partition, Platform, Row, Site};
+use crate::platform::{Contention, HardwareThreads, Level, Partition, Platform, Row, Site};
 use crate::profile::{Arrow, BlockUse, CollectiveCounter, MessageProfile, Pairs, TransferParts};
 use crate::rank::{Completion, Doorbell, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -126,7 +126,7 @@ impl<'a> LogicalProcess<'a> {
     ) -> Self {
         let per_level = |level: Level| platform.link(level);
         let recording = options.recording(seats.len());
-        let charges = Level::ALL.into_iter().any(|level| platform.link(level).law() == LoadLaw::Fair);
+        let charges = Level::ALL.into_iter().any(|level| platform.link(level).contention() == Contention::Fair);
         let (nodes, workers) = (partition.nodes(me), partition.workers());
         let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
         let (conditions, effects) = Conditions::new(platform, seed).unzip();

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::{Level, Link, LoadLaw, NodeFactors, PairClasses, Platform, Row, Site};
+use crate::platform::{Contention, Level, Link, NodeFactors, PairClasses, Platform, Row, Site};
 use crate::profile::{SharesChanged, TransferParts};
 use crate::rank::Rank;
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -75,7 +75,7 @@ struct AloneCosts {
 struct LastSize<'a> {
     row: &'a Row,
     alone: AloneCosts,
-    /// Time of the bytes at small loads for the law `share`; zero until it is computed.
+    /// Time of the bytes at small loads under `share`; zero until it is computed.
     shared: [SimSpan; KEPT_LOADS],
 }
 
@@ -85,35 +85,35 @@ const KEPT_LOADS: usize = 32;
 impl<'a> LastSize<'a> {
     fn new(link: &'a Link, size: Bytes) -> Self {
         let row = link.row(size);
-        LastSize { row, alone: AloneCosts::of_row(row, link.law(), size), shared: [SimSpan::ZERO; KEPT_LOADS] }
+        LastSize { row, alone: AloneCosts::of_row(row, link.contention(), size), shared: [SimSpan::ZERO; KEPT_LOADS] }
     }
 
     /// Returns latency and time of the bytes at `load` for costs `alone` and `row`.
     #[inline(always)]
-    fn under(&mut self, alone: AloneCosts, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
+    fn under(&mut self, alone: AloneCosts, contention: Contention, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         if load == 1 {
             return (alone.latency, alone.bytes);
         }
-        if law != LoadLaw::Share || alone.size != self.alone.size || load as usize >= KEPT_LOADS {
-            return alone.under_load(law, row, load);
+        if contention != Contention::Share || alone.size != self.alone.size || load as usize >= KEPT_LOADS {
+            return alone.under_load(contention, row, load);
         }
         let kept = &mut self.shared[load as usize];
         if *kept == SimSpan::ZERO {
-            *kept = alone.under_load(law, row, load).1;
+            *kept = alone.under_load(contention, row, load).1;
         }
         (row.latency, *kept)
     }
 }
 
 impl AloneCosts {
-    fn of_row(row: &Row, law: LoadLaw, size: Bytes) -> Self {
-        AloneCosts { size, latency: row.latency_under(law, 1), bytes: row.bytes_under(law, 1, size) }
+    fn of_row(row: &Row, contention: Contention, size: Bytes) -> Self {
+        AloneCosts { size, latency: row.latency_under(contention, 1), bytes: row.bytes_under(contention, 1, size) }
     }
 
     /// Returns latency and time of the bytes at `load`.
     #[inline(never)]
-    fn under_load(self, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
-        (row.latency_under(law, load), row.bytes_under(law, load, self.size))
+    fn under_load(self, contention: Contention, row: &Row, load: u32) -> (SimSpan, SimSpan) {
+        (row.latency_under(contention, load), row.bytes_under(contention, load, self.size))
     }
 }
 
@@ -140,10 +140,10 @@ impl<'a> Network<'a> {
     pub fn new(platform: &'a Platform, nodes: std::ops::Range<u32>, delayed: bool) -> Self {
         let count = nodes.len();
         let cmps = platform.shape.cmps;
-        // Ports that no law uses are not allocated: a machine may have a million cores.
-        let ports = |level: Level, count: usize| match platform.link(level).law() {
-            LoadLaw::Ideal | LoadLaw::Fair => Vec::new(),
-            LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => vec![Port::default(); count],
+        // Ports that no model uses are not allocated: a machine may have a million cores.
+        let ports = |level: Level, count: usize| match platform.link(level).contention() {
+            Contention::Ideal | Contention::Fair => Vec::new(),
+            Contention::Share | Contention::Queue | Contention::Measured => vec![Port::default(); count],
         };
         Network {
             platform,
@@ -235,7 +235,7 @@ impl<'a> Network<'a> {
 
     #[cold]
     fn other_alone(&self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
-        AloneCosts::of_row(row, self.platform.link(level).law(), size)
+        AloneCosts::of_row(row, self.platform.link(level).contention(), size)
     }
 
     /// Returns the link of a level.
@@ -263,8 +263,8 @@ impl<'a> Network<'a> {
 
     /// Returns the parts of the time of a transfer's head.
     pub fn head_parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
-        let law = self.platform.link(level).law();
-        TransferParts::of_transfer(time, self.row(from, to, level, size).latency_under(law, 1), SimSpan::ZERO)
+        let contention = self.platform.link(level).contention();
+        TransferParts::of_transfer(time, self.row(from, to, level, size).latency_under(contention, 1), SimSpan::ZERO)
     }
 
     /// Returns the traffic through the ports.
@@ -284,8 +284,8 @@ impl<'a> Network<'a> {
     #[inline(always)]
     pub fn depart(&mut self, from: RankLocation, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
         let link = self.platform.link(level);
-        let law = link.law();
-        if matches!(law, LoadLaw::Ideal | LoadLaw::Fair) {
+        let contention = link.contention();
+        if matches!(contention, Contention::Ideal | Contention::Fair) {
             return Departure { head: time + row.latency, load: 1 };
         }
         let slower = self.slower(level, [from.node; 2]);
@@ -295,13 +295,13 @@ impl<'a> Network<'a> {
             Level::InterCmp => &mut self.interconnects[(from.node - self.first_node) as usize],
             Level::InterNode => &mut self.out[(from.node - self.first_node) as usize],
         };
-        if law == LoadLaw::Queue {
+        if contention == Contention::Queue {
             let start = port.queue(time, longer(occupation(row, size), slower));
             port.count_queued(time, start, size.get());
             return Departure { head: start + row.latency, load: 1 };
         }
         let load = port.load_at(time);
-        let (latency, bytes) = self.last[level as usize].under(alone, law, row, load);
+        let (latency, bytes) = self.last[level as usize].under(alone, contention, row, load);
         let head = time + latency;
         let end = head + longer(bytes, slower);
         port.hold(time, end, size.get());
@@ -321,21 +321,21 @@ impl<'a> Network<'a> {
         head: SimTime,
     ) -> SimTime {
         let Flight { left, load } = flight;
-        let law = self.platform.link(level).law();
+        let contention = self.platform.link(level).contention();
         let alone = self.alone(level, row, size);
         let slower = self.slower(level, nodes);
         let into = (level == Level::InterNode).then(|| (nodes[1] - self.first_node) as usize);
-        if law == LoadLaw::Queue {
+        if contention == Contention::Queue {
             let Some(into) = into else { return head + alone.bytes };
             let port = &mut self.into[into];
             let start = port.queue(head, longer(occupation(row, size), slower));
             port.count_queued(head, start, size.get());
             return start + longer(alone.bytes, slower);
         }
-        let (is_shared, delayed) = (matches!(law, LoadLaw::Share | LoadLaw::Measured), self.delayed);
+        let (is_shared, delayed) = (matches!(contention, Contention::Share | Contention::Measured), self.delayed);
         let mut port = into.filter(|_| is_shared).map(|into| &mut self.into[into]);
         let load = port.as_mut().map_or(load, |port| load.max(port.load_at(head)));
-        let (latency, bytes) = self.last[level as usize].under(alone, law, row, load);
+        let (latency, bytes) = self.last[level as usize].under(alone, contention, row, load);
         let bytes = longer(bytes, slower);
         // A delay of the head delays all of the message.
         let end = if delayed { head + bytes } else { (left + latency + bytes).max(head) };
@@ -358,9 +358,9 @@ impl PassedPorts {
         }
     }
 
-    /// Returns the levels that have transfers whose share changed. `law` gives the law of each level.
-    pub fn changed(&self, law: impl Fn(Level) -> LoadLaw) -> Vec<SharesChanged> {
-        let judged_once = |level: &Level| !matches!(law(*level), LoadLaw::Ideal | LoadLaw::Fair);
+    /// Returns the levels that have transfers whose share changed. `contention` gives the model of each level.
+    pub fn changed(&self, contention: impl Fn(Level) -> Contention) -> Vec<SharesChanged> {
+        let judged_once = |level: &Level| !matches!(contention(*level), Contention::Ideal | Contention::Fair);
         let part = |level: Level| {
             let [passed, changed] = self.0[level as usize];
             (changed > 0).then(|| SharesChanged { level, part: changed as f64 / passed as f64 })

@@ -78,7 +78,7 @@ pub struct Outcome {
     /// Utilisation of the resources that messages share over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub utilisation: Vec<ResourceUse>,
-    /// Transfers whose shares changed in flight, if a law judges load once.
+    /// Transfers whose shares changed in flight, if the contention model judges load once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares_changed: Vec<SharesChanged>,
     /// First-order savings by changes of the machine, the greatest first.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{CacheRates, CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
+use super::{CacheRates, Contention, CoreRates, Level, Link, Platform, Row, Shape, Site};
 
 /// Parameters of the two-level baseline; missing ones are derived from the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -36,7 +36,7 @@ impl Platform {
     /// - Latency and bandwidth are those of [`Platform::baseline`] if stated there. Otherwise the latency is that of
     ///   the link's first interval (small messages), and the bandwidth that of its last (large ones). The link within
     ///   a node is the inter-CMP link, or the intra-CMP link of a machine with one CMP per node.
-    /// - There are no size intervals, no contention ([`LoadLaw::Ideal`]) and no rendezvous: every size is eager.
+    /// - There are no size intervals, no contention ([`Contention::Ideal`]) and no rendezvous: every size is eager.
     /// - The overheads are those of the link's first interval, because the two models differ in the network and not
     ///   in the cores.
     ///
@@ -108,7 +108,7 @@ fn one_row(link: &Link, stated: Option<BaselineLink>) -> Link {
         copy_count: 1,
         columns: Vec::new(),
     };
-    Link::new(LoadLaw::Ideal, Bytes::MAX, stated.latency, vec![row])
+    Link::new(Contention::Ideal, Bytes::MAX, stated.latency, vec![row])
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ slowdown = [1.0, 1.5, 2.0]
 latency = "400 ns"
 bandwidth = "4 GB/s"
 [inter_cmp]
-law = "share"
+contention = "share"
 bandwidth = "3 GB/s"
 interval = [{ up_to = "1 KiB", latency = "700 ns", send_overhead = "50 ns" }, { latency = "900 ns", bandwidth = "2 GB/s" }]
 [inter_node]
@@ -146,7 +146,7 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
     /// Latency in ns, bandwidth in MB/s, and send and receive overhead in ns of a link with one row.
     fn costs(link: &Link) -> [u64; 4] {
         let [row] = link.rows() else { panic!("a level of the baseline has one row") };
-        assert_eq!((link.law(), link.eager_threshold()), (LoadLaw::Ideal, Bytes::MAX));
+        assert_eq!((link.contention(), link.eager_threshold()), (Contention::Ideal, Bytes::MAX));
         let ns = |span: SimSpan| span.as_ps() / 1000;
         [ns(row.latency), row.bandwidth.get() / 1_000_000, ns(row.send_overhead), ns(row.recv_overhead)]
     }

@@ -3,15 +3,15 @@
 use crate::units::{Bandwidth, SimSpan};
 
 use super::{
-    Copies, CopyMemory, Level, Link, LoadLaw, MemoryLaw, NodeFactors, Noise, Occupancy, Platform, ProgressEngine,
-    Protocol, Rails,
+    Contention, Copies, CopyMemory, Level, Link, MemorySharing, NodeFactors, Noise, Occupancy, Platform,
+    ProgressEngine, Protocol, Rails,
 };
 
 /// An effect that a platform may state and that changes predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// Contention between transfers: without it every level is [`LoadLaw::Ideal`].
-    Law,
+    /// Contention between transfers: without it every level is [`Contention::Ideal`].
+    Contention,
     /// Copies within a node, and copies of eager messages, occupy a core.
     Copies,
     /// Each message occupies an adapter or port for a least time.
@@ -33,7 +33,7 @@ pub enum Effect {
     /// Mutual slowdown of the hardware threads of a core.
     Threads,
     /// Memory is shared with the present users instead of with all ranks placed there.
-    MemoryLaw,
+    MemorySharing,
     /// Costs by class of pairs of cores.
     Pairs,
     /// The first message of a pair sets up a connection.
@@ -53,7 +53,7 @@ pub enum Effect {
 impl Effect {
     /// All effects, contention first.
     pub const ALL: [Effect; 19] = [
-        Effect::Law,
+        Effect::Contention,
         Effect::Copies,
         Effect::Gap,
         Effect::Duplex,
@@ -64,7 +64,7 @@ impl Effect {
         Effect::Memory,
         Effect::InCache,
         Effect::Threads,
-        Effect::MemoryLaw,
+        Effect::MemorySharing,
         Effect::Pairs,
         Effect::Connect,
         Effect::UnexpectedCopy,
@@ -77,7 +77,7 @@ impl Effect {
     /// Name of the key that states it.
     pub const fn name(self) -> &'static str {
         match self {
-            Effect::Law => "law",
+            Effect::Contention => "contention",
             Effect::Copies => "copies",
             Effect::Gap => "gap",
             Effect::Duplex => "duplex",
@@ -88,10 +88,10 @@ impl Effect {
             Effect::Memory => "memory_bandwidth",
             Effect::InCache => "in_cache",
             Effect::Threads => "sibling_slowdown",
-            Effect::MemoryLaw => "memory",
+            Effect::MemorySharing => "memory_sharing",
             Effect::Pairs => "pairs",
-            Effect::Connect => "connect",
-            Effect::UnexpectedCopy => "unexpected_copy",
+            Effect::Connect => "connection_time",
+            Effect::UnexpectedCopy => "unexpected_copy_bandwidth",
             Effect::Credits => "credits",
             Effect::Progress => "progress",
             Effect::Noise => "noise",
@@ -102,7 +102,7 @@ impl Effect {
     /// Short description of a machine without it.
     pub const fn without(self) -> &'static str {
         match self {
-            Effect::Law => "no transfer slows another",
+            Effect::Contention => "no transfer slows another",
             Effect::Copies => "no core copies",
             Effect::Gap => "no gap between messages",
             Effect::Duplex => "directions are independent",
@@ -113,7 +113,7 @@ impl Effect {
             Effect::Memory => "each core has its memory",
             Effect::InCache => "no block fits a cache",
             Effect::Threads => "siblings slow nobody",
-            Effect::MemoryLaw => "memory by who is placed",
+            Effect::MemorySharing => "memory by who is placed",
             Effect::Pairs => "levels alone",
             Effect::Connect => "no connections",
             Effect::UnexpectedCopy => "buffers cost no copy",
@@ -145,7 +145,7 @@ impl Platform {
             })
         };
         match effect {
-            Effect::Law => other.links = links(&|link| link.with_law(LoadLaw::Ideal)),
+            Effect::Contention => other.links = links(&|link| link.with_law(Contention::Ideal)),
             Effect::Copies => other.links = occupancies(|of| of.copies = Copies::None),
             Effect::Gap => {
                 let without = |link: Link| {
@@ -169,10 +169,10 @@ impl Platform {
             Effect::Memory => (other.core.cmp_memory, other.core.node_memory) = (Bandwidth::MAX, Bandwidth::MAX),
             Effect::InCache => other.core.in_cache = None,
             Effect::Threads => other.core.threads = other.core.threads.apart(),
-            Effect::MemoryLaw => other.core.memory_law = MemoryLaw::Placed,
+            Effect::MemorySharing => other.core.memory_sharing = MemorySharing::Placed,
             Effect::Pairs => other.pairs = None,
-            Effect::Connect => other.links = protocols(|of| of.connect = SimSpan::ZERO),
-            Effect::UnexpectedCopy => other.links = protocols(|of| of.unexpected_copy = None),
+            Effect::Connect => other.links = protocols(|of| of.connection_time = SimSpan::ZERO),
+            Effect::UnexpectedCopy => other.links = protocols(|of| of.unexpected_copy_bandwidth = None),
             Effect::Credits => other.links = protocols(|of| of.credits = None),
             Effect::Progress => other.conditions.progress = ProgressEngine::Hardware,
             Effect::Noise => other.conditions.noise = Noise::default(),
@@ -185,7 +185,7 @@ impl Platform {
             | Effect::PairDuplex
             | Effect::Rails
             | Effect::Cache
-            | Effect::Interconnect => Level::ALL.iter().any(|level| self.link(*level).law() == LoadLaw::Fair),
+            | Effect::Interconnect => Level::ALL.iter().any(|level| self.link(*level).contention() == Contention::Fair),
             _ => true,
         };
         (heeded && other != *self).then_some(other)
@@ -206,21 +206,21 @@ mod tests {
 
     #[test]
     fn a_machine_without_an_effect_is_that_which_does_not_state_it() {
-        let plain = machine(&["inter_node.law=fair"]);
+        let plain = machine(&["inter_node.contention=fair"]);
         for (key, effect) in [
-            ("inter_node.connect=5us", Effect::Connect),
-            ("inter_cmp.unexpected_copy=\"1 GB/s\"", Effect::UnexpectedCopy),
+            ("inter_node.connection_time=5us", Effect::Connect),
+            ("inter_cmp.unexpected_copy_bandwidth=\"1 GB/s\"", Effect::UnexpectedCopy),
             ("inter_node.credits=3", Effect::Credits),
             ("progress=call", Effect::Progress),
             ("noise.nodes.deviation=0.1", Effect::Noise),
             ("nodes=[{only=[0],rate=0.5}]", Effect::Nodes),
             ("inter_node.duplex=\"15 GB/s\"", Effect::Duplex),
             ("inter_node.pair_duplex=\"15 GB/s\"", Effect::PairDuplex),
-            ("cmp.memory=fair", Effect::MemoryLaw),
+            ("cmp.memory_sharing=fair", Effect::MemorySharing),
             ("inter_cmp.capacity=\"90 GB/s\"", Effect::Interconnect),
         ] {
             assert_eq!(plain.without(effect), None, "{key}");
-            let stated = machine(&["inter_node.law=fair", key]);
+            let stated = machine(&["inter_node.contention=fair", key]);
             assert!(stated != plain, "{key}");
             assert_eq!(stated.without(effect), Some(plain.clone()), "{key}");
             for other in Effect::ALL.into_iter().filter(|other| *other != effect) {
@@ -232,8 +232,8 @@ mod tests {
     #[test]
     fn without_contention_every_level_is_ideal() {
         let machine = machine(&[]);
-        let ideal = machine.without(Effect::Law).unwrap();
-        assert!(ideal.links.iter().all(|link| link.law() == LoadLaw::Ideal));
-        assert_eq!(ideal.without(Effect::Law), None);
+        let ideal = machine.without(Effect::Contention).unwrap();
+        assert!(ideal.links.iter().all(|link| link.contention() == Contention::Ideal));
+        assert_eq!(ideal.without(Effect::Contention), None);
     }
 }

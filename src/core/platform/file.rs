@@ -4,6 +4,7 @@
 
 mod collectives;
 mod conditions;
+mod former_keys;
 mod link;
 #[cfg(test)]
 mod measured;
@@ -23,7 +24,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document, Override};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
-use super::{Baseline, CoreRates, Level, LoadLaw, Occupancy, Platform, Shape, UnreadKeys};
+use super::{Baseline, Contention, CoreRates, Level, Occupancy, Platform, Shape, UnreadKeys};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, InCacheFile, NodeFile};
@@ -114,13 +115,15 @@ impl PlatformSource {
     /// value.
     pub fn load(document: Document, overrides: &[Override]) -> Result<Self, ConfigError> {
         let mut document = document.with_error_lines();
+        former_keys::rename(&mut document)?;
         for over in overrides {
             if let [first, key @ ..] = over.key.as_slice()
                 && first == "platform"
                 && !key.is_empty()
             {
-                document.set(key, over)?;
-                forget_own_values(document.table_mut(), key, overrides);
+                let key = former_keys::present(key);
+                document.set(&key, over)?;
+                forget_own_values(document.table_mut(), &key, overrides);
             }
         }
         let file: PlatformFile = document.deserialize()?;
@@ -166,7 +169,7 @@ impl PlatformFile {
             share: self.progress_share,
             noise: self.noise.as_ref(),
             nodes: self.nodes.as_deref().unwrap_or_default(),
-            law: links[Level::InterNode as usize].law(),
+            contention: links[Level::InterNode as usize].contention(),
             count: self.nct.nodes,
             cmps: self.nct.cmps,
         };
@@ -177,12 +180,15 @@ impl PlatformFile {
             let capacity = between.occupancy().capacity.max(pairs.greatest_bandwidth(Level::InterNode));
             *between = between.clone().occupying(Occupancy { capacity, ..between.occupancy().clone() });
         }
-        let fair = links.each_ref().map(|link| link.law() == LoadLaw::Fair);
+        let fair = links.each_ref().map(|link| link.contention() == Contention::Fair);
         let files = [&self.intra_cmp, &self.inter_cmp, &self.inter_node];
         let of_levels = Level::ALL.into_iter().zip(files).zip(&links).flat_map(|((level, file), link)| {
-            let (law, name) = (link.law(), level.name());
-            let loads = UnreadKeys::stated(name, &[("loads", law != LoadLaw::Measured && file.states_loads())]);
-            [if law == LoadLaw::Fair { None } else { file.unread(level, law) }, loads].into_iter().flatten()
+            let (contention, name) = (link.contention(), level.name());
+            let loads =
+                UnreadKeys::stated(name, &[("loads", contention != Contention::Measured && file.states_loads())]);
+            [if contention == Contention::Fair { None } else { file.unread(level, contention) }, loads]
+                .into_iter()
+                .flatten()
         });
         let of_memory = if fair[0] || fair[1] {
             Vec::new()
@@ -226,7 +232,7 @@ impl PlatformFile {
             memory: self.core.memory_bandwidth,
             cmp_memory: self.cmp.as_ref().map_or(Bandwidth::MAX, |cmp| cmp.memory_bandwidth),
             node_memory: self.node.as_ref().map_or(Bandwidth::MAX, |node| node.memory_bandwidth),
-            memory_law: self.cmp.as_ref().and_then(|cmp| cmp.memory).unwrap_or_default(),
+            memory_sharing: self.cmp.as_ref().and_then(|cmp| cmp.memory_sharing).unwrap_or_default(),
             in_cache: memory::in_cache(document, &self.core, self.cmp.as_ref())?,
             poll,
             post_overhead: self.core.post_overhead.unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{Baseline, Conditions, Link, LoadLaw, Noise, Platform, ProgressEngine, Row};
+use super::{Baseline, Conditions, Contention, Link, Noise, Platform, ProgressEngine, Row};
 
 impl Platform {
     /// Returns the machine without latency and with infinite bandwidth: no overheads, copies, load, credits or
@@ -40,7 +40,7 @@ fn ideal(link: &Link) -> Link {
         copy_count: 1,
         columns: Vec::new(),
     };
-    Link::new(LoadLaw::Ideal, link.eager_threshold(), SimSpan::ZERO, vec![row])
+    Link::new(Contention::Ideal, link.eager_threshold(), SimSpan::ZERO, vec![row])
 }
 
 #[cfg(test)]
@@ -56,7 +56,10 @@ mod tests {
             let (link, before) = (ideal.link(level), platform.link(level));
             assert_eq!(link.eager_threshold(), before.eager_threshold());
             assert_eq!((link.least_latency(), link.handshake()), (SimSpan::ZERO, SimSpan::ZERO));
-            assert_eq!(link.row(Bytes::new(1 << 20)).bytes_under(link.law(), 1, Bytes::new(1 << 20)), SimSpan::ZERO);
+            assert_eq!(
+                link.row(Bytes::new(1 << 20)).bytes_under(link.contention(), 1, Bytes::new(1 << 20)),
+                SimSpan::ZERO
+            );
         }
         assert_eq!((&ideal.core, ideal.shape), (&platform.core, platform.shape));
         assert_eq!(ideal.lookahead(), SimSpan::ZERO);

@@ -10,7 +10,7 @@ use super::{Occupancy, Protocol};
 /// Contention model: effect of the number of concurrent transfers on a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LoadLaw {
+pub enum Contention {
     /// No effect.
     Ideal,
     /// Each of `k` transfers gets 1/k of the bandwidth.
@@ -24,10 +24,10 @@ pub enum LoadLaw {
     Fair,
 }
 
-impl LoadLaw {
+impl Contention {
     /// Whether load does not affect the latency, so the arrival of a message's head is known when it is sent.
     pub fn head_is_known(self) -> bool {
-        matches!(self, LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Fair)
+        matches!(self, Contention::Ideal | Contention::Share | Contention::Fair)
     }
 }
 
@@ -51,15 +51,15 @@ pub struct Row {
     pub send_bandwidth: Option<Bandwidth>,
     /// Bytes per second at which the receiver's core processes the data.
     pub recv_bandwidth: Option<Bandwidth>,
-    /// Least time between two messages on a resource. Used by [`LoadLaw::Queue`], and for adapters by
-    /// [`LoadLaw::Fair`].
+    /// Least time between two messages on a resource. Used by [`Contention::Queue`], and for adapters by
+    /// [`Contention::Fair`].
     pub gap: SimSpan,
-    /// Bytes per second at which a core copies, under [`LoadLaw::Fair`]; `None`: `bandwidth`.
+    /// Bytes per second at which a core copies, under [`Contention::Fair`]; `None`: `bandwidth`.
     pub copy_bandwidth: Option<Bandwidth>,
     /// Number of copies of each byte; all together proceed at `copy_bandwidth`. Two for a copy through a segment
     /// shared by both ranks.
     pub copy_count: u32,
-    /// Measured values in increasing order of load, under [`LoadLaw::Measured`]; the first is for load 1.
+    /// Measured values in increasing order of load, under [`Contention::Measured`]; the first is for load 1.
     pub columns: Vec<LoadColumn>,
 }
 
@@ -77,7 +77,7 @@ pub struct LoadColumn {
 /// Costs of one level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    law: LoadLaw,
+    contention: Contention,
     eager_threshold: Bytes,
     handshake: SimSpan,
     rows: Vec<Row>,
@@ -94,7 +94,7 @@ impl Link {
     ///
     /// # Panics
     /// If the rows leave a gap, overlap, are empty or more than 65,535.
-    pub fn new(law: LoadLaw, eager_threshold: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Self {
+    pub fn new(contention: Contention, eager_threshold: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Self {
         assert!(!rows.is_empty() && rows.len() <= usize::from(u16::MAX), "a link needs 1 to 65535 rows");
         assert_eq!(rows[0].above, Bytes::ZERO, "the first row starts at 0");
         assert_eq!(rows[rows.len() - 1].up_to, Bytes::MAX, "the last row has no end");
@@ -107,7 +107,7 @@ impl Link {
         // The capacity of an adapter is the bandwidth of its fastest message.
         let capacity = rows.iter().map(|row| row.bandwidth).max();
         let occupancy = Occupancy { capacity, ..Occupancy::default() };
-        Link { law, eager_threshold, handshake, rows, occupancy, protocol: Protocol::default(), first_row }
+        Link { contention, eager_threshold, handshake, rows, occupancy, protocol: Protocol::default(), first_row }
     }
 
     /// Returns the link with other occupied resources.
@@ -121,8 +121,8 @@ impl Link {
     }
 
     /// Returns the link with another contention model.
-    pub fn with_law(self, law: LoadLaw) -> Self {
-        Link { law, ..self }
+    pub fn with_law(self, contention: Contention) -> Self {
+        Link { contention, ..self }
     }
 
     /// Returns the link without gaps between messages.
@@ -136,14 +136,14 @@ impl Link {
         self.protocol
     }
 
-    /// Resources that messages occupy, under [`LoadLaw::Fair`].
+    /// Resources that messages occupy, under [`Contention::Fair`].
     pub fn occupancy(&self) -> &Occupancy {
         &self.occupancy
     }
 
     /// Contention model.
-    pub fn law(&self) -> LoadLaw {
-        self.law
+    pub fn contention(&self) -> Contention {
+        self.contention
     }
 
     /// Greatest size that is sent eagerly.
@@ -193,7 +193,7 @@ impl Row {
         handled(self.recv_overhead, self.recv_bandwidth, size)
     }
 
-    /// Time of a core to copy `size`, under [`LoadLaw::Fair`].
+    /// Time of a core to copy `size`, under [`Contention::Fair`].
     #[inline]
     pub fn copy(&self, size: Bytes) -> SimSpan {
         self.copy_bandwidth.unwrap_or(self.bandwidth).span(size, 1)
@@ -203,10 +203,10 @@ impl Row {
     ///
     /// Interpolated linearly between measured columns; constant beyond the last.
     #[inline]
-    pub fn latency_under(&self, law: LoadLaw, load: u32) -> SimSpan {
-        match law {
-            LoadLaw::Measured => self.interpolate(load, |column| column.latency.as_ps() as f64, |last, _| last),
-            LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Queue | LoadLaw::Fair => self.latency,
+    pub fn latency_under(&self, contention: Contention, load: u32) -> SimSpan {
+        match contention {
+            Contention::Measured => self.interpolate(load, |column| column.latency.as_ps() as f64, |last, _| last),
+            Contention::Ideal | Contention::Share | Contention::Queue | Contention::Fair => self.latency,
         }
     }
 
@@ -215,11 +215,11 @@ impl Row {
     /// Interpolated linearly between measured columns. Beyond the last, the last total bandwidth is divided among all
     /// transfers.
     #[inline]
-    pub fn bytes_under(&self, law: LoadLaw, load: u32, size: Bytes) -> SimSpan {
-        match law {
-            LoadLaw::Ideal | LoadLaw::Queue | LoadLaw::Fair => self.bandwidth.span(size, 1),
-            LoadLaw::Share => self.bandwidth.span(size, load),
-            LoadLaw::Measured => self.interpolate(
+    pub fn bytes_under(&self, contention: Contention, load: u32, size: Bytes) -> SimSpan {
+        match contention {
+            Contention::Ideal | Contention::Queue | Contention::Fair => self.bandwidth.span(size, 1),
+            Contention::Share => self.bandwidth.span(size, load),
+            Contention::Measured => self.interpolate(
                 load,
                 |column| column.bandwidth.span(size, 1).as_ps() as f64,
                 |last, ratio| last * ratio,
@@ -274,7 +274,7 @@ mod tests {
     fn link(ends: &[u64]) -> Link {
         let starts = [0].into_iter().chain(ends.iter().copied());
         let rows = starts.zip(ends.iter().copied().chain([u64::MAX])).map(|(above, up_to)| row(above, up_to)).collect();
-        Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::ZERO, rows)
+        Link::new(Contention::Ideal, Bytes::MAX, SimSpan::ZERO, rows)
     }
 
     fn column(load: u32, latency_ns: u64, megabytes_per_second: u64) -> LoadColumn {
@@ -304,12 +304,12 @@ mod tests {
     fn bytes_take_longer_under_load_as_the_law_says() {
         // 1000 bytes at 1 GB/s take 1 us.
         let row = row(0, u64::MAX);
-        let ns = |law, load| row.bytes_under(law, load, Bytes::new(1000)).as_ps() / 1000;
-        assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Ideal, load)), [1000; 3]);
-        assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Queue, load)), [1000; 3]);
-        assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Share, load)), [1000, 2000, 7000]);
-        for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue, LoadLaw::Fair] {
-            assert_eq!(row.latency_under(law, 7), SimSpan::from_ns(100));
+        let ns = |contention, load| row.bytes_under(contention, load, Bytes::new(1000)).as_ps() / 1000;
+        assert_eq!([1, 2, 7].map(|load| ns(Contention::Ideal, load)), [1000; 3]);
+        assert_eq!([1, 2, 7].map(|load| ns(Contention::Queue, load)), [1000; 3]);
+        assert_eq!([1, 2, 7].map(|load| ns(Contention::Share, load)), [1000, 2000, 7000]);
+        for contention in [Contention::Ideal, Contention::Share, Contention::Queue, Contention::Fair] {
+            assert_eq!(row.latency_under(contention, 7), SimSpan::from_ns(100));
         }
     }
 
@@ -318,11 +318,11 @@ mod tests {
         // 1000 bytes take 1 us alone, 2 us at load 2, 8 us at load 4.
         let row =
             Row { columns: vec![column(1, 100, 1000), column(2, 150, 500), column(4, 300, 125)], ..row(0, u64::MAX) };
-        let bytes = |load| row.bytes_under(LoadLaw::Measured, load, Bytes::new(1000)).as_ps() / 1000;
+        let bytes = |load| row.bytes_under(Contention::Measured, load, Bytes::new(1000)).as_ps() / 1000;
         assert_eq!([1, 2, 3, 4].map(bytes), [1000, 2000, 5000, 8000]);
         // Six share the bandwidth of four: 8 us × 6 / 4.
         assert_eq!([6, 8].map(bytes), [12_000, 16_000]);
-        let latency = |load| row.latency_under(LoadLaw::Measured, load).as_ps() / 1000;
+        let latency = |load| row.latency_under(Contention::Measured, load).as_ps() / 1000;
         assert_eq!([1, 2, 3, 4, 6, 100].map(latency), [100, 150, 225, 300, 300, 300]);
     }
 
@@ -333,7 +333,7 @@ mod tests {
             vec![row(0, 8), measured]
         };
         let least = |handshake, latency| {
-            Link::new(LoadLaw::Measured, Bytes::MAX, SimSpan::from_ns(handshake), rows(latency)).least_latency()
+            Link::new(Contention::Measured, Bytes::MAX, SimSpan::from_ns(handshake), rows(latency)).least_latency()
         };
         assert_eq!(least(100, 95), SimSpan::from_ns(90));
         assert_eq!(least(100, 70), SimSpan::from_ns(70));

@@ -1,5 +1,5 @@
 //! Caches, memory and interconnects used by copies within a node. Only used if a level within a node is fair
-//! ([`LoadLaw::Fair`](super::LoadLaw::Fair)).
+//! ([`Contention::Fair`](super::Contention::Fair)).
 
 use crate::units::{Bandwidth, Bytes};
 

@@ -28,7 +28,7 @@ pub struct Noise {
 /// Distribution of a draw around its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NoiseLaw {
+pub enum NoiseDistribution {
     /// Gaussian; a draw below zero becomes zero.
     Normal,
     /// Its logarithm is Gaussian.
@@ -39,7 +39,7 @@ pub enum NoiseLaw {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Distribution.
-    pub law: NoiseLaw,
+    pub distribution: NoiseDistribution,
     /// Standard deviation divided by the mean.
     pub deviation: f64,
 }
@@ -88,13 +88,15 @@ fn source(seed: u64, purpose: Purpose, of: u32, number: u64) -> Pcg64Mcg {
 impl Spread {
     /// Draws a value with mean `mean`, at least zero.
     fn draw(self, mean: f64, random: &mut Pcg64Mcg) -> f64 {
-        let draw = match self.law {
+        let draw = match self.distribution {
             _ if self.deviation == 0.0 || mean == 0.0 => mean,
-            NoiseLaw::Normal => {
+            NoiseDistribution::Normal => {
                 let z: f64 = StandardNormal.sample(random);
                 mean * (1.0 + self.deviation * z)
             }
-            NoiseLaw::Lognormal => LogNormal::from_mean_cv(mean, self.deviation).map_or(mean, |law| law.sample(random)),
+            NoiseDistribution::Lognormal => {
+                LogNormal::from_mean_cv(mean, self.deviation).map_or(mean, |distribution| distribution.sample(random))
+            }
         };
         draw.max(0.0)
     }
@@ -151,7 +153,10 @@ impl SystemNoise {
         if met > SINGLY {
             // The sum of many detours is nearly normal, whatever their distribution.
             let mean = met as f64 * self.length.as_ps() as f64;
-            let spread = Spread { law: NoiseLaw::Normal, deviation: self.spread.deviation / (met as f64).sqrt() };
+            let spread = Spread {
+                distribution: NoiseDistribution::Normal,
+                deviation: self.spread.deviation / (met as f64).sqrt(),
+            };
             return end.since(start) + span(spread.draw(mean, &mut source(seed, Purpose::Detour, rank, next)));
         }
         while begins(next) < end {
@@ -175,17 +180,20 @@ mod tests {
 
     #[test]
     fn draws_have_the_mean_and_the_deviation_that_are_stated() {
-        for law in [NoiseLaw::Normal, NoiseLaw::Lognormal] {
-            let spread = Spread { law, deviation: 0.2 };
+        for distribution in [NoiseDistribution::Normal, NoiseDistribution::Lognormal] {
+            let spread = Spread { distribution, deviation: 0.2 };
             let draw = |number| spread.draw(50.0, &mut source(1, Purpose::Delay, 0, number));
             let (mean, deviation) = mean_and_deviation((0..20_000).map(draw));
-            assert!((mean - 50.0).abs() < 0.3 && (deviation - 10.0).abs() < 0.3, "{law:?}: {mean}, {deviation}");
+            assert!(
+                (mean - 50.0).abs() < 0.3 && (deviation - 10.0).abs() < 0.3,
+                "{distribution:?}: {mean}, {deviation}"
+            );
         }
     }
 
     #[test]
     fn a_detour_of_a_core_delays_what_runs_then() {
-        let spread = Spread { law: NoiseLaw::Normal, deviation: 0.0 };
+        let spread = Spread { distribution: NoiseDistribution::Normal, deviation: 0.0 };
         let us = SimSpan::from_us;
         let noise = SystemNoise { period: us(100), length: us(10), spread };
         let at = |micros| SimTime::ZERO + us(micros);

@@ -1,5 +1,5 @@
 //! Resources that a message occupies in addition to its own latency and bandwidth: copying cores and adapters. Only
-//! used by [`LoadLaw::Fair`](super::LoadLaw::Fair).
+//! used by [`Contention::Fair`](super::Contention::Fair).
 
 use serde::Deserialize;
 

@@ -21,7 +21,7 @@ pub struct CoreRates {
     /// Memory bandwidth of a node, shared by the ranks placed on it.
     pub node_memory: Bandwidth,
     /// Ranks that share these bandwidths.
-    pub memory_law: MemoryLaw,
+    pub memory_sharing: MemorySharing,
     /// Rates for data in the caches of the CMP, if stated.
     pub in_cache: Option<CacheRates>,
     /// Time of a test for messages that finds none. Above zero, because otherwise a polling loop would never advance
@@ -43,7 +43,7 @@ pub struct CoreRates {
 /// Sharing of the memory bandwidth of a CMP and of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MemoryLaw {
+pub enum MemorySharing {
     /// Among the ranks placed there, in equal parts at all times.
     #[default]
     Placed,
@@ -118,9 +118,9 @@ impl CoreRates {
     pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
         let mut on_cmp = HashMap::new();
         sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
-        let ranks = |site: &Site| match self.memory_law {
-            MemoryLaw::Placed => on_cmp[&(site.node, site.cmp)],
-            MemoryLaw::Fair => 1,
+        let ranks = |site: &Site| match self.memory_sharing {
+            MemorySharing::Placed => on_cmp[&(site.node, site.cmp)],
+            MemorySharing::Fair => 1,
         };
         sites.iter().map(|site| self.scale_factor * self.slowdown_of(ranks(site))).collect()
     }
@@ -177,7 +177,7 @@ mod tests {
             memory: Bandwidth::new(5_000_000_000).unwrap(),
             cmp_memory: Bandwidth::new(8_000_000_000).unwrap(),
             node_memory: Bandwidth::new(12_000_000_000).unwrap(),
-            memory_law: Default::default(),
+            memory_sharing: Default::default(),
             in_cache: None,
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,

@@ -4,7 +4,7 @@
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{Conditions, CoreRates, Level, Link, LoadLaw, MemoryLaw, Platform, Row, Shape, Site};
+use super::{Conditions, Contention, CoreRates, Level, Link, MemorySharing, Platform, Row, Shape, Site};
 
 /// A model of messages between processors with equal costs for all pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +144,8 @@ impl Link {
     fn alone(&self, bytes: u64) -> f64 {
         let size = Bytes::new(bytes);
         let row = self.row(size);
-        let network = row.latency_under(self.law(), 1).as_seconds() + row.bytes_under(self.law(), 1, size).as_seconds();
+        let network = row.latency_under(self.contention(), 1).as_seconds()
+            + row.bytes_under(self.contention(), 1, size).as_seconds();
         let handshakes = if size > self.eager_threshold() { 2.0 * self.handshake().as_seconds() } else { 0.0 };
         row.sending(size).as_seconds() + network + row.receiving(size).as_seconds() + handshakes
     }
@@ -165,10 +166,10 @@ impl Link {
         let size = Bytes::new(bytes);
         let row = self.row(size);
         let overheads = [row.sending(size), row.receiving(size)].map(SimSpan::as_seconds);
-        let adapter = match self.law() {
-            LoadLaw::Queue => row.gap.max(row.bandwidth.span(size, 1)),
-            LoadLaw::Fair => row.gap,
-            LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Measured => SimSpan::ZERO,
+        let adapter = match self.contention() {
+            Contention::Queue => row.gap.max(row.bandwidth.span(size, 1)),
+            Contention::Fair => row.gap,
+            Contention::Ideal | Contention::Share | Contention::Measured => SimSpan::ZERO,
         };
         // The slowest of the cores of both ends and the adapter.
         let gap = overheads.into_iter().fold(adapter.as_seconds(), f64::max);
@@ -219,14 +220,14 @@ impl Platform {
     /// adapter. A core computes as in the full model if all CMPs have as many ranks as the fullest.
     pub fn textbook(&self, model: Textbook, sites: &[Site]) -> Platform {
         let link = self.link(self.shape.farthest());
-        let (law, row) = match model {
-            Textbook::Hockney => (LoadLaw::Ideal, hockney_row(link.hockney())),
-            Textbook::LogP => (LoadLaw::Queue, log_gp_row(LogGp { small: link.log_p(LOGP_BYTES), per_byte: 0.0 })),
-            Textbook::LogGp => (LoadLaw::Queue, log_gp_row(link.log_gp())),
+        let (contention, row) = match model {
+            Textbook::Hockney => (Contention::Ideal, hockney_row(link.hockney())),
+            Textbook::LogP => (Contention::Queue, log_gp_row(LogGp { small: link.log_p(LOGP_BYTES), per_byte: 0.0 })),
+            Textbook::LogGp => (Contention::Queue, log_gp_row(link.log_gp())),
         };
-        let between = Link::new(law, Bytes::MAX, row.latency, vec![row.clone()]);
+        let between = Link::new(contention, Bytes::MAX, row.latency, vec![row.clone()]);
         // Ranks on the same core use no adapter.
-        let within = Link::new(LoadLaw::Ideal, Bytes::MAX, row.latency, vec![row]);
+        let within = Link::new(Contention::Ideal, Bytes::MAX, row.latency, vec![row]);
         Platform {
             shape: self.shape.flat(),
             core: self.core.as_among(sites),
@@ -259,7 +260,7 @@ impl CoreRates {
             memory,
             cmp_memory: Bandwidth::MAX,
             node_memory: Bandwidth::MAX,
-            memory_law: MemoryLaw::Placed,
+            memory_sharing: MemorySharing::Placed,
             in_cache: None,
             slowdown: vec![slowdown],
             ..self.clone()
@@ -322,7 +323,7 @@ bandwidth = "4 GB/s"
 latency = "600 ns"
 bandwidth = "3 GB/s"
 [inter_node]
-law = "queue"
+contention = "queue"
 latency = "2 us"
 bandwidth = "1 GB/s"
 send_overhead = "200 ns"

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Keys that require [`LoadLaw::Fair`](super::LoadLaw::Fair), or `loads`, which requires
-/// [`LoadLaw::Measured`](super::LoadLaw::Measured), stated under another contention model.
+/// Keys that require [`Contention::Fair`](super::Contention::Fair), or `loads`, which requires
+/// [`Contention::Measured`](super::Contention::Measured), stated under another contention model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadKeys {
     /// Table with the keys: a level, `cmp` or `node`.

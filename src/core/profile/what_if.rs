@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::{Level, LoadLaw};
+use crate::platform::{Contention, Level};
 use crate::units::{SimSpan, picoseconds};
 
 use super::{ContentionLevels, ContentionParts, PathParts};
@@ -50,11 +50,11 @@ impl WhatIf {
     ///
     /// Under models with shared bandwidth or with queues, a doubled bandwidth also reduces contention. `charged`
     /// divides contention by cause, if known.
-    pub fn all(path: &PathParts, charged: Option<&ContentionLevels>, law: impl Fn(Level) -> LoadLaw) -> Vec<WhatIf> {
+    pub fn all(path: &PathParts, charged: Option<&ContentionLevels>, law: impl Fn(Level) -> Contention) -> Vec<WhatIf> {
         let half = |span: SimSpan| SimSpan::from_ps(span.as_ps() / 2);
         let of_level = |level: Level| {
             let parts = path.level(level);
-            let contention = if law(level) == LoadLaw::Ideal { SimSpan::ZERO } else { parts.contention };
+            let contention = if law(level) == Contention::Ideal { SimSpan::ZERO } else { parts.contention };
             [
                 WhatIf { level, change: Change::LatencyHalved, saved: half(parts.latency + parts.protocol) },
                 WhatIf { level, change: Change::BandwidthDoubled, saved: half(parts.bytes + contention) },
@@ -95,7 +95,7 @@ mod tests {
         let intra_cmp = TransferParts { latency: ps(4), contention: ps(7), ..TransferParts::default() };
         let levels = LevelParts { intra_cmp, inter_node, ..LevelParts::default() };
         let path = PathParts { compute: ps(1000), levels, ..PathParts::default() };
-        let law = |level| if level == Level::InterNode { LoadLaw::Share } else { LoadLaw::Ideal };
+        let law = |level| if level == Level::InterNode { Contention::Share } else { Contention::Ideal };
         let what = |level, change, saved| WhatIf { level, change, saved: ps(saved) };
         let expected = [
             what(Level::InterNode, Change::BandwidthDoubled, 80),
@@ -121,7 +121,7 @@ mod tests {
             other: ps(5),
         };
         let charged = ContentionLevels { inter_node: contention, ..ContentionLevels::default() };
-        let all = WhatIf::all(&PathParts::default(), Some(&charged), |_| LoadLaw::Fair);
+        let all = WhatIf::all(&PathParts::default(), Some(&charged), |_| Contention::Fair);
         let found: Vec<_> = all.iter().map(|what| (what.change, what.saved.as_ps())).collect();
         let expected = [
             (Change::CachesHold, 1200),

@@ -8,7 +8,7 @@ use super::TraceError;
 use super::bytes::{TraceReader, put};
 use super::op::LISTED_SIZE;
 use crate::mpi::{CalledCollective, CollectiveCall, CommMember, DataCost, Group, Sizes};
-use crate::platform::{Algorithm, Collective, MemoryLaw, Platform};
+use crate::platform::{Algorithm, Collective, MemorySharing, Platform};
 use crate::rank::{Call, MemoryBlock, Rank};
 use crate::units::{Bytes, SimSpan};
 
@@ -26,7 +26,7 @@ pub struct Machine {
 /// Call of a recorded block, which shares memory over time if the machine does.
 pub(super) fn block_on(machine: Option<&Machine>, core: SimSpan, bytes: Bytes) -> Call {
     match machine {
-        Some(machine) if machine.platform.core.memory_law == MemoryLaw::Placed => {
+        Some(machine) if machine.platform.core.memory_sharing == MemorySharing::Placed => {
             let moving = SimSpan::from_seconds(bytes.get() as f64 / machine.memory).unwrap_or(SimSpan::MAX);
             Call::Compute(core.max(moving))
         }

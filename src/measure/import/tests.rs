@@ -1,7 +1,7 @@
 //! Tests with output in the form of both suites from machines of known costs, and with invalid files.
 
 use mcpsim_core::config::Document;
-use mcpsim_core::platform::{Level, LoadLaw, Platform, Shape};
+use mcpsim_core::platform::{Contention, Level, Platform, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes};
 
 use super::table::{Benchmark, tables};
@@ -99,7 +99,7 @@ fn what_was_put_in_comes_out() {
         assert!((start as f64 / 1e6 - 1.0).abs() < 0.01, "{text}");
         assert!((row.bandwidth.get() as f64 / 10e9 - 1.0).abs() < 0.01, "{text}");
     }
-    assert_eq!(link.law(), LoadLaw::Fair);
+    assert_eq!(link.contention(), Contention::Fair);
     let rate = |found: Option<Bandwidth>| found.unwrap().get() as f64 / 1e9;
     let found = link.occupancy();
     assert!(

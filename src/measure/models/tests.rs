@@ -13,21 +13,21 @@ flops = "10 Gflop/s"
 instructions = "3 Ginstr/s"
 memory_bandwidth = "5 GB/s"
 [intra_cmp]
-law = "queue"
+contention = "queue"
 latency = "400 ns"
 bandwidth = "8 GB/s"
 send_overhead = "60 ns"
 recv_overhead = "40 ns"
 gap = "100 ns"
 [inter_cmp]
-law = "queue"
+contention = "queue"
 latency = "800 ns"
 bandwidth = "5 GB/s"
 send_overhead = "120 ns"
 recv_overhead = "80 ns"
 gap = "250 ns"
 [inter_node]
-law = "queue"
+contention = "queue"
 latency = "2 us"
 bandwidth = "1 GB/s"
 send_overhead = "500 ns"
@@ -91,7 +91,7 @@ fn a_receive_that_takes_longer_than_a_send_is_told_apart() {
 fn what_is_fitted_to_samples_is_what_a_prediction_takes() {
     let rows = "platform.inter_node.interval=[{ up_to = \"4 KiB\" }, { latency = \"9 us\", bandwidth = \"3 GB/s\" }]";
     for overrides in
-        [&[][..], &["platform.inter_node.law=share"], &["platform.inter_node.eager_threshold=1KiB"], &[rows]]
+        [&[][..], &["platform.inter_node.contention=share"], &["platform.inter_node.eager_threshold=1KiB"], &[rows]]
     {
         let platform = machine(overrides);
         let (samples, _) = sample_models(&platform).unwrap();

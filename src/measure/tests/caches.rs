@@ -2,7 +2,7 @@
 
 use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
-    Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Placement, Platform, Shape,
+    Contention, Copies, CopyMemory, CopyTraffic, Level, Link, Occupancy, Placement, Platform, Shape,
 };
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
@@ -16,7 +16,7 @@ fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
     let shape = Shape { nodes: 1, cmps: 1, cores };
     let rows = vec![row(0, u64::MAX, 300, 8000, [0, 0])];
     let copied = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
-    let link = Link::new(LoadLaw::Fair, Bytes::MAX, SimSpan::from_ns(100), rows).occupying(copied);
+    let link = Link::new(Contention::Fair, Bytes::MAX, SimSpan::from_ns(100), rows).occupying(copied);
     let memory = cache.map(|cache| CopyMemory {
         cache: Bytes::new(cache),
         cmp: Bandwidth::new(10_000_000_000),

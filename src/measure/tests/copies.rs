@@ -1,6 +1,6 @@
 //! Tests that core overheads and copies within a node are recovered by size from windows of few messages.
 
-use mcpsim_core::platform::{Copies, Level, Link, LoadLaw, Occupancy, Placement, Platform, Row, Shape};
+use mcpsim_core::platform::{Contention, Copies, Level, Link, Occupancy, Placement, Platform, Row, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{machine, measured_machine, row, written_platform};
@@ -12,7 +12,7 @@ const EAGER: u64 = 4096;
 /// Creates a link within a node whose receivers copy.
 fn within(eager: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Link {
     let copied = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
-    Link::new(LoadLaw::Fair, eager, handshake, rows).occupying(copied)
+    Link::new(Contention::Fair, eager, handshake, rows).occupying(copied)
 }
 
 /// Creates a link. Messages up to 4 KiB take 150 ns of their receiver or are copied at 10 GB/s; larger ones take 1,200

@@ -2,8 +2,8 @@
 
 use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
-    Conditions, Level, Link, LoadLaw, NodeFactors, Noise, NoiseLaw, Occupancy, Placement, Platform, ProgressEngine,
-    Protocol, Shape, Spread, SystemNoise,
+    Conditions, Contention, Level, Link, NodeFactors, Noise, NoiseDistribution, Occupancy, Placement, Platform,
+    ProgressEngine, Protocol, Shape, Spread, SystemNoise,
 };
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
@@ -32,7 +32,7 @@ fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, P
 fn link() -> Link {
     let capacity = Bandwidth::new(2_000_000_000);
     let rows = vec![row(0, u64::MAX, 800, 1000, [100, 100])];
-    Link::new(LoadLaw::Fair, Bytes::new(8192), SimSpan::from_ns(900), rows)
+    Link::new(Contention::Fair, Bytes::new(8192), SimSpan::from_ns(900), rows)
         .occupying(Occupancy { capacity, ..Occupancy::default() })
 }
 
@@ -45,24 +45,30 @@ fn with(change: impl Fn(&mut Protocol)) -> Link {
 #[test]
 fn a_machine_without_effects_has_none() {
     let (_, effects, platform, text) = written(link(), ProgressEngine::Hardware);
-    assert_eq!((effects.connect, effects.unexpected_copy, effects.credits), (None, None, None), "{text}");
+    assert_eq!(
+        (effects.connection_time, effects.unexpected_copy_bandwidth, effects.credits),
+        (None, None, None),
+        "{text}"
+    );
     assert_eq!((effects.progresses, platform.conditions.progress), (Some(true), ProgressEngine::Hardware), "{text}");
 }
 
 #[test]
 fn the_cost_of_a_first_message_comes_back() {
-    let (_, effects, platform, text) = written(with(|of| of.connect = SimSpan::from_us(40)), ProgressEngine::Hardware);
-    near(effects.connect.unwrap(), 40_000.0);
-    let stated = platform.link(Level::InterNode).protocol().connect;
+    let (_, effects, platform, text) =
+        written(with(|of| of.connection_time = SimSpan::from_us(40)), ProgressEngine::Hardware);
+    near(effects.connection_time.unwrap(), 40_000.0);
+    let stated = platform.link(Level::InterNode).protocol().connection_time;
     assert!((stated.as_seconds() / 40e-6 - 1.0).abs() < 0.01, "{text}");
 }
 
 #[test]
 fn the_rate_of_unexpected_copies_comes_back() {
     let rate = Bandwidth::new(3_000_000_000);
-    let (_, effects, platform, text) = written(with(|of| of.unexpected_copy = rate), ProgressEngine::Hardware);
-    assert!((effects.unexpected_copy.unwrap() / 3e9 - 1.0).abs() < 0.02, "{effects:?}");
-    let stated = platform.link(Level::InterNode).protocol().unexpected_copy.unwrap().get() as f64;
+    let (_, effects, platform, text) =
+        written(with(|of| of.unexpected_copy_bandwidth = rate), ProgressEngine::Hardware);
+    assert!((effects.unexpected_copy_bandwidth.unwrap() / 3e9 - 1.0).abs() < 0.02, "{effects:?}");
+    let stated = platform.link(Level::InterNode).protocol().unexpected_copy_bandwidth.unwrap().get() as f64;
     assert!((stated / 3e9 - 1.0).abs() < 0.02, "{text}");
 }
 
@@ -105,7 +111,7 @@ fn worked(conditions: Conditions, pieces: u32) -> MeasuredCores {
 
 #[test]
 fn what_the_system_takes_from_a_core_comes_back() {
-    let spread = Spread { law: NoiseLaw::Normal, deviation: 0.2 };
+    let spread = Spread { distribution: NoiseDistribution::Normal, deviation: 0.2 };
     let noise = SystemNoise { period: SimSpan::from_us(1000), length: SimSpan::from_us(25), spread };
     let noise = Noise { system: Some(noise), ..Noise::default() };
     let cores = worked(Conditions { noise, ..Conditions::default() }, 40_000);

@@ -1,6 +1,6 @@
 //! Tests that the context switch of a shared core is recovered from ping-pongs, and is not part of any latency.
 
-use mcpsim_core::platform::{Level, Link, LoadLaw, Platform, Shape};
+use mcpsim_core::platform::{Contention, Level, Link, Platform, Shape};
 use mcpsim_core::units::{Bytes, SimSpan};
 
 use super::{machine, measured_machine, row, written_platform};
@@ -20,7 +20,8 @@ fn plan() -> CampaignPlan {
 
 /// Creates a core whose messages take 100 ns and 1 ns per byte, with a switch of 5 us to the other rank.
 fn shared() -> Platform {
-    let link = Link::new(LoadLaw::Fair, Bytes::MAX, SimSpan::from_ns(100), vec![row(0, u64::MAX, 100, 1000, [0, 0])]);
+    let link =
+        Link::new(Contention::Fair, Bytes::MAX, SimSpan::from_ns(100), vec![row(0, u64::MAX, 100, 1000, [0, 0])]);
     let mut platform = machine(SHAPE, link);
     platform.core.context_switch = SimSpan::from_us(5);
     platform

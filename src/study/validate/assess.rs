@@ -430,14 +430,14 @@ mod tests {
         let case =
             CASE.replace("[limit]", &format!("{set}[limit]")).replace("[provenance]\n", &format!("{fitted}{told}"));
         // Work 97, start 5, calls 3; on eight ranks 4 more for connections: predicted 24.25 + 5 + 3 + 4 on four.
-        let present = [Effect::Law, Effect::Progress];
+        let present = [Effect::Contention, Effect::Progress];
         let wanted = Wanted { repeats: None, effects: Some(&present) };
         let found = judged_with(&case, "a,1,100\na,2,56.5\na,4,32.25\na,8,24.125\n", wanted).unwrap();
         assert!((found.points[2].predicted_s[0] - 36.25).abs() < 0.05, "{:?}", found.points[2]);
         let effects = found.effects.unwrap();
         assert_eq!(effects.left_out, ["app.connect"]);
         let rows: Vec<_> = effects.rows.iter().map(|row| (row.without.as_str(), row.predicted_s[2])).collect();
-        let wanted = [("nothing", 32.25), ("law", 32.25), ("progress", 29.25), ("all", 29.25)];
+        let wanted = [("nothing", 32.25), ("contention", 32.25), ("progress", 29.25), ("all", 29.25)];
         for ((name, seconds), (wanted, about)) in rows.iter().zip(wanted) {
             assert!(*name == wanted && (seconds - about).abs() < 0.05, "{rows:?}");
         }

@@ -35,7 +35,7 @@ pub struct EffectErrors {
 /// Returns whether a parameter states an effect of the machine, or corresponds to one in an application: its last word
 /// names one.
 pub(super) fn states_an_effect(calibrate: &Calibrate) -> bool {
-    const OF_APPLICATIONS: [&str; 2] = ["slowdown", "capacity"];
+    const OF_APPLICATIONS: [&str; 3] = ["slowdown", "capacity", "connect"];
     let last = calibrate.key.rsplit('.').next().unwrap_or_default();
     Effect::ALL.iter().any(|effect| effect.name() == last) || OF_APPLICATIONS.contains(&last)
 }

@@ -87,8 +87,8 @@ fn platform_files_and_overrides() {
             "expected a time such as \"1.2 us\" in inter_node.latency of p.toml:14; found 7",
         ),
         (
-            "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\nlaw = \"even\"",
-            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of \
+            "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ncontention = \"even\"",
+            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.contention of \
              p.toml:16; found \"even\"",
         ),
         (

@@ -5,7 +5,7 @@ use super::*;
 /// 30 ns to send, 7 ns to receive.
 fn with_overheads(ranks: u32) -> Platform {
     let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(L) };
-    with_link(ideal(ranks), Level::InterNode, Link::new(LoadLaw::Ideal, Bytes::MAX, ns(L), vec![costly]))
+    with_link(ideal(ranks), Level::InterNode, Link::new(Contention::Ideal, Bytes::MAX, ns(L), vec![costly]))
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn overheads_are_paid_for_every_message_of_a_collective() {
 
 #[test]
 fn a_rendezvous_within_a_collective_waits_for_both() {
-    let link = Link::new(LoadLaw::Ideal, Bytes::new(100), ns(400), vec![row(L)]);
+    let link = Link::new(Contention::Ideal, Bytes::new(100), ns(400), vec![row(L)]);
     let platform = with_link(ideal(3), Level::InterNode, link);
     // Request and grant take 400 each; the root waits for the end of both transfers.
     let done = all(&platform, Algorithm::Linear, Collective::Bcast, 3, &same(N));

@@ -6,8 +6,8 @@
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
 use mcpsim::platform::{
-    Link, LoadLaw, NetworkNoise, NoiseLaw, Occupancy, Platform, ProgressEngine, Protocol, Rails, Site, Spread,
-    SystemNoise,
+    Contention, Link, NetworkNoise, NoiseDistribution, Occupancy, Platform, ProgressEngine, Protocol, Rails, Site,
+    Spread, SystemNoise,
 };
 use mcpsim::rank::{Call, Program, Rank, Reply, ReplyKind, SendMode};
 use mcpsim::units::{Bandwidth, Bytes, SimTime};
@@ -32,9 +32,9 @@ struct Case {
 
 #[derive(Clone, Debug)]
 struct LinkSpec {
-    law: LoadLaw,
+    law: Contention,
     threshold: u64,
-    connect: u64,
+    connection_time: u64,
     credits: Option<u32>,
     copies: bool,
     rails: u32,
@@ -54,12 +54,12 @@ struct Round {
 
 impl Case {
     fn platform(&self) -> Platform {
-        let mut platform = machine(self.nct, LoadLaw::Ideal);
+        let mut platform = machine(self.nct, Contention::Ideal);
         for (level, spec) in self.links.iter().enumerate() {
             let protocol = Protocol {
-                connect: ns(spec.connect * UNIT),
+                connection_time: ns(spec.connection_time * UNIT),
                 credits: spec.credits,
-                unexpected_copy: spec.copies.then(|| Bandwidth::new(500_000_000).unwrap()),
+                unexpected_copy_bandwidth: spec.copies.then(|| Bandwidth::new(500_000_000).unwrap()),
             };
             let latency = UNIT * (1 + level as u64);
             let link = Link::new(spec.law, Bytes::new(spec.threshold * UNIT), ns(2 * UNIT), vec![row(latency)]);
@@ -67,7 +67,7 @@ impl Case {
             let occupancy = Occupancy { rails, ..link.occupancy().clone() };
             platform.links[level] = link.occupying(occupancy).with_protocol(protocol);
         }
-        let spread = Spread { law: NoiseLaw::Lognormal, deviation: 0.5 };
+        let spread = Spread { distribution: NoiseDistribution::Lognormal, deviation: 0.5 };
         let conditions = &mut platform.conditions;
         conditions.progress = self.progress;
         conditions.noise.system = self.system.then_some(SystemNoise { period: ns(7 * UNIT), length: ns(UNIT), spread });
@@ -152,15 +152,15 @@ fn clocks(outcome: &Outcome) -> Vec<SimTime> {
 }
 
 fn link() -> impl Strategy<Value = LinkSpec> {
-    use LoadLaw::{Fair, Ideal, Queue, Share};
+    use Contention::{Fair, Ideal, Queue, Share};
     let law = prop::sample::select(vec![Ideal, Ideal, Share, Queue, Fair]);
     let credits = prop_oneof![Just(None), (1u32..3).prop_map(Some)];
-    let connect = prop_oneof![Just(0u64), 1u64..20];
-    (law, 0u64..6, connect, credits, any::<bool>(), 1u32..3).prop_map(
-        |(law, threshold, connect, credits, copies, rails)| LinkSpec {
+    let connection_time = prop_oneof![Just(0u64), 1u64..20];
+    (law, 0u64..6, connection_time, credits, any::<bool>(), 1u32..3).prop_map(
+        |(law, threshold, connection_time, credits, copies, rails)| LinkSpec {
             law,
             threshold,
-            connect,
+            connection_time,
             credits,
             copies,
             rails: if law == Fair { rails } else { 1 },

@@ -75,11 +75,11 @@ fn simulated(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occu
     }
     let cores = *used.iter().max().unwrap();
     let paced = Row { bandwidth: rate(pace).unwrap(), ..row(1000) };
-    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![paced]);
+    let link = Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![paced]);
     let mut occupancy = Occupancy { capacity: rate(1.0), ..link.occupancy().clone() };
     change(&mut occupancy);
     let platform =
-        with_link(machine([nodes as u32, 1, cores], LoadLaw::Fair), Level::InterNode, link.occupying(occupancy));
+        with_link(machine([nodes as u32, 1, cores], Contention::Fair), Level::InterNode, link.occupying(occupancy));
     let options = RunOptions { workers: Some(1), per_rank: true, ..RunOptions::default() };
     let make = |rank: u32| Script::new(rank, scripts[rank as usize].clone(), Log::default());
     let simulation = Simulation::new(&platform, places, options, Labels::default());

@@ -14,7 +14,7 @@ pub const KEYS: &[(&str, Values)] = &[
     (
         "level",
         &[
-            ("law", &["\"ideal\"", "\"share\"", "\"queue\"", "\"fair\"", "\"measured\""]),
+            ("contention", &["\"ideal\"", "\"share\"", "\"queue\"", "\"fair\"", "\"measured\""]),
             ("loads", &["[1, 2, 4]"]),
             ("latency", &["\"1 us\"", "\"3 us\"", "[\"1 us\", \"1.5 us\", \"2 us\"]"]),
             ("bandwidth", &["\"1 GB/s\"", "\"3.7 GB/s\"", "[\"2 GB/s\", \"1 GB/s\", \"500 MB/s\"]"]),
@@ -35,9 +35,9 @@ pub const KEYS: &[(&str, Values)] = &[
             ("rails", &["{ count = 2 }", "{ count = 2, cmp = [0, 1] }"]),
             ("slot", &["\"100 ns\"", "\"200 ns\""]),
             ("tolerance", &["0.02", "0.1"]),
-            ("connect", &["\"40 us\""]),
+            ("connection_time", &["\"40 us\""]),
             ("credits", &["1", "4"]),
-            ("unexpected_copy", &["\"3 GB/s\""]),
+            ("unexpected_copy_bandwidth", &["\"3 GB/s\""]),
             ("latency_factor", &["0.5", "1.3"]),
             ("bandwidth_factor", &["2", "0.7"]),
             (
@@ -72,7 +72,7 @@ pub const KEYS: &[(&str, Values)] = &[
         "cmp",
         &[
             ("memory_bandwidth", &["\"9 GB/s\""]),
-            ("memory", &["\"fair\"", "\"placed\""]),
+            ("memory_sharing", &["\"fair\"", "\"placed\""]),
             ("cache", &["\"4 MB\"", "\"64 KiB\""]),
             ("copy_bandwidth", &["\"6 GB/s\""]),
             ("copy_traffic", &["3"]),
@@ -100,15 +100,15 @@ pub const KEYS: &[(&str, Values)] = &[
     (
         "noise",
         &[
-            ("system", &["{ period = \"100 us\", length = \"5 us\", deviation = 0.3, law = \"lognormal\" }"]),
+            ("system", &["{ period = \"100 us\", length = \"5 us\", deviation = 0.3, distribution = \"lognormal\" }"]),
             (
                 "network",
                 &[
-                    "{ delay = \"1 us\", deviation = 0.2, law = \"normal\" }",
-                    "{ part = 0.1, deviation = 0.5, law = \"lognormal\" }",
+                    "{ delay = \"1 us\", deviation = 0.2, distribution = \"normal\" }",
+                    "{ part = 0.1, deviation = 0.5, distribution = \"lognormal\" }",
                 ],
             ),
-            ("nodes", &["{ deviation = 0.05, law = \"normal\" }"]),
+            ("nodes", &["{ deviation = 0.05, distribution = \"normal\" }"]),
         ],
     ),
     (

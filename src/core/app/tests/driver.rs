@@ -17,7 +17,7 @@ pub(super) fn target(ranks: u32) -> TargetMachine {
         memory: gigabyte,
         cmp_memory: gigabyte,
         node_memory: gigabyte,
-        memory_law: Default::default(),
+        memory_sharing: Default::default(),
         in_cache: None,
         poll: CoreRates::POLL,
         post_overhead: SimSpan::ZERO,

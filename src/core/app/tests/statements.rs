@@ -1,7 +1,7 @@
 //! Calls of statements.
 
 use crate::mpi::{MpiCall, MpiProgram};
-use crate::platform::{CacheRates, MemoryLaw, MemoryPart};
+use crate::platform::{CacheRates, MemoryPart, MemorySharing};
 use crate::rank::{Call, Reply, ReplyKind};
 use crate::units::{Bandwidth, Bytes, Rate, SimTime};
 
@@ -302,17 +302,17 @@ fn a_program_takes_at_most_100_bytes_and_nine_a_name() {
 
 #[test]
 fn a_working_set_that_fits_the_caches_is_computed_at_their_rates() {
-    let computing = |law: MemoryLaw, keys: &str| {
+    let computing = |law: MemorySharing, keys: &str| {
         let mut target = target(2);
         let (size, flops) = (Bytes::new(8000), Rate::new(2e9).unwrap());
         let bandwidth = Bandwidth::new(4_000_000_000).unwrap();
         target.rates.in_cache = Some(CacheRates { size, flops, instructions: target.rates.instructions, bandwidth });
-        target.rates.memory_law = law;
+        target.rates.memory_sharing = law;
         let text = format!("main = [{{ compute = {{ {keys} }} }}]");
         let part = MemoryPart { bandwidth: 5e8, cache: 4000.0 };
         record(load(&text).unwrap().bind(target).unwrap().program(0, part))[0].clone()
     };
-    let both = |keys: &str| [MemoryLaw::Placed, MemoryLaw::Fair].map(|law| computing(law, keys));
+    let both = |keys: &str| [MemorySharing::Placed, MemorySharing::Fair].map(|law| computing(law, keys));
     let work = "flops = 1000, bytes = 1000";
     assert_eq!(both(work), ["compute 2.000 us", "compute 1.000 us 1000 B"]);
     assert_eq!(both(&format!("{work}, working_set = \"5000 B\"")), both(work));

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::platform::{CopyMemory, Level, MemoryLaw, Platform, Row, Site};
+use crate::platform::{CopyMemory, Level, MemorySharing, Platform, Row, Site};
 use crate::profile::{SharedKind, Uses};
 use crate::rank::Rank;
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
@@ -89,13 +89,13 @@ impl NodeMemory {
         seats: &[RankLocation],
         sites: &[Site],
     ) -> Option<Box<NodeMemory>> {
-        let (copies, law) = (platform.heeded_memory(), platform.core.memory_law);
-        if copies.is_none() && law == MemoryLaw::Placed {
+        let (copies, contention) = (platform.heeded_memory(), platform.core.memory_sharing);
+        if copies.is_none() && contention == MemorySharing::Placed {
             return None;
         }
         let (first_node, cmps) = (nodes.start, platform.shape.cmps);
         let mut memory = NodeMemory { first_node, cmps, nodes: Vec::new(), shared: Vec::new(), changed: 0 };
-        if law == MemoryLaw::Placed {
+        if contention == MemorySharing::Placed {
             let stated = copies.expect("copies share memory");
             let mut capacity = vec![rate(stated.cmp); cmps as usize];
             capacity.push(rate(stated.node));

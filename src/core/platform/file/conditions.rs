@@ -8,7 +8,7 @@ use crate::config::{ConfigError, Document, Lines};
 use crate::units::SimSpan;
 
 use super::super::{
-    Conditions, LoadLaw, NetworkNoise, NodeFactors, Noise, NoiseLaw, ProgressEngine, Spread, SystemNoise,
+    Conditions, Contention, NetworkNoise, NodeFactors, Noise, NoiseDistribution, ProgressEngine, Spread, SystemNoise,
 };
 use super::values::Factor;
 
@@ -36,7 +36,7 @@ struct SystemFile {
     period: SimSpan,
     length: SimSpan,
     deviation: Option<f64>,
-    law: Option<NoiseLaw>,
+    distribution: Option<NoiseDistribution>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,14 +45,14 @@ struct NetworkFile {
     delay: Option<SimSpan>,
     part: Option<f64>,
     deviation: Option<f64>,
-    law: Option<NoiseLaw>,
+    distribution: Option<NoiseDistribution>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodesNoiseFile {
     deviation: f64,
-    law: Option<NoiseLaw>,
+    distribution: Option<NoiseDistribution>,
 }
 
 /// An entry of `[[nodes]]`.
@@ -90,7 +90,7 @@ pub(super) struct StatedConditions<'a> {
     /// Number of CMPs per node.
     pub cmps: u32,
     /// Contention model of the network.
-    pub law: LoadLaw,
+    pub contention: Contention,
 }
 
 impl StatedConditions<'_> {
@@ -127,8 +127,8 @@ impl StatedConditions<'_> {
                 let expected = format!("nodes from 0 to {}", self.count - 1);
                 return Err(document.expected(&format!("{path}.only"), expected, wrong));
             }
-            if entry.adapter.is_some() && self.law == LoadLaw::Fair {
-                let expected = "no \"adapter\", which the law \"fair\" does not model yet (\"share\" does),";
+            if entry.adapter.is_some() && self.contention == Contention::Fair {
+                let expected = "no \"adapter\", which contention \"fair\" does not model yet (\"share\" does),";
                 return Err(document.expected(&format!("{path}.adapter"), expected, "one"));
             }
             let mut multiply = |stated: &Option<Factors>, key: &str, into: fn(&mut NodeFactors) -> &mut Vec<f64>| {
@@ -221,32 +221,49 @@ impl NoiseFile {
             true => Ok(stated),
             false => Err(document.expected(path, "a number of at least 0 such as 0.05", stated)),
         };
-        let spread = |deviation: Option<f64>, usual: f64, law: Option<NoiseLaw>, usual_law, path: &str| {
+        let spread = |deviation: Option<f64>,
+                      usual: f64,
+                      distribution: Option<NoiseDistribution>,
+                      usual_distribution,
+                      path: &str| {
             let deviation = amount(deviation.unwrap_or(usual), path)?;
-            Ok(Spread { law: law.unwrap_or(usual_law), deviation })
+            Ok(Spread { distribution: distribution.unwrap_or(usual_distribution), deviation })
         };
         let system = match &self.system {
             None => None,
-            Some(SystemFile { period, length, deviation, law }) => {
+            Some(SystemFile { period, length, deviation, distribution }) => {
                 if length >= period {
                     let expected = format!("a time below the period, {period},");
                     return Err(document.expected("noise.system.length", expected, length));
                 }
-                let spread = spread(*deviation, 0.0, *law, NoiseLaw::Normal, "noise.system.deviation")?;
+                let spread =
+                    spread(*deviation, 0.0, *distribution, NoiseDistribution::Normal, "noise.system.deviation")?;
                 Some(SystemNoise { period: *period, length: *length, spread })
             }
         };
         let network = match &self.network {
             None => None,
-            Some(NetworkFile { delay, part, deviation, law }) => Some(NetworkNoise {
+            Some(NetworkFile { delay, part, deviation, distribution }) => Some(NetworkNoise {
                 delay: delay.unwrap_or(SimSpan::ZERO),
                 part: amount(part.unwrap_or(0.0), "noise.network.part")?,
-                spread: spread(*deviation, 1.0, *law, NoiseLaw::Lognormal, "noise.network.deviation")?,
+                spread: spread(
+                    *deviation,
+                    1.0,
+                    *distribution,
+                    NoiseDistribution::Lognormal,
+                    "noise.network.deviation",
+                )?,
             }),
         };
         let nodes = match &self.nodes {
             None => None,
-            Some(file) => Some(spread(Some(file.deviation), 0.0, file.law, NoiseLaw::Normal, "noise.nodes.deviation")?),
+            Some(file) => Some(spread(
+                Some(file.deviation),
+                0.0,
+                file.distribution,
+                NoiseDistribution::Normal,
+                "noise.nodes.deviation",
+            )?),
         };
         Ok(Noise { system, network, nodes })
     }

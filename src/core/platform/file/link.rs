@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::{Copies, Level, Link, LoadColumn, LoadLaw, Protocol, Row, UnreadKeys};
+use super::super::{Contention, Copies, Level, Link, LoadColumn, Protocol, Row, UnreadKeys};
 use super::occupancy::{RailsFile, StatedOccupancy};
 use super::values::{Factor, PerLoad};
 
@@ -30,7 +30,7 @@ const MOST_INTERVALS: usize = u16::MAX as usize;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkFile {
-    law: Option<LoadLaw>,
+    contention: Option<Contention>,
     eager_threshold: Option<Bytes>,
     handshake: Option<SimSpan>,
     latency: Option<PerLoad<SimSpan>>,
@@ -51,9 +51,9 @@ pub(super) struct LinkFile {
     rails: Option<RailsFile>,
     slot: Option<SimSpan>,
     tolerance: Option<f64>,
-    connect: Option<SimSpan>,
+    connection_time: Option<SimSpan>,
     credits: Option<u32>,
-    unexpected_copy: Option<Bandwidth>,
+    unexpected_copy_bandwidth: Option<Bandwidth>,
     latency_factor: Option<Factor>,
     bandwidth_factor: Option<Factor>,
     interval: Option<Vec<IntervalFile>>,
@@ -80,11 +80,11 @@ pub(super) struct IntervalFile {
 impl LinkFile {
     /// Checks conditions that serde cannot check, and adds defaults. `cmps` is the number of CMPs per node.
     pub fn link(&self, document: &Document, level: Level, cmps: u32) -> Result<Link, ConfigError> {
-        let law = self.law.unwrap_or(match level {
-            Level::IntraCmp | Level::InterCmp => LoadLaw::Ideal,
-            Level::InterNode => LoadLaw::Share,
+        let contention = self.contention.unwrap_or(match level {
+            Level::IntraCmp | Level::InterCmp => Contention::Ideal,
+            Level::InterNode => Contention::Share,
         });
-        let reader = Reader { document, level: level.name(), file: self, law };
+        let reader = Reader { document, level: level.name(), file: self, contention };
         let rows = match &self.interval {
             None => vec![reader.row(&IntervalFile::default(), level.name(), Bytes::ZERO, Bytes::MAX)?],
             Some(intervals) => reader.rows(intervals)?,
@@ -104,8 +104,8 @@ impl LinkFile {
             tolerance: self.tolerance,
             bandwidth_factor: self.bandwidth_factor,
         };
-        let occupancy = stated.occupancy(document, level, law, &rows, cmps)?;
-        let link = Link::new(law, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows)
+        let occupancy = stated.occupancy(document, level, contention, &rows, cmps)?;
+        let link = Link::new(contention, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows)
             .occupying(occupancy)
             .with_protocol(self.protocol(document, level)?);
         let most = SimSpan::from_ps(link.least_latency().as_ps() / 2);
@@ -123,8 +123,8 @@ impl LinkFile {
         self.capacity.is_some()
     }
 
-    /// Stated keys without effect under this contention model, which is not [`LoadLaw::Fair`].
-    pub fn unread(&self, level: Level, law: LoadLaw) -> Option<UnreadKeys> {
+    /// Stated keys without effect under this contention model, which is not [`Contention::Fair`].
+    pub fn unread(&self, level: Level, contention: Contention) -> Option<UnreadKeys> {
         let in_intervals = |stated: fn(&IntervalFile) -> bool| self.interval.iter().flatten().any(stated);
         let gap = self.gap.is_some() || in_intervals(|interval| interval.gap.is_some());
         let copy = self.copy_bandwidth.is_some() || in_intervals(|interval| interval.copy_bandwidth.is_some());
@@ -132,7 +132,7 @@ impl LinkFile {
             ("copies", self.copies.is_some()),
             ("copy_bandwidth", copy),
             ("copy_count", self.copy_count.is_some() || in_intervals(|interval| interval.copy_count.is_some())),
-            ("gap", gap && law != LoadLaw::Queue),
+            ("gap", gap && contention != Contention::Queue),
             ("capacity", self.capacity.is_some()),
             ("duplex", self.duplex.is_some()),
             ("duplex_gap", self.duplex_gap.is_some()),
@@ -144,7 +144,7 @@ impl LinkFile {
         UnreadKeys::stated(level.name(), &keys)
     }
 
-    /// Whether the file states loads, which only [`LoadLaw::Measured`] reads.
+    /// Whether the file states loads, which only [`Contention::Measured`] reads.
     pub fn states_loads(&self) -> bool {
         self.loads.is_some() || self.interval.iter().flatten().any(|interval| interval.loads.is_some())
     }
@@ -154,22 +154,26 @@ impl LinkFile {
             let expected = "at least 1 message (no limit where the key is left out)";
             return Err(document.expected(&format!("{}.credits", level.name()), expected, 0));
         }
-        let connect = self.connect.unwrap_or(SimSpan::ZERO);
-        Ok(Protocol { connect, credits: self.credits, unexpected_copy: self.unexpected_copy })
+        let connection_time = self.connection_time.unwrap_or(SimSpan::ZERO);
+        Ok(Protocol {
+            connection_time,
+            credits: self.credits,
+            unexpected_copy_bandwidth: self.unexpected_copy_bandwidth,
+        })
     }
 }
 
 /// Rows of independent intervals at `place`.
 pub(super) fn rows(document: &Document, place: &str, intervals: &[IntervalFile]) -> Result<Vec<Row>, ConfigError> {
     let file = &LinkFile::default();
-    Reader { document, level: place, file, law: LoadLaw::Ideal }.rows(intervals)
+    Reader { document, level: place, file, contention: Contention::Ideal }.rows(intervals)
 }
 
 struct Reader<'a> {
     document: &'a Document,
     level: &'a str,
     file: &'a LinkFile,
-    law: LoadLaw,
+    contention: Contention,
 }
 
 impl Reader<'_> {
@@ -233,7 +237,7 @@ impl Reader<'_> {
         let loads = interval.loads.as_ref().or(file.loads.as_ref());
         if let Some(loads) = loads {
             self.check_loads(loads, &self.place(here, interval.loads.is_some(), "loads"))?;
-        } else if self.law == LoadLaw::Measured {
+        } else if self.contention == Contention::Measured {
             return Err(self.document.missing(here, "loads", "the loads measured, such as [1, 2, 4]"));
         }
         let loads = loads.map_or(&[1][..], Vec::as_slice);
@@ -276,7 +280,7 @@ impl Reader<'_> {
             gap: interval.gap.or(file.gap).unwrap_or(SimSpan::ZERO),
             copy_bandwidth: interval.copy_bandwidth.or(file.copy_bandwidth).map(|stated| wider.of_capacity(stated)),
             copy_count: self.copy_count(interval, here)?,
-            columns: if self.law == LoadLaw::Measured { columns } else { Vec::new() },
+            columns: if self.contention == Contention::Measured { columns } else { Vec::new() },
         })
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::config::Document;
 use crate::units::{Bytes, SimSpan};
 
-use super::super::{Level, Link, LoadLaw, Platform};
+use super::super::{Contention, Level, Link, Platform};
 
 fn platform(name: &str) -> Platform {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs").join(name);
@@ -20,7 +20,7 @@ fn one_way(link: &Link, size: u64) -> SimSpan {
     let size = Bytes::new(size);
     let row = link.row(size);
     let control = if size > link.eager_threshold() { link.handshake() * 2 } else { SimSpan::ZERO };
-    let alone = row.latency_under(LoadLaw::Ideal, 1) + row.bytes_under(LoadLaw::Ideal, 1, size);
+    let alone = row.latency_under(Contention::Ideal, 1) + row.bytes_under(Contention::Ideal, 1, size);
     row.sending(size) + control + alone + row.receiving(size)
 }
 

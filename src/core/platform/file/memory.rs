@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, Rate};
 
-use super::super::{CacheRates, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw, UnreadKeys};
+use super::super::{CacheRates, Contention, CopyMemory, CopyTraffic, Level, Link, MemorySharing, UnreadKeys};
 use super::CoreFile;
 
 /// Greatest size of the caches of a CMP.
@@ -16,7 +16,7 @@ const MOST_CACHE: Bytes = Bytes::new(64 << 30);
 #[serde(deny_unknown_fields)]
 pub(super) struct CmpFile {
     pub memory_bandwidth: Bandwidth,
-    pub memory: Option<MemoryLaw>,
+    pub memory_sharing: Option<MemorySharing>,
     cache: Option<Bytes>,
     copy_bandwidth: Option<Bandwidth>,
     copy_traffic: Option<u32>,
@@ -143,7 +143,7 @@ pub(super) fn copy_memory(
 /// Checks that only receivers copy, as `key` requires.
 fn by_receivers(document: &Document, links: &[Link; 3], key: &str) -> Result<(), ConfigError> {
     for (level, link) in Level::ALL.into_iter().zip(links) {
-        if link.law() == LoadLaw::Fair && link.occupancy().copies.by_sender() {
+        if link.contention() == Contention::Fair && link.occupancy().copies.by_sender() {
             let expected = format!("\"receiver\" or \"none\" beside {key}");
             let found = "copies by the sender";
             return Err(document.expected(&format!("{}.copies", level.name()), expected, found));

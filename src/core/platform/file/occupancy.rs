@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, SimSpan};
 
-use super::super::{Copies, Level, LoadLaw, Occupancy, Rails, Row, Tolerance};
+use super::super::{Contention, Copies, Level, Occupancy, Rails, Row, Tolerance};
 use super::values::Factor;
 
 /// Greatest number of adapters per node.
@@ -38,7 +38,7 @@ impl StatedOccupancy<'_> {
         &self,
         document: &Document,
         level: Level,
-        law: LoadLaw,
+        contention: Contention,
         rows: &[Row],
         cmps: u32,
     ) -> Result<Occupancy, ConfigError> {
@@ -62,7 +62,7 @@ impl StatedOccupancy<'_> {
             slot: self.slot,
             tolerance: self.tolerance(document, level)?,
         };
-        if law == LoadLaw::Fair {
+        if contention == Contention::Fair {
             // Rows of small sizes may have any bandwidth, because their time is mostly latency.
             let largest = rows.last().and_then(|row| row.copy_bandwidth);
             let (pace, of) = match (level, largest, rows) {

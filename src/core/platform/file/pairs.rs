@@ -116,7 +116,7 @@ fn merged(costs: &[Row], level: &Link) -> Link {
         merged.push(row);
         above = up_to;
     }
-    Link::new(level.law(), level.eager_threshold(), level.handshake(), merged)
+    Link::new(level.contention(), level.eager_threshold(), level.handshake(), merged)
         .occupying(level.occupancy().clone())
         .with_protocol(level.protocol())
 }

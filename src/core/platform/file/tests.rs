@@ -3,9 +3,10 @@
 mod collectives;
 mod conditions;
 mod errors;
+mod former_keys;
 mod occupancy;
 
-use crate::platform::{Collective, LoadLaw};
+use crate::platform::{Collective, Contention};
 use crate::units::{Bytes, SimSpan};
 
 use super::*;
@@ -115,10 +116,10 @@ fn what_a_file_leaves_out_costs_nothing_and_limits_nothing() {
     assert_eq!(platform.core.memory_share(8, 16), 5e9);
     let link = platform.link(Level::InterNode);
     assert_eq!(
-        (link.law(), link.eager_threshold(), link.handshake()),
-        (LoadLaw::Share, Bytes::MAX, SimSpan::from_us(2))
+        (link.contention(), link.eager_threshold(), link.handshake()),
+        (Contention::Share, Bytes::MAX, SimSpan::from_us(2))
     );
-    assert_eq!(platform.link(Level::InterCmp).law(), LoadLaw::Ideal);
+    assert_eq!(platform.link(Level::InterCmp).contention(), Contention::Ideal);
     let row = &link.rows()[0];
     assert_eq!((row.send_overhead, row.recv_overhead, row.gap), (SimSpan::ZERO, SimSpan::ZERO, SimSpan::ZERO));
     assert_eq!(platform.collectives.method(Collective::Bcast, 8, Bytes::ZERO), None);
@@ -164,7 +165,7 @@ fn an_interval_says_only_what_its_level_does_not() {
 /// Two intervals with values of their own, the second measured under load.
 const MEASURED: &str = r#"
 [inter_node]
-law = "measured"
+contention = "measured"
 loads = [1, 2]
 [[inter_node.interval]]
 up_to = "1 KiB"
@@ -222,7 +223,7 @@ fn an_override_of_the_latency_holds_for_control_messages_unless_they_have_their_
 
 #[test]
 fn under_another_law_a_measured_table_has_the_costs_of_one_transfer() {
-    let source = load_with(&format!("{MACHINE}{MEASURED}"), &["platform.inter_node.law=share"]).unwrap();
+    let source = load_with(&format!("{MACHINE}{MEASURED}"), &["platform.inter_node.contention=share"]).unwrap();
     let link = source.platform.link(Level::InterNode);
     assert_eq!(rows(link), [(1024, 1_000_000, 1_000_000_000), (END, 3_000_000, 2_000_000_000)]);
     assert!(link.rows().iter().all(|row| row.columns.is_empty()));
@@ -271,7 +272,7 @@ fn a_handshake_bounds_the_lookahead_even_where_only_synchronous_sends_need_it() 
 
 #[test]
 fn a_handshake_shorter_than_two_slots_is_the_lookahead() {
-    let text = "law = \"fair\"\nlatency = \"30 us\"\nbandwidth = \"1 GB/s\"\nhandshake = \"1 ns\"";
+    let text = "contention = \"fair\"\nlatency = \"30 us\"\nbandwidth = \"1 GB/s\"\nhandshake = \"1 ns\"";
     assert_eq!(network(text).unwrap().lookahead(), SimSpan::from_ns(1));
 }
 

@@ -14,9 +14,9 @@ const MACHINE: &str = r#"
 name = "tiny"
 nct = [4, 1, 1]
 core = { flops = "1 Gflop/s", instructions = "1 Ginstr/s", memory_bandwidth = "1 GB/s" }
-intra_cmp = { law = "ideal", latency = "10 ns", bandwidth = "1 GB/s" }
-inter_cmp = { law = "ideal", latency = "100 ns", bandwidth = "1 GB/s" }
-inter_node = { law = "ideal", latency = "1000 ns", bandwidth = "1 GB/s", eager_threshold = 1000, handshake = "1000 ns" }
+intra_cmp = { contention = "ideal", latency = "10 ns", bandwidth = "1 GB/s" }
+inter_cmp = { contention = "ideal", latency = "100 ns", bandwidth = "1 GB/s" }
+inter_node = { contention = "ideal", latency = "1000 ns", bandwidth = "1 GB/s", eager_threshold = 1000, handshake = "1000 ns" }
 "#;
 
 pub(super) fn platform() -> Platform {

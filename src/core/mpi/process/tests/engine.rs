@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
 use crate::platform::{
-    Algorithm, Collective, CollectiveRule, CollectiveRules, CoreRates, Link, LoadLaw, Platform, Row, Shape,
+    Algorithm, Collective, CollectiveRule, CollectiveRules, Contention, CoreRates, Link, Platform, Row, Shape,
 };
 use crate::rank::{
     Call, Completion, DataBlock, Message, Pattern, Program, Reply, ReplyKind, Requests, Source, TagPattern,
@@ -50,7 +50,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         copy_count: 1,
         columns: Vec::new(),
     };
-    let link = Link::new(LoadLaw::Ideal, Bytes::ZERO, SimSpan::ZERO, vec![row]);
+    let link = Link::new(Contention::Ideal, Bytes::ZERO, SimSpan::ZERO, vec![row]);
     let mut collectives = CollectiveRules::default();
     for &(collective, algorithm) in rules {
         collectives.set(
@@ -67,7 +67,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
             memory: bandwidth,
             cmp_memory: bandwidth,
             node_memory: bandwidth,
-            memory_law: Default::default(),
+            memory_sharing: Default::default(),
             in_cache: None,
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,

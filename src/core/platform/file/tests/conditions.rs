@@ -1,6 +1,6 @@
 //! Platform files: protocol, progress, noise, unequal nodes.
 
-use crate::platform::{NoiseLaw, ProgressEngine, Site, Spread};
+use crate::platform::{NoiseDistribution, ProgressEngine, Site, Spread};
 
 use super::*;
 
@@ -16,8 +16,9 @@ fn what_is_left_out_changes_nothing() {
 
 #[test]
 fn a_level_states_its_protocol() {
-    let link = with("connect = \"40 us\"\ncredits = 8\nunexpected_copy = \"2 GB/s\"").links[2].clone();
-    assert_eq!((link.protocol().connect, link.protocol().credits), (SimSpan::from_us(40), Some(8)));
+    let link =
+        with("connection_time = \"40 us\"\ncredits = 8\nunexpected_copy_bandwidth = \"2 GB/s\"").links[2].clone();
+    assert_eq!((link.protocol().connection_time, link.protocol().credits), (SimSpan::from_us(40), Some(8)));
     assert_eq!(link.protocol().unexpected(Bytes::new(2000)), SimSpan::from_us(1));
     let expected =
         "expected at least 1 message (no limit where the key is left out) in inter_node.credits of x.toml; found 0";
@@ -45,13 +46,13 @@ fn progress_is_one_of_three() {
 fn noise_is_of_the_system_the_network_and_of_nodes() {
     let noise = with(
         "[noise]\nsystem = { period = \"1 ms\", length = \"10 us\" }\nnetwork = { part = 0.1 }\n\
-         nodes = { deviation = 0.02, law = \"lognormal\" }",
+         nodes = { deviation = 0.02, distribution = \"lognormal\" }",
     )
     .conditions
     .noise;
-    assert_eq!(noise.system.unwrap().spread, Spread { law: NoiseLaw::Normal, deviation: 0.0 });
-    assert_eq!(noise.network.unwrap().spread, Spread { law: NoiseLaw::Lognormal, deviation: 1.0 });
-    assert_eq!(noise.nodes, Some(Spread { law: NoiseLaw::Lognormal, deviation: 0.02 }));
+    assert_eq!(noise.system.unwrap().spread, Spread { distribution: NoiseDistribution::Normal, deviation: 0.0 });
+    assert_eq!(noise.network.unwrap().spread, Spread { distribution: NoiseDistribution::Lognormal, deviation: 1.0 });
+    assert_eq!(noise.nodes, Some(Spread { distribution: NoiseDistribution::Lognormal, deviation: 0.02 }));
     for (text, error) in [
         (
             "system = { period = \"1 us\", length = \"1 us\" }",
@@ -101,8 +102,8 @@ fn nodes_differ_by_factors() {
     ] {
         assert_eq!(error_with(&format!("[[nodes]]\n{text}")), error);
     }
-    let fair = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n[[nodes]]\nadapter = 0.5";
-    let expected = "expected no \"adapter\", which the law \"fair\" does not model yet (\"share\" does), in nodes[0].adapter of x.toml; found one";
+    let fair = "contention = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n[[nodes]]\nadapter = 0.5";
+    let expected = "expected no \"adapter\", which contention \"fair\" does not model yet (\"share\" does), in nodes[0].adapter of x.toml; found one";
     assert_eq!(network_error(fair), expected);
 }
 

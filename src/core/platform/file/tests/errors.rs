@@ -21,7 +21,7 @@ fn missing_costs_are_named_with_an_example() {
         format!("expected \"latency\" in inter_node.interval[1] of x.toml, {time}")
     );
     assert_eq!(
-        network_error("law = \"measured\"\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\""),
+        network_error("contention = \"measured\"\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\""),
         "expected \"loads\" in inter_node of x.toml, the loads measured, such as [1, 2, 4]; found none"
     );
 }
@@ -64,8 +64,8 @@ fn costs_of_a_wrong_kind_are_refused() {
         "expected a factor that leaves at least 1 B/s of 1.000 GB/s in inter_node.bandwidth_factor of x.toml; found 1e-300"
     );
     assert_eq!(
-        one("law", "\"even\""),
-        "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of x.toml; found \"even\""
+        one("contention", "\"even\""),
+        "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.contention of x.toml; found \"even\""
     );
 }
 
@@ -108,7 +108,9 @@ fn intervals_that_do_not_fit_together_name_both() {
 #[test]
 fn lists_of_measured_values_must_match_their_loads() {
     let error = |loads: &str, latency: &str| {
-        network_error(&format!("law = \"measured\"\nbandwidth = \"1 GB/s\"\nloads = {loads}\nlatency = {latency}"))
+        network_error(&format!(
+            "contention = \"measured\"\nbandwidth = \"1 GB/s\"\nloads = {loads}\nlatency = {latency}"
+        ))
     };
     assert_eq!(
         error("[1, 2, 4]", "[\"1 us\", \"2 us\"]"),
@@ -230,7 +232,7 @@ fn a_wrong_override_is_quoted_as_it_was_given() {
 
 proptest! {
     #[test]
-    fn no_value_makes_reading_panic(key in "(law|latency|bandwidth|loads|interval|handshake|gap|latency_factor)", value in any::<i64>(), form in 0u8..5) {
+    fn no_value_makes_reading_panic(key in "(contention|latency|bandwidth|loads|interval|handshake|gap|latency_factor)", value in any::<i64>(), form in 0u8..5) {
         let value = match form {
             0 => format!("{value}"),
             1 => format!("\"{value} us\""),

@@ -1,6 +1,6 @@
 //! Platform files: adapters, copies, caches and memory.
 
-use crate::platform::{Copies, CopyMemory, CopyTraffic, MemoryLaw, Occupancy, Rails, Tolerance};
+use crate::platform::{Copies, CopyMemory, CopyTraffic, MemorySharing, Occupancy, Rails, Tolerance};
 use crate::units::Bandwidth;
 
 use super::*;
@@ -11,7 +11,7 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
 
 #[test]
 fn without_keys_an_adapter_carries_the_greatest_bandwidth_and_the_receiver_copies_within_a_node() {
-    let platform = network("law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"").unwrap();
+    let platform = network("contention = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"").unwrap();
     let node = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     assert_eq!(*platform.link(Level::IntraCmp).occupancy(), node);
     assert_eq!(*platform.link(Level::InterCmp).occupancy(), node);
@@ -22,7 +22,7 @@ fn without_keys_an_adapter_carries_the_greatest_bandwidth_and_the_receiver_copie
 
 #[test]
 fn what_is_stated_holds_and_bandwidth_factor_scales_it() {
-    let text = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\ncopies = \"both\"\ncapacity = \"2 GB/s\"\n\
+    let text = "contention = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\ncopies = \"both\"\ncapacity = \"2 GB/s\"\n\
                 duplex = \"3 GB/s\"\npair_duplex = \"2 GB/s\"\nrails = { count = 2, cmp = [0, 1] }\nslot = \"100 ns\"\ntolerance = 0.01\n\
                 copy_bandwidth = \"4 GB/s\"\nbandwidth_factor = 0.5\n";
     let platform = network(text).unwrap();
@@ -44,7 +44,7 @@ fn what_is_stated_holds_and_bandwidth_factor_scales_it() {
 
 #[test]
 fn contradictions_are_refused() {
-    let fair = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
+    let fair = "contention = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
     for (keys, error) in [
         (
             "capacity = \"0.5 GB/s\"",
@@ -111,7 +111,7 @@ fn what_is_between_cmps_is_stated_by_their_level() {
         let text = format!("{MACHINE}{NETWORK}").replacen("inter_cmp = { ", &format!("inter_cmp = {{ {keys}, "), 1);
         Platform::load(document(&text), &[]).map_err(|error| said(&error))
     };
-    let stated = near("law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
+    let stated = near("contention = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
     assert_eq!(stated.heeded_memory(), rate(30.0).map(CopyMemory::of_interconnect));
     assert!(!stated.heeded_memory().unwrap().has_caches());
     // Other contention models ignore it.
@@ -120,22 +120,22 @@ fn what_is_between_cmps_is_stated_by_their_level() {
     assert_eq!(unread(&other), ["inter_cmp: copy_bandwidth capacity"]);
     for (keys, error) in [
         (
-            "law = \"fair\", capacity = \"2 GB/s\"",
+            "contention = \"fair\", capacity = \"2 GB/s\"",
             "expected at least 3.000 GB/s, the bandwidth of the largest messages, in inter_cmp.capacity of x.toml; \
              found 2.000 GB/s",
         ),
         (
-            "law = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"7 GB/s\"",
+            "contention = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"7 GB/s\"",
             "expected at least 8.000 GB/s, the copy_bandwidth of the largest messages, in \
              inter_cmp.capacity of x.toml; found 7.000 GB/s",
         ),
         (
-            "law = \"fair\", copies = \"none\", capacity = \"90 GB/s\"",
+            "contention = \"fair\", copies = \"none\", capacity = \"90 GB/s\"",
             "expected copies = \"receiver\" beside it in inter_cmp.capacity of x.toml; found 90.00 GB/s and \
              copies = \"none\"",
         ),
         (
-            "law = \"fair\", copies = \"sender\", capacity = \"90 GB/s\"",
+            "contention = \"fair\", copies = \"sender\", capacity = \"90 GB/s\"",
             "expected \"receiver\" or \"none\" beside \"capacity\" in [inter_cmp] in inter_cmp.copies of x.toml; found \
              copies by the sender",
         ),
@@ -179,7 +179,8 @@ fn caches_and_memory_of_copies() {
     );
     assert_eq!(error("cache = \"65 GiB\""), "expected at most 64 GiB of caches in cmp.cache of x.toml; found 65 GiB");
     let text = format!("{MACHINE}{NETWORK}{cmp}cache = \"40 MB\"");
-    let text = text.replacen("latency = \"400 ns\"", "law = \"fair\", copies = \"both\", latency = \"400 ns\"", 1);
+    let text =
+        text.replacen("latency = \"400 ns\"", "contention = \"fair\", copies = \"both\", latency = \"400 ns\"", 1);
     assert_eq!(
         said(&Platform::load(document(&text), &[]).unwrap_err()),
         "expected \"receiver\" or \"none\" beside \"cache\" in [cmp] in intra_cmp.copies of x.toml; \
@@ -190,7 +191,7 @@ fn caches_and_memory_of_copies() {
 #[test]
 fn bytes_are_copied_once_or_through_a_segment() {
     let level = |keys: &str| {
-        let level = format!("inter_cmp = {{ law = \"fair\", {keys} }}");
+        let level = format!("inter_cmp = {{ contention = \"fair\", {keys} }}");
         let text = format!("{MACHINE}{NETWORK}");
         let stated = text.lines().find(|line| line.starts_with("inter_cmp = ")).unwrap();
         load_with(&text.replace(stated, &level), &[])
@@ -219,12 +220,12 @@ fn bytes_are_copied_once_or_through_a_segment() {
 #[test]
 fn memory_is_shared_by_who_is_placed_there_or_by_who_uses_it() {
     let cmp = |more: &str| format!("{MACHINE}{NETWORK}[cmp]\nmemory_bandwidth = \"60 GB/s\"\n{more}");
-    let law = |more: &str| Platform::load(document(&cmp(more)), &[]).unwrap().core.memory_law;
-    assert_eq!(law(""), MemoryLaw::Placed);
-    assert_eq!(law("memory = \"placed\""), MemoryLaw::Placed);
-    assert_eq!(law("memory = \"fair\""), MemoryLaw::Fair);
-    let error = said(&Platform::load(document(&cmp("memory = \"free\"")), &[]).unwrap_err());
-    assert_eq!(error, "expected \"placed\" or \"fair\" in cmp.memory of x.toml; found \"free\"");
+    let sharing = |more: &str| Platform::load(document(&cmp(more)), &[]).unwrap().core.memory_sharing;
+    assert_eq!(sharing(""), MemorySharing::Placed);
+    assert_eq!(sharing("memory_sharing = \"placed\""), MemorySharing::Placed);
+    assert_eq!(sharing("memory_sharing = \"fair\""), MemorySharing::Fair);
+    let error = said(&Platform::load(document(&cmp("memory_sharing = \"free\"")), &[]).unwrap_err());
+    assert_eq!(error, "expected \"placed\" or \"fair\" in cmp.memory_sharing of x.toml; found \"free\"");
 }
 
 #[test]
@@ -263,13 +264,13 @@ fn unread(platform: &Platform) -> Vec<String> {
 fn keys_that_only_fair_reads_are_told_where_another_law_holds() {
     let keys =
         "latency = \"2 us\"\nbandwidth = \"1 GB/s\"\ngap = \"5 ns\"\ncapacity = \"2 GB/s\"\nduplex = \"3 GB/s\"\n";
-    let with = |law: &str| unread(&network(&format!("law = \"{law}\"\n{keys}")).unwrap());
+    let with = |contention: &str| unread(&network(&format!("contention = \"{contention}\"\n{keys}")).unwrap());
     assert_eq!(with("share"), ["inter_node: gap capacity duplex"]);
-    assert_eq!(with("queue"), ["inter_node: capacity duplex"], "this law reads the gap");
+    assert_eq!(with("queue"), ["inter_node: capacity duplex"], "this model reads the gap");
     assert_eq!(with("fair"), [""; 0]);
     // Loads belong to another contention model.
     let loads = "loads = [1, 2]\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
-    let of = |law: &str| unread(&network(&format!("law = \"{law}\"\n{loads}")).unwrap());
+    let of = |contention: &str| unread(&network(&format!("contention = \"{contention}\"\n{loads}")).unwrap());
     assert_eq!([of("fair"), of("share")], [["inter_node: loads"]; 2]);
     assert_eq!(of("measured"), [""; 0]);
     // The key is stated by an interval of a level within a node.
@@ -286,7 +287,7 @@ fn caches_count_where_a_level_within_a_node_is_fair() {
     let load = |text: &str| unread(&load_with(text, &[]).unwrap().platform);
     let text = format!("{MACHINE}{NETWORK}{memory}");
     assert_eq!(load(&text), ["cmp: cache copy_traffic", "node: copy_bandwidth"]);
-    assert_eq!(load(&text.replace("inter_cmp = {", "inter_cmp = { law = \"fair\", ")), [""; 0]);
+    assert_eq!(load(&text.replace("inter_cmp = {", "inter_cmp = { contention = \"fair\", ")), [""; 0]);
     // Blocks that fit into a cache need its size under every contention model.
     let text = text.replace("memory_bandwidth = \"5 GB/s\" }", "memory_bandwidth = \"5 GB/s\", in_cache = {} }");
     assert_eq!(load(&text), ["cmp: copy_traffic", "node: copy_bandwidth"]);
@@ -298,7 +299,7 @@ fn ranks_that_share_a_core_switch_where_any_level_is_fair() {
     let load = |text: &str| load_with(text, &[]).unwrap().platform;
     assert_eq!(load(&text).core.context_switch, SimSpan::from_us(5));
     assert_eq!(unread(&load(&text)), ["core: context_switch"]);
-    assert_eq!(unread(&load(&text.replace("inter_cmp = {", "inter_cmp = { law = \"fair\", "))), [""; 0]);
+    assert_eq!(unread(&load(&text.replace("inter_cmp = {", "inter_cmp = { contention = \"fair\", "))), [""; 0]);
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! Former names of keys of the platform file, which remain readable.
+
+use crate::config::{ConfigError, Document};
+use crate::platform::Level;
+
+/// Path of a table, the former name of a key in it, and its name.
+type FormerKey = (&'static [&'static str], &'static str, &'static str);
+
+const LEVELS: [&str; 3] = [Level::ALL[0].name(), Level::ALL[1].name(), Level::ALL[2].name()];
+
+const FORMER: [FormerKey; 7] = [
+    (&LEVELS, "law", "contention"),
+    (&LEVELS, "connect", "connection_time"),
+    (&LEVELS, "unexpected_copy", "unexpected_copy_bandwidth"),
+    (&["cmp"], "memory", "memory_sharing"),
+    (&["noise.system"], "law", "distribution"),
+    (&["noise.network"], "law", "distribution"),
+    (&["noise.nodes"], "law", "distribution"),
+];
+
+/// Renames keys of the document that have their former names.
+///
+/// # Errors
+/// A table has both names of a key.
+pub(super) fn rename(document: &mut Document) -> Result<(), ConfigError> {
+    for (tables, former, name) in FORMER {
+        for path in tables {
+            let table = path
+                .split('.')
+                .try_fold(document.table_mut(), |table, part| table.get_mut(part).and_then(toml::Value::as_table_mut));
+            let Some(table) = table else { continue };
+            if table.contains_key(former) && table.contains_key(name) {
+                let expected = format!("one of \"{name}\" and \"{former}\", its former name,");
+                return Err(document.expected(path, expected, "both"));
+            }
+            if let Some(value) = table.remove(former) {
+                table.insert(name.to_owned(), value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the present form of the key of an override, without its first part `platform`.
+pub(super) fn present(key: &[String]) -> Vec<String> {
+    let mut key = key.to_vec();
+    if let Some((last, way)) = key.split_last_mut() {
+        let way = way.join(".");
+        let found = FORMER.iter().find(|(tables, former, _)| tables.contains(&way.as_str()) && last == former);
+        found.into_iter().for_each(|(_, _, name)| *last = (*name).to_owned());
+    }
+    key
+}

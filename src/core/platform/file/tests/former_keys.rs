@@ -1,0 +1,31 @@
+//! Former names of keys.
+
+use super::*;
+
+const FORMER: &str =
+    "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\nconnect = \"40 us\"\nunexpected_copy = \"2 GB/s\"";
+
+#[test]
+fn former_names_mean_the_same_in_files_and_in_overrides() {
+    let present = FORMER.replace("law", "contention").replace("connect ", "connection_time ");
+    let present = present.replace("unexpected_copy", "unexpected_copy_bandwidth");
+    assert_eq!(network(FORMER), network(&present));
+    assert_eq!(network(FORMER).unwrap().link(Level::InterNode).contention(), Contention::Fair);
+    let more = "[cmp]\nmemory_bandwidth = \"9 GB/s\"\nmemory = \"fair\"\n\
+                [noise]\nsystem = { period = \"1 ms\", length = \"1 us\", deviation = 0.1, law = \"normal\" }\n";
+    let text = format!("{MACHINE}{NETWORK}{more}");
+    let renamed = text.replace("memory = ", "memory_sharing = ").replace("law", "distribution");
+    assert_eq!(load_with(&text, &[]).unwrap(), load_with(&renamed, &[]).unwrap());
+    let share = ["platform.inter_node.law=share", "platform.cmp.memory=placed"];
+    let present = ["platform.inter_node.contention=share", "platform.cmp.memory_sharing=placed"];
+    assert_eq!(load_with(&text, &share).unwrap(), load_with(&renamed, &present).unwrap());
+}
+
+#[test]
+fn both_names_of_a_key_are_refused() {
+    let error = network_error(&format!("{FORMER}\ncontention = \"share\""));
+    assert_eq!(
+        error,
+        "expected one of \"contention\" and \"law\", its former name, in inter_node of x.toml; found both"
+    );
+}
