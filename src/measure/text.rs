@@ -206,7 +206,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     if fit.rows.iter().any(|row| row.copy.is_some()) {
         comment(
             text,
-            "recv_overhead, copy_bandwidth of intervals that have both: what windows of few messages take more a message.",
+            "recv_overhead, copy_bandwidth of intervals with both: additional time per message in windows of few.",
         );
     }
     let _ = writeln!(text, "[{}]\ncontention = \"{contention}\"", fit.level.name());
@@ -348,9 +348,8 @@ mod tests {
     use mcpsim_core::units::Bytes;
 
     fn row(up_to: Option<u64>, columns: &[(f64, f64)]) -> RowFit {
-        let columns = columns.to_vec();
         let (send_overhead, recv_overhead, gap) = (1e-7, 2e-7, 3e-7);
-        RowFit { up_to, columns, send_overhead, recv_overhead, gap, flat: false, copy: None }
+        RowFit { up_to, columns: columns.to_vec(), send_overhead, recv_overhead, gap, flat: false, copy: None }
     }
 
     fn fit(level: Level, loads: &[u32]) -> LinkFit {

@@ -45,16 +45,20 @@ pub enum Change {
 }
 
 impl WhatIf {
-    /// Every modification at every level with a positive saving, greatest first. `law` is the contention model of a
+    /// Every modification at every level with a positive saving, greatest first. `contention` is the contention model of a
     /// level.
     ///
     /// Under models with shared bandwidth or with queues, a doubled bandwidth also reduces contention. `charged`
     /// divides contention by cause, if known.
-    pub fn all(path: &PathParts, charged: Option<&ContentionLevels>, law: impl Fn(Level) -> Contention) -> Vec<WhatIf> {
+    pub fn all(
+        path: &PathParts,
+        charged: Option<&ContentionLevels>,
+        contention: impl Fn(Level) -> Contention,
+    ) -> Vec<WhatIf> {
         let half = |span: SimSpan| SimSpan::from_ps(span.as_ps() / 2);
         let of_level = |level: Level| {
             let parts = path.level(level);
-            let contention = if law(level) == Contention::Ideal { SimSpan::ZERO } else { parts.contention };
+            let contention = if contention(level) == Contention::Ideal { SimSpan::ZERO } else { parts.contention };
             [
                 WhatIf { level, change: Change::LatencyHalved, saved: half(parts.latency + parts.protocol) },
                 WhatIf { level, change: Change::BandwidthDoubled, saved: half(parts.bytes + contention) },
@@ -95,7 +99,7 @@ mod tests {
         let intra_cmp = TransferParts { latency: ps(4), contention: ps(7), ..TransferParts::default() };
         let levels = LevelParts { intra_cmp, inter_node, ..LevelParts::default() };
         let path = PathParts { compute: ps(1000), levels, ..PathParts::default() };
-        let law = |level| if level == Level::InterNode { Contention::Share } else { Contention::Ideal };
+        let contention = |level| if level == Level::InterNode { Contention::Share } else { Contention::Ideal };
         let what = |level, change, saved| WhatIf { level, change, saved: ps(saved) };
         let expected = [
             what(Level::InterNode, Change::BandwidthDoubled, 80),
@@ -103,7 +107,7 @@ mod tests {
             what(Level::InterNode, Change::LatencyHalved, 8),
             what(Level::IntraCmp, Change::LatencyHalved, 2),
         ];
-        assert_eq!(WhatIf::all(&path, None, law), expected);
+        assert_eq!(WhatIf::all(&path, None, contention), expected);
     }
 
     #[test]
