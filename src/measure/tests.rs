@@ -156,7 +156,8 @@ fn logp_parameters_and_the_threshold_come_back() {
 #[test]
 fn the_gap_is_that_of_the_slowest_part() {
     // A receiver that takes 300 ns per message, a sender that takes 50 ns.
-    let link = Link::new(Contention::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 8000, [50, 300])]);
+    let link =
+        Link::new(Contention::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 8000, [50, 300])]);
     let (_, fit) = found(Level::InterNode, link);
     assert_eq!(fit.eager, None);
     near(fit.rows[0].send_overhead, 50.0);
@@ -204,7 +205,8 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
 #[test]
 fn windows_and_rings_are_measured_too() {
     // Sequential messages at 1 ns per byte: a window of messages of s bytes takes s ns per message, for any latency.
-    let link = Link::new(Contention::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
+    let link =
+        Link::new(Contention::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
     let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
     let sites = Placement::Block.sites(shape, 2, false).unwrap();
     let rings = simulate_rings(&machine(shape, link.clone()), sites, 1 << 20).unwrap();
