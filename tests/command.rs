@@ -1,4 +1,4 @@
-//! The program from outside: its arguments, what it prints, the files it writes, and what it says of wrong input.
+//! Tests of the program from outside: arguments, printed output, written files, and messages for wrong input.
 
 #[path = "support/binary.rs"]
 mod support;

@@ -1,26 +1,26 @@
-//! The guide and README keep their word: every command in a `console` block runs and prints what the block says.
+//! Test of the guide and README: every command in a `console` block runs and prints the lines of the block.
 //!
-//! A block's lines that begin with `$ ` are commands, run by a shell in a directory that has `workloads`, `configs` and
-//! `validation`. The lines after a command are among the lines that it prints, in that order. A block in TOML or C that
-//! follows "Save this as `NAME`" becomes the file NAME. Blocks in other languages, and indented ones, are not run.
+//! Lines of a block that begin with `$ ` are commands. A shell runs them in a directory that has `workloads`, `configs`
+//! and `validation`. The lines after a command must occur in its output in this order. A block in TOML or C that
+//! follows "Save this as `NAME`" becomes the file NAME. Blocks in other languages, and indented blocks, are not run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A command, where it stands, and lines of its output.
+/// A command, its line number, and lines of its output.
 struct Step {
     line: usize,
     command: String,
     expected: Vec<String>,
 }
 
-/// What a page asks for, in its order.
+/// Parts of a page in order.
 enum Part {
     File(String, String),
     Step(Step),
 }
 
-/// The files and commands of a page.
+/// Returns the files and commands of a page.
 fn parts(text: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut name = None;
@@ -54,7 +54,7 @@ fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-/// Does what the page asks for; what went wrong, if anything.
+/// Executes the commands of a page; returns the errors.
 fn follow(page: &Path) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let directory = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ fn follow(page: &Path) -> Vec<String> {
     wrong
 }
 
-/// README, and the pages of the guide.
+/// Returns README and the pages of the guide.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed = std::fs::read_dir(root.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());

@@ -1,6 +1,6 @@
-//! `mcpsim measure` from outside, without MPI.
+//! Tests of `mcpsim measure` from outside, without MPI.
 
-// Not all of what tests of real programs share is of use here.
+// Only a part of the support for real programs is used here.
 #[allow(dead_code)]
 #[path = "support/real.rs"]
 mod real;
@@ -14,6 +14,6 @@ mod measure;
 #[path = "measuring/pages.rs"]
 mod pages;
 
-/// The program's own.
+/// Allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;

@@ -1,8 +1,8 @@
-//! One simulation in several host processes, under the real `mpirun` of every MPI library of the machine: the same
-//! Outcome and the same output as one process has, and every way to fail ends all processes.
+//! A simulation in several host processes, under the real `mpirun` of every MPI library of the machine. The Outcome and
+//! the output are those of one process, and every failure ends all processes.
 //!
-//! The tests build mcpsim with the feature `mpi` for each library, in directories of their own below `target`. Where
-//! there is no library, or no libclang to build with, they say so and do without.
+//! The tests build mcpsim with the feature `mpi` for each library, in separate directories below `target`. Without a
+//! library, or without the libclang for the build, they print a note and are skipped.
 
 #[path = "mpirun/by_nodes.rs"]
 mod by_nodes;

@@ -1,4 +1,4 @@
-//! Expected times, worked out by hand on tiny machines: what each message, collective, copy and wait costs.
+//! Expected times, computed by hand on tiny machines: the costs of each message, collective, copy and wait.
 
 #[path = "support/mod.rs"]
 mod support;

@@ -1,7 +1,6 @@
-//! What a user reads who gives mcpsim something wrong: the exact text, exit code 2 (3 for a deadlock), nothing on
-//! stdout.
+//! Messages for wrong input of the user: the exact text, exit code 2 (3 for a deadlock), and empty stdout.
 //!
-//! Where the command line itself is wrong, a hint at `--help` follows the error's line.
+//! If the command line itself is wrong, a hint at `--help` follows the line of the error.
 
 #[path = "bad_input/files.rs"]
 mod files;
@@ -22,7 +21,7 @@ fn write(directory: &Path, name: &str, text: impl AsRef<[u8]>) {
     std::fs::write(directory.join(name), text).unwrap();
 }
 
-/// The run says `error` and nothing else, and ends with code 2.
+/// Asserts that the run prints only `error` and ends with code 2.
 pub fn says(ran: &Ran, error: &str, what: &str) {
     let hint = "\n\nFor more information, try '--help'.";
     let said = ran.stderr.trim_end().trim_end_matches(hint);
@@ -30,7 +29,7 @@ pub fn says(ran: &Ran, error: &str, what: &str) {
     assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)), "{what}");
 }
 
-/// Each application `a.toml`, run with these arguments, is refused so.
+/// Asserts the error of each application `a.toml` with its arguments.
 fn applications(cases: &[(&str, &str, &str)]) {
     let directory = directory();
     let here = directory.path();
@@ -40,7 +39,7 @@ fn applications(cases: &[(&str, &str, &str)]) {
     }
 }
 
-/// An application that consists of one statement.
+/// Asserts the errors of applications that consist of one statement.
 fn statements(cases: &[(&str, &str)]) {
     let directory = directory();
     let here = directory.path();
@@ -50,7 +49,7 @@ fn statements(cases: &[(&str, &str)]) {
     }
 }
 
-/// Each command line is refused so, where `a.toml` does nothing and has a parameter `n`.
+/// Asserts the error of each command line; `a.toml` does nothing and has a parameter `n`.
 fn lines(cases: &[(&str, &str)]) {
     let directory = directory();
     let here = directory.path();
@@ -136,7 +135,7 @@ fn values_of_the_wrong_type_or_unit() {
             "\"1e400 s\" in main[0].compute of a.toml:1, character 1: the number is out of range",
         ),
     ]);
-    // A product of a size and something else may well be a time.
+    // A product of a size and another value may be a time.
     let directory = directory();
     write(directory.path(), "a.toml", "main = [{ compute = \"8 kB * 1e-9\" }, { barrier = {} }]\n");
     assert_eq!(run(directory.path(), "a.toml --nct 1,1,2").code, Some(0));
@@ -450,7 +449,7 @@ fn what_a_run_leaves_over_is_told_with_its_statement() {
         ];
         assert_eq!(notes, expected, "{}", ran.stdout);
     }
-    // Two statements can have sent these.
+    // Two statements could have sent these messages.
     write(here, "a.toml", app.replace("tag = 3", "tag = 0").replace("bytes = 64", "bytes = \"8 + 0 * rank\""));
     let ran = run(here, "a.toml --nct 2,1,1");
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

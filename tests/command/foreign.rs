@@ -1,4 +1,5 @@
-//! Files of other programs as application, machine and trace: what they are, and the way that works.
+//! Files of other programs as application, machine and trace: the message names the kind of file and the correct
+//! command.
 
 use super::bad_input::says;
 use crate::support::run;

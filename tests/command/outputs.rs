@@ -1,4 +1,4 @@
-//! No command replaces a file that it reads, and each says what it cannot write.
+//! No command overwrites a file that it reads, and each command reports files that it cannot write.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,9 +15,9 @@ const SOURCE: &str = "#include <mpi.h>\nint main(int n, char **v) { MPI_Init(&n,
 
 const OSU: &str = "# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n1 1.0\n1024 2.0\n1048576 200.0\n";
 
-/// Each writer of each command: an input, and a command with OUT where the name of that input is written.
+/// All writers of all commands: an input, and a command with OUT in place of the name of this input.
 const COMMANDS: &[(&str, &str)] = &[
-    // Runs: every result over every kind of input.
+    // Runs: each result over each kind of input.
     ("app.toml", "app.toml --json OUT"),
     ("app.toml", "app.toml --profile OUT"),
     ("app.toml", "app.toml --record OUT"),
@@ -68,7 +68,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("p.toml", "collectives --platform p.toml --ranks 2 --of bcast --sizes 8 --library openmpi-4.1 --rules OUT"),
 ];
 
-/// A command for each writer.
+/// One command per writer.
 const WRITERS: &[&str] = &[
     "app.toml --nct 2,1,1 --json n.json",
     "app.toml --nct 2,1,1 --profile n.csv",
@@ -102,7 +102,7 @@ const WRITERS: &[&str] = &[
     "man pages",
 ];
 
-/// The names of all files under `directory`, sorted.
+/// Returns the names of all files under `directory`, sorted.
 fn files(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -122,7 +122,7 @@ fn done(here: &Path, line: &str) {
     assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
 }
 
-/// Files of every kind that commands read.
+/// Writes files of every kind that commands read.
 fn prepare(here: &Path) {
     let write = |name: &str, text: &str| fs::write(here.join(name), text).unwrap();
     let copy = |from: &str, to: &str| fs::copy(here.join(from), here.join(to)).unwrap();
@@ -180,7 +180,7 @@ fn no_output_replaces_a_file_that_the_command_reads() {
         let _ = (fs::remove_file(here.join(&hard)), fs::remove_file(here.join(&soft)));
         fs::hard_link(here.join(input), here.join(&hard)).unwrap();
         symlink(input, here.join(&soft)).unwrap();
-        // The name, and two others of the same file.
+        // The name, and two other names of the same file.
         let names: &[&str] = if line.contains("OUT") { &[input, &hard, &soft] } else { &[input] };
         for name in names {
             let line = line.replace("OUT", name);
@@ -211,7 +211,7 @@ fn a_limit_of_file_sizes_is_an_error_that_leaves_no_file() {
         if code != Some(2) || !stderr.to_lowercase().contains("file too large") {
             wrong.push(format!("mcpsim {line}: code {code:?}: {stderr}"));
         }
-        // What has ended of a study stays, as it is resumed.
+        // Finished parts of a study remain, because it can be resumed.
         let left: Vec<String> = files(here)
             .into_iter()
             .filter(|name| !before.contains(name) && !name.contains("/new-study/points"))

@@ -1,5 +1,5 @@
-//! Programs of fragments: times by hand, what holds of any program under any manager, the exact texts of what is wrong
-//! with one, and their analysis from results and from logs.
+//! Programs of fragments: times computed by hand, properties of any program under any manager, exact texts of errors,
+//! and the analysis from results and from logs.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -50,7 +50,7 @@ impl Desk {
         support::run(self.path(), line)
     }
 
-    /// The outcome of `app` with these options.
+    /// Returns the outcome of `app` with these options.
     fn outcome(&self, app: &str, options: &str) -> Value {
         self.write("app.toml", app);
         let ran = self.run(&format!("--quiet --json - --platform hand.toml {options} app.toml"));
@@ -67,11 +67,11 @@ impl Desk {
 }
 
 fn us(outcome: &Value) -> f64 {
-    // To the nanosecond: even free messages take a picosecond.
+    // Times are compared in nanoseconds, because even free messages take a picosecond.
     (outcome["predicted_ps"].as_u64().unwrap() as f64 / 1e3).round() / 1e3
 }
 
-/// b on process 1 needs 1000 bytes that a on process 0 makes, and runs for 10 us; a runs for 20 us.
+/// b on process 1 needs 1000 bytes that a on process 0 creates, and runs for 10 us; a runs for 20 us.
 const PAIR: &str = r#"
 [tasks]
 [tasks.data.x]
@@ -91,8 +91,7 @@ fn data_travels_to_who_asked_for_it() {
     let desk = Desk::new();
     let outcome = desk.outcome(PAIR, "--nct 2,1,1");
     // a ends at 20. Its manager sends x: 1 us overhead, 1 us latency, 1000 B in 1 us, 2 us overhead: 25. b runs to 35.
-    // Then the end: process 1 tells process 0 by 40 B: 1 + 1.04 + 2, and the answer that all is over takes the same:
-    // 43.08.
+    // Then process 1 reports its end to process 0 with 40 B: 1 + 1.04 + 2, and the final answer takes the same: 43.08.
     assert_eq!(us(&outcome), 20.0 + 5.0 + 10.0 + 2.0 * 4.04);
     let path = &outcome["path"];
     assert_eq!(path["compute_ps"].as_u64().unwrap() + path["imbalance_ps"].as_u64().unwrap(), 30_000_000);
@@ -110,16 +109,16 @@ fn the_managers_own_work_takes_its_time() {
     let desk = Desk::new();
     let costs = "[tasks]\ndistribute = \"1 us\"\ndispatch = \"2 us\"\nfinish = \"4 us\"\nmessage = \"8 us\"";
     let app = PAIR.replace("[tasks]", costs);
-    // a: distributed by 1, taken by 3, ends at 23, and 4 us later its end is dealt with. The request for x has come
+    // a: distributed by 1, taken by 3, ends at 23, and its end is processed 4 us later. The request for x has arrived
     // long before. x: 8 us at each end: 27 + 8 and 8 + 10 + 2 more for b, and 4. Then the two messages of the end, 16
     // us each.
     assert_eq!(us(&desk.outcome(&app, "--ranks 2")), 27.0 + 16.0 + 12.0 + 4.0 + 32.0);
     let main = "[tasks]\nunfolding = \"3 us\"\nbatch = 2\n[tasks.fragments.main]\nunfold = [\"f[0 to 4]\"]\n\
                 [tasks.fragments.f]\nindex = { i = 5 }\ncost = \"1 us\"\n";
-    // Unfolding goes first: two, two and one child, 15 us in all; then five times 1 us.
+    // Unfolding is first: two, two and one child, 15 us in total; then five times 1 us.
     assert_eq!(us(&desk.outcome(main, "--ranks 1")), 20.0);
-    // On two threads the first child of a piece takes one and the next piece the other: 15 us, and the last child.
-    // Late, both children of a piece go before the next one: 7 + 7 + 4.
+    // On two threads the first child of a piece runs on one and the next piece on the other: 15 us, and the last child.
+    // With `late`, both children of a piece precede the next one: 7 + 7 + 4.
     let options = "--ranks 1 --set app.tasks.threads=2";
     assert_eq!(us(&desk.outcome(main, options)), 16.0);
     let late = format!("{options} --set app.tasks.unfold=late");
@@ -129,7 +128,7 @@ fn the_managers_own_work_takes_its_time() {
 #[test]
 fn a_structured_fragment_waits_for_its_turn_as_it_is_asked_to() {
     let desk = Desk::new();
-    // Process 0 has work of its own, and creates that of process 1.
+    // Process 0 has its own work, and creates that of process 1.
     let app = r#"
 [tasks]
 unfolding = "1 us"
@@ -146,10 +145,10 @@ cost = "10 us"
 at = 1
 "#;
     let time = |unfold: &str| us(&desk.outcome(app, &format!("--ranks 2 --set app.tasks.unfold={unfold}")));
-    // main: 5 us. The first of its own fragments gets the thread before `more` is created: 10. Early: then more's 4 us,
-    // and process 1 works for 40.
+    // main: 5 us. The first of its fragments gets the thread before `more` is created: 10. With `early`, more's 4 us
+    // follow, and process 1 works for 40.
     assert_eq!(time("early"), 5.0 + 10.0 + 4.0 + 40.0);
-    // Late and in turn: 40 of its own first, then 4, then process 1's 40.
+    // `late` and `in-turn`: its own 40 first, then 4, then process 1's 40.
     assert_eq!(time("late"), 5.0 + 40.0 + 4.0 + 40.0);
     assert_eq!(time("in-turn"), 89.0);
 }
@@ -165,7 +164,8 @@ fn thieves_get_what_others_have_no_thread_for() {
     }
 }
 
-/// A program of `n` fragments, each of which needs data of some before it; and the time of each, and the longest chain.
+/// Returns a program of `n` fragments, each of which needs data of earlier ones, with the total time and the longest
+/// chain.
 fn random_program(n: usize, seed: u64) -> (String, u64, u64) {
     let mut state = seed;
     let mut random = |below: usize| {
@@ -203,7 +203,7 @@ fn with_free_messages_the_work_queue_keeps_brents_bound() {
                 let (time, p) = (us(&outcome), f64::from(ranks * threads));
                 let (work, chain) = (work as f64, chain as f64);
                 assert!(time >= work / p && time >= chain, "{manager} {options} seed {seed}: {time} {work} {chain}");
-                // Greedy: a thread is idle only while the longest chain gets shorter.
+                // Greedy bound: a thread is idle only while the longest chain gets shorter.
                 let greedy = manager == "queue" || p == 1.0;
                 assert!(!greedy || time <= work / p + chain, "{manager} {options} {seed}: {time} {work} {chain}");
             }
@@ -211,7 +211,7 @@ fn with_free_messages_the_work_queue_keeps_brents_bound() {
     }
 }
 
-/// What holds of any run of `count` fragments.
+/// Asserts the properties of any run of `count` fragments.
 fn holds(tasks: &Value, count: u64) {
     let distribs: u64 = tasks["distribs"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!((tasks["total"].as_u64(), distribs), (Some(count), count));
@@ -264,7 +264,7 @@ fn every_fragment_runs_once_after_its_data_under_any_manager() {
     }
 }
 
-/// By fragment: when it started and ended, from logs; each once.
+/// Returns the start and end of each fragment, from logs; each must be logged once.
 fn executed(logs: &Path, count: usize) -> Vec<(u64, u64)> {
     let mut spans = vec![(None, None); count];
     for process in 0..6 {
@@ -295,7 +295,7 @@ fn results_and_logs_say_the_same() {
         let ran = desk.run(&format!("tasks {source} --json -"));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let mut value: Value = serde_json::from_str(&ran.stdout).unwrap();
-        // Which fragments a figure shows depends on the order of events at the same time.
+        // The fragments that a figure shows depend on the order of simultaneous events.
         value.as_object_mut().unwrap().remove("waiting");
         value
     };
@@ -444,7 +444,7 @@ cost = 0
     );
 }
 
-/// The published case of two managers: 28.38 s and 21.48 s, fragments that come to wait until 12 s and 5 s.
+/// The published case of two managers: 28.38 s and 21.48 s, with fragments that begin to wait until 12 s and 5 s.
 #[test]
 fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
     let desk = Desk::new();
@@ -461,11 +461,11 @@ fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
     for (outcome, last, measured) in [(late, 12.0, 28.38), (early, 5.0, 21.48)] {
         assert!((came(outcome) / last - 1.0).abs() < 0.01, "{}", came(outcome));
         assert!((time(outcome) / measured - 1.0).abs() < 0.02, "{}", time(outcome));
-        // Process 0 creates all fragments on its only thread, and is never idle: the sum of what it does is the time.
+        // Process 0 creates all fragments on its only thread and is never idle, so the time is the sum of its work.
         let process = &outcome["tasks"]["processes"][0];
         let [useful, overhead] = ["useful_ps", "overhead_ps"].map(|key| seconds(&process[key]));
         assert!((time(outcome) - useful - overhead).abs() < 0.02, "{useful} + {overhead}");
-        // Every fragment but main and those that fill the blocks is created, at its price.
+        // Each fragment except main and those that fill the blocks is created, at the stated cost.
         let created = outcome["tasks"]["total"].as_f64().unwrap() - 1.0 - 216.0;
         let each = if outcome == late { 191e-6 } else { 83e-6 };
         assert!((overhead - created * each).abs() < 1e-9, "{overhead}");
@@ -475,7 +475,7 @@ fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
     let told = desk.run("tasks managers --figures figures");
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
     assert!(told.stdout.contains("unfold in-turn, batch 50, unfolding 191 us"), "{}", told.stdout);
-    // The names of the managers are long; their times are told all the same.
+    // The names of the managers are long; their times are printed nevertheless.
     let figure = std::fs::read_to_string(desk.path().join("figures/tasks-stages.svg")).unwrap();
     let time = format!("…: {:.2} s\"", time(late));
     assert!(figure.contains(&time), "{time}");

@@ -1,4 +1,4 @@
-//! Libraries' own tuning files, and what is said of rules that cannot be followed.
+//! Tuning files of MPI libraries, and messages for unusable rules.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::support::run;
 
 const APP: &str = "main = [{ alltoall = { bytes = 100 } }, { allreduce = { bytes = \"64 KiB\" } }]\n";
 
-/// A directory with an application, and the built-in machine with this in `[collectives]`.
+/// Creates a directory with an application, and the built-in machine with this text in `[collectives]`.
 fn machine(collectives: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("app.toml"), APP).unwrap();
@@ -22,13 +22,13 @@ fn refused(here: &Path, line: &str) -> String {
     ran.stderr
 }
 
-/// The first line of what is wrong with the rules `file` of `library`.
+/// Returns the first line of the error for the rules `file` of `library`.
 fn wrong(library: &str, file: &str) -> String {
     let directory = machine(&format!("library = \"{library}\"\nrules = \"own.rules\""));
     fs::write(directory.path().join("own.rules"), file).unwrap();
     let [run, tuned] = ["app.toml", "collectives --of bcast --sizes 8"]
         .map(|line| refused(directory.path(), &format!("{line} --nct 2,1,2 --platform m.toml")));
-    // Both say the same.
+    // Both commands print the same error.
     assert_eq!(run.lines().next(), tuned.lines().next());
     run.lines().next().unwrap_or_default().to_owned()
 }
@@ -61,7 +61,7 @@ fn another_library_meets_the_same_machine() {
         let line = "collectives --nct 4,1,2 --platform m.toml --of alltoall --sizes 8 --library openmpi-4.0 --csv -";
         run(directory.path(), line).stdout
     });
-    // Bruck's algorithm packs blocks by themselves.
+    // Bruck's algorithm packs blocks separately.
     assert!(own.contains("bruck"), "{own}");
     assert_eq!(own, other);
 }
@@ -94,7 +94,7 @@ fn names_that_are_none_are_answered_with_those_that_are() {
     }
 }
 
-/// The algorithms that the table of `mcpsim collectives` calls taken, by size.
+/// Returns the algorithms that the table of `mcpsim collectives` marks as taken, by size.
 fn taken(here: &Path, line: &str) -> Vec<String> {
     let ran = run(here, &format!("collectives {line} --csv -"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -112,9 +112,9 @@ fn the_table_of_collectives_obeys_the_platforms_rules() {
     fs::write(here.join("own.rules"), "1\n3\n1\n2 2\n0 2 0 0\n4000 1 0 0\n").unwrap();
     let line = "--nct 2,1,2 --of alltoall --sizes 8,64KiB";
     assert_eq!(taken(here, &format!("{line} --platform m.toml")), ["pairwise", "linear"]);
-    // Another library has none of them.
+    // Another library has none of these algorithms.
     assert_eq!(taken(here, line), taken(here, &format!("{line} --platform m.toml --library mpich-3-flat")));
-    // So does a run.
+    // A run uses the same rules.
     let ran = run(here, "--nct 2,1,2 --platform m.toml app.toml");
     assert!(ran.stdout.contains("pairwise"), "{}", ran.stdout);
 
@@ -150,10 +150,10 @@ fn chains_are_four_as_where_open_mpi_is_asked_for_them() {
     let line = "collectives --nct 1,1,5 --library openmpi-4.1 --of bcast --sizes 4KiB --csv - --rules best.rules";
     let ran = run(here, line);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    // Algorithm, segment, fan, time.
+    // Columns: algorithm, segment, fan, time.
     let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|row| row.split(',').skip(4).take(4).collect()).collect();
     let time = |method: [&str; 3]| rows.iter().find(|row| row[..3] == method).map(|row| row[3]);
-    // Four chains of a rank each.
+    // Four chains of one rank each.
     assert!(time(["chains", "0", "4"]).is_some(), "{}", ran.stdout);
     assert_eq!(time(["chains", "0", "4"]), time(["linear", "0", "0"]));
     assert_ne!(time(["chains", "0", "4"]), time(["pipeline", "0", "0"]));

@@ -1,5 +1,5 @@
-//! `mcpsim measure --layer`: sockets, shared memory and a C library, their samples side by side; and a machine in
-//! classes of pairs.
+//! `mcpsim measure --layer`: sockets, shared memory and a C library, with a comparison of their samples; and a machine
+//! in classes of pairs.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::real::limited;
 use crate::support::{Ran, mcpsim, run, skipped};
 
-/// Runs `mcpsim measure` for as short as may be; a busy machine's figures are written too.
+/// Runs the shortest possible `mcpsim measure`; values of a busy machine are written too.
 fn measure(directory: &Path, line: &str) -> Ran {
     let mut command = mcpsim(directory);
     command.args(["measure", "--time", "100 ms", "--max-size", "4 KiB", "--force"]).args(line.split_whitespace());
@@ -26,11 +26,11 @@ fn sockets_and_shared_memory_are_measured_and_stand_side_by_side() {
         let text = fs::read_to_string(here.join(format!("{layer}.toml"))).unwrap();
         assert!(text.starts_with("# Measured by mcpsim measure ") && text.contains(&format!("--layer {layer} on ")));
         let csv = fs::read_to_string(here.join(format!("{layer}.csv"))).unwrap();
-        // Windows have no more messages than was said.
+        // Windows have at most the stated number of messages.
         let windows = csv.lines().filter(|row| row.split(',').nth(1) == Some("window"));
         assert!(windows.clone().count() > 0 && windows.clone().all(|row| row.split(',').nth(4) == Some("8")), "{csv}");
         assert!(csv.contains(",posted_receive,"), "{csv}");
-        // What was measured is a machine.
+        // The result is a usable machine.
         let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));
         assert_eq!(run(here, &format!("--quiet --platform {layer}.toml --ranks 2 {app}")).code, Some(0));
     }
@@ -205,10 +205,10 @@ fn messages_cost_what_the_class_of_their_pair_says() {
             };
             let one = of(1);
             let predicted = one["predicted_s"].as_f64().unwrap();
-            // Under fair shares rates are judged anew at slots only.
+            // The `fair` contention model changes rates at slots only.
             let near = if law == "fair" { 0.05 } else { 1e-6 };
             assert!((predicted / (2000.0 * each) - 1.0).abs() < near, "{law}, {a} and {b}: {predicted}");
-            // The parts of the path are those of the class too, and workers do not matter.
+            // The parts of the path are those of the class too, and do not depend on workers.
             let contention = &one["path"]["levels"]["inter_node"]["contention_ps"];
             assert!(law == "fair" || *contention == 0, "{one}");
             let mut three = of(3);

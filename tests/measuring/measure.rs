@@ -1,11 +1,11 @@
-//! `mcpsim measure` without MPI: kernels, comparison of machines, and what is wrong with what was asked.
+//! `mcpsim measure` without MPI: kernels, comparison of machines, and messages for wrong requests.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::{Ran, is_full, is_there, run, skipped};
 
-/// Runs `mcpsim measure` with `line` in `directory`; launchers' variables are not this test's.
+/// Runs `mcpsim measure` with `line` in `directory`, without variables of launchers.
 fn measure(directory: &Path, line: &str) -> Ran {
     run(directory, &format!("measure {line}"))
 }
@@ -108,8 +108,7 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
         ran.stdout
     };
     let files = imported(&all);
-    // The rest is another machine's.
-    // On the screen: which figures have data.
+    // Other values are those of another machine. The table on the screen shows which values have data.
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("made.toml");
     let told = measure(&directory, &format!("{files}--base default --nct 2,2,16 -o {}", out.display()));
@@ -121,17 +120,17 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
         assert!(rows.iter().any(|found| found == row), "{row} in {}", told.stdout);
     }
     assert!(rows.iter().any(|row| row.starts_with("capacity data windows one way")), "{}", told.stdout);
-    // Windows of all sizes say more.
+    // Windows of all sizes give more values.
     assert!(rows.iter().any(|row| row == "gap data messages a second of 32 pairs up to"), "{}", told.stdout);
     assert!(told.stdout.lines().all(|line| line.chars().count() <= 80), "{}", told.stdout);
-    // Without --name the machine has that of its file.
+    // Without --name the machine has the name of its file.
     assert!(told.stdout.starts_with("made: (2, 2, 16)\n"), "{}", told.stdout);
     assert!(fs::read_to_string(&out).unwrap().contains("\nname = \"made\"\n"));
     let network = |text: &str| text.split_once("\n\n# import/osu_latency").unwrap().1.to_owned();
     let shipped = |directory: &Path| fs::read_to_string(directory.join("platform.toml")).unwrap();
     let roce = case("alaska-pairs-roce");
     assert_eq!(network(&made(&roce, &all[..4])), network(&shipped(&roce)));
-    // The other's intervals have by hand what a byte costs the sender.
+    // In the other file, the sender's cost per byte was added to the intervals by hand.
     let by_hand = |line: &&str| ["# send_bandwidth", "#   ", "    {"].iter().any(|start| line.starts_with(start));
     let rest = |text: &str| -> Vec<String> {
         network(text).lines().filter(|line| !by_hand(line)).map(str::to_owned).collect()
@@ -211,14 +210,14 @@ fn a_program_that_times_its_pairs_finds_what_pairs_of_a_simulated_machine_take()
         let of_test: Vec<_> = rows.iter().filter(|row| row[0] == test).collect();
         assert_eq!(of_test.len(), 8 * 7, "{}", told.stdout);
         let mut far = Vec::new();
-        // A pair of each level, both ways.
+        // One pair per level, in both directions.
         for pair in [["0", "1"], ["1", "0"], ["2", "0"], ["1", "3"], ["7", "1"], ["0", "4"]] {
             let row = of_test.iter().find(|row| row[1..3] == pair).unwrap();
             let ran = run(here, &format!("cluster p_median.nc --at {},2000", pair.join(",")));
             let simulated: f64 = ran.stdout.trim().parse().unwrap();
-            // A look at the clock takes a program 20 ns. Headers of one-sided messages may differ by a byte.
+            // Reading the clock takes a program 20 ns. Headers of one-sided messages may differ by a byte.
             let off = row[3].parse::<f64>().unwrap() - 20e-9 - simulated;
-            // Ranks that look at the clock begin a broadcast so much later, each after another.
+            // Ranks that read the clock begin a broadcast later by this time, one after another.
             let most = if test == "bcast" { 60e-9 } else { 0.5e-9 };
             assert!(off.abs() < most, "{test} {pair:?}: {off:e} s, of {simulated:e}");
             far.push(off.abs() / simulated);
@@ -260,7 +259,7 @@ fn an_inferred_machine_shares_adapters_with_classes_of_pairs_and_without_and_run
         let ran = run(here, line);
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
     }
-    // 16 MB from one node to the other: 136 ms of gigabit Ethernet, whatever single messages take.
+    // 16 MB from one node to the other: 136 ms on gigabit Ethernet, for any cost of single messages.
     let many = "name = \"many\"\nmain = [{ if = \"rank < 8\",
         then = [{ repeat = 20, do = [{ isend = { to = \"rank + 8\", bytes = 100000 } }] }, \"waitall\"],
         else = [{ repeat = 20, do = [{ irecv = { from = \"rank - 8\" } }] }, \"waitall\"] }]\n";
@@ -281,7 +280,7 @@ fn an_inferred_machine_shares_adapters_with_classes_of_pairs_and_without_and_run
     }
     let levels = seconds("--platform levels.toml many.toml");
     assert!((levels / 0.1363 - 1.0).abs() < 0.01, "{levels} s");
-    // Also with a handshake far below the latency.
+    // The same with a handshake far below the latency.
     for machine in ["levels.toml", "classes.toml", "levels.toml --set platform.inter_node.handshake=1ns"] {
         let [one, two] = [1, 2].map(|workers| outcome(&format!("--platform {machine} --workers {workers} many.toml")));
         assert_eq!((one.1, two.1), (1, 2), "{machine}");
@@ -304,10 +303,10 @@ fn a_machine_comes_back_from_the_times_of_its_pairs() {
         assert!(ran.stdout.starts_with(&told) && !ran.stdout.contains("NOT EXPLAINED"), "{test}: {}", ran.stdout);
         assert!(ran.stdout.ends_with("platform in g.toml\n"), "{test}: {}", ran.stdout);
         if test == "async_one_to_one" {
-            // Both directions at once share what they cross: no message goes alone.
+            // Concurrent messages in both directions share resources, so no message is alone.
             continue;
         }
-        // Messages on the guessed machine take what they take on the true one.
+        // Messages take the same time on the inferred machine as on the real one.
         let time = |platform: &str, b: u32| {
             let ranks = shape.iter().map(|n| n.parse::<u32>().unwrap()).product::<u32>();
             let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));

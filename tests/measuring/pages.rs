@@ -1,4 +1,4 @@
-//! Where what is timed lies: not in mcpsim's own memory, in whose large pages messages are copied faster.
+//! Memory of benchmark buffers: it must not be mcpsim's, whose large pages make copies faster.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use mcpsim::measure::ProgramVec;
 
 use crate::support::not_allowed;
 
-/// Whether the system was asked for pages of 2 MiB where this is: the flags of the mapping that it lies in.
+/// Returns whether the memory has the advice for pages of 2 MiB, according to the flags of its mapping.
 fn is_advised(memory: &[u8]) -> bool {
     let maps = fs::read_to_string("/proc/self/smaps").unwrap();
     let address = memory.as_ptr() as usize;

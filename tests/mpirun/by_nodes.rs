@@ -1,5 +1,5 @@
-//! What ranks send each other in a collective: the same under `library = "openmpi-5.0"` and under Open MPI 5.0 itself,
-//! whose component `han` does collectives by nodes, and `libnbc` those that do not block.
+//! Messages of collectives: equal under `library = "openmpi-5.0"` and under Open MPI 5.0 itself. Its component `han`
+//! executes collectives by nodes, and `libnbc` executes nonblocking ones.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const CASES: [(&str, &[u32]); 7] = [
     ("allgather", &[8, 5000, 100_000]),
 ];
 
-/// Those that do not block, on one node.
+/// Nonblocking collectives, on one node.
 const NON_BLOCKING: [(&str, &[u32]); 14] = [
     ("ibarrier", &[0]),
     ("ibcast", &[8, 100_000]),
@@ -39,14 +39,15 @@ const NON_BLOCKING: [(&str, &[u32]); 14] = [
     ("ireduce_scatter", &[1000]),
 ];
 
-/// Where Open MPI 5.0 is installed: in $MCPSIM_OPENMPI5, as PyPI's package `openmpi` puts it into a virtual environment.
+/// Returns the prefix of Open MPI 5.0: $MCPSIM_OPENMPI5, as PyPI's package `openmpi` installs it into a virtual
+/// environment.
 fn installed() -> Option<PathBuf> {
     let prefix = PathBuf::from(env::var_os("MCPSIM_OPENMPI5")?);
     let version = Command::new(prefix.join("bin/mpirun")).arg("--version").output().ok()?;
     String::from_utf8_lossy(&version.stdout).contains("Open MPI) 5.0.").then_some(prefix)
 }
 
-/// What the ranks sent in so many collectives, with what they sent beside.
+/// Returns the messages of the ranks in `times` collectives, including other messages.
 fn counted(prefix: &Path, program: &Path, per_node: u32, call: (&str, u32), times: u32) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (what, bytes) = call;
@@ -66,7 +67,7 @@ fn counted(prefix: &Path, program: &Path, per_node: u32, call: (&str, u32), time
     }
 }
 
-/// The same on one node.
+/// Returns the same on one node.
 fn counted_here(
     prefix: &Path,
     program: &Path,
@@ -87,7 +88,7 @@ fn counted_here(
     if ran.code == Some(0) { monitored(directory.path(), ranks) } else { Err(told("mpirun of Open MPI 5.0", &ran)) }
 }
 
-/// The program that makes collectives, for this Open MPI.
+/// Compiles the program that calls collectives for this Open MPI.
 fn compiled(prefix: &Path, directory: &Path) -> PathBuf {
     let program = directory.join("sends_of");
     let mut compiler = Command::new(prefix.join("bin/mpicc"));

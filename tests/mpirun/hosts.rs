@@ -20,18 +20,19 @@ pub struct HostMpi {
     pub binary: PathBuf,
 }
 
-/// Commands by which the libraries are installed. On Debian both have their own, and one of them the plain ones.
+/// Commands of the installed libraries. Debian has a separate pair for each, and the plain commands belong to one of
+/// them.
 const COMMANDS: [[&str; 3]; 3] = [
     ["openmpi", "mpicc.openmpi", "mpirun.openmpi"],
     ["mpich", "mpicc.mpich", "mpirun.mpich"],
     ["plain", "mpicc", "mpirun"],
 ];
 
-/// Variables by which launchers tell a process that it is one of several.
+/// Variables of launchers in processes of a parallel job.
 const LAUNCHED: [&str; 5] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"];
 
 impl HostMpi {
-    /// The build for the library of these commands, if they are there; or why there is none.
+    /// Builds mcpsim for the library of these commands, if they exist; returns the reason if the build is impossible.
     fn build([name, compiler, launcher]: [&'static str; 3]) -> Option<Result<HostMpi, String>> {
         let path = env::var_os("PATH")?;
         let there = |command: &&str| env::split_paths(&path).any(|directory| directory.join(command).is_file());
@@ -45,7 +46,7 @@ impl HostMpi {
         let output = cargo.output().expect("cargo starts");
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
-            // A machine without libclang cannot build it; all else is an error of ours.
+            // Without libclang a machine cannot build it; any other failure is an error of mcpsim.
             assert!(said.contains("Unable to find libclang"), "cargo build --features mpi, MPICC={compiler}:\n{said}");
             return Some(Err("libclang, which the build needs, is not found".to_owned()));
         }
@@ -54,7 +55,7 @@ impl HostMpi {
         Some(Ok(HostMpi { name, compiler, launcher, is_open_mpi, binary: target.join("debug/mcpsim") }))
     }
 
-    /// The launcher with so many processes of `binary`, in the project's directory.
+    /// Returns the launcher command with `processes` processes of `binary`, in the project's directory.
     pub fn launch(&self, processes: u32, binary: &Path) -> Command {
         let mut command = Command::new(self.launcher);
         command.current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -66,7 +67,7 @@ impl HostMpi {
         command
     }
 
-    /// Gives a command that starts the launcher the environment that it needs.
+    /// Sets the environment that a command needs to start the launcher.
     pub fn prepare(&self, command: &mut Command) {
         LAUNCHED.iter().for_each(|name| _ = command.env_remove(name));
         if self.is_open_mpi {
@@ -74,7 +75,7 @@ impl HostMpi {
         }
     }
 
-    /// Runs mcpsim with the words of `line` in so many processes; in one, without a launcher.
+    /// Runs mcpsim with the words of `line` in `processes` processes; without a launcher for one process.
     pub fn run(&self, processes: u32, line: &str) -> Ran {
         let mut command = match processes {
             1 => Command::new(&self.binary),
@@ -84,7 +85,7 @@ impl HostMpi {
         limited(command.current_dir(env!("CARGO_MANIFEST_DIR")).args(line.split_whitespace()))
     }
 
-    /// The Outcome of a run that ends well, and of it what it says of the host.
+    /// Returns the Outcome of a successful run, and its host part.
     pub fn outcome(&self, processes: u32, line: &str) -> (Value, Value) {
         let ran = self.run(processes, &format!("--quiet --json - {line}"));
         let what = format!("{}, {processes} processes: mcpsim {line}", self.name);
@@ -95,16 +96,16 @@ impl HostMpi {
     }
 }
 
-/// The libraries for which mcpsim can be built here; the first of them, unless all is tested. Says on stderr which are
-/// left out.
+/// Returns the libraries for which mcpsim can be built here; only the first unless all tests are requested. Prints the
+/// omitted ones on stderr.
 pub fn host_mpis() -> &'static [HostMpi] {
     static FOUND: OnceLock<Vec<HostMpi>> = OnceLock::new();
     FOUND.get_or_init(|| {
-        // What `eprintln!` says is not shown if the test passes.
+        // The output of `eprintln!` is not shown if the test passes.
         let say = |text: &str| writeln!(std::io::stderr(), "{text}").expect("stderr can be written");
         let mut found = Vec::new();
         for commands in COMMANDS {
-            // The plain commands are those of one of the others. A build takes as long as most tests together.
+            // The plain commands belong to one of the other libraries. A build takes as long as most tests together.
             let others = || is_full(&format!("mcpsim built for the MPI of {}", commands[1]));
             if !found.is_empty() && (commands[0] == "plain" || !others()) {
                 continue;
@@ -122,7 +123,7 @@ pub fn host_mpis() -> &'static [HostMpi] {
     })
 }
 
-/// The one of these commands, if there is one.
+/// Returns the library with these commands, if it exists.
 pub fn host_mpi(name: &str) -> Option<&'static HostMpi> {
     host_mpis().iter().find(|mpi| mpi.name == name || mpi.name == "plain" && name == "openmpi")
 }

@@ -1,5 +1,5 @@
-//! Every described workload in 1 to 4 processes of 1 or 2 threads: the same Outcome, but for the host. `./check`
-//! takes three processes, `./check full` all.
+//! Every described workload in 1 to 4 processes of 1 or 2 threads gives the same Outcome, except for the host part.
+//! `./check` runs three processes, `./check full` all.
 
 use super::cases::CASES;
 use super::hosts::{host_mpi, host_mpis};
@@ -7,7 +7,7 @@ use super::support::is_full;
 
 const MACHINE: &str = "--nct 8,2,1";
 
-/// The Outcomes of all workloads are what one worker gives.
+/// Asserts that the Outcomes of all workloads equal those of one worker.
 fn same_in(library: &str, processes: u32) {
     if processes != 3 && !is_full(&format!("all workloads in {processes} processes of {library}")) {
         return;

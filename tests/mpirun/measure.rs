@@ -1,4 +1,4 @@
-//! `mcpsim measure` under the real launchers: what it writes is read back, and what is wrong is told once.
+//! `mcpsim measure` under the real launchers: its output reads back, and errors are printed once.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::hosts::{HostMpi, host_mpis};
 use super::real::{directory, limited, told};
 use super::support::{Ran, mcpsim, open_mpi_environment};
 
-/// Runs `mcpsim measure` on two ranks for as short as may be, in `directory`.
+/// Runs the shortest possible `mcpsim measure` on two ranks in `directory`.
 fn measure(mpi: &HostMpi, directory: &Path, options: &[&str]) -> Ran {
     let mut command = mpi.launch(2, &mpi.binary);
-    // Whether so short a measurement can be used depends on what else the machine does.
+    // The quality of such a short measurement depends on the load of the machine.
     command
         .current_dir(directory)
         .args(["measure", "--force", "--time", "100 ms", "--max-size", "16 KiB"])
@@ -38,7 +38,7 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
         assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
         let (platform, text) = platform(directory.path(), "here.toml");
         assert_eq!((platform.name.as_str(), platform.shape.nodes), ("box", 1), "{text}");
-        // The libraries of both are known, and a datatype takes some time.
+        // Both libraries are known, and a datatype takes some time.
         let rules = &platform.collectives;
         assert_eq!(rules.library.is_open_mpi(), mpi.is_open_mpi, "{text}");
         assert_ne!(rules.library, Library::default(), "{text}");
@@ -60,7 +60,7 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
         for figure in ["latency", "bandwidth", "messages"] {
             assert!(directory.path().join(format!("drawn/measured-{figure}.svg")).is_file(), "{figure}");
         }
-        // A run on what was measured.
+        // A run on the measured machine.
         let mut again = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
         again.arg("--quiet").arg("--platform").arg(directory.path().join("here.toml")).args([
             "--ranks",
@@ -71,16 +71,17 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
     }
 }
 
-/// The rank that does not receive leaves the core to the one that sends: else that would send when it receives again.
+/// The receiving rank must release the core to the sending one. Otherwise the send would begin only with the next
+/// receive.
 #[test]
 fn ranks_that_share_a_core_find_up_to_which_size_messages_are_eager() {
-    // Ranks of MPICH that wait keep their core.
+    // Waiting ranks of MPICH keep their core.
     for mpi in host_mpis().iter().filter(|mpi| mpi.is_open_mpi) {
         let directory = directory();
         let core = directory.path().join("core");
         fs::write(&core, "exec taskset -c \"$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\" \"$@\"\n").unwrap();
         let mut command = mpi.launch(2, Path::new("sh"));
-        // A rank that waits lets the other have the core.
+        // A waiting rank yields the core.
         command.env("OMPI_MCA_mpi_yield_when_idle", "1");
         command.current_dir(directory.path()).args([&core, &mpi.binary]);
         command.args(["measure", "--force", "--time", "100 ms", "--max-size", "1 MiB", "-o", "one.toml"]);
@@ -94,7 +95,7 @@ fn ranks_that_share_a_core_find_up_to_which_size_messages_are_eager() {
         let (platform, text) = platform(directory.path(), "one.toml");
         let link = platform.link(Level::IntraCmp);
         assert!(link.eager_threshold() < Bytes::new(1 << 20), "{text}");
-        // What a message takes beside overheads is the core's time.
+        // The time of a message without overheads is core time.
         let [switch, latency] = [platform.core.context_switch, link.row(Bytes::new(8)).latency];
         assert!(latency < switch, "{text}");
     }
@@ -167,7 +168,7 @@ fn the_script_measures_a_machine_runs_programs_on_it_and_judges_their_prediction
         command.arg("--mcpsim").arg(&mpi.binary).arg("--out").arg(directory.path().join("case"));
         command.envs(open_mpi_environment());
         let ran = limited(command.current_dir(env!("CARGO_MANIFEST_DIR")));
-        // Such a short measurement may be judged either way.
+        // Such a short measurement may be accepted or rejected.
         assert!(matches!(ran.code, Some(0 | 5)), "{}", told(mpi.name, &ran));
         let results = fs::read_to_string(directory.path().join("case/results.csv")).unwrap();
         let predicted: Vec<&str> = results.lines().filter(|row| row.contains(",predicted,mcpsim,")).collect();
@@ -180,7 +181,7 @@ fn the_script_measures_a_machine_runs_programs_on_it_and_judges_their_prediction
     }
 }
 
-/// Every algorithm of Open MPI's allreduce, bcast and alltoall is timed, and laid beside what is predicted.
+/// Each algorithm of Open MPI's allreduce, bcast and alltoall is timed and compared with the prediction.
 #[test]
 fn algorithms_measured_under_open_mpi_are_laid_beside_predictions() {
     let mpis = host_mpis();
@@ -197,13 +198,13 @@ fn algorithms_measured_under_open_mpi_are_laid_beside_predictions() {
     assert_eq!(compiled.code, Some(0), "{}", told(mpi.compiler, &compiled));
     let launch = ["--oversubscribe", "--bind-to", "none", "-n", "2"];
     let timed = ["./algorithms", "2", "1e-4"];
-    // Without the option Open MPI does not look at the algorithms asked for.
+    // Without the option Open MPI ignores the requested algorithms.
     let unheard = run(mpi.launcher, &[&launch[..], &timed].concat());
     assert!(unheard.code != Some(0) && unheard.stderr.contains("wants Open MPI 4"), "{}", told("algorithms", &unheard));
     let heard = [&launch[..], &["--mca", "coll_tuned_use_dynamic_rules", "1"], &timed].concat();
     let measured = run(mpi.launcher, &heard);
     assert_eq!(measured.code, Some(0), "{}", told("algorithms", &measured));
-    // Six, nine and five algorithms of three sizes, and segments that are shorter than the message.
+    // Six, nine and five algorithms of three sizes, and segments shorter than the message.
     let rows = measured.stdout.lines().count();
     assert_eq!(rows, 2 * (3 * (6 + 9 + 5) + 3 + 6 * 3), "{}", measured.stdout);
     fs::write(directory.path().join("measured.csv"), &measured.stdout).unwrap();

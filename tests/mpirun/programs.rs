@@ -1,4 +1,4 @@
-//! Real programs in several processes: they print and predict what they do in one.
+//! Real programs in several processes: their output and prediction equal those of one process.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +27,7 @@ const CASES: [(&str, &str); 13] = [
     ("sort", "2000"),
 ];
 
-/// What a run printed in order, and its Outcome without the host.
+/// Returns the printed lines in order, and the Outcome without the host part.
 fn ran(mpi: &HostMpi, processes: u32, line: &str) -> (Vec<String>, Value) {
     let directory = directory();
     let json = directory.path().join("outcome.json");
@@ -35,7 +35,7 @@ fn ran(mpi: &HostMpi, processes: u32, line: &str) -> (Vec<String>, Value) {
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", told(&format!("{} {line}", mpi.name), &ran));
     let mut outcome: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     outcome.as_object_mut().unwrap().remove("host");
-    // Lines of ranks of different nodes come in any order.
+    // Lines of ranks of different nodes have no defined order.
     let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
     lines.sort();
     (lines, outcome)
@@ -155,7 +155,7 @@ fn ranks_of_several_processes_share_no_more_than_those_of_one() {
             clear();
             let found = ran(mpi, 2, &line);
             assert_eq!(found.0, reference.0, "{} {name} {arguments}", mpi.name);
-            // How long a rank waits for files and locks depends on the host.
+            // The time that a rank waits for files and locks depends on the host.
             let waits = ["statics", "outside"].contains(&name);
             assert!(waits || found.1 == reference.1, "{} {name}: another Outcome", mpi.name);
         }

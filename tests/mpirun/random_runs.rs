@@ -1,4 +1,4 @@
-//! Random applications on random machines in two processes: the same Outcome and trace as in one.
+//! Random applications on random machines: the Outcome and trace of two processes equal those of one.
 
 use super::hosts::host_mpis;
 use super::random::Case;
@@ -27,7 +27,7 @@ fn random_runs_are_the_same_in_two_processes() {
             };
             let one = result(1);
             let two = result(2);
-            // Some machines cannot be simulated in several processes, and say so.
+            // Some machines cannot be simulated in several processes, which is an error.
             if two.0 == Some(2) && one.0 == Some(0) {
                 assert!(two.1.contains("processes"), "seed {seed}: {}", two.1);
                 continue;

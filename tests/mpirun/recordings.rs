@@ -1,4 +1,4 @@
-//! Recording in several processes: the trace is the one that a single process writes.
+//! Recording in several processes: the trace equals that of a single process.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn a_trace_is_the_same_byte_by_byte_whoever_records_it() {
     }
 }
 
-/// Programs of `workloads/c`: with collectives, with strands and requests, with what depends on time.
+/// Programs of `workloads/c`: with collectives, with strands and requests, with time-dependent behaviour.
 const PROGRAMS: [(&str, &str); 4] = [("is", "S"), ("halo3d", "20000 2"), ("prime", "2000"), ("alltoall", "5000 2")];
 
 #[test]

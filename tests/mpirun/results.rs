@@ -1,4 +1,4 @@
-//! Every option of results in two processes: the results and the files that one process gives.
+//! Every result option in two processes: the results and files equal those of one process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,14 @@ use serde_json::Value;
 use super::hosts::{HostMpi, host_mpis};
 use super::real::{compile, directory, file, told};
 
-/// Options of results with values, where OUT is a file. Those after `|` work in one process and say so.
+/// Result options with values; OUT is a file. The options after `|` work in one process only and print an error
+/// otherwise.
 const OPTIONS: &str = "--intervals=1KiB,64KiB --pairs --json=OUT --profile=OUT.csv --record=OUT.trace --per-rank \
                        --functions --sites --histogram=OUT --histogram=OUT.csv --latency-tolerance --critical-path \
                        --timeline=OUT.json --timeline=OUT.paje --host-profile --show-config --quiet \
                        | --efficiencies --other-algorithms --task-logs=OUT";
 
-/// The Outcome without the host, the file of the option, and what is printed without lines on the host.
+/// Returns the Outcome without the host part, the file of the option, and the printed lines without host data.
 fn results(mpi: &HostMpi, processes: u32, option: &str, program: &str) -> (Value, Option<Vec<u8>>, BTreeSet<String>) {
     let directory = directory();
     let [json, out] = ["outcome.json", "out"].map(|name| directory.path().join(name).display().to_string());
@@ -34,14 +35,14 @@ fn results(mpi: &HostMpi, processes: u32, option: &str, program: &str) -> (Value
     };
     let _ = outcome.as_object_mut().map(|outcome| outcome.remove("host"));
     let content = own.filter(|_| !option.starts_with("--json")).map(|own| fs::read(own).unwrap());
-    // Memory, events per second and times are the host's.
+    // Memory, events per second and times belong to the host.
     let of_host = |line: &&str| shown || line.starts_with("predicted");
     let lines =
         ran.stdout.lines().filter(of_host).map(|line| line.replace(&directory.path().display().to_string(), ""));
     (outcome, content, lines.collect())
 }
 
-/// The options that `--help` lists under a heading.
+/// Returns the options that `--help` lists under a heading.
 fn listed(mpi: &HostMpi, heading: &str) -> BTreeSet<String> {
     let help = mpi.run(1, "--help").stdout;
     let section = help.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.ends_with(':'));

@@ -1,4 +1,4 @@
-//! `mcpsim measure` with four ranks on two nodes: namespaces of Linux with a network between them.
+//! `mcpsim measure` with four ranks on two nodes: Linux namespaces with a network between them.
 
 use std::fs;
 use std::path::Path;
@@ -16,17 +16,17 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpirun/two_node
 pub const NETWORK: &str = "10.77.0.0/24";
 const HOSTS: &str = "10.77.0.1:2,10.77.0.2:2";
 
-/// A command on the first of two nodes.
+/// Returns a command on the first of two nodes.
 pub fn on_two_nodes(directory: &Path, command: &str) -> Command {
     let mut nodes = Command::new("unshare");
     nodes.args(["--net", "--uts", "--mount", "sh", SCRIPT, "sh", "-c", command, "sh"]).current_dir(directory);
     nodes
 }
 
-/// Two such machines at a time would be eight ranks that look for messages without a pause.
+/// Two concurrent tests would have eight ranks that poll without a pause.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The right to make two nodes, if that can be; says so if not.
+/// Locks the two nodes, if they can be created; prints a note if not.
 pub fn two_nodes() -> Option<MutexGuard<'static, ()>> {
     if !["unshare", "nsenter", "ip", "hostname"].into_iter().all(is_there) {
         skipped("two nodes on one machine: there is no unshare, nsenter, ip or hostname");
@@ -43,9 +43,9 @@ pub fn two_nodes() -> Option<MutexGuard<'static, ()>> {
     Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Whether a run gave all that it should: its last lines on standard output are there. It must have ended with 0, but
-/// for MPICH 4.0 over UCX's TCP, which does not always return from MPI_Finalize: one rank waits until its connections
-/// are closed, which needs ranks that wait for the process manager already. mcpsim has written everything before.
+/// Returns whether a run is complete: its last lines are on standard output. The exit code must be 0. The exception is
+/// MPICH 4.0 over UCX's TCP, which does not always return from MPI_Finalize: one rank waits for its connections to
+/// close, which requires ranks that already wait for the process manager. mcpsim has written all results before.
 fn is_whole(mpi: &HostMpi, ran: &Ran, last: &str) -> bool {
     let hung = !mpi.is_open_mpi && ran.code == Some(124);
     if hung {
@@ -54,7 +54,7 @@ fn is_whole(mpi: &HostMpi, ran: &Ran, last: &str) -> bool {
     (ran.code == Some(0) || hung) && ran.stdout.contains(last)
 }
 
-/// Runs mcpsim with the words of `line` in four ranks, two on each node, for so many seconds at most.
+/// Runs mcpsim with the words of `line` in four ranks, two per node, for at most `seconds`.
 fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str, seconds: u32) -> Ran {
     let launcher = mpi.launcher;
     let options = match mpi.is_open_mpi {
@@ -66,7 +66,7 @@ fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str, seconds: u32) -
     };
     let mut command = on_two_nodes(directory, &format!("exec {launcher} {options} -n 4 \"$@\""));
     mpi.prepare(&mut command);
-    // UCX knows that both nodes are one machine, and would not take the network.
+    // UCX detects that both nodes are one machine, and would not use the network.
     command.env("UCX_TLS", "tcp,self");
     limited_to(command.arg(&mpi.binary).args(line.split_whitespace()), seconds)
 }
@@ -86,7 +86,7 @@ fn a_link_with_a_rate_is_shaped_on_both_nodes() {
     assert!(rates.iter().all(|line| line.contains("rate 100Mbit")), "{}", ran.stdout);
 }
 
-/// Whether a link can have a rate here; says so if not.
+/// Returns whether a link can have a rate limit here; prints a note if not.
 fn can_be_shaped() -> bool {
     if !is_there("tc") {
         skipped("a link with a rate: there is no tc");
@@ -100,8 +100,8 @@ fn can_be_shaped() -> bool {
     ran.code == Some(0)
 }
 
-/// A run over a live link of 100 Mbit/s is recorded, and replayed on that link and on one of 1 Gbit/s. How long it took
-/// is the host's matter, but that no link carries more than its rate.
+/// Records a run over a live link of 100 Mbit/s, and replays it on that link and on one of 1 Gbit/s. The run time
+/// depends on the host, but no link exceeds its rate.
 #[test]
 fn what_a_slow_link_carried_is_recorded_and_replayed_on_a_fast_one() {
     let Some(_alone) = two_nodes() else { return };
@@ -115,7 +115,7 @@ fn what_a_slow_link_carried_is_recorded_and_replayed_on_a_fast_one() {
     mpi.compile(&file("workloads/c/alltoall.c"), &program).unwrap();
     let made = simulate(&format!("trace lib --mpicc {} -o {}", mpi.compiler(), library.display()));
     assert_eq!(made.code, Some(0), "{}", told("trace lib", &made));
-    // Twenty times 60,000 B each way: 96 ms of 100 Mbit/s without the headers of packets.
+    // Twenty times 60,000 B each way: 96 ms at 100 Mbit/s without packet headers.
     let launch = format!(
         "exec {} --oversubscribe --bind-to none --mca plm_rsh_agent $REMOTE_SHELL --mca oob_tcp_if_include {NETWORK} \
          --mca btl_tcp_if_include {NETWORK} --mca pml ob1 --mca btl tcp,self --host 10.77.0.1:1,10.77.0.2:1 -n 2 \
@@ -164,7 +164,7 @@ fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
             assert_eq!(ran.stdout.contains("pairs measured at the same time"), !parallel.is_empty(), "{}", ran.stdout);
         }
         assert_eq!(fs::read_to_string(here.join("p_hosts.txt")).unwrap(), "west\nwest\neast\neast\n", "{}", mpi.name);
-        // All elements but the diagonal are times, of each of the three lengths.
+        // All elements except the diagonal are times, for each of the three lengths.
         for (x, y, length) in (0..4).flat_map(|x| (0..4).flat_map(move |y| [0, 1000, 2000].map(|of| (x, y, of)))) {
             let mut read = mcpsim(here);
             read.args(["cluster", "p_min.nc", "--at", &format!("{x},{y},{length}")]);
@@ -173,7 +173,7 @@ fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
             let is_time = seconds.is_some_and(|seconds| if x == y { seconds == 0.0 } else { seconds > 0.0 });
             assert!(is_time, "{}: {}", mpi.name, told("cluster --at", &ran));
         }
-        // The hosts' file says which ranks are of a node, whatever the times say.
+        // The file of hosts determines the ranks of a node, regardless of the times.
         let mut guess = mcpsim(here);
         guess.args(["cluster", "p_min.nc", "--platform", "guessed.toml"]);
         let ran = limited(&guess);

@@ -1,5 +1,5 @@
-//! Expected times of copies that share what is between the CMPs of a node, worked out by hand: 1 ns a byte by a core,
-//! latencies of 10 ns within a CMP and 100 between CMPs, 1 GB/s each way of a CMP unless stated.
+//! Expected times of copies that share the interconnect between the CMPs of a node, computed by hand: 1 ns per byte by
+//! a core, latencies of 10 ns within a CMP and 100 between CMPs, 1 GB/s each way of a CMP unless stated.
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
@@ -11,7 +11,8 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
     Bandwidth::new((gigabytes * 1e9) as u64)
 }
 
-/// A node of two CMPs of four cores, which have this each way; messages to `eager` bytes are eager.
+/// Creates a node of two CMPs of four cores with this interconnect bandwidth each way; messages up to `eager` bytes are
+/// eager.
 fn node(gigabytes: f64, eager: u64) -> Platform {
     let copies = || Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     let link = |latency| Link::new(Contention::Fair, Bytes::new(eager), ns(latency), vec![row(latency)]);
@@ -21,7 +22,7 @@ fn node(gigabytes: f64, eager: u64) -> Platform {
     Platform { memory: rate(gigabytes).map(CopyMemory::of_interconnect), ..platform }
 }
 
-/// Messages of 2000 bytes, each from one rank to another, which computes that many ns before.
+/// Creates messages of 2000 bytes between pairs of ranks; the sender first computes for the given time in ns.
 fn messages(of: &[(usize, usize, u64)]) -> Vec<Vec<Do>> {
     let mut scripts: Vec<Vec<Do>> = (0..8).map(|_| Vec::new()).collect();
     for &(from, to, later) in of {
@@ -31,7 +32,7 @@ fn messages(of: &[(usize, usize, u64)]) -> Vec<Vec<Do>> {
     scripts
 }
 
-/// When these messages have been received.
+/// Returns the times at which these messages have been received.
 fn received(platform: &Platform, of: &[(usize, usize, u64)]) -> Vec<u64> {
     let clocks = clocks(platform, &messages(of));
     of.iter().map(|&(_, to, _)| clocks[to]).collect()
@@ -43,13 +44,13 @@ fn copies_from_one_cmp_to_another_share_what_is_between_them() {
         let one = node(1.0, eager);
         assert_eq!(received(&one, &[(0, 4, 0)]), [2100 + handshakes]);
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0)]), [4100 + handshakes; 2]);
-        // The other way is another matter, and so is a message within a CMP.
+        // The other direction is independent, and so is a message within a CMP.
         assert_eq!(received(&one, &[(0, 4, 0), (5, 1, 0)]), [2100 + handshakes; 2]);
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (6, 2, 0)])[2], 2100 + handshakes);
         let within = if eager == 0 { 20 } else { 0 };
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (2, 3, 0)])[2], 2010 + within);
-        // The second comes 1000 ns later, when the first has half its bytes. Both have half the rate until that has
-        // the rest 2000 ns later, then the second goes on alone with its other half.
+        // The second begins 1000 ns later, when the first has half its bytes. Both have half the rate until the first
+        // has the rest 2000 ns later; then the second continues alone with its other half.
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 1000)]), [3100 + handshakes, 4100 + handshakes]);
         // Three share 2 GB/s: 3 ns for two bytes.
         assert_eq!(received(&node(2.0, eager), &[(0, 4, 0), (1, 5, 0), (2, 6, 0)]), [3100 + handshakes; 3]);
@@ -88,8 +89,8 @@ fn ranks_that_cannot_fill_it_do_not_ask() {
 
 #[test]
 fn it_counts_beside_memory_beyond_caches() {
-    // Each byte is read at one CMP's memory and written at the other's, which have 2 GB/s each: the two copies need no
-    // more than that, and share 1 GB/s between the CMPs.
+    // Each byte is read at one CMP's memory and written at the other's, which have 2 GB/s each. The two copies need no
+    // more, and share 1 GB/s between the CMPs.
     let traffic = CopyTraffic::Two;
     let memory = |cmp: f64| CopyMemory {
         cache: Bytes::ZERO,
@@ -101,9 +102,9 @@ fn it_counts_beside_memory_beyond_caches() {
     };
     let of = |cmp: f64| Platform { memory: Some(memory(cmp)), ..node(1.0, 5000) };
     assert_eq!(received(&of(2.0), &[(0, 4, 0), (1, 5, 0)]), [4100; 2]);
-    // With half the memory that is what they wait for: 0.25 GB/s each.
+    // With half the memory bandwidth, memory is the limit: 0.25 GB/s each.
     assert_eq!(received(&of(0.5), &[(0, 4, 0), (1, 5, 0)]), [8100; 2]);
-    // Back and forth: each memory reads for one and writes for the other; between CMPs nobody is in the way.
+    // In opposite directions: each memory reads for one copy and writes for the other; the interconnect is no limit.
     assert_eq!(received(&of(1.0), &[(0, 4, 0), (5, 1, 0)]), [4100; 2]);
 }
 
@@ -118,7 +119,7 @@ fn what_it_cost_is_told() {
         let charged = outcome.contention.unwrap().inter_cmp;
         assert_eq!((charged.interconnect, charged.memory, charged.other), (ns(2000), ns(0), ns(0)));
         let used: Vec<_> = outcome.utilisation.iter().filter(|of| of.resource == SharedKind::Interconnect).collect();
-        // Of four ways two, out of the first CMP and into the second, are full for 4000 of 4100 ns.
+        // Two of four directions, out of the first CMP and into the second, are full for 4000 of 4100 ns.
         assert_eq!(used.len(), 1);
         assert_eq!((used[0].count, used[0].greatest), (4, Some(1.0)));
         assert!((used[0].busiest - 4000.0 / 4100.0).abs() < 1e-9, "{:?}", used[0]);

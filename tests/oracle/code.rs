@@ -1,11 +1,11 @@
-//! Expected times of real code that is slowed by who computes on its CMP meanwhile, worked out by hand.
+//! Expected times of real code that is slowed by other ranks computing on its CMP, computed by hand.
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, run_placed, run_with};
 use mcpsim::platform::{Contention, MemorySharing, Placement, Platform, Site};
 use mcpsim::units::SimSpan;
 
-/// Nodes whose ranks take twice as long where two compute, and four times where more do.
+/// Creates nodes with a slowdown of two for two computing ranks, and of four for more.
 fn slowing(nct: [u32; 3]) -> Platform {
     let mut platform = machine(nct, Contention::Ideal);
     (platform.core.slowdown, platform.core.memory_sharing) = (vec![1.0, 2.0, 4.0], MemorySharing::Fair);
@@ -21,11 +21,11 @@ fn code_is_slowed_for_as_long_as_others_compute() {
     let node = slowing([1, 1, 4]);
     assert_eq!(clocks(&node, &code(&[&[Code(1000)], &[]])), [1000, 0]);
     assert_eq!(clocks(&node, &code(&[&[Code(1000)], &[Code(1000)]])), [2000; 2]);
-    // Alone for 400 and then both at half speed: 1 has done 600 when 0 is through, and goes on alone.
+    // Alone for 400 and then both at half speed: 1 has done 600 when 0 ends, and continues alone.
     assert_eq!(clocks(&node, &code(&[&[Code(1000)], &[Compute(400), Code(1000)]])), [1600, 2000]);
-    // Four at a quarter each until 400; what a fourth costs is what a third does.
+    // Four at a quarter each until 400; the fourth has the slowdown of the third.
     let all = code(&[&[Code(100)], &[Code(200)], &[Code(200)], &[Code(300)]]);
-    // From 400 on three have 100, 100 and 200 left at a quarter: 800; then one has 100, alone: 900.
+    // From 400 on, three have 100, 100 and 200 left at a quarter: 800; then one has 100, alone: 900.
     assert_eq!(clocks(&node, &all), [400, 800, 800, 900]);
 }
 
@@ -36,13 +36,13 @@ fn who_waits_or_sleeps_slows_nobody_and_cmps_are_apart() {
     let waits = code(&[&[Code(1000), Send(1, 0)], &[Compute(500), Recv(0)], &[Code(1000)], &[]]);
     let found = clocks(&nodes, &waits);
     assert_eq!((found[0], found[2]), (1000, 1000));
-    // Those on the other CMP slow each other only.
+    // Ranks on the other CMP slow only each other.
     assert_eq!(clocks(&nodes, &code(&[&[Code(1000)], &[], &[Code(1000)], &[Code(500)]])), [1000, 0, 1500, 1000]);
 }
 
 #[test]
 fn placed_ranks_do_not_slow_each_other_over_time() {
-    // Whoever runs the code has slowed it already.
+    // The host run has already slowed the code.
     let mut node = slowing([1, 1, 4]);
     node.core.memory_sharing = MemorySharing::Placed;
     assert_eq!(clocks(&node, &code(&[&[Code(1000)], &[Code(700)]])), [1000, 700]);
@@ -54,7 +54,7 @@ fn placed_ranks_do_not_slow_each_other_over_time() {
 
 #[test]
 fn memory_bounds_a_part_of_the_codes_time() {
-    // Half of it: 1.5 and 2.5 times as long.
+    // Half of the code is bound: 1.5 and 2.5 times as long.
     let node = slowing([1, 1, 4]).with_memory_bound(0.5);
     assert_eq!(clocks(&node, &code(&[&[Code(1000)], &[Code(1000)]])), [1500; 2]);
     assert_eq!(clocks(&node, &code(&[&[Code(1000)], &[Code(1000)], &[Code(1000)]])), [2500; 3]);
@@ -67,7 +67,7 @@ fn a_node_may_slow_its_code_in_its_own_way() {
     let mut nodes = slowing([2, 1, 2]);
     nodes.conditions.nodes.slowdown = vec![Vec::new(), vec![2.0, 3.0]];
     let sites = Placement::Block.sites(nodes.shape, 4, false).unwrap();
-    // Alone it takes twice as long there, which its program knows; with another, 3/2 of that.
+    // Alone it takes twice as long there, which its program includes; with another rank, 3/2 of that.
     assert_eq!(nodes.code_factors(&sites), [1.0, 1.0, 2.0, 2.0]);
     let found = clocks(&nodes, &code(&[&[Code(1000)], &[Code(1000)], &[Code(2000)], &[Code(2000)]]));
     assert_eq!(found, [2000, 2000, 3000, 3000]);

@@ -1,6 +1,5 @@
-//! Expected times of what ranks and messages meet besides links and rates, worked out by hand: connections, copies of
-//! unexpected messages, credits, progress, noise, and nodes unlike others. 1 ns a byte, latencies of 10, 100 and 1000
-//! ns.
+//! Expected times with additional conditions, computed by hand: connections, copies of unexpected messages, credits,
+//! progress, noise, and unequal nodes. 1 ns per byte, latencies of 10, 100 and 1000 ns.
 
 #[path = "conditions/order.rs"]
 mod order;
@@ -15,7 +14,7 @@ use mcpsim::platform::{
 use mcpsim::rank::SendMode;
 use mcpsim::units::{Bandwidth, Bytes};
 
-/// Two nodes of one core: up to 100 bytes eagerly, control messages of 400 ns.
+/// Creates two nodes of one core: up to 100 bytes are eager, control messages take 400 ns.
 fn pair() -> Platform {
     network(machine([2, 1, 1], Contention::Ideal), Protocol::default())
 }
@@ -46,16 +45,17 @@ fn the_first_message_of_a_pair_waits_for_its_connection() {
         let expect =
             |scripts: &[Vec<Do>], expected: &[u64]| assert_eq!(clocks(&platform, scripts), expected, "{law:?}");
         expect(&[vec![Send(1, 50)], vec![Recv(0)]], &[0, 6050]);
-        // The second is sent while the connection is set up, and does not overtake the first; a later one finds it.
+        // The second is sent while the connection is set up, and does not overtake the first; a later one uses the
+        // connection.
         let twice = [vec![Send(1, 0), Send(1, 0)], vec![Recv(0), Recv(0)]];
         expect(&twice, &[0, 6000]);
         let later = [vec![Send(1, 50), Compute(20_000), Send(1, 50)], vec![Recv(0), Recv(0)]];
         expect(&later, &[20_000, 21_050]);
-        // The answer goes by the same connection; another pair has its own.
+        // The answer uses the same connection; another pair needs its own.
         expect(&[vec![Send(1, 50), Recv(1)], vec![Recv(0), Send(0, 50)]], &[7100, 6050]);
         let third = [vec![Send(1, 0)], vec![Recv(0), Send(2, 0)], vec![Recv(1)]];
         expect(&third, &[0, 6000, 12_000]);
-        // Of two that set out at the same time neither knows of the other.
+        // Two messages that leave at the same time both set up a connection.
         expect(&[vec![Exchange(1, 50, 1)], vec![Exchange(0, 50, 0)]], &[6050, 6050]);
         // The request of a rendezvous is a first message: 5400, grant at 5800, 1000 + 600.
         expect(&[vec![Send(1, 600)], vec![Recv(0)]], &[7400, 7400]);
@@ -65,13 +65,13 @@ fn the_first_message_of_a_pair_waits_for_its_connection() {
 #[test]
 fn an_eager_message_that_comes_before_its_receive_is_copied() {
     let platform = with(Protocol { unexpected_copy_bandwidth: Bandwidth::new(500_000_000), ..Protocol::default() });
-    // It is there at 1050: posted before that, nothing is copied; later, 50 bytes take 100 ns.
+    // The message arrives at 1050: if posted before, nothing is copied; later, 50 bytes take 100 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 50)], vec![Recv(0)]]), [0, 1050]);
     assert_eq!(clocks(&platform, &[vec![Send(1, 50)], vec![Compute(2000), Recv(0)]]), [0, 2100]);
     let posted = |first: Vec<Do>| clocks(&platform, &[vec![Send(1, 50)], [first, vec![WaitAll]].concat()])[1];
     assert_eq!(posted(vec![Compute(2000), Irecv(0)]), 2100);
     assert_eq!(posted(vec![Irecv(0), Compute(2000)]), 2000);
-    // A rendezvous waits for its receive, and goes where it belongs: 2000 + 400 + 1000 + 600.
+    // A rendezvous waits for its receive, and is written to its buffer: 2000 + 400 + 1000 + 600.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Compute(2000), Recv(0)]]), [4000, 4000]);
 }
 
@@ -81,19 +81,21 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
     let sends = |count| vec![Send(1, 50); count];
     let receives = |count| vec![Recv(0); count];
     assert_eq!(clocks(&platform, &[sends(2), [vec![Compute(10_000)], receives(2)].concat()]), [0, 10_000]);
-    // The third waits for its receive at 10000: grant at 10400, 1000 + 50; its end is heard of at 10400 + 1000 + 400.
+    // The third waits for its receive at 10000: grant at 10400, 1000 + 50; its end reaches the sender at 10400 + 1000 +
+    // 400.
     assert_eq!(clocks(&platform, &[sends(3), [vec![Compute(10_000)], receives(3)].concat()]), [11_800, 11_450]);
-    // The first two are received at 1050, and their credits are back at 1450: too late for a third at once (its request
-    // comes behind them, at 1000; receive at 1050, grant at 1450), in time for one at 2000.
+    // The first two are received at 1050, and their credits return at 1450. This is too late for a third at once (its
+    // request arrives after them, at 1000; receive at 1050, grant at 1450), but in time for one at 2000.
     assert_eq!(clocks(&platform, &[sends(3), receives(3)]), [2850, 2500]);
     let later = [sends(2), vec![Compute(2000)], sends(2)].concat();
     assert_eq!(clocks(&platform, &[later, receives(4)]), [2000, 3050]);
-    // The main program sends at 0, the strand at 500: the one that comes first has the only credit, whichever was
-    // executed first.
+    // The main program sends at 0, the strand at 500: the earlier one has the only credit, independent of the order of
+    // execution.
     let one = with(Protocol { credits: Some(1), ..Protocol::default() });
     let sender = vec![StartApart(vec![Compute(500), Send(1, 50)]), Send(1, 50), WaitAll];
     let receiver = vec![StartApart(vec![Recv(0)]), Recv(0), WaitAll];
-    // The strand's request comes behind the first message, at 1000; grant at 1400, 1000 + 50; heard of at 2800.
+    // The strand's request arrives after the first message, at 1000; grant at 1400, 1000 + 50; the end is known at
+    // 2800.
     assert_eq!(clocks(&one, &[sender, receiver]), [2800, 2450]);
     // A buffered send needs none.
     let buffered = vec![SendMode(1, 50, SendMode::Buffered); 3];
@@ -104,17 +106,17 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
 fn an_answer_of_an_adapter_has_the_credit_that_its_receiver_gives_back() {
     let one = with(Protocol { credits: Some(1), ..Protocol::default() });
     let asks = vec![Ask(1, 8, ANSWER), Recv(1), Recv(1)];
-    // The answer leaves at 1008 and is there at 2058, the credit back at 2458: a message at 5000 goes at once.
+    // The answer leaves at 1008 and arrives at 2058, the credit at 2458: a message at 5000 leaves at once.
     assert_eq!(clocks(&one, &[asks, vec![Compute(5000), Send(0, 50)]]), [6050, 5000]);
-    // An adapter waits for none: both answers leave when they are asked for.
+    // An adapter does not wait for credits: both answers leave at their requests.
     let twice = vec![Ask(1, 8, ANSWER), Ask(1, 8, ANSWER), Irecv(1), Irecv(1), WaitAll];
     assert_eq!(clocks(&one, &[twice, vec![]]), [2058, 0]);
 }
 
 #[test]
 fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
-    // Under fair shares the request is there after 400, the small message after 1000: it comes behind it, is granted at
-    // 1400 and has its 600 bytes there at 3000.
+    // In the `fair` contention model the request would arrive after 400, the small message after 1000. The request
+    // follows it, is granted at 1400, and its 600 bytes arrive at 3000.
     let platform = network(machine([2, 1, 1], Contention::Fair), Protocol::default());
     let scripts = [vec![Isend(1, 0), Isend(1, 600), WaitAll], vec![Recv(0), Recv(0)]];
     let (outcome, saw) = run_with(&platform, &scripts, 1).unwrap();
@@ -126,21 +128,21 @@ fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
 #[test]
 fn a_rendezvous_waits_for_the_next_call_where_calls_make_progress() {
     use ProgressEngine::{Call, Hardware};
-    // The request comes at 400, while the receiver computes.
+    // The request arrives at 400, while the receiver computes.
     let receiver = [vec![Send(1, 600)], vec![Irecv(0), Compute(5000), WaitAll]];
     assert_eq!(clocks(&progress(Hardware), &receiver), [2400, 5000]);
     assert_eq!(clocks(&progress(Call), &receiver), [7000, 7000], "granted at 5000");
-    // A look in between, which costs a poll of 100 ns, grants it: at 2400 it starts.
+    // A test in between, which costs a poll of 100 ns, grants it: at 2400 it starts.
     let look = vec![Irecv(0), Compute(2000), Test, Compute(3000), WaitAll];
     assert_eq!(clocks(&progress(Call), &[vec![Send(1, 600)], look]), [4000, 5100]);
-    // Any call will do, also one of another message.
+    // Any call is sufficient, even one for another message.
     let other = vec![Irecv(0), Compute(2000), Send(0, 10), Compute(3000), WaitAll];
     assert_eq!(clocks(&progress(Call), &[vec![Send(1, 600), Recv(1)], other]), [4000, 5000]);
-    // The grant comes at 800, while the sender computes: the transfer starts at 3000.
+    // The grant arrives at 800, while the sender computes: the transfer starts at 3000.
     let sender = [vec![Isend(1, 600), Compute(3000), WaitAll], vec![Recv(0)]];
     assert_eq!(clocks(&progress(Hardware), &sender), [3000, 2400]);
     assert_eq!(clocks(&progress(Call), &sender), [4600, 4600]);
-    // Who has ended is inside MPI: in MPI_Finalize.
+    // A rank that has ended is inside MPI: in MPI_Finalize.
     let ended = [vec![Isend(1, 600)], vec![Compute(5000), Recv(0)]];
     assert_eq!(clocks(&progress(Call), &ended), [0, 7000]);
 }
@@ -163,9 +165,9 @@ fn a_strand_goes_on_in_calls_where_calls_make_progress() {
     let script = |other| vec![steps(other), Compute(10_000), WaitAll];
     let ends = |kind| clocks(&progress(kind), &[script(1), script(0)]);
     assert_eq!(ends(ProgressEngine::Hardware), [10_000; 2]);
-    // Its first exchange is over at 1050, its second starts at 10000.
+    // Its first exchange ends at 1050, its second starts at 10000.
     assert_eq!(ends(ProgressEngine::Call), [11_050; 2]);
-    // A look at 2000 starts the second, which is over at 3050 and found at 10100.
+    // A test at 2000 starts the second, which ends at 3050 and is found at 10100.
     let looks = |other| vec![steps(other), Compute(2000), Test, Compute(8000), WaitAll];
     assert_eq!(clocks(&progress(ProgressEngine::Call), &[looks(1), looks(0)]), [10_100; 2]);
 }
@@ -179,11 +181,11 @@ fn a_core_copies_in_calls_where_calls_make_progress() {
     assert_eq!(clocks(&platform, &eager), [0, 5000], "from 10 to 510");
     platform.conditions.progress = ProgressEngine::Call;
     assert_eq!(clocks(&platform, &eager), [0, 5500]);
-    // Of a rendezvous too: the request at 10, granted at 5000, which the sender hears of at 5010; the copy from 5020 to
-    // 5720.
+    // The same with a rendezvous: the request at 10, granted at 5000, known to the sender at 5010; the copy from 5020
+    // to 5720.
     let large = [vec![Send(1, 700)], vec![Irecv(0), Compute(5000), WaitAll]];
     assert_eq!(clocks(&platform, &large), [5720, 5720]);
-    // Granted at once at 50, its head comes at 70: the copy begins at 5050, and is on the receiver's path from there.
+    // Granted at once at 50, its head arrives at 70: the copy begins at 5050, and is on the receiver's path from there.
     let granted = [vec![Send(1, 700)], vec![Compute(50), Irecv(0), Compute(5000), WaitAll]];
     let (outcome, _) = run_with(&platform, &granted, 1).unwrap();
     assert_eq!(outcome.predicted, at(5750));
@@ -204,14 +206,14 @@ fn a_slow_node_shows() {
     assert_eq!(clocks(&of_cmps, &vec![vec![Compute(1000)]; 4]), [1000, 1000, 2000, 4000]);
     platform.conditions.nodes = NodeFactors { adapter: vec![1.0, 0.5, 1.0], ..NodeFactors::default() };
     platform.shape.nodes = 3;
-    // Through the slow adapter either way, 500 bytes take 1000 ns.
+    // Through the slow adapter in either direction, 500 bytes take 1000 ns.
     let scripts = [vec![Send(1, 500)], vec![Recv(0), Send(2, 500)], vec![Recv(1)]];
     assert_eq!(clocks(&platform, &scripts), [0, 2000, 4000]);
     let scripts = [vec![Send(2, 500)], vec![], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &scripts), [0, 0, 1500]);
 }
 
-/// The mean and the standard deviation of the end, ns, of 1000 runs.
+/// Returns the mean and the standard deviation of the end, ns, over 1000 runs.
 fn over_seeds(platform: &Platform, scripts: &[Vec<Do>]) -> (f64, f64) {
     let sites = Placement::Block.sites(platform.shape, scripts.len() as u32, false).unwrap();
     let end = |seed| {
@@ -225,7 +227,7 @@ fn over_seeds(platform: &Platform, scripts: &[Vec<Do>]) -> (f64, f64) {
     (mean, (ends.iter().map(|end| (end - mean).powi(2)).sum::<f64>() / 999.0).sqrt())
 }
 
-/// The mean lies within three standard errors, the deviation within three of its own (1 / √2000).
+/// Asserts that the mean is within three standard errors, the deviation within three of its own (1 / √2000).
 fn near((mean, deviation): (f64, f64), expected: (f64, f64)) {
     let off = (mean - expected.0).abs();
     assert!(off < 3.0 * expected.1 / 1000f64.sqrt(), "mean {mean}, expected {}", expected.0);
@@ -241,8 +243,8 @@ fn noise_has_the_mean_and_the_deviation_that_are_stated() {
     for distribution in [NoiseDistribution::Normal, NoiseDistribution::Lognormal] {
         let mut platform = machine([2, 1, 1], Contention::Share);
         let spread = |deviation| Spread { distribution, deviation };
-        // 10 ms of work meet a detour each millisecond that passes: 10 / (1 - 0.01) ms; 10.1 detours of 5 us about
-        // their mean, and now one more, now one less (3 us).
+        // 10 ms of work have a detour per millisecond of elapsed time: 10 / (1 - 0.01) ms; 10.1 detours with a
+        // deviation of 5 us each. The number of detours varies by one (3 us).
         let noise = SystemNoise { period: ns(1_000_000), length: ns(10_000), spread: spread(0.5) };
         platform.conditions.noise.system = Some(noise);
         let expected = (10_101_010.0, (10.1f64 * 5000.0 * 5000.0 + 3000.0 * 3000.0).sqrt());

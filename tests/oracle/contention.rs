@@ -1,5 +1,5 @@
-//! What contention is charged to under fair shares, and what was used over time, worked out by hand: 1 ns a byte,
-//! latencies of 10 ns within a CMP and 1000 between nodes.
+//! Resources that contention is charged to in the `fair` contention model, and utilisation over time, computed by hand:
+//! 1 ns per byte, latencies of 10 ns within a CMP and 1000 between nodes.
 
 use crate::support::Do::{self, *};
 use crate::support::{machine, ns, row, run_with, with_link};
@@ -12,7 +12,7 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
     Bandwidth::new((gigabytes * 1e9) as u64)
 }
 
-/// Nodes of one core between which `change` says what messages occupy.
+/// Creates nodes of one core; `change` sets the resources that messages between them occupy.
 fn network(nodes: u32, row: Row, change: impl Fn(&mut Occupancy)) -> Platform {
     let link = Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![row]);
     let mut occupancy = Occupancy { capacity: rate(1.0), ..link.occupancy().clone() };
@@ -20,14 +20,14 @@ fn network(nodes: u32, row: Row, change: impl Fn(&mut Occupancy)) -> Platform {
     with_link(machine([nodes, 1, 1], Contention::Fair), Level::InterNode, link.occupying(occupancy))
 }
 
-/// A CMP whose receivers' cores copy; messages to `eager` bytes are eager.
+/// Creates a CMP whose receivers' cores copy; messages up to `eager` bytes are eager.
 fn copying(cores: u32, eager: u64) -> Platform {
     let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     let link = Link::new(Contention::Fair, Bytes::new(eager), ns(10), vec![row(10)]).occupying(copies);
     with_link(machine([1, 1, cores], Contention::Fair), Level::IntraCmp, link)
 }
 
-/// The same without caches, and with so much memory.
+/// Removes the caches, and sets the memory bandwidth.
 fn through_memory(platform: Platform, gigabytes: f64) -> Platform {
     let cmp = rate(gigabytes);
     let memory =
@@ -35,13 +35,13 @@ fn through_memory(platform: Platform, gigabytes: f64) -> Platform {
     Platform { memory: Some(memory), ..platform }
 }
 
-/// The run ends at `end`, and the contention on its path is charged to these, in ns; the same for any number of
-/// workers.
+/// Asserts that the run ends at `end`, and that the contention on its path is charged as expected, in ns, for any
+/// number of workers.
 fn charged(platform: &Platform, scripts: &[Vec<Do>], level: Level, end: u64, expected: &[(Resource, u64)]) -> Outcome {
     charged_within(1, platform, scripts, level, end, expected)
 }
 
-/// The same within so many ns.
+/// Asserts the same within `within` ns.
 fn charged_within(
     within: u64,
     platform: &Platform,
@@ -96,13 +96,13 @@ fn what_leaves_by_one_adapter_waits_for_it() {
     let platform = network(3, row(1000), |_| {});
     let end = 201_000;
     let outcome = charged(&platform, &scripts, Level::InterNode, end, &[(Resource::AdapterOut, 100_000)]);
-    // 200,000 bytes left by one of three adapters, and came by two.
+    // 200,000 bytes left through one of three adapters, and arrived through two.
     let [out, into] = [SharedKind::AdapterOut, SharedKind::AdapterIn].map(|kind| used(&outcome, kind));
     assert_eq!((out.count, out.greatest, into.greatest), (3, Some(1.0), Some(0.5)));
     is(out.busiest, 200.0 / 201.0);
     is(out.mean, 200.0 / 201.0 / 3.0);
     is(into.busiest, 100.0 / 201.0);
-    // Twice as wide an adapter gets rid of half of it, to first order.
+    // An adapter of twice the capacity saves half of it, to first order.
     let saved =
         |change| outcome.what_if.iter().find(|what| what.change == change).map(|what| what.saved.as_ps() / 1000);
     assert_eq!(saved(Change::CapacityDoubled), Some(50_000));
@@ -124,8 +124,8 @@ fn an_incast_waits_for_the_adapter_inwards() {
 
 #[test]
 fn a_transfer_is_charged_to_what_it_was_bound_to_each_for_its_time() {
-    // From 0 two leave, half each: one has its 100 kB at 201,000, the other as much of its 200. Then another comes to
-    // where this one goes, until 401,000.
+    // From 0 two leave, half each: one has its 100 kB at 201,000, the other the same part of its 200. Then another is
+    // sent to the destination of the first, until 401,000.
     let scripts = [
         vec![Isend(2, 200_000), Isend(3, 100_000), WaitAll],
         vec![Compute(200_000), Send(2, 100_000)],
@@ -148,7 +148,7 @@ fn both_ways_wait_for_what_they_share() {
         let outcome = charged(&platform, &scripts, Level::InterNode, 201_000, &[(Resource::Duplex, 100_000)]);
         let both = used(&outcome, if pair { SharedKind::PairDuplex } else { SharedKind::Duplex });
         assert_eq!((both.count, both.greatest), (if pair { 1 } else { 2 }, Some(1.0)));
-        // A slot's use counts in full: a pair's is known to 500 ns.
+        // A slot's use counts in full: that of a pair is known to 500 ns.
         assert!((both.busiest - 200.0 / 201.0).abs() < 0.003, "{}", both.busiest);
     }
 }
@@ -162,7 +162,7 @@ fn small_messages_wait_for_the_gap() {
     let out = used(&outcome, SharedKind::AdapterOut);
     is(out.busiest, 1080.0 / 1980.0);
     assert_eq!(out.greatest, None);
-    // Without a gap they wait for the bytes of those before.
+    // Without a gap they wait for the bytes of earlier ones.
     let platform = network(2, row(1000), |_| {});
     charged(&platform, &scripts, Level::InterNode, 1080, &[(Resource::AdapterOut, 72)]);
 }
@@ -173,12 +173,12 @@ fn both_ways_small_messages_may_share_one_gap() {
     let both = |other: u32| [vec![Irecv(other); 20], vec![Isend(other, 8); 20], vec![WaitAll]].concat();
     let scripts = [both(1), both(0)];
     let platform = |gap: Option<u64>| network(2, Row { gap: ns(92), ..row(1000) }, |of| of.duplex_gap = gap.map(ns));
-    // Half of the gap: both directions have as many messages a second as they have apart.
+    // Half of the gap: both directions together have as many messages per second as separately.
     for gap in [None, Some(46)] {
         charged(&platform(gap), &scripts, Level::InterNode, 2908, &[(Resource::Gap, 1900)]);
     }
-    // All of it: what goes out takes the adapter until 20 x 92 = 1840. Then come twenty, the last at 1840 + 19 x 92 =
-    // 3588, where it would have come at 2900.
+    // All of it: outgoing messages hold the adapter until 20 x 92 = 1840. Then twenty arrive, the last at 1840 + 19 x
+    // 92 = 3588 instead of 2900.
     let expected = [(Resource::Gap, 1900), (Resource::Duplex, 688)];
     charged(&platform(Some(92)), &scripts, Level::InterNode, 3596, &expected);
 }
@@ -199,7 +199,7 @@ fn a_window_within_a_node_waits_for_the_core() {
     let sender = link.clone().occupying(Occupancy { copies: Copies::Sender, ..link.occupancy().clone() });
     let platform = with_link(copying(2, 5000), Level::IntraCmp, sender);
     charged(&platform, &scripts, Level::IntraCmp, 4010, &[(Resource::Core, 3000)]);
-    // One alone, by a core that copies at half the ping-pong's bandwidth.
+    // A single one, by a core that copies at half the ping-pong's bandwidth.
     let slow = Row { copy_bandwidth: rate(0.5), ..row(10) };
     let link = Link::new(Contention::Fair, Bytes::MAX, ns(10), vec![slow]).occupying(link.occupancy().clone());
     let platform = with_link(copying(2, 5000), Level::IntraCmp, link);
@@ -212,7 +212,7 @@ fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
     let pairs = |number: u32| -> Vec<Vec<Do>> {
         (0..number).flat_map(|pair| [window(2 * pair + 1, 1, 1000), window_from(2 * pair, 1)]).collect()
     };
-    // 2 GB/s let one core copy as fast as it can, two half as fast.
+    // With 2 GB/s one core copies at full speed, two at half.
     for eager in [5000, 0] {
         let later = if eager == 0 { 20 } else { 0 };
         let platform = through_memory(copying(4, eager), 2.0);
@@ -220,7 +220,7 @@ fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
         is(used(&outcome, SharedKind::CmpMemory).busiest, 1000.0 / (1010 + later) as f64);
         charged(&platform, &pairs(2), Level::IntraCmp, 2010 + later, &[(Resource::Memory, 1000)]);
     }
-    // 0.5 GB/s let one take 4000 ns: what it loses alone, it loses to the caches that do not hold its buffers.
+    // With 0.5 GB/s one takes 4000 ns: its loss alone is due to caches that do not hold its buffers.
     let platform = through_memory(copying(4, 5000), 0.5);
     charged(&platform, &pairs(1), Level::IntraCmp, 4010, &[(Resource::Cache, 3000)]);
     let expected = [(Resource::Cache, 3000), (Resource::Memory, 4000)];
@@ -232,7 +232,7 @@ fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
 
 #[test]
 fn where_a_law_judges_once_it_is_told_what_changed_under_way() {
-    // Both leave by one adapter, the second 10 ns later; each comes by one of its own.
+    // Both leave through one adapter, the second 10 ns later; each arrives through its own.
     let scripts = [vec![Isend(1, 1000), Compute(10), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
     for (law, part) in [(Contention::Share, 0.5), (Contention::Queue, 0.25)] {
         for workers in 1..=3 {

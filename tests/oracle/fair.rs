@@ -1,5 +1,5 @@
-//! Expected times under fair shares, worked out by hand: 1 ns a byte, latencies of 10, 100 and 1000 ns, slots of 500
-//! ns.
+//! Expected times in the `fair` contention model, computed by hand: 1 ns per byte, latencies of 10, 100 and 1000 ns,
+//! slots of 500 ns.
 
 #[path = "fair/solver.rs"]
 mod solver;
@@ -10,7 +10,7 @@ use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{Contention, Copies, Level, Link, Occupancy, Platform, Rails, Row, Tolerance};
 use mcpsim::units::{Bandwidth, Bytes};
 
-/// Nodes of one core.
+/// Creates nodes of one core.
 fn nodes(count: u32) -> Platform {
     machine([count, 1, 1], Contention::Fair)
 }
@@ -19,7 +19,7 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
     Bandwidth::new((gigabytes * 1e9) as u64)
 }
 
-/// The same with other adapters.
+/// Changes the adapters.
 fn with_adapters(platform: Platform, change: impl Fn(&mut Occupancy)) -> Platform {
     let link = platform.link(Level::InterNode).clone();
     let mut occupancy = link.occupancy().clone();
@@ -27,7 +27,7 @@ fn with_adapters(platform: Platform, change: impl Fn(&mut Occupancy)) -> Platfor
     with_link(platform, Level::InterNode, link.occupying(occupancy))
 }
 
-/// Each rank's clock in ns is within so many ns of what is expected.
+/// Asserts that each rank's clock in ns is within `within` ns of the expected one.
 fn near(found: &[u64], expected: &[u64], within: u64) {
     let far = found.iter().zip(expected).any(|(found, expected)| found.abs_diff(*expected) > within);
     assert!(!far && found.len() == expected.len(), "{found:?}, expected {expected:?}");
@@ -37,7 +37,7 @@ fn near(found: &[u64], expected: &[u64], within: u64) {
 fn alone_a_message_takes_what_the_ping_pong_says_to_the_picosecond() {
     for size in [0, 1, 8, 30, 499, 500, 501, 12_345, 1_000_003, 100_000_000] {
         assert_eq!(clocks(&nodes(2), &[vec![Send(1, size)], vec![Recv(0)]]), [0, 1000 + size], "{size}");
-        // Odd times of leaving, an odd pace.
+        // Odd departure times and an odd rate.
         let odd = Row { bandwidth: Bandwidth::new(777_777_777).unwrap(), ..row(1000) };
         for law in [Contention::Ideal, Contention::Fair] {
             let link = Link::new(law, Bytes::new(1000), ns(300), vec![odd.clone()]);
@@ -73,7 +73,7 @@ fn two_transfers_that_overlap_share_for_as_long_as_they_do() {
             })
             .collect::<Vec<_>>()
     };
-    // Equal ones: from 10 us on each has half, so that the first ends at 200 ms less 10 us, the second at 200 ms.
+    // Equal sizes: from 10 us on each has half, so that the first ends at 200 ms less 10 us, the second at 200 ms.
     near(&ends(100_000_000), &[199_991_000, 200_001_000], 2000);
     // 1 MB has half for 2 ms; 100 MB end when all 101 MB have passed.
     near(&ends(1_000_000), &[2_011_000, 101_001_000], 2000);
@@ -93,7 +93,8 @@ fn those_that_meet_at_one_node_share_its_adapter() {
 
 #[test]
 fn in_a_chain_each_end_has_its_own_share() {
-    // 0 sends to 2 and 3, 1 to 3: at 0 and at 3 two meet. All have half; when these are done nobody shares.
+    // 0 sends to 2 and 3, 1 to 3: two flows share adapter 0, and two share adapter 3. All have half; when these are
+    // done nothing is shared.
     let scripts = [
         vec![Isend(2, 1_000_000), Isend(3, 1_000_000), WaitAll],
         vec![Send(3, 500_000)],
@@ -103,7 +104,7 @@ fn in_a_chain_each_end_has_its_own_share() {
     let found = clocks(&nodes(4), &scripts);
     // 500 kB at half end at 1 ms. From 0 two still share 1 GB/s, so 1 MB each at half until 2 ms.
     near(&found[2..], &[2_001_000, 2_001_000], 1000);
-    // A third at 0 leaves a third to each; at 3 the other has the rest, two thirds.
+    // A third flow at 0 leaves a third to each; at 3 the other flow has the rest, two thirds.
     let scripts = [
         vec![Isend(2, 1_000_000), Isend(3, 1_000_000), Isend(4, 1_000_000), WaitAll],
         vec![Send(3, 1_000_000)],
@@ -122,7 +123,7 @@ fn in_a_chain_each_end_has_its_own_share() {
 
 #[test]
 fn a_wider_wire_carries_several_messages_each_at_its_pace() {
-    // 1 GB/s each, 4 GB/s of the adapter: four at once take as long as one, eight twice as long.
+    // 1 GB/s each, 4 GB/s of the adapter: four concurrent messages take as long as one, eight twice as long.
     let platform = with_adapters(nodes(2), |wire| wire.capacity = rate(4.0));
     let window = |count: usize| {
         let mut send = vec![Isend(1, 100_000); count];
@@ -146,7 +147,7 @@ fn both_directions_share_what_they_have_together() {
     // Partners differ: 0 sends to 1, 1 to 2, 2 to 0. The same at each adapter.
     let ring = |to: u32, from: u32| vec![Irecv(from), Isend(to, 1_000_000), WaitAll];
     near(&clocks(&duplex, &[ring(1, 2), ring(2, 0), ring(0, 1)]), &[1_601_000; 3], 500);
-    // A pair alone shares 1 GB/s; the ring does not.
+    // A single pair shares 1 GB/s; the ring does not.
     let pair = with_adapters(nodes(3), |wire| wire.pair_duplex = rate(1.0));
     near(&clocks(&pair, &both), &[2_001_000; 2], 500);
     assert_eq!(clocks(&pair, &[ring(1, 2), ring(2, 0), ring(0, 1)]), [1_001_000; 3]);
@@ -154,7 +155,7 @@ fn both_directions_share_what_they_have_together() {
 
 #[test]
 fn messages_divide_among_rails() {
-    // Two ranks of a node send one message each: the first takes one adapter, the second the other.
+    // Two ranks of a node send one message each: the first uses one adapter, the second the other.
     let turns = with_adapters(machine([2, 1, 2], Contention::Fair), |wire| {
         wire.rails = Rails { count: 2, of_cmp: Vec::new() };
     });
@@ -165,7 +166,7 @@ fn messages_divide_among_rails() {
     near(&[clocks(&nodes(2), &scripts)[1]], &[201_000], 500);
     let rails = with_adapters(nodes(2), |wire| wire.rails = Rails { count: 2, of_cmp: Vec::new() });
     assert_eq!(clocks(&rails, &scripts)[1], 101_000);
-    // One core on each of two CMPs, each with an adapter of its own, or with one for both.
+    // One core on each of two CMPs, each with a separate adapter, or with one for both.
     for (of_cmp, end) in [(vec![0, 1], 101_000), (vec![0, 0], 201_000)] {
         let platform = machine([2, 2, 1], Contention::Fair);
         let platform = with_adapters(platform, |wire| wire.rails = Rails { count: 2, of_cmp: of_cmp.clone() });
@@ -174,7 +175,7 @@ fn messages_divide_among_rails() {
     }
 }
 
-/// Nodes whose adapters carry 1 GB/s and have a gap.
+/// Creates nodes whose adapters carry 1 GB/s and have a gap.
 fn spaced(count: u32, gap: u64) -> Platform {
     let spaced = Row { gap: ns(gap), ..row(1000) };
     with_link(nodes(count), Level::InterNode, Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![spaced]))
@@ -182,18 +183,19 @@ fn spaced(count: u32, gap: u64) -> Platform {
 
 #[test]
 fn a_small_message_holds_an_adapter_for_its_gap_and_its_bytes_out_and_in() {
-    // What holds an adapter for no more than a sixteenth of a slot of 500 ns is not felt: 20 ns and 8 bytes.
+    // A message that holds an adapter for at most a sixteenth of a slot of 500 ns does not affect others: 20 ns and 8
+    // bytes.
     let platform = spaced(4, 20);
     // Out: messages leave at 0, 28, 56.
     let scripts = [vec![Send(1, 8), Send(2, 8), Send(3, 8)], vec![Recv(0)], vec![Recv(0)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &scripts)[1..], [1008, 1036, 1064]);
-    // In: three come at 1000.
+    // In: three arrive at 1000.
     let mut incast = vec![vec![Send(3, 8)]; 3];
     incast.push(vec![Irecv(0), Irecv(1), Irecv(2), WaitAll]);
     assert_eq!(clocks(&platform, &incast)[3], 1000 + 2 * 28 + 8);
-    // Without a gap the bytes count.
+    // Without a gap only the bytes count.
     assert_eq!(clocks(&nodes(4), &scripts)[1..], [1008, 1016, 1024]);
-    // Requests and answers of a rendezvous hold no adapter: 1 to 0 sends its answer at 1000, beside nothing else.
+    // Requests and answers of a rendezvous do not hold an adapter: 1 sends its answer to 0 at 1000 without a wait.
     let link = Link::new(Contention::Fair, Bytes::new(4), ns(1000), vec![Row { gap: ns(20), ..row(1000) }]);
     let platform = with_link(nodes(2), Level::InterNode, link);
     assert_eq!(
@@ -212,7 +214,7 @@ fn both_directions_hold_what_an_adapter_has_together() {
         lines.push(WaitAll);
         lines
     };
-    // One way the direction is slower: 28 ns a message. Both ways 2 x 20 ns a pair of messages.
+    // One way the direction is slower: 28 ns per message. Both ways 2 x 20 ns per pair of messages.
     let mut send = vec![Isend(1, 8); 100];
     send.push(WaitAll);
     let mut receive = vec![Irecv(0); 100];
@@ -224,7 +226,7 @@ fn both_directions_hold_what_an_adapter_has_together() {
 
 #[test]
 fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
-    // Alone it takes what the ping-pong says. Its pace is 0.5 GB/s, the adapter's rate 2: a gap of 900 ns is 1800
+    // Alone it takes the time of a ping-pong. Its rate is 0.5 GB/s, the adapter's rate 2: a gap of 900 ns is 1800
     // bytes.
     let row = Row { gap: ns(900), bandwidth: rate(0.5).unwrap(), ..row(1000) };
     let link = Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![row]);
@@ -240,7 +242,7 @@ fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
     assert_eq!(window(1), 21_000);
     // Each holds it for 900 ns and 5000: a hundred for 590 us.
     near(&[window(100)], &[591_000], 600);
-    // A gap of less than a twentieth of the bytes is left out: 1,800 of 200,000.
+    // A gap of less than a twentieth of the bytes is ignored: 1,800 of 200,000.
     let scripts = [vec![Isend(1, 200_000); 10], vec![Irecv(0); 10]].map(|mut lines| {
         lines.push(WaitAll);
         lines
@@ -248,7 +250,7 @@ fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
     near(&[clocks(&platform, &scripts)[1]], &[1_001_000], 600);
 }
 
-/// A node whose receivers' cores copy.
+/// Creates a node whose receivers' cores copy.
 fn copying(copies: Copies, eager: u64) -> Platform {
     let mut platform = machine([1, 1, 4], Contention::Fair);
     let link = Link::new(Contention::Fair, Bytes::new(eager), ns(10), vec![row(10)]);
@@ -280,14 +282,14 @@ fn a_message_that_waited_for_its_receive_is_copied_then() {
     // Head at 10; posted at 5000, copied until 6000.
     let platform = copying(Copies::Receiver, 5000);
     assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Compute(5000), Recv(0)]])[1], 6000);
-    // Another comes at 3010 and is copied first, as its receive is there: until 4010. Then both are.
+    // Another arrives at 3010 and is copied first, because its receive is posted: until 4010. Then both are.
     let scripts = [
         vec![Send(1, 1000)],
         vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],
         vec![Compute(3000), SendTag(1, 1000, 5)],
     ];
     assert_eq!(clocks(&platform, &scripts)[1], 6000);
-    // It comes at 4510: until 5510. The first follows until 6510.
+    // It arrives at 4510: until 5510. The first follows until 6510.
     let scripts = [
         vec![Send(1, 1000)],
         vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],
@@ -299,9 +301,9 @@ fn a_message_that_waited_for_its_receive_is_copied_then() {
 #[test]
 fn a_sender_that_copies_goes_on_after_it() {
     let platform = copying(Copies::Sender, 5000);
-    // It returns after 1000; the message takes 1010 as ever.
+    // The send returns after 1000; the message takes 1010 as before.
     assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Recv(0)]]), [1000, 1010]);
-    // Two at once: the second is copied from 1000 to 2000 and there at 2010.
+    // Two at once: the second is copied from 1000 to 2000 and arrives at 2010.
     let scripts = [vec![Isend(1, 1000), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &scripts)[..3], [2000, 1010, 2010]);
 }

@@ -1,8 +1,8 @@
-//! Collectives with overheads, rendezvous, late ranks, several at a time, and what is said of those that do not match.
+//! Collectives with overheads, rendezvous, late ranks, concurrent collectives, and messages for mismatches.
 
 use super::*;
 
-/// 30 ns to send, 7 ns to receive.
+/// Creates nodes with 30 ns per send and 7 ns per receive.
 fn with_overheads(ranks: u32) -> Platform {
     let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(L) };
     with_link(ideal(ranks), Level::InterNode, Link::new(Contention::Ideal, Bytes::MAX, ns(L), vec![costly]))
@@ -23,7 +23,7 @@ fn overheads_are_paid_for_every_message_of_a_collective() {
     assert_eq!(done, [K + 60 + M + 7; 3]);
     let done = all(&with_overheads(3), Pairwise, Collective::Alltoall, 3, &same(N));
     assert_eq!(done, [K + 2 * (30 + M + 7); 3]);
-    // The root's two receives are ready at once: one overhead after another.
+    // The root's two receives are ready at once: one overhead follows the other.
     let done = all(&with_overheads(3), Linear, Collective::Gather, 3, &same(N));
     assert_eq!(done, [30 + M + 14, 30, 30]);
 }
@@ -35,10 +35,10 @@ fn a_rendezvous_within_a_collective_waits_for_both() {
     // Request and grant take 400 each; the root waits for the end of both transfers.
     let done = all(&platform, Algorithm::Linear, Collective::Bcast, 3, &same(N));
     assert_eq!(done, [800 + M; 3]);
-    // In the tree the root sends 2 first and 1 only then.
+    // In the tree the root sends to 2 first and then to 1.
     let done = all(&platform, Algorithm::Binomial, Collective::Bcast, 3, &same(N));
     assert_eq!(done, [2 * (800 + M), 2 * (800 + M), 800 + M]);
-    // A late receiver lets the root wait: grant at 5000 + 400.
+    // A late receiver delays the root: grant at 5000 + 400.
     let bcast = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Bcast, rank, 2, same(N)));
     let programs = [vec![bcast(0)], vec![Line::Compute(5000), bcast(1)]];
     assert_eq!(line_clocks(&platform, &programs), [5400 + M; 2]);
@@ -48,8 +48,9 @@ fn a_rendezvous_within_a_collective_waits_for_both() {
 fn ranks_that_come_late_are_waited_for() {
     let barrier = |rank| Line::Collective(part_by(Algorithm::Dissemination, Collective::Barrier, rank, 4, same(0)));
     let programs: Vec<_> = (0..4).map(|rank| vec![Line::Compute(u64::from(rank) * 300), barrier(rank)]).collect();
-    // From 0, 300, 600, 900. Distance 1: r hears of r − 1: 0 at 1900, 1 at 1000, 2 at 1300, 3 at 1600. Distance 2: r
-    // hears of r − 2: 0 of 2 at max(1900, 2300), 1 of 3 at 2600, 2 of 0 at 2900, 3 of 1 at max(1600, 2000).
+    // From 0, 300, 600, 900. Distance 1: r receives from r − 1: 0 at 1900, 1 at 1000, 2 at 1300, 3 at 1600. Distance 2:
+    // r receives from r − 2: 0 from 2 at max(1900, 2300), 1 from 3 at 2600, 2 from 0 at 2900, 3 from 1 at max(1600,
+    // 2000).
     assert_eq!(line_clocks(&ideal(4), &programs), [2300, 2600, 2900, 2000]);
 }
 
@@ -58,10 +59,10 @@ fn a_non_blocking_collective_goes_on_while_its_rank_computes() {
     let allreduce = |rank| part_by(Algorithm::RecursiveDoubling, Collective::Allreduce, rank, 2, same(N));
     let program = |rank, compute| vec![Line::Begin(allreduce(rank)), Line::Compute(compute), Line::WaitAll];
     let whole = K + M + C;
-    // The longer of both, at each rank by itself.
+    // The longer of both, at each rank separately.
     assert_eq!(line_clocks(&ideal(2), &[program(0, 100), program(1, 50_000)]), [whole, 50_000]);
     assert_eq!(line_clocks(&ideal(2), &[program(0, 0), program(1, whole)]), [whole, whole]);
-    // 1 begins at 2000: 0 waits for it, while 0's data are at 1 (K + M = 3880) before 1 has copied its own (3920).
+    // 1 begins at 2000: 0 waits for it, and 0's data arrive at 1 (K + M = 3880) before 1 has copied its own (3920).
     let late = vec![Line::Compute(2000), Line::Begin(allreduce(1)), Line::WaitAll];
     assert_eq!(line_clocks(&ideal(2), &[program(0, 100), late]), [2000 + whole, 2000 + K + C]);
 }
@@ -70,15 +71,15 @@ fn a_non_blocking_collective_goes_on_while_its_rank_computes() {
 fn outstanding_collectives_of_one_communicator_do_not_mix() {
     use Algorithm::{Binomial, Dissemination, Linear};
     let bcast = |rank, size| Line::Begin(part_by(Binomial, Collective::Bcast, rank, 2, same(size)));
-    // Two of one kind, the larger one first; they are waited for in either order. Each is there L and its size after 0.
+    // Two of one kind, the larger one first, with waits in either order. Each arrives at L plus its size.
     let program = |rank, waits: [usize; 2]| {
         vec![bcast(rank, 2000), bcast(rank, 100), Line::Wait(waits[0]), Line::Compute(10_000), Line::Wait(waits[1])]
     };
-    // The first waited for decides when computing starts.
+    // The first wait determines the start of computing.
     assert_eq!(line_clocks(&ideal(2), &[program(0, [0, 0]), program(1, [0, 0])]), [10_000, 13_000]);
     assert_eq!(line_clocks(&ideal(2), &[program(0, [0, 0]), program(1, [1, 0])]), [10_000, 11_100]);
 
-    // Three kinds at once, and a blocking one in between, which is done at 2 L though its rank has not waited for the
+    // Three concurrent kinds, and a blocking one in between, which ends at 2 L although its rank has not waited for the
     // others.
     let program = |rank, ranks| {
         let of = |algorithm, collective, size| part_by(algorithm, collective, rank, ranks, same(size));
@@ -90,7 +91,7 @@ fn outstanding_collectives_of_one_communicator_do_not_mix() {
             Line::WaitAll,
         ]
     };
-    // 0: the reduce takes M + 2 C, the gather M. 1 and 2 are done when the bcast, begun at 2 L, has come.
+    // 0: the reduce takes M + 2 C, the gather M. 1 and 2 end when the bcast, begun at 2 L, has arrived.
     let programs: Vec<_> = (0..3).map(|rank| program(rank, 3)).collect();
     assert_eq!(line_clocks(&ideal(3), &programs), [M + 2 * C, 2 * L + L + 50, 2 * L + L + 50]);
 }
@@ -105,7 +106,7 @@ fn communicators_keep_their_collectives_apart() {
         sizes: same(size),
         algorithm: Some(Algorithm::Chain),
     };
-    // The even and the odd ranks of six, at the same time: 0 → 2 → 4 with N bytes, 1 → 3 → 5 with 500.
+    // The even and the odd ranks of six, concurrently: 0 → 2 → 4 with N bytes, 1 → 3 → 5 with 500.
     let (even, odd) =
         (Group::Strided { first: 0, stride: 2, size: 3 }, Group::Strided { first: 1, stride: 2, size: 3 });
     let program = |rank: u32| {
@@ -115,7 +116,7 @@ fn communicators_keep_their_collectives_apart() {
     let programs: Vec<_> = (0..6).map(program).collect();
     assert_eq!(line_clocks(&ideal(6), &programs), [0, 0, M, L + 500, 2 * M, 2 * (L + 500)]);
 
-    // Members in an order of their own: 3, 0, 2 with root 1, which is world rank 0: the chain is 0 → 2 → 3.
+    // Members in another order: 3, 0, 2 with root 1, which is world rank 0: the chain is 0 → 2 → 3.
     let listed = Group::from_ranks([3, 0, 2].into());
     let mut programs = vec![Vec::new(); 4];
     for (member, rank) in [3, 0, 2].into_iter().enumerate() {
@@ -123,7 +124,7 @@ fn communicators_keep_their_collectives_apart() {
     }
     assert_eq!(line_clocks(&ideal(4), &programs), [0, 0, M, 2 * M]);
 
-    // One rank in two communicators: the same kind at the same time, with messages of different sizes between the same
+    // One rank in two communicators: the same kind concurrently, with messages of different sizes between the same
     // ranks.
     let (pair, turned) = (Group::Strided { first: 0, stride: 1, size: 2 }, Group::from_ranks([1, 0].into()));
     let program = |rank: u32| {
@@ -134,11 +135,11 @@ fn communicators_keep_their_collectives_apart() {
             Line::WaitAll,
         ]
     };
-    // Both go from 0 to 1, and the short one sets out second.
+    // Both messages are from 0 to 1, and the short one leaves second.
     assert_eq!(line_clocks(&ideal(2), &[program(0), program(1)]), [0, L + 2000]);
 }
 
-/// Who waits in which call, for whom.
+/// Returns the waiting ranks, their calls, and the ranks that they wait for.
 fn stuck(programs: &[Vec<Line>]) -> Vec<(u32, String, Vec<String>)> {
     let ended = |workers| match run_lines(&ideal(programs.len() as u32), programs, workers) {
         Err(RunError::Deadlock(deadlock)) => deadlock,
@@ -152,7 +153,7 @@ fn stuck(programs: &[Vec<Line>]) -> Vec<(u32, String, Vec<String>)> {
 #[test]
 fn ranks_that_call_different_collectives_wait_for_ever_and_are_named() {
     let line = |collective, rank, root| Line::Collective(CollectiveCall { root, ..part(collective, rank, 2, same(N)) });
-    // Both want to receive: the one from the bcast's root 1, the other from its reduce's other rank.
+    // Both ranks receive: one from root 1 of the bcast, the other from the other rank of its reduce.
     let programs = [vec![line(Collective::Bcast, 0, 1)], vec![line(Collective::Reduce, 1, 1)]];
     let found = stuck(&programs);
     assert_eq!(
@@ -161,18 +162,18 @@ fn ranks_that_call_different_collectives_wait_for_ever_and_are_named() {
     );
     assert!(found[0].2[0].contains("rank 1") && found[1].2[0].contains("rank 0"), "{found:?}");
 
-    // A root that only sends goes on; the other waits for it.
+    // A root that only sends continues; the other rank waits for it.
     let programs = [vec![line(Collective::Bcast, 0, 0)], vec![line(Collective::Reduce, 1, 1)]];
     let found = stuck(&programs);
     assert_eq!((found.len(), found[0].0, found[0].1.as_str()), (1, 1, "reduce"));
 
-    // One more barrier at one rank than at the other, without blocking: the wait says for what.
+    // One more nonblocking barrier at one rank than at the other: the wait names the awaited rank.
     let barrier = |rank| Line::Begin(part(Collective::Barrier, rank, 2, same(0)));
     let found = stuck(&[vec![barrier(0), barrier(0), Line::WaitAll], vec![barrier(1), Line::WaitAll]]);
     assert_eq!((found.len(), found[0].0, found[0].1.as_str()), (1, 0, "wait"));
     assert!(found[0].2.iter().any(|text| text.contains("rank 1")), "{found:?}");
 
-    // Blocking against non-blocking is a mismatch of order only, which messages cannot tell (MPI forbids it, 5.12).
+    // Blocking against nonblocking is a mismatch of order only, which messages cannot detect (MPI forbids it, 5.12).
     let programs = [vec![barrier(0), Line::WaitAll], vec![line(Collective::Barrier, 1, 0)]];
     assert_eq!(line_clocks(&ideal(2), &programs), [L; 2]);
 }

@@ -1,8 +1,7 @@
-//! Random programs under random conditions: the Outcome is the same for any number of workers, and, where ranks have no
-//! strands, does not depend on how far programs run ahead of virtual time.
+//! Random programs under random conditions. The Outcome is the same for any number of workers. Without strands it does
+//! not depend on how far programs run ahead of virtual time.
 //!
-//! Levels have laws of their own, so that some messages of a rank are priced when they are sent and others when they
-//! leave.
+//! Levels have different laws, so that some messages of a rank are priced at the send and others at their departure.
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
 use mcpsim::platform::{
@@ -16,7 +15,7 @@ use proptest::test_runner::RngSeed;
 
 use crate::support::{Do, Log, Script, machine, ns, row};
 
-/// Nanoseconds, and the bytes that take as long: most things happen at the same time as others.
+/// Nanoseconds, and the bytes that take as long: most events are simultaneous with others.
 const UNIT: u64 = 100;
 
 #[derive(Clone, Debug)]
@@ -43,9 +42,9 @@ struct LinkSpec {
 /// Messages that all ranks have received before the next round.
 #[derive(Clone, Debug)]
 struct Round {
-    /// From, to, units, whether it is synchronous.
+    /// Source, destination, units, whether it is synchronous.
     mails: Vec<(Rank, Rank, u64, bool)>,
-    /// By rank: units computed before, and between starting and waiting.
+    /// By rank: units computed before, and between start and wait.
     computes: Vec<(u64, u64)>,
     /// By rank: it receives first, starts all and waits, or sends first.
     manners: Vec<u8>,
@@ -104,7 +103,7 @@ impl Round {
         match self.manners[rank as usize] {
             0 => lines.extend(posted.chain(sends).chain([Do::Compute(between * UNIT)])),
             1 => lines.extend(sends.chain([Do::Compute(between * UNIT)]).chain(posted)),
-            // Blocking receives, for whose senders the rank's own sends need not wait.
+            // Blocking receives, whose senders need not wait for the rank's own sends.
             _ => {
                 lines.extend(sends.chain([Do::Compute(between * UNIT)]));
                 lines.extend(receives().map(|mail| Do::RecvTag(mail.0, 0)));
@@ -115,7 +114,7 @@ impl Round {
     }
 }
 
-/// Waits for its own time before each call: nothing it does comes ahead of virtual time.
+/// Waits for its own time before each call, so that no call is ahead of virtual time.
 struct InTime {
     inner: Box<dyn Program>,
     held: Option<Call>,
@@ -135,7 +134,7 @@ impl Program for InTime {
     }
 }
 
-/// The Outcome of `case`, of programs that run ahead or not.
+/// Returns the Outcome of `case`, with programs that run ahead or not.
 fn simulate(case: &Case, workers: u32, ahead: bool) -> Outcome {
     let platform = case.platform();
     let make = |rank: Rank| -> Box<dyn Program> {
@@ -205,7 +204,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// The same cases every time, unless PROPTEST_CASES asks for a search among new ones.
+/// Uses the same cases each time, unless PROPTEST_CASES requests a search for new ones.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
@@ -225,7 +224,7 @@ proptest! {
             prop_assert_eq!(&several.per_rank, &alone.per_rank, "{} workers", workers);
             prop_assert_eq!(several.path, alone.path, "{} workers", workers);
         }
-        // Messages of several tasks of a rank are kept from overtaking each other as they are sent, not as they leave.
+        // The order of messages of several tasks of a rank is decided at the send, not at the departure.
         let mut case = case;
         case.rounds.iter_mut().for_each(|round| round.strand = false);
         let alone = simulate(&case, 1, true);

@@ -1,8 +1,8 @@
-//! Many transfers against a plain solver of max-min fair shares.
+//! Comparison of many transfers with a plain solver of max-min fair shares.
 
 use super::*;
 
-/// A transfer between nodes of the solver: when its bytes start, from where to where, how many.
+/// A transfer between nodes in the solver: start of its bytes, source, destination, size.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
     start: f64,
@@ -11,7 +11,8 @@ struct Alike {
     bytes: f64,
 }
 
-/// Ends by progressive filling: all rates anew at every start and end; 1 byte a ns of each adapter, each way.
+/// Returns the ends by progressive filling: all rates are computed at every start and end; 1 byte per ns of each
+/// adapter, each way.
 fn exact(flows: &[Alike], nodes: usize, pace: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|&a, &b| flows[a].start.total_cmp(&flows[b].start));
@@ -58,7 +59,7 @@ fn exact(flows: &[Alike], nodes: usize, pace: f64) -> Vec<f64> {
     }
 }
 
-/// What the engine makes of the same: every transfer from a rank of its own to one of its own.
+/// Returns the ends in the engine: each transfer has its own source and destination rank.
 fn simulated(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupancy)) -> Vec<f64> {
     let (mut used, mut places) = (vec![0; nodes], Vec::new());
     let mut scripts = Vec::new();
@@ -87,8 +88,8 @@ fn simulated(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occu
     outcome.per_rank.iter().skip(1).step_by(2).map(|rank| rank.clock.as_ps() as f64 / 1000.0).collect()
 }
 
-/// How far durations are off: the mean and 99 of 100 of long transfers (alone at least 20 latencies), 99 of 100 of
-/// short ones in slots, and the end of all beyond a slot.
+/// Returns the errors of durations: the mean and 99 of 100 of long transfers (alone at least 20 latencies), 99 of 100
+/// of short ones in slots, and the total end beyond a slot.
 fn errors(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupancy)) -> [f64; 4] {
     let mut wire = Occupancy::default();
     change(&mut wire);
@@ -107,12 +108,12 @@ fn errors(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupan
         if all.is_empty() { 0.0 } else { all[all.len() * 99 / 100] }
     };
     let mean = long.iter().sum::<f64>() / long.len().max(1) as f64;
-    // What ends within a slot leaves its share until the next: less than that is not to be had.
+    // A transfer that ends within a slot keeps its share until the next slot, so this error is unavoidable.
     let late = ((last(&found) - last(&exact)).abs() - slot).max(0.0) / last(&exact);
     [mean, percentile(&mut long), percentile(&mut short), late]
 }
 
-/// Numbers that look random.
+/// Pseudorandom numbers.
 struct Noise(u64);
 
 impl Noise {
