@@ -1,4 +1,4 @@
-//! Real programs from outside: compiling, running, recording and replaying them, and the same under real MPIs.
+//! Tests of real programs from outside: compilation, runs, recording and replay, and the same programs under real MPIs.
 
 #[path = "support/real.rs"]
 mod real;

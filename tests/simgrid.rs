@@ -1,9 +1,10 @@
-//! The same C programs on the same machine under SimGrid's SMPI, where it is installed: shares over time are max-min
-//! fair there too.
+//! Comparison with SimGrid's SMPI, if installed: the same C programs on the same machine. Shares over time are max-min
+//! fair in both.
 //!
-//! A machine here is a list of nodes with a way out and a way in each: SimGrid's cluster with links in both directions,
-//! a platform of one core a node here. What SMPI charges beside that (overheads, factors by size, cross traffic of
-//! acknowledgements, computing) is switched off. A new test is a C program in `simgrid/` and a line in [`same`].
+//! A machine here is a list of nodes with an outgoing and an incoming link each: SimGrid's cluster with links in both
+//! directions, a platform of one core per node in mcpsim. Other costs of SMPI (overheads, factors by size, cross
+//! traffic of acknowledgements, computing) are switched off. A new test is a C program in `simgrid/` and a line in
+//! [`same`].
 
 #[path = "support/binary.rs"]
 mod support;
@@ -14,17 +15,17 @@ use std::process::Command;
 
 use support::run;
 
-/// The simulated machine of both.
+/// The machine of both simulators.
 struct Machine {
     nodes: u32,
-    /// Of a message, in microseconds; half of it is that of a link of SimGrid's.
+    /// Latency of a message, in microseconds; a link of SimGrid has half of it.
     latency_us: u32,
     gigabytes: u32,
 }
 
 const MACHINE: Machine = Machine { nodes: 16, latency_us: 2, gigabytes: 1 };
 
-/// Messages are eager up to here; SMPI's thresholds exclude the size itself.
+/// Greatest eager size; SMPI's thresholds exclude the size itself.
 const EAGER: u32 = 65_536;
 
 impl Machine {
@@ -51,7 +52,7 @@ impl Machine {
     }
 }
 
-/// What SMPI is not to add.
+/// Effects of SMPI that are switched off.
 const PLAIN: [&str; 12] = [
     "network/crosstraffic:0",
     "network/TCP-gamma:0",
@@ -72,7 +73,7 @@ fn is_installed() -> bool {
     works("smpirun") && works("smpicc")
 }
 
-/// What `command` prints, run in `directory`.
+/// Returns the output of `command`, run in `directory`.
 fn printed(directory: &Path, command: &str) -> String {
     let ran = Command::new("timeout").arg("120").args(command.split(' ')).current_dir(directory).output().unwrap();
     let text = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
@@ -80,7 +81,7 @@ fn printed(directory: &Path, command: &str) -> String {
     text
 }
 
-/// The ranks' seconds, which each prints in a line.
+/// Returns the ranks' seconds, which each prints in a line.
 fn seconds(text: &str, ranks: u32) -> Vec<f64> {
     let mut found = vec![f64::NAN; ranks as usize];
     for line in text.lines() {
@@ -92,7 +93,7 @@ fn seconds(text: &str, ranks: u32) -> Vec<f64> {
     found
 }
 
-/// Runs `program` on so many ranks in both simulators; each rank takes the same to `percent`.
+/// Runs `program` on `ranks` ranks in both simulators; asserts that each rank's times agree to `percent`.
 fn same(program: &str, ranks: u32, arguments: &str, percent: f64) {
     if !support::is_full("the comparison with SimGrid") {
         return;
@@ -125,12 +126,12 @@ fn same(program: &str, ranks: u32, arguments: &str, percent: f64) {
     }
 }
 
-/// How far a rank may be from what SMPI says.
+/// Greatest deviation of a rank from SMPI.
 const PERCENT: f64 = 3.0;
 
 #[test]
 fn overlaps_end_as_under_simgrid() {
-    // Far apart, apart within the first, and at once; the small one in the large one's middle.
+    // Separate in time, separate within the first, and simultaneous; the small one in the middle of the large one.
     for arguments in ["10 1000000 100000000", "10 10000000 10000000", "0 1000000 3000000", "3000 8000000 1000000"] {
         same("overlap", 4, arguments, PERCENT);
     }
@@ -157,7 +158,7 @@ fn halos_with_skew_end_as_under_simgrid() {
     }
 }
 
-/// A trace that SMPI wrote of every call that its replay knows sends the messages that the program sends here.
+/// A trace of SMPI with all calls that its replay knows sends the same messages as the program here.
 #[test]
 fn traces_of_smpi_send_what_the_program_sends() {
     if !is_installed() {
@@ -180,7 +181,7 @@ fn traces_of_smpi_send_what_the_program_sends() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         fs::read_to_string(here.join("sizes.csv")).unwrap()
     };
-    // SMPI calls MPI_Reduce_scatter_block the other's name.
+    // SMPI uses the other name for MPI_Reduce_scatter_block.
     let program = histogram("--compute skip ./ours").replace("_block", "");
     assert_eq!(histogram("all.txt"), program);
 }

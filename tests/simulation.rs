@@ -1,4 +1,4 @@
-//! What holds of any run of the engine: outcomes for any number of workers, errors, growth, shares over time, traces.
+//! Properties of any run of the engine: outcomes for any number of workers, errors, growth, shares over time, traces.
 
 #[path = "support/random.rs"]
 mod random;

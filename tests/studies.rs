@@ -1,4 +1,4 @@
-//! Many runs from outside: sweeps, studies that come with mcpsim, revisions, validation.
+//! Sets of runs from outside: sweeps, shipped studies, revisions, validation.
 
 #[path = "support/binary.rs"]
 mod support;

@@ -1,5 +1,5 @@
-//! The project's rules about its own sources (invariants of ARCHITECTURE.md), as functions of text: each is shown to
-//! catch a violation.
+//! Rules on the project's own sources (invariants of ARCHITECTURE.md), as functions of text. Each test shows that its
+//! rule detects a violation.
 
 #[path = "tidy/rules.rs"]
 mod rules;
@@ -13,7 +13,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Files below `directory` of the root with this extension, in order, by their path from the root.
+/// Returns the files below `directory` of the root with this extension, in order, with their paths from the root.
 fn files(directory: &str, extension: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = vec![root().join(directory)];

@@ -1,5 +1,5 @@
-//! The described applications that come with mcpsim: the same outcome for any number of workers, predictions as they
-//! were when last looked at, and messages and times that can be worked out by hand.
+//! The shipped described applications: equal outcomes for any number of workers, unchanged predictions, and messages
+//! and times that can be computed by hand.
 //!
 //! A new file in `workloads` needs a line in `workloads/cases.rs`, and its predictions in `golden.txt` (one with a real
 //! program needs a line in `programs_c.rs` instead):
@@ -37,7 +37,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The outcome of a workload with these other options; each word of `sets` is given to `--set`.
+/// Returns the outcome of a workload with other options; each word of `sets` is passed to `--set`.
 fn outcome(workload: &str, sets: &str, options: &str) -> Value {
     let sets: String = sets.split_whitespace().map(|set| format!(" --set {set}")).collect();
     let line = format!("workloads/{workload}.toml --quiet --json - {options}{sets}");
@@ -50,7 +50,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("expected a whole number; found {value}"))
 }
 
-/// Messages and bytes in all.
+/// Returns the total messages and bytes.
 fn messages(outcome: &Value) -> (u64, u64) {
     assert_eq!(outcome["unreceived"], 0);
     (number(&outcome["messages"]["count"]), number(&outcome["messages"]["bytes"]))
@@ -63,7 +63,7 @@ fn every_workload_is_tested() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-        // Those have real programs, which `programs_c.rs` tests.
+        // These have real programs, which `programs_c.rs` tests.
         .filter(|name| !name.ends_with("-c"))
         .collect();
     found.sort();

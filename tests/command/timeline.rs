@@ -1,4 +1,4 @@
-//! What `--timeline` writes, read back by the rules of the two formats.
+//! Output of `--timeline`, read by the rules of the two formats.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -7,10 +7,10 @@ use crate::support;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A state of a rank, from and to when, in picoseconds.
+/// State of a rank with its start and end, in picoseconds.
 type Slice = (u64, u64, String);
 
-/// The timeline of a workload in the format of `name`, and its outcome.
+/// Returns the timeline of a workload in the format of `name`, and its outcome.
 fn written(workload: &str, options: &str, name: &str) -> (String, Value) {
     let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = directory.path().join(name);
@@ -20,20 +20,20 @@ fn written(workload: &str, options: &str, name: &str) -> (String, Value) {
     (std::fs::read_to_string(file).unwrap(), serde_json::from_str(&ran.stdout).unwrap())
 }
 
-/// A decimal of so many digits behind the point, in units of the last of them.
+/// Parses a decimal with `behind` digits after the point, in units of the last digit.
 fn digits(text: &str, behind: usize) -> u64 {
     let (whole, rest) = text.split_once('.').expect("a point");
     assert_eq!(rest.len(), behind, "{text}");
     format!("{whole}{rest}").parse().expect("digits")
 }
 
-/// A number of microseconds in the text of an event, in picoseconds.
+/// Parses a number of microseconds in the text of an event, in picoseconds.
 fn field(line: &str, key: &str) -> u64 {
     let rest = line.split_once(&format!("\"{key}\":")).unwrap().1;
     digits(rest.split([',', '}']).next().unwrap(), 6)
 }
 
-/// Adds a slice, which the last becomes longer by if it is in the same state.
+/// Adds a slice, or extends the last one if it has the same state.
 fn add(slices: &mut Vec<Slice>, slice: Slice) {
     match slices.last_mut() {
         Some(last) if last.1 == slice.0 && last.2 == slice.2 => last.1 = slice.1,
@@ -41,8 +41,8 @@ fn add(slices: &mut Vec<Slice>, slice: Slice) {
     }
 }
 
-/// Reads the Trace Event Format: an object with `traceEvents`, each with what its phase demands. Numbers are read from
-/// the text, as a double cannot hold them.
+/// Reads the Trace Event Format: an object with `traceEvents`, each with the fields that its phase requires. Numbers
+/// are parsed from the text, because a double cannot hold them.
 fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     let value: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(value["displayTimeUnit"], "ns");
@@ -93,8 +93,8 @@ fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     slices
 }
 
-/// Reads the Paje format: a head that defines events and their fields, then events in order of time whose types,
-/// containers and values have been defined.
+/// Reads the Paje format: a header that defines events and their fields, then events in order of time. Their types,
+/// containers and values must have been defined.
 fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     let mut lines = text.lines().peekable();
     let mut events: HashMap<String, (String, usize)> = HashMap::new();
@@ -188,7 +188,7 @@ fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     states
 }
 
-/// The words of a line; one may be quoted.
+/// Returns the words of a line; one may be quoted.
 fn words(line: &str) -> Vec<String> {
     let outside = line.split('"').enumerate().flat_map(|(index, part)| match index % 2 {
         0 => part.split_whitespace().map(str::to_owned).collect(),
@@ -197,7 +197,7 @@ fn words(line: &str) -> Vec<String> {
     outside.collect()
 }
 
-/// How long a rank was in each state.
+/// Returns the time of a rank in each state.
 fn totals(slices: &[Slice]) -> BTreeMap<&str, u64> {
     let mut totals = BTreeMap::new();
     slices.iter().for_each(|(start, end, state)| *totals.entry(state.as_str()).or_insert(0) += end - start);
@@ -266,7 +266,7 @@ fn a_timeline_names_calls_and_draws_messages_and_strands() {
     };
     assert_eq!(count("X", "call", "main[2]"), 2, "the receive of each rank: {text}");
     assert_eq!(count("X", "call", "main[0]"), 2, "a statement that computes");
-    // A message and one of the allreduce each way.
+    // One message and one message of the allreduce in each direction.
     assert_eq!((count("s", "message", "message"), count("f", "message", "message")), (4, 4));
     assert_eq!((count("b", "strand", "main[4]"), count("e", "strand", "main[4]")), (2, 2));
     let sent = events.iter().find(|event| event["ph"] == "s" && event["args"]["bytes"] == 8).unwrap();
@@ -278,7 +278,7 @@ fn a_timeline_names_calls_and_draws_messages_and_strands() {
         start <= at && at < start + call["dur"].as_f64().unwrap(),
         "it leaves from the call that sends: {sent} {call}"
     );
-    // Both beside each other.
+    // Both timelines in one file.
     let compared = support::run(here, "trace compare small.json large.json --timeline both.json");
     assert_eq!((compared.code, compared.stderr.as_str()), (Some(0), ""));
     let slower = compared.stdout.lines().find(|line| line.contains("  main[2]")).unwrap();
@@ -315,7 +315,7 @@ fn an_archive_in_otf2_is_read_by_its_own_tool() {
     assert_eq!(Value::from(count("MPI_SEND")), outcome["messages"]["count"], "{text}");
     assert_eq!((count("MPI_RECV"), count("ENTER")), (count("MPI_SEND"), count("LEAVE")), "{text}");
     assert!(text.contains("Region: \"main["), "{text}");
-    // What is there is not written over.
+    // Existing files are not overwritten.
     let again = simulate();
     assert_eq!(again.code, Some(2));
     assert!(again.stderr.contains("several files, of which ring.def is there: give another name"), "{}", again.stderr);
@@ -337,7 +337,7 @@ fn a_timeline_needs_a_name_that_tells_its_format() {
     assert!(run("no-such-directory/t.json").stderr.starts_with("error: --timeline no-such-directory/t.json: no such"));
 }
 
-/// What a browser makes of a page, if there is a browser.
+/// Returns the page as rendered by a browser, if there is one.
 fn shown(page: &Path, directory: &Path) -> Option<String> {
     if !support::is_full("what pages show in a browser") {
         return None;

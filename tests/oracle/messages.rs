@@ -1,4 +1,4 @@
-//! Expected times of messages, worked out by hand on machines with 1 ns a byte and latencies of 10, 100 and 1000 ns.
+//! Expected times of messages, computed by hand on machines with 1 ns per byte and latencies of 10, 100 and 1000 ns.
 
 use crate::support::Do::*;
 use crate::support::{Saw, at, clocks, link, machine, ns, row, run, run_placed, run_with, with_link};
@@ -30,25 +30,25 @@ fn overheads_are_paid_before_leaving_and_after_the_arrival() {
     );
     // Leaves at 30, arrives at 30 + 1000 + 500.
     assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Recv(0)]]), [30, 1537]);
-    // Posted later than it arrives: max(1530, 2000) + 7.
+    // Posted after its arrival: max(1530, 2000) + 7.
     assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Compute(2000), Recv(0)]]), [30, 2007]);
 }
 
 #[test]
 fn what_a_message_holds_takes_the_cores_time_beside_their_overheads() {
-    // 2 ns a byte at the sender, half a ns at the receiver.
+    // 2 ns per byte at the sender, half a ns at the receiver.
     let [send_bandwidth, recv_bandwidth] = [500_000_000, 2_000_000_000].map(Bandwidth::new);
     let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), send_bandwidth, recv_bandwidth, ..row(1000) };
     let of = |eager| {
         let link = Link::new(Contention::Ideal, Bytes::new(eager), ns(1000), vec![costly.clone()]);
         with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link)
     };
-    // Leaves at 30 + 1000, is there 1000 + 500 later, and takes 7 + 250 more.
+    // The message leaves at 30 + 1000, arrives 1000 + 500 later, and takes 7 + 250 more.
     assert_eq!(clocks(&of(500), &[vec![Send(1, 500)], vec![Recv(0)]]), [1030, 2787]);
     assert_eq!(clocks(&of(500), &[vec![Send(1, 0)], vec![Recv(0)]]), [30, 1037]);
-    // Request and grant take 1000 each; the sender hears of the end a control message after the head.
+    // Request and grant take 1000 each; the end reaches the sender a control message after the head.
     assert_eq!(clocks(&of(499), &[vec![Send(1, 500)], vec![Recv(0)]]), [5030, 4787]);
-    // An exchange has both on either core.
+    // An exchange has both costs on either core.
     assert_eq!(clocks(&of(500), &[vec![Exchange(1, 500, 1)], vec![Exchange(0, 500, 0)]]), [2787; 2]);
 }
 
@@ -58,20 +58,20 @@ fn posting_a_receive_takes_its_core_time_which_a_wait_hides() {
     let link = |eager| Link::new(Contention::Ideal, Bytes::new(eager), ns(10), costly());
     let mut platform = with_link(machine([1, 1, 2], Contention::Ideal), Level::IntraCmp, link(1000));
     platform.core.post_overhead = ns(40);
-    // The message is there at 30 + 10 + 10, and the receive is posted at 40.
+    // The message arrives at 30 + 10 + 10, and the receive is posted at 40.
     assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Recv(0)]]), [30, 57]);
     // Posted later, at 140.
     assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [30, 147]);
-    // Four one way: sent until 120, there by 140; posted until 160, then four times 7.
+    // Four in one direction: sent until 120, arrived by 140; posted until 160, then four times 7.
     let sends = [vec![Isend(1, 10); 4], vec![WaitAll]].concat();
     let receives = |from| [vec![Irecv(from); 4], vec![WaitAll]].concat();
     assert_eq!(clocks(&platform, &[sends.clone(), receives(0)]), [120, 188]);
-    // Four both ways: 40 + 30 + 7 a message, as all others have come while a core does its own.
+    // Four in both directions: 40 + 30 + 7 per message, because all messages arrive while the core is busy.
     let both = |other| [vec![Irecv(other); 4], vec![Isend(other, 10); 4], vec![WaitAll]].concat();
     assert_eq!(clocks(&platform, &[both(1), both(0)]), [308; 2]);
-    // An exchange posts first: it leaves at 70, is there at 90.
+    // An exchange posts first: its message leaves at 70 and arrives at 90.
     assert_eq!(clocks(&platform, &[vec![Exchange(1, 10, 1)], vec![Exchange(0, 10, 0)]]), [97; 2]);
-    // A rendezvous is granted when its receive is posted: requested at 40, granted from 140 to 150, there 20 later.
+    // A rendezvous is granted when its receive is posted: requested at 40, granted from 140 to 150, arrived 20 later.
     let mut late = with_link(platform, Level::IntraCmp, link(0));
     assert_eq!(clocks(&late, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [170, 177]);
     late.core.post_overhead = ns(0);
@@ -99,24 +99,24 @@ fn a_rendezvous_pays_a_handshake_and_starts_when_both_are_there() {
         Level::InterNode,
         Link::new(Contention::Ideal, Bytes::new(100), ns(400), vec![row(1000)]),
     );
-    // Request at 400, grant back at 800, transfer of 1000 + 600; the blocking send returns at its end.
+    // Request at 400, grant received at 800, transfer of 1000 + 600; the blocking send returns at its end.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Recv(0)]]), [2400, 2400]);
-    // At the threshold it is still eager.
+    // At the threshold a message is still eager.
     assert_eq!(clocks(&platform, &[vec![Send(1, 100)], vec![Recv(0)]]), [0, 1100]);
-    // The receiver comes last, at 5000: grant at 5400, end at 7000.
+    // The receiver is last, at 5000: grant at 5400, end at 7000.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Compute(5000), Recv(0)]]), [7000, 7000]);
-    // A non-blocking sender computes meanwhile.
+    // A nonblocking sender computes meanwhile.
     let overlap = [vec![Isend(1, 600), Compute(3000), WaitAll], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &overlap), [3000, 2400]);
-    // A synchronous send of any size is a rendezvous, a buffered one never. The sender of a short transfer hears of its
-    // end (800 + 1000 + 50) no sooner than a control message after its head: 800 + 1000 + 400.
+    // A synchronous send of any size is a rendezvous, a buffered one never is. The end of a short transfer (800 + 1000
+    // + 50) reaches the sender no sooner than a control message after its head: 800 + 1000 + 400.
     let mode = |mode| [vec![SendMode(1, 50, mode)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &mode(SendMode::Synchronous)), [2200, 1850]);
     let large = [vec![SendMode(1, 600, SendMode::Buffered)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &large), [0, 1600]);
 }
 
-/// Three messages of 600 bytes from the ranks 0, 1, 2 at the same time, at the level the machine makes them cross.
+/// Sends three messages of 600 bytes from the ranks 0, 1, 2 at the same time; the machine determines their level.
 fn three_at_once(law: Contention, level: Level, count: u32) -> Vec<u64> {
     let nct = match level {
         Level::IntraCmp => [1, 1, 6],
@@ -179,14 +179,14 @@ fn measured_columns_give_cost_by_load() {
         scripts[rank as usize] = vec![Send(rank + 3, 600)];
         scripts[rank as usize + 3] = vec![Recv(rank)];
     }
-    // Load 1: 1000 + 600. Load 2 lies half-way: 1200 + 900. Load 3: 1400 + 1200.
+    // Load 1: 1000 + 600. Load 2 is interpolated: 1200 + 900. Load 3: 1400 + 1200.
     assert_eq!(clocks(&platform, &scripts)[3..], [1600, 2100, 2600]);
 }
 
 #[test]
 fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
     let platform = machine([3, 1, 1], Contention::Share);
-    // Both heads come at 1000; the second sees load 2 there: 1000 + 2 · 600.
+    // Both heads arrive at 1000; the second has load 2 there: 1000 + 2 · 600.
     let scripts = [vec![RecvAny, RecvAny], vec![Send(0, 600)], vec![Send(0, 600)]];
     let (outcome, saw) = run(&platform, &scripts);
     assert_eq!(outcome.predicted, at(2200));
@@ -196,7 +196,7 @@ fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
 #[test]
 fn a_resource_is_free_again_at_the_end_of_a_transfer() {
     let platform = machine([2, 1, 2], Contention::Share);
-    // The first transfer holds both NICs until 1600; the second leaves just then.
+    // The first transfer holds both NICs until 1600; the second leaves at this instant.
     let scripts = [vec![Send(2, 600)], vec![Compute(1600), Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
     assert_eq!(clocks(&platform, &scripts), [0, 1600, 1600, 3200]);
     // A nanosecond earlier it shares both.
@@ -214,7 +214,7 @@ fn a_small_message_does_not_overtake_a_large_one_of_the_same_pair() {
             Level::InterNode,
             Link::new(law, Bytes::MAX, ns(1000), vec![small.clone(), large.clone()]),
         );
-        // The large one is first in order, though the small one's head would be there 8000 ns earlier.
+        // The large message is first, although the small one's head would arrive 8000 ns earlier.
         let scripts = [vec![Send(1, 500), Send(1, 1)], vec![RecvAny, Clock, RecvAny, Clock]];
         let (_, saw) = run(&platform, &scripts);
         let sizes: Vec<_> = saw.iter().filter(|(_, saw)| matches!(saw, Saw::Got(..))).cloned().collect();
@@ -228,7 +228,7 @@ fn a_wildcard_takes_the_message_whose_head_came_first() {
     let platform = machine([3, 1, 1], Contention::Ideal);
     let scripts = [vec![Compute(50_000), RecvAny, RecvAny], vec![Compute(10), Send(0, 1)], vec![Send(0, 9000)]];
     let (outcome, saw) = run(&platform, &scripts);
-    // The long one's head comes at 1000, the short one's at 1010.
+    // The long message's head arrives at 1000, the short one's at 1010.
     assert_eq!(saw, [(0, Saw::Got(0, 2, 9000)), (0, Saw::Got(0, 1, 1))]);
     assert_eq!(outcome.predicted, at(50_000));
 }
@@ -251,7 +251,7 @@ fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
     // Arrivals at 1010 (rank 1) and 1012 (rank 2): 1010 + 7 = 1017, then + 7.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Send(0, 12)]];
     assert_eq!(clocks(&platform, &scripts)[0], 1024);
-    // Far apart each costs its own: max(1017, 3010) + 7.
+    // With separate arrivals each has its own overhead: max(1017, 3010) + 7.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Compute(2000), Send(0, 10)]];
     assert_eq!(clocks(&platform, &scripts)[0], 3017);
 }
@@ -259,7 +259,7 @@ fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
 #[test]
 fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
     let platform = machine([3, 1, 1], Contention::Ideal);
-    // Rank 2's head comes at 1000 and its end at 6000; rank 1's message is there at 2100.
+    // Rank 2's head arrives at 1000 and its end at 6000; rank 1's message arrives at 2100.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAny, Clock], vec![Compute(1000), Send(0, 100)], vec![Send(0, 5000)]];
     assert_eq!(run(&platform, &scripts).1, [(0, Saw::Got(1, 1, 100)), (0, Saw::Clock(at(2100)))]);
 }
@@ -405,7 +405,7 @@ fn a_strand_is_not_held_up_by_what_its_rank_sends_later() {
 fn a_strand_does_not_overtake_itself_while_its_rank_runs_ahead() {
     let platform = two_latencies();
     let mut ahead = vec![Start(vec![Send(1, 500), Recv(2), Send(1, 0)]), Compute(50_000)];
-    // So many slow messages that those which have come by then are forgotten.
+    // The number of slow messages is so large that passed heads are removed.
     ahead.extend((0..40).map(|_| Send(2, 500)));
     ahead.push(WaitAll);
     let mut receiver = vec![Send(0, 0)];
@@ -431,7 +431,7 @@ fn clock(saw: &Saw) -> Option<SimTime> {
     }
 }
 
-/// Three nodes; messages above 100 bytes have a latency of 9000 ns.
+/// Creates three nodes; messages above 100 bytes have a latency of 9000 ns.
 fn two_latencies() -> Platform {
     let small = Row { up_to: Bytes::new(100), ..row(1000) };
     let large = Row { above: Bytes::new(100), ..row(9000) };
@@ -441,7 +441,7 @@ fn two_latencies() -> Platform {
 
 #[test]
 fn nodes_without_ranks_take_no_room() {
-    // A port for each of the 2^32 nodes would be hundreds of gigabytes.
+    // A port for each of the 2^32 nodes would take hundreds of gigabytes.
     let platform = machine([u32::MAX, 1, 1], Contention::Share);
     let sites = [0, u32::MAX - 1].map(|node| Site { node, cmp: 0, core: 0 }).to_vec();
     for workers in [1, 2, 3] {

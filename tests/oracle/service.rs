@@ -1,17 +1,17 @@
-//! Messages that are served by the receiving rank's adapter, against times derived by hand.
+//! Messages that the receiving rank's adapter serves, compared with times computed by hand.
 
 use crate::support::Do::{self, *};
 use crate::support::{ANSWER, ECHO, HAND_ON, Saw, TAKE, at, machine, ns, row, run_with, with_link};
 use mcpsim::platform::{Contention, Level, Link, Platform, Row};
 use mcpsim::units::Bytes;
 
-/// Three nodes with overheads of 30 ns to send and 7 ns to receive, and a poll of 100 ns.
+/// Creates three nodes with overheads of 30 ns per send and 7 ns per receive, and a poll of 100 ns.
 fn costly(law: Contention) -> Platform {
     let row = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(1000) };
     with_link(machine([3, 1, 1], law), Level::InterNode, Link::new(law, Bytes::ZERO, ns(1000), vec![row]))
 }
 
-/// The clocks at the end in nanoseconds, and what was seen; the same for one to three workers.
+/// Returns the final clocks in nanoseconds, and the observations; the same for one to three workers.
 fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) {
     let result = |workers| {
         let (outcome, saw) = run_with(platform, scripts, workers).unwrap();
@@ -26,8 +26,8 @@ fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) 
 #[test]
 fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
     let platform = costly(Contention::Ideal);
-    // It leaves at 30, though no message is small enough to be eager, and ends at 1130. The answer leaves at 1160 and
-    // ends at 2210; 7 ns to receive it.
+    // The message leaves at 30, although no message is small enough to be eager, and ends at 1130. The answer leaves at
+    // 1160 and ends at 2210, and takes 7 ns to receive.
     let ask = vec![Ask(1, 100, ANSWER), Clock, Recv(1)];
     let served = (1, Saw::Served(at(1130), 0, 100));
     for (other, end) in [(vec![Compute(10_000)], 10_000), (vec![], 0), (vec![Compute(1130)], 1130)] {
@@ -35,13 +35,13 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
         assert_eq!(clocks, [2217, end]);
         assert_eq!(saw, [(0, Saw::Clock(at(30))), (0, Saw::Got(0, 1, 50)), served.clone()]);
     }
-    // While it waits for a message: a rendezvous of rank 2, request at 1030, grant at 2030, end at 3040.
+    // The rank waits for a message: a rendezvous of rank 2, request at 1030, grant at 2030, end at 3040.
     let (clocks, _) = run(&platform, &[ask.clone(), vec![Recv(2)], vec![Send(1, 10)]]);
     assert_eq!(clocks, [2217, 3047, 4030]);
-    // While it idles: that ends at the next poll.
+    // The rank idles: idling ends at the next poll.
     let (clocks, _) = run(&platform, &[ask.clone(), vec![Compute(20), Idle(5000)]]);
     assert_eq!(clocks, [2217, 1220]);
-    // What came before it idles for the first time ends that at once, and only that.
+    // An earlier served message ends the first idling at once, and only the first.
     let (clocks, _) = run(&platform, &[ask, vec![Compute(2000), Idle(5000), Idle(300)]]);
     assert_eq!(clocks, [2217, 2300]);
 }
@@ -49,7 +49,7 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
 #[test]
 fn messages_of_a_pair_are_served_in_order() {
     let platform = costly(Contention::Ideal);
-    // The large one's end comes at 6030, the small one's at 1070; rank 2's is not held up.
+    // The large message ends at 6030, the small one at 1070; rank 2's is not delayed.
     let (_, saw) = run(&platform, &[vec![Ask(1, 5000, TAKE), Ask(1, 10, TAKE)], vec![], vec![Ask(1, 20, TAKE)]]);
     let served = [(1050, 2, 20), (6030, 0, 5000), (6030, 0, 10)];
     assert_eq!(saw, served.map(|(time, from, size)| (1, Saw::Served(at(time), from, size))));
@@ -79,7 +79,7 @@ fn a_rank_serves_itself() {
 #[test]
 fn answers_meet_ports_and_are_counted_as_messages() {
     let platform = costly(Contention::Queue);
-    // Both leave at 30 and come to the same adapter at 1030: served at 1130 and 1230. The answers leave at 1160 and
+    // Both leave at 30 and arrive at the same adapter at 1030: served at 1130 and 1230. The answers leave at 1160 and
     // 1260: ends at 2210 and 2310.
     let scripts = [vec![], vec![Ask(0, 100, ANSWER), Recv(0)], vec![Ask(0, 100, ANSWER), Recv(0)]];
     assert_eq!(run(&platform, &scripts).0, [0, 2217, 2317]);

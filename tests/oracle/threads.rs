@@ -1,4 +1,4 @@
-//! Expected times of ranks on hardware threads of one core, worked out by hand: a core moves 1 byte a ns.
+//! Expected times of ranks on hardware threads of one core, computed by hand: a core moves 1 byte per ns.
 
 use crate::support::Do::*;
 use crate::support::collectives::{Line, line_clocks, part_by, same};
@@ -11,14 +11,14 @@ use mcpsim::platform::{
 use mcpsim::rank::SendMode::Synchronous;
 use mcpsim::units::{Bandwidth, Bytes};
 
-/// Nodes of one CMP whose cores have two threads, each 1.6 times slower beside the other.
+/// Creates nodes of one CMP whose cores have two threads, each slowed by a factor of 1.6 beside the other.
 fn threaded(cores: u32) -> Platform {
     let mut platform = machine([1, 1, cores], Contention::Ideal);
     platform.core.threads = HardwareThreads::new(2, vec![1.6]).unwrap();
     platform
 }
 
-/// The clocks, in ns, of ranks that fill the machine's places in order.
+/// Returns the clocks, in ns, of ranks that fill the machine's places in order.
 fn clocks(platform: &Platform, scripts: &[&[Do]], oversubscribe: bool) -> Vec<u64> {
     let (ranks, threads) = (scripts.len() as u32, platform.core.threads.count());
     let sites = Placement::Block.sites_by_threads(platform.shape, threads, ranks, oversubscribe).unwrap();
@@ -32,11 +32,11 @@ fn computing_is_slower_beside_a_busy_sibling() {
     let node = threaded(2);
     let computes: &[Do] = &[Compute(1000)];
     assert_eq!(clocks(&node, &[computes; 2], false), [1000; 2], "a core each");
-    // The third rank is beside the first, and 1 has its core for itself.
+    // The third rank shares a core with the first, and 1 has its core alone.
     assert_eq!(clocks(&node, &[computes; 3], false), [1600, 1000, 1600]);
     assert_eq!(clocks(&node, &[&[Code(1000)], &[Code(500)], &[Code(500)]], false), [1600, 500, 800]);
     assert_eq!(clocks(&node, &[computes; 4], false), [1600; 4]);
-    // Six ranks on four threads: three on each core, which take turns at two.
+    // Six ranks on four threads: three on each core, which share two threads.
     assert_eq!(clocks(&node, &[computes; 6], true), [2400; 6]);
 }
 
@@ -48,18 +48,18 @@ fn without_threads_ranks_on_a_core_take_turns() {
 
 #[test]
 fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
-    // Two threads of a core ask for 1/1.6 bytes a ns each, 1.25 together, where the CMP has 1.5: it slows nobody.
+    // Two threads of a core need 1/1.6 bytes per ns each, 1.25 together, and the CMP has 1.5: it is no limit.
     let mut node = threaded(1);
     node.core.memory_sharing = MemorySharing::Fair;
     let cmp = |bytes_per_us: u64| Bandwidth::new(bytes_per_us * 1_000_000).unwrap();
     node.core.cmp_memory = cmp(1500);
     let block: &[Do] = &[Work(0, 1000)];
     assert_eq!(clocks(&node, &[block; 2], false), [1600; 2]);
-    // It has 1: half each. What core and memory would take do not multiply.
+    // The CMP has 1: half each. The slowdowns of core and memory do not multiply.
     node.core.cmp_memory = cmp(1000);
     assert_eq!(clocks(&node, &[block; 2], false), [2000; 2]);
     assert_eq!(clocks(&node, &[&[Work(1000, 10)], &[Work(1000, 10)]], false), [1600; 2], "arithmetic");
-    // Shared by who is placed there it is the same: what remains of each rank's rate is slowed by 1.6.
+    // With sharing by placement the result is the same: the remaining rate of each rank is slowed by 1.6.
     node.core.memory_sharing = MemorySharing::Placed;
     let sites = vec![Site { node: 0, cmp: 0, core: 0 }; 2];
     let memory = |node: &_, sites: &[Site]| -> Vec<f64> {
@@ -71,7 +71,7 @@ fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
     assert_eq!(memory(&node, &sites[..1]), [1e9]);
 }
 
-/// Nodes of one core whose messages to each other cost it 30 ns to send and 40 ns to receive.
+/// Creates nodes of one core whose messages cost it 30 ns per send and 40 ns per receive.
 fn costly(nodes: u32, law: Contention) -> Platform {
     let row = Row { send_overhead: ns(30), recv_overhead: ns(40), ..row(1000) };
     with_link(machine([nodes, 1, 1], law), Level::InterNode, Link::new(law, Bytes::MAX, ns(1000), vec![row]))
@@ -80,24 +80,24 @@ fn costly(nodes: u32, law: Contention) -> Platform {
 #[test]
 fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second leaves at 60 and is there at 1070, when the first one's receiver has the core until 1080.
+    // The second leaves at 60 and arrives at 1070, when the first one's receiver has the core until 1080.
     assert_eq!(clocks(&costly(2, Contention::Fair), &sends, true), [30, 60, 1080, 1120]);
     assert_eq!(clocks(&costly(2, Contention::Ideal), &sends, true), [30, 30, 1080, 1080], "other laws know no turns");
     let apart = machine([2, 1, 2], Contention::Fair);
     let apart = with_link(apart, Level::InterNode, costly(2, Contention::Fair).links[2].clone());
     assert_eq!(clocks(&apart, &sends, true), [30, 30, 1080, 1090], "a core each; the adapter carries 10 B in 10 ns");
-    // A rank keeps its core until it waits. The second asks at 20 (computing counts twice) and has it at 60.
+    // A rank keeps its core until it waits. The second requests it at 20 (computing counts twice) and has it at 60.
     let twice: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &twice, true), [60, 90, 1120, 1160]);
-    // Computing is none of what is done in one piece: the second has the core from 30 on.
+    // Computing releases the core: the second has it from 30 on.
     let between: [&[Do]; 4] =
         [&[Send(2, 10), Compute(5), Send(2, 10)], &[Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &between, true), [90, 60, 1160, 1120]);
-    // Requests are taken when the last is ready; of the two waits, the earlier has the core first.
+    // Requests are completed when the last is ready; of two waits, the earlier has the core first.
     let all: [&[Do]; 4] =
         [&[Isend(2, 10), Isend(3, 10), WaitAll], &[], &[Irecv(0), WaitAll], &[Compute(100), Irecv(0), WaitAll]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &all, true), [60, 0, 1080, 1120]);
-    // Who has waited for nothing goes on at once, to the picosecond.
+    // A rank that has not waited continues at once, to the picosecond.
     let sites = Placement::Block.sites(costly(2, Contention::Fair).shape, 4, true).unwrap();
     let scripts: Vec<Vec<Do>> = all.iter().map(|script| script.to_vec()).collect();
     let (outcome, _) = run_placed(&costly(2, Contention::Fair), sites, &scripts, 1).unwrap();
@@ -106,8 +106,9 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
 
 #[test]
 fn all_overheads_of_a_wait_take_of_a_shared_core() {
-    // Sent one after the other, from 30, 60, 90 and 120 on. Both of the first receiver's are there at 1070: it has had
-    // the core since 1040. The second asks for both when its own are there, at 1130: from 1120 on.
+    // The messages leave one after the other, from 30, 60, 90 and 120 on. Both of the first receiver's arrive by 1070:
+    // it has had the core since 1040. The second requests the core for both when its own have arrived, at 1130: from
+    // 1120 on.
     let two = |to| vec![Isend(to, 10), Isend(to, 10), WaitAll];
     let both = |from| vec![Irecv(from), Irecv(from), WaitAll];
     let scripts = [two(2), two(3), both(0), both(1)];
@@ -129,8 +130,8 @@ fn an_exchange_on_a_shared_core_posts_its_receive_before_it_sends() {
     let mut platform = costly(2, Contention::Fair);
     let rows = platform.links[2].rows().to_vec();
     platform.links[2] = Link::new(Contention::Fair, Bytes::new(99), ns(1000), rows);
-    // Both have computed at 10,000. The second has the core at 10,030 and grants then: the data begin at 11,030 and are
-    // there at 13,030. Its own message leaves at 10,060; the core of its receiver is busy from 11,040 to 11,080.
+    // Both have computed at 10,000. The second has the core at 10,030 and grants then: the data leave at 11,030 and
+    // arrive at 13,030. Its own message leaves at 10,060; the core of its receiver is busy from 11,040 to 11,080.
     let scripts: [&[Do]; 4] = [
         &[Compute(5000), Send(2, 10)],
         &[Compute(5000), Exchange(3, 1, 3)],
@@ -140,18 +141,18 @@ fn an_exchange_on_a_shared_core_posts_its_receive_before_it_sends() {
     assert_eq!(clocks(&platform, &scripts, true), [10_030, 13_070, 11_080, 13_030]);
 }
 
-/// Nodes of one core, between whose ranks messages from 100 B on wait for their receivers.
+/// Creates nodes of one core; messages from 100 B on between its ranks wait for their receivers.
 fn near(platform: Platform) -> Platform {
     with_link(platform, Level::IntraCmp, Link::new(Contention::Fair, Bytes::new(99), ns(100), vec![row(100)]))
 }
 
 #[test]
 fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
-    // The request is there at 100, the grant at 200, the data from 300 to 500. The receiver has copied them, and sends
-    // on until 530.
+    // The request arrives at 100, the grant at 200, the data from 300 to 500. The receiver has copied them, and sends
+    // until 530.
     let scripts: [&[Do]; 4] = [&[Send(1, 200)], &[Recv(0), Send(2, 10)], &[Recv(1)], &[]];
     assert_eq!(clocks(&near(costly(2, Contention::Fair)), &scripts, true), [530, 530, 1580, 0]);
-    // The other way round as well, whatever their numbers.
+    // The same with exchanged rank numbers.
     let scripts: [&[Do]; 4] = [&[Recv(1), Send(2, 10)], &[Send(0, 200)], &[Recv(0)], &[]];
     assert_eq!(clocks(&near(costly(2, Contention::Fair)), &scripts, true), [530, 530, 1580, 0]);
 }
@@ -160,7 +161,7 @@ fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
 fn what_a_collective_combines_has_the_core_alone() {
     let line = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Reduce, rank, 2, same(90)));
     let programs: Vec<_> = (0..2).map(|rank| vec![line(rank)]).collect();
-    // 90 B come at 190 and take 3 ns each; the sender has long left.
+    // 90 B arrive at 190 and take 3 ns each; the sender has left long before.
     assert_eq!(line_clocks(&near(machine([1, 1, 1], Contention::Fair)), &programs), [190 + 270, 0]);
 }
 
@@ -191,31 +192,31 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     let mut platform = costly(2, Contention::Fair);
     platform.core.context_switch = ns(5);
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second has not waited. Its message is there at 1070; the first one's receiver has the core from 1045 to 1085.
+    // The second has not waited. Its message arrives at 1070; the first one's receiver has the core from 1045 to 1085.
     assert_eq!(clocks(&platform, &sends, true), [30, 60, 1085, 1130]);
-    // Who need not wait goes on at once: at 5000, when both are there.
+    // A rank without a wait continues at once: at 5000, when both messages have arrived.
     let late: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[], &[Compute(2500), Recv(0), Recv(0)], &[]];
     assert_eq!(clocks(&platform, &late, true), [60, 0, 5080, 0]);
-    // Nor does who stands in line to send: the second, from 20 on. Of the receivers it is that last looked, so that the
-    // other has the core from 1045 to 1125, and it from 1130.
+    // A rank in the queue for the core does not wait in this sense: the second, from 20 on. It is the receiver that
+    // polled last, so the other has the core from 1045 to 1125, and it from 1130.
     let line: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&platform, &line, true), [60, 90, 1125, 1170]);
-    // To and fro on one core, 100 ns and a ns a byte each way: the second has looked last and is there at once, the first
-    // a switch later.
+    // A round trip on one core, 100 ns and 1 ns per byte each way: the second has polled last and receives at once, the
+    // first a switch later.
     let to_and_fro: [&[Do]; 2] = [&[Send(1, 10), Recv(1)], &[Recv(0), Send(0, 10)]];
     let mut one = near(costly(1, Contention::Fair));
     one.core.context_switch = ns(5);
     assert_eq!(clocks(&one, &to_and_fro, true), [225, 110]);
-    // It is others' polling, and counts nowhere else.
+    // The switch counts as polling of the path, and nowhere else.
     let scripts: Vec<Vec<Do>> = to_and_fro.iter().map(|script| script.to_vec()).collect();
     let sites = Placement::Block.sites(one.shape, 2, true).unwrap();
     let (outcome, _) = run_placed(&one, sites, &scripts, 1).unwrap();
     assert_eq!(outcome.path.poll, ns(5));
-    // Of two threads, two ranks that go on have one each all the time.
+    // With two threads, two active ranks have one each permanently.
     one.core.threads = HardwareThreads::new(2, vec![1.0]).unwrap();
     let third: [&[Do]; 3] = [&[], &[Send(2, 10), Recv(2)], &[Recv(1), Send(1, 10)]];
     assert_eq!(clocks(&one, &third, true), [0, 220, 110]);
-    // A core each, or another law: no switch.
+    // With separate cores, or another law, there is no switch.
     let mut apart = near(machine([1, 1, 2], Contention::Fair));
     apart.core.context_switch = ns(5);
     assert_eq!(clocks(&apart, &to_and_fro, true), [220, 110]);

@@ -1,10 +1,10 @@
-//! Programs whose messages stay in caches, or do not, by the buffers that they use.
+//! Programs whose messages stay in caches or not, depending on their buffers.
 
 use crate::real;
 use crate::recorded::{for_each_mpi, outcome, record};
 use serde_json::Value;
 
-/// Cores copy 4 bytes a ns; what 1 MiB of cache does not hold goes through 1 GB/s of memory.
+/// Cores copy 4 bytes per ns; buffers beyond 1 MiB of cache use 1 GB/s of memory.
 const PLATFORM: &str = r#"
 name = "cached"
 nct = [1, 1, 2]
@@ -47,7 +47,8 @@ fn messages_are_in_caches_by_the_addresses_of_their_buffers() {
     let [program, trace] = [program, trace].map(|path| path.display().to_string());
     // One head after 1 us, then 16 copies of 65.536 us: one buffer at each end fits, and so do two.
     let fits = 1.0 + 16.0 * 65.536;
-    // The first two messages' four buffers fill the cache; each of the others is read from memory and written to it.
+    // The four buffers of the first two messages fill the cache; each of the others is read from memory and written to
+    // it.
     let beyond = 1.0 + 2.0 * 65.536 + 14.0 * 524.288;
     for (buffers, expected) in [(1, fits), (2, fits), (16, beyond)] {
         for workers in [1, 2] {

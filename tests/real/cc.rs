@@ -1,5 +1,5 @@
-//! The compiler wrapper from outside: what it compiles, how it fails, and that the library it links behaves as the C
-//! library.
+//! The compiler wrapper from outside: what it compiles, its failures, and the equivalence of its support library with
+//! the C library.
 
 #[path = "cc/launched.rs"]
 mod launched;
@@ -16,13 +16,13 @@ use std::sync::OnceLock;
 use crate::support::{Ran, finish, mcpsim};
 use tempfile::TempDir;
 
-/// The cache of all tests of this file.
+/// Cache of all tests of this file.
 fn cache() -> &'static Path {
     static CACHE: OnceLock<TempDir> = OnceLock::new();
     CACHE.get_or_init(|| TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()).path()
 }
 
-/// The wrapper in `directory` with the words of `line`.
+/// Runs the wrapper in `directory` with the words of `line`.
 fn compile(directory: &Path, line: &str) -> Ran {
     finish(wrapper(directory).args(line.split_whitespace()).output().unwrap())
 }
@@ -36,13 +36,13 @@ fn wrapper(directory: &Path) -> Command {
     command
 }
 
-/// Compiles without a word, or says what was said.
+/// Asserts that the compilation succeeds without output.
 fn compiles(directory: &Path, line: &str) {
     let ran = compile(directory, line);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""), "{line}");
 }
 
-/// A directory with these files.
+/// Creates a directory with these files.
 fn files(files: &[(&str, &str)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -62,7 +62,7 @@ const HELLO_CXX: &str = "#include <iostream>\n#include <stdexcept>\n#include <mp
     try { throw std::runtime_error(\"x\"); } catch (const std::exception &e) { std::cout << e.what() << std::endl; }\n\
     return MPI_Finalize();\n}\n";
 
-/// Symbols that the file's dynamic table defines, and those that it leaves open.
+/// Returns the symbols that the file's dynamic table defines, and its undefined ones.
 fn symbols(file: &Path) -> [Vec<String>; 2] {
     use object::{Object, ObjectSymbol};
     let bytes = fs::read(file).unwrap();
@@ -71,7 +71,7 @@ fn symbols(file: &Path) -> [Vec<String>; 2] {
     [defined, open].map(|symbols| symbols.iter().map(|symbol| symbol.name().unwrap().to_owned()).collect())
 }
 
-/// Whether the file is a program for the loader: it has the entry, the note, and its own version of `printf`.
+/// Asserts that the file is a program for the loader: it has the entry, the note, and its own version of `printf`.
 fn check_program(file: &Path) {
     use object::{Object, ObjectKind, ObjectSection};
     let bytes = fs::read(file).unwrap();
@@ -181,7 +181,7 @@ fn questions_are_answered() {
     assert_eq!((none.code, none.stderr), (native("").code, native("").stderr));
     assert_eq!(compile(here, "cc -showme:version").stdout, format!("mcpsim {}\n", env!("CARGO_PKG_VERSION")));
     assert!(compile(here, "cc -show -c a.c").stdout.starts_with("cc -I"));
-    // What is shown makes the compiler itself do the same.
+    // The shown words have the same effect with the compiler itself.
     let words = |line: &str| compile(here, line).stdout.trim_end().to_owned();
     let compile_words = words("cc -showme:compile");
     let link_words = words("cc -showme:link");
@@ -257,10 +257,10 @@ fn many_at_once_make_one_kit_and_a_broken_one_is_mended() {
     all_at_once();
     fs::remove_file(kits()[0].join("include/mpi.h")).unwrap();
     all_at_once();
-    // As before digests were kept.
+    // A cache from before the introduction of digests.
     fs::remove_file(kits()[0].join("digests")).unwrap();
     all_at_once();
-    // What a full disk or an editor leaves: a library cut in the middle, a header with another constant.
+    // Results of a full disk or an editor: a truncated library, a header with another constant.
     let [library, header] = ["lib/libmcpsim_support.a", "include/mpi.h"].map(|name| kits()[0].join(name));
     let whole = [fs::read(&library).unwrap(), fs::read(&header).unwrap()];
     fs::write(&library, &whole[0][..whole[0].len() / 2]).unwrap();
@@ -302,7 +302,7 @@ fn the_headers_are_clean_in_all_dialects() {
         compiles(here, &format!("cxx -std={standard} {strict} -c s.cc"));
     }
     compiles(here, &format!("cc -std=c99 {strict} -c s.c"));
-    // Another MPI's compiler with a copy of the header.
+    // The compiler of another MPI with a copy of the header.
     let include = compile(here, "cc -showme:incdirs").stdout;
     fs::copy(Path::new(include.trim_end()).join("mcpsim.h"), here.join("mcpsim.h")).unwrap();
     let arguments = "-std=c89 -Wall -Wextra -pedantic -Werror -I. -c s.c";
@@ -317,7 +317,7 @@ fn a_program_started_by_its_name_comes_to_mcpsim() {
     compiles(here, "cc a.c -o a");
     let ran = finish(Command::new(here.join("a")).args(["-x", "y z"]).output().unwrap());
     assert!(ran.code != Some(127) && !ran.stderr.contains("built by mcpsim cc"), "{}", ran.stderr);
-    // The recorded mcpsim is gone: the one of PATH is taken, and without one it says so.
+    // If the recorded mcpsim is missing, the one of PATH is used; without one an error is printed.
     let link = here.join("gone");
     fs::copy(env!("CARGO_BIN_EXE_mcpsim"), &link).unwrap();
     let status =

@@ -1,5 +1,5 @@
-//! The conformance programs: each of `tests/mpi` checks a part of MPI from inside, under mcpsim and under the real MPIs
-//! of the machine, where it has to say the same. The programs `strict_*` check what real MPIs leave unchecked.
+//! Conformance programs: each program of `tests/mpi` checks a part of MPI from inside, under mcpsim and under the real
+//! MPIs of the machine, with the same output. The programs `strict_*` check errors that real MPIs do not detect.
 
 #[path = "conformance/mpich.rs"]
 mod mpich;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::real;
 
-/// Beginnings of the names of a chapter's programs.
+/// Prefixes of the names of a chapter's programs.
 type Chapter = &'static [&'static str];
 
 const POINT_TO_POINT: Chapter = &["pt2pt_"];
@@ -23,11 +23,11 @@ const ENVIRONMENT: Chapter = &["env_"];
 const PROFILING_AND_OTHERS: Chapter = &["profiling", "old_names", "mixed", "tools"];
 const STRICT: Chapter = &["strict_"];
 
-/// Numbers of ranks and options that put them on one node, as they are under a real MPI: programs ask who shares
-/// memory. What they say is compared.
+/// Numbers of ranks and options that place them on one node, as under a real MPI, because programs query shared memory.
+/// The outputs are compared.
 const COMPARED: [(u32, &str); 3] = [(1, "--nct 1,1,1"), (2, "--nct 1,1,2"), (4, "--nct 1,2,2")];
 
-/// Numbers of ranks and options that put them on several nodes.
+/// Numbers of ranks and options that place them on several nodes.
 const NODES: [(u32, &str); 4] =
     [(2, "--nct 2,1,1"), (4, "--nct 2,2,1"), (5, "--nct 3,1,2 --ranks 5"), (8, "--nct 2,2,2 --workers 2")];
 
@@ -35,7 +35,7 @@ fn is_of(chapter: Chapter, name: &str) -> bool {
     chapter.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// Fails with what is wrong with each of the chapter's programs.
+/// Fails with the errors of all programs of the chapter.
 fn check(chapter: Chapter) {
     let names = real::names("tests/mpi", ".c").into_iter().filter(|name| is_of(chapter, name));
     let directory = real::directory();
@@ -43,7 +43,7 @@ fn check(chapter: Chapter) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// What is wrong with a program.
+/// Returns the errors of a program.
 fn check_program(name: &str, directory: &Path) -> Vec<String> {
     let source = real::file("tests/mpi").join(name).with_extension("c");
     let program = directory.join(name);
@@ -79,7 +79,7 @@ fn check_program(name: &str, directory: &Path) -> Vec<String> {
     real::real_mpis().iter().filter_map(|mpi| wrong(mpi).err()).collect()
 }
 
-/// Whether the last line says that there were checks and that all passed. Alone, a rank may have nothing to check.
+/// Returns whether the last line reports checks that all passed. A single rank may have nothing to check.
 fn is_ok(name: &str, ranks: u32, stdout: &str) -> bool {
     let checks = |line: &str| -> Option<u64> {
         line.strip_prefix(name)?.strip_prefix(": ok (")?.strip_suffix(" checks)")?.parse().ok()

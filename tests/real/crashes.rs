@@ -1,4 +1,4 @@
-//! Crashes of real programs: what is told of them.
+//! Crashes of real programs: the reports.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ fn crasher() -> Option<&'static Path> {
     MADE.get_or_init(|| program("crash.c", "-g -O1 -pthread -fno-inline")).as_deref()
 }
 
-/// The report of a crash of one of two ranks, which must contain all of this.
+/// Asserts that the report of a crash of one of two ranks contains all of `expected`.
 fn crashes(how: &str, expected: &[&str]) {
     let Some(program) = crasher() else { return };
     let ran = run(program, "--nct 1,1,2", how);
@@ -155,7 +155,7 @@ fn threads_of_a_program_may_end_themselves_or_be_cancelled() {
         let ran = run(program, "--nct 1,1,2", how);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{how}");
     }
-    // The thread that runs a rank is not its own: the rank ends, here before MPI_Finalize.
+    // The thread that runs a rank does not belong to the rank: the rank ends, here before MPI_Finalize.
     let ran = run(program, "--nct 1,1,2", "cancel");
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("rank 1") && ran.stderr.contains("MPI_Finalize"), "{}", ran.stderr);

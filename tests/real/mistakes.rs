@@ -1,11 +1,11 @@
-//! Programs that use MPI wrongly: what is reported, and that nothing else suffers from it.
+//! Programs with MPI errors: the reports, and the absence of other effects.
 
 use serde_json::Value;
 
 use crate::real;
 use crate::support::Ran;
 
-/// Compiles `tests/real/SOURCE` and runs it with `options` and `arguments`: the run, and its JSON.
+/// Compiles `tests/real/SOURCE` and runs it with `options` and `arguments`; returns the run and its JSON.
 fn ran(source: &str, options: &str, arguments: &str) -> (Ran, Value) {
     let directory = real::directory();
     let [program, json] = ["program", "out.json"].map(|name| directory.path().join(name));

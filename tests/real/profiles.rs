@@ -1,4 +1,4 @@
-//! What is told of calls and messages: by place in the program, by kind and level, by size; and how efficient a run is.
+//! Profiles of calls and messages by site in the program, by kind and level, by size; and the efficiency of a run.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use crate::real;
 use crate::support::run;
 use serde_json::Value;
 
-/// What is exported of a run with these words.
+/// Returns the exported Outcome of a run with these words.
 fn outcome(directory: &Path, line: &str) -> Value {
     let ran = run(directory, &format!("--quiet --json outcome.json {line}"));
     assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
     serde_json::from_str(&fs::read_to_string(directory.join("outcome.json")).unwrap()).unwrap()
 }
 
-/// `(function, site, calls, bytes)` of each place.
+/// Returns `(function, site, calls, bytes)` of each site.
 fn sites(outcome: &Value) -> Vec<(&str, &str, u64, u64)> {
     let row = |one: &'_ Value| (one["calls"].as_u64().unwrap(), one["bytes"].as_u64().unwrap());
     let sites = outcome["sites"].as_array().unwrap();
@@ -43,7 +43,7 @@ fn statements_are_told_with_their_lines() {
     let expected =
         [("MPI_Allreduce", "sum[0] at pair.toml:11", 2, 16), ("sendrecv", "main[0].do[1] at pair.toml:5", 20, 1280)];
     assert_eq!(found, expected);
-    // Without places the functions are as they were.
+    // Without sites the functions are unchanged.
     let plain = outcome(here, "--nct 2,1,1 --functions pair.toml");
     assert_eq!((&plain["functions"], &plain["sites"]), (&told["functions"], &Value::Null));
     let csv = run(here, "report outcome.json --csv calls.csv");
@@ -75,12 +75,12 @@ fn messages_are_told_by_kind_level_and_size() {
     assert_eq!(row("MPI_Allreduce"), Some((&level, &Value::from(2), &Value::from(16))));
     let csv = fs::read_to_string(here.join("sizes.csv")).unwrap();
     assert_eq!(csv, "kind,level,bytes,count\nMPI_Allreduce,inter_node,8,2\npoint-to-point,inter_node,64,20\n");
-    // Times of sizes add up to those of levels.
+    // The times of sizes add up to those of levels.
     let sum: u64 =
         told["profile"].as_array().unwrap().iter().map(|row| row["inter_node"]["time_ps"].as_u64().unwrap()).sum();
     assert_eq!(Value::from(sum), told["levels"]["inter_node"]["time_ps"]);
     assert!(sum > 0);
-    // On one node the same messages are at another level.
+    // On one node the same messages have another level.
     let near = outcome(here, "--nct 1,1,2 --functions pair.toml");
     assert!(near["kinds"].as_array().unwrap().iter().all(|one| one["level"] == "intra_cmp"), "{}", near["kinds"]);
 }
@@ -117,13 +117,13 @@ fn calls_of_real_programs_are_told_with_their_lines() {
             ("MPI_Send", "pass at pass.c:4", 6, 104),
         ]
     );
-    // Without debug information a place is an offset in a function, and there are as many.
+    // Without debug information a site is an offset in a function, and the number of sites is the same.
     real::compile(&here.join("pass.c"), "-O0", &here.join("plain")).unwrap();
     let told = outcome(here, "--nct 2,1,1 --compute skip --sites --workers 2 ./plain");
     let found = sites(&told);
     assert_eq!(found.len(), 4);
     assert!(found.iter().all(|(_, site, ..)| site.starts_with("main+0x") || site.starts_with("pass+0x")), "{found:?}");
-    // The critical path has the same places.
+    // The critical path has the same sites.
     let path = outcome(here, "--nct 2,1,1 --compute skip --sites --critical-path ./pass");
     let sites = path["critical_path"]["sites"].as_array().unwrap();
     assert!(sites.iter().any(|one| one["site"] == "MPI_Recv in pass at pass.c:5"), "{}", path["critical_path"]);
@@ -147,7 +147,7 @@ fn code_before_a_look_at_the_clock_counts_as_that_call() {
     assert_eq!([compute("MPI_Wtime"), compute("MPI_Barrier"), compute("MPI_Comm_size")], [6, 2, 0], "{sites:?}");
 }
 
-/// The predicted time of a run, picoseconds.
+/// Returns the predicted time of a run, picoseconds.
 fn predicted(outcome: &Value) -> f64 {
     outcome["predicted_ps"].as_f64().unwrap()
 }
@@ -156,7 +156,7 @@ fn predicted(outcome: &Value) -> f64 {
 fn efficiencies_are_told_with_an_ideal_network() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    // Rank 0 computes 3 us and rank 1 then 1 us: with an ideal network it takes 4 us.
+    // Rank 0 computes 3 us and then rank 1 computes 1 us: with an ideal network this takes 4 us.
     let app = "main = [\n { if = \"rank == 0\", then = [ { compute = { time = \"3 us\" } }, { send = { to = 1, bytes = 8 } } ], \
                else = [ { recv = { from = 0 } }, { compute = { time = \"1 us\" } } ] },\n]\n";
     fs::write(here.join("chain.toml"), app).unwrap();
@@ -176,7 +176,7 @@ fn efficiencies_are_told_with_an_ideal_network() {
         (refused.code, refused.stderr.as_str()),
         (Some(2), "error: --efficiencies: expected model mcpsim or bigsim\n")
     );
-    // A trace of the run has the same, and so has a real program, which is replayed.
+    // A trace of the run gives the same values; a real program is replayed for them.
     assert_eq!(run(here, "--nct 2,1,1 --quiet --record chain.trace chain.toml").code, Some(0));
     assert_eq!(&outcome(here, "--nct 2,1,1 --efficiencies chain.trace")["efficiencies"], of);
     let real = real::directory();
@@ -188,7 +188,8 @@ fn efficiencies_are_told_with_an_ideal_network() {
     assert!((value("communication") - value("serialization") * value("transfer")).abs() < 1e-9);
 }
 
-/// The runs that `--other-algorithms` tells of, each held against a run with a rule for that algorithm; gives how many.
+/// Compares the runs that `--other-algorithms` lists with runs that have a rule for the algorithm; returns their
+/// number.
 fn others_are_runs_with_rules(here: &Path, line: &str, collective: &str) -> usize {
     let told = outcome(here, &format!("--other-algorithms {line}"));
     let base = outcome(here, line);
@@ -216,7 +217,7 @@ fn other_algorithms_of_collectives_are_tried() {
     let directory = real::directory();
     let here = directory.path();
     fs::write(here.join("bcast.toml"), "main = [\"barrier\", { bcast = { root = 0, bytes = \"16 KiB\" } }]\n").unwrap();
-    // Of 16 KiB, segments of 4 KiB are tried, and none of 32 KiB.
+    // For 16 KiB, segments of 4 KiB are tried, and none of 32 KiB.
     let library = "--nct 5,1,1 --set platform.collectives.library=openmpi-4.1";
     fs::write(here.join("only.toml"), "main = [{ bcast = { root = 0, bytes = \"16 KiB\" } }]\n").unwrap();
     assert!(others_are_runs_with_rules(here, &format!("{library} only.toml"), "bcast") > 8);
@@ -245,7 +246,8 @@ fn latencies_that_a_run_bears_make_it_as_much_longer() {
     let here = directory.path();
     fs::write(here.join("pair.toml"), APP).unwrap();
     let halo = real::file("workloads/halo3d.toml").display().to_string();
-    // Overhead and computing hide nothing in `pair`; in a halo exchange another path may take over, which only adds.
+    // Overhead and computing overlap with nothing in `pair`. In a halo exchange another path may become critical, which
+    // only adds time.
     for (app, shape, most) in [("pair.toml", "2,1,1", 0.02), (&halo[..], "8,1,1", 0.5)] {
         let told = outcome(here, &format!("--nct {shape} --latency-tolerance {app}"));
         let rows = told["latency_tolerance"].as_array().unwrap();

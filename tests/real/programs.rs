@@ -1,5 +1,4 @@
-//! Real programs from outside: how their crashes and ends are reported, what each rank has for its own, and what time
-//! they see.
+//! Real programs from outside: reports of their crashes and ends, private state of ranks, and the time that they see.
 
 #[path = "crashes.rs"]
 mod crashes;
@@ -12,7 +11,7 @@ use std::sync::OnceLock;
 use crate::support::{self, Ran, finish, mcpsim};
 use tempfile::TempDir;
 
-/// Where programs are compiled and run; none without a compiler.
+/// Returns the directory in which programs are compiled and run; `None` without a compiler.
 fn workshop() -> Option<&'static Path> {
     static MADE: OnceLock<Option<TempDir>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
@@ -46,7 +45,7 @@ fn program(name: &str, flags: &str) -> Option<PathBuf> {
     Some(out)
 }
 
-/// Runs a program with mcpsim's `options` and arguments of its own.
+/// Runs a program with mcpsim's `options` and its own arguments.
 fn run(program: &Path, options: &str, arguments: &str) -> Ran {
     let directory = tempfile::tempdir().unwrap();
     run_in(directory.path(), program, options, arguments)
@@ -77,7 +76,7 @@ fn another_program_runs_in_the_ranks_place_and_ends_it() {
     let Some(program) = program("absent.c", "") else { return };
     for how in ["exec", "call"] {
         let ran = run(&program, "--nct 1,1,2", how);
-        // It ends without MPI_Finalize, as under a real MPI.
+        // The run ends without MPI_Finalize, as under a real MPI.
         let (code, printed) = (ran.code, ran.stdout.as_str());
         assert_eq!((code, printed), (Some(1), "another program\nanother program\n"), "{how}: {}", ran.stderr);
     }
@@ -109,7 +108,7 @@ fn backtraces_lead_to_main() {
     assert_eq!((ran.code, lines.len()), (Some(0), 4), "{}{}", ran.stdout, ran.stderr);
     for rank in lines.chunks(2) {
         assert_eq!(rank[0], "inner outer main", "{}", ran.stdout);
-        // Names within the C library are its own.
+        // Names within the C library are those of the C library itself.
         assert!(rank[1].starts_with("inner outer ") && rank[1].ends_with(" main"), "{}", ran.stdout);
     }
 }
@@ -269,7 +268,7 @@ fn a_run_ends_when_nobody_reads_what_it_prints_unless_a_result_goes_to_a_file() 
         drop(child.stdout.take());
         support::ended(child)
     };
-    // More lines than would be printed in a day.
+    // The number of lines would take more than a day to print.
     let ran = closed(&[], "1000000000");
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("error: stdout was closed at virtual time "), "{}", ran.stderr);
@@ -299,7 +298,7 @@ fn sampled_blocks_run_as_often_as_asked_and_are_charged_for() {
     let ran = run(&program, "--nct 1,1,2 --compute skip --workers 1", "");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let text = ran.stdout.trim_end();
-    // Both ranks come to the block before either has left it for the last time.
+    // Both ranks reach the block before either has left it for the last time.
     assert!(text == "local 3 global 4" || text == "local 3 global 5", "{text}");
     let ran = run(&program, "--nct 1,1,2", "negative");
     assert_eq!(ran.code, Some(1));
@@ -378,7 +377,7 @@ fn a_program_that_is_run_directly_is_one_rank_and_says_only_what_it_prints() {
     assert!(ran.stderr.contains("MCPSIM_NCT"), "{}", ran.stderr);
 }
 
-/// What rank 0 says of its polls.
+/// Returns what rank 0 prints about its polls.
 fn polled(program: &Path, options: &str, arguments: &str) -> (f64, String, u32, String) {
     let ran = run(program, &format!("--nct 4,1,1 --compute skip {options}"), arguments);
     assert_eq!(ran.code, Some(0), "{arguments}: {}", ran.stderr);
@@ -428,7 +427,7 @@ fn ranks_that_call_mpi_in_parallel_regions_keep_their_teams_and_settings() {
         let told = format!("{how}, {threads} threads: {}{}", ran.stdout, ran.stderr);
         assert_eq!((ran.code, ran.stdout.matches(" ok\n").count()), (Some(0), 4), "{told}");
     }
-    // The threads of a rank that ends inside of a region go on for a while.
+    // The threads of a rank that ends inside a region continue for some time.
     let ran = run(&program, "--nct 4,1,1 --compute skip", "exit");
     assert_eq!((ran.code, ran.stdout.matches(" ok\n").count()), (Some(0), 3), "{}{}", ran.stdout, ran.stderr);
     let ran = run(&program, "--nct 4,1,1 --compute skip", "abort");

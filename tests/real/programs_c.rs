@@ -1,5 +1,5 @@
-//! The real programs that come with mcpsim: each verifies itself under mcpsim, and says the same under the real MPIs of
-//! the machine. Its message sizes are those that are known of it.
+//! The shipped real programs: each verifies itself under mcpsim, and prints the same under the real MPIs of the
+//! machine. Its message sizes are the known ones.
 
 #[path = "programs_c/path.rs"]
 mod path;
@@ -28,14 +28,14 @@ const CASES: [(&str, &[&str]); 13] = [
     ("sort", &["20000", "20000 -a oddeven"]),
 ];
 
-/// Numbers of ranks, and options that put them on several nodes.
+/// Numbers of ranks, and options that place them on several nodes.
 const RUNS: [(u32, &str); 5] =
     [(1, "--nct 1,1,1"), (2, "--nct 2,1,1"), (4, "--nct 2,2,1"), (16, "--nct 4,2,2 --workers 2"), (64, "--nct 4,2,8")];
 
-/// How many ranks programs have under a real MPI: some of [`RUNS`].
+/// Numbers of ranks under a real MPI: a subset of [`RUNS`].
 const REAL_RUNS: [u32; 3] = [1, 2, 4];
 
-/// What a program says, but for the times, if it ended well and its result is right.
+/// Returns the output of a program, without the times, if it succeeded and its result is right.
 fn verified(name: &str, ran: &support::Ran) -> Option<String> {
     let said: String = ran.stdout.split_inclusive('\n').filter(|line| !line.starts_with("time:")).collect();
     // A program that does nothing has nothing to verify.
@@ -43,7 +43,7 @@ fn verified(name: &str, ran: &support::Ran) -> Option<String> {
     (ran.code == Some(0) && is_right).then_some(said)
 }
 
-/// What is wrong with a program and these arguments.
+/// Returns the errors of a program with these arguments.
 fn check_program(name: &str, all_arguments: &[&str], directory: &Path) -> Vec<String> {
     let source = real::file("workloads/c").join(name).with_extension("c");
     let program = directory.join(name);
@@ -78,7 +78,7 @@ fn check_program(name: &str, all_arguments: &[&str], directory: &Path) -> Vec<St
     real::real_mpis().iter().filter_map(|mpi| wrong(mpi).err()).collect()
 }
 
-/// Fails with what is wrong with each of these of [`CASES`].
+/// Fails with the errors of these [`CASES`].
 fn check(cases: &[(&str, &[&str])]) {
     let directory = real::directory();
     let wrong: Vec<String> =

@@ -1,5 +1,5 @@
-//! Runs under the real MPIs of the machine, recorded by the library that `mcpsim trace lib` makes, and replayed. Where
-//! there is no MPI, the tests say so and pass.
+//! Runs under the real MPIs of the machine, recorded by the library of `mcpsim trace lib`, and replayed. Without an
+//! MPI, the tests print a note and pass.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::real::{self, RealMpi, WORKLOADS};
 use serde_json::Value;
 
-/// Does `test` for each MPI, with the library for it and a directory.
+/// Runs `test` for each MPI, with the library for it and a directory.
 pub fn for_each_mpi(test: impl Fn(&RealMpi, &Path, &Path) -> Result<(), String>) {
     for mpi in real::real_mpis() {
         let directory = real::directory();
@@ -20,7 +20,7 @@ pub fn for_each_mpi(test: impl Fn(&RealMpi, &Path, &Path) -> Result<(), String>)
     }
 }
 
-/// Records `program`; gives the trace.
+/// Records `program`; returns the trace.
 pub fn record(mpi: &RealMpi, library: &Path, program: &Path, ranks: u32, arguments: &str) -> Result<PathBuf, String> {
     let trace = program.with_extension("trace");
     let ran = mpi.run_with(program, ranks, arguments, &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &trace)]);
@@ -30,7 +30,7 @@ pub fn record(mpi: &RealMpi, library: &Path, program: &Path, ranks: u32, argumen
     Ok(trace)
 }
 
-/// The outcome that `mcpsim` with the words of `line` exports.
+/// Returns the outcome that `mcpsim` with the words of `line` exports.
 pub fn outcome(line: &str, file: &Path) -> Result<Value, String> {
     let ran = real::simulate(&format!("--quiet --json {} {line}", file.display()));
     let text = fs::read_to_string(file).map_err(|_| real::told(line, &ran))?;
@@ -62,8 +62,8 @@ fn replays_as_it_runs(
     Ok(())
 }
 
-/// The value without the times of messages: these depend on the code between calls, which was measured in one of the
-/// runs.
+/// Returns the value without the times of messages, which depend on the code between calls; its times were measured in
+/// one of the runs.
 fn without_times(mut value: Value) -> Value {
     match &mut value {
         Value::Array(all) => all.iter_mut().for_each(|one| *one = without_times(one.take())),
@@ -104,7 +104,7 @@ fn recorded_twice_the_calls_are_the_same() {
         let stats = || -> Result<Vec<String>, String> {
             let trace = record(mpi, library, &program, 4, "100 3")?;
             let ran = real::simulate(&format!("trace stats {}", trace.display()));
-            // All but the times.
+            // All columns except the times.
             let line = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
             Ok(ran.stdout.lines().map(line).collect())
         };
@@ -155,7 +155,7 @@ const CONTROLLED: &str = "#include <mpi.h>\n\
         if (rank == 1) MPI_Recv(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
         if (i == 0) MPI_Pcontrol(0);\n    }\n    return MPI_Finalize();\n}\n";
 
-/// `(calls, bytes)` of MPI_Send in a profile by function.
+/// Returns `(calls, bytes)` of MPI_Send in a profile by function.
 fn sends(outcome: &Value) -> (u64, u64) {
     let functions = outcome["functions"].as_array().unwrap();
     let send = functions.iter().find(|one| one["function"] == "MPI_Send").unwrap();
@@ -202,7 +202,7 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
         let program = directory.join("many");
         mpi.compile(&many, &program)?;
         let trace = directory.join("full.trace");
-        // The program lets no file become longer than half a MiB: the log cannot be written to its end.
+        // The program limits files to half a MiB, so the log cannot be completed.
         let variables = [("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)];
         let ran = mpi.run_with(&program, 2, "", &variables);
         let told = ran.stderr.lines().filter(|line| line.contains("the trace ends here, the program goes on")).count();
@@ -246,7 +246,7 @@ fn a_run_beside_another_of_its_name_has_a_trace_of_its_own() {
         mpi.compile(&real::file("workloads/c/ring.c"), &program)?;
         let parts = directory.join("ring.trace.parts");
         fs::create_dir(&parts).map_err(|error| error.to_string())?;
-        // As the library does it in rank 0 of a run.
+        // The same lock that the library takes in rank 0 of a run.
         let other = fs::File::open(&parts).map_err(|error| error.to_string())?;
         other.lock().map_err(|error| error.to_string())?;
         let ran = mpi.run_with(&program, 2, "3 8", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)]);
@@ -302,7 +302,7 @@ fn a_check_tells_measured_and_replayed_times() {
         let told =
             info.stdout.lines().any(|line| line.starts_with("waited") && line.contains(" s for a core, in rank "));
         assert_eq!(told, Path::new("/proc/thread-self/schedstat").exists(), "{}", real::told("trace info", &info));
-        // A comparison tells the same end as this.
+        // A comparison prints the same end as this command.
         let compared = real::simulate(&format!("trace compare {0} {0}", trace.display()));
         let seconds = |text: &str, row: &str, word: usize| -> f64 {
             let line = text.lines().find(|line| line.starts_with(row)).unwrap_or_default();
@@ -328,7 +328,7 @@ fn a_check_tells_measured_and_replayed_times() {
         let refused =
             format!("error: cannot write {}: this command reads this file, expected another file\n", trace.display());
         assert_eq!((over.code, over.stderr), (Some(2), refused));
-        // A replay ends where the program calls it: no time is predicted, so that none is off.
+        // A replay ends at this call of the program: no time is predicted, so none is off.
         let last = ran.stdout.lines().find(|line| line.starts_with("MPI_Finalize "));
         assert!(last.is_some_and(|line| line.ends_with(" not replayed")), "{}", real::told("trace check", &ran));
         Ok(())
@@ -370,7 +370,7 @@ fn memory_that_a_call_touches_first_counts_as_the_programs_own_time() {
             .filter(|line| line.contains(" MPI_Recv "))
             .filter_map(|line| line.split_whitespace().nth(1)?.parse().ok())
             .collect();
-        // The first receive needs 16,384 pages; there is no code between both. How long a page takes is the system's.
+        // The first receive needs 16,384 pages; there is no code between both. The time per page depends on the system.
         let [first, second] = code[..] else { return Err(real::told("trace head", &ran)) };
         if first < 1_000_000 || first < 4 * second {
             return Err(format!("before the first receive {first} ns of code, before the second {second}"));

@@ -1,5 +1,5 @@
-//! What the library that records has to bear: children, huge waits, communicators made while recording is off, modules
-//! and functions that came late to the standard.
+//! Difficult cases for the recording library: child processes, huge waits, communicators created while recording is
+//! off, Fortran modules, and functions of recent MPI versions.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::real;
 use crate::recorded::{for_each_mpi, outcome, record};
 
-/// The outcome of the replay of `tests/real/apart.c` with `what`.
+/// Returns the outcome of the replay of `tests/real/apart.c` with `what`.
 fn replayed(what: &str, ranks: u32, check: impl Fn(&str, &Value)) {
     for_each_mpi(|mpi, library, directory| {
         let program = directory.join("apart");
@@ -81,7 +81,7 @@ fn what_came_late_to_the_standard_is_refused_by_its_name() {
             let trace = directory.join("late.trace");
             let variables = [("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)];
             let ran = mpi.run_with(&program, 2, what, &variables);
-            // An MPI of version 3 has no such functions.
+            // An MPI of version 3 lacks these functions.
             if ran.stdout == "not here\ndone\n" {
                 continue;
             }

@@ -7,7 +7,7 @@ use crate::real::{self, RealMpi};
 use crate::recorded::{for_each_mpi, outcome, record};
 use crate::support::{is_there, skipped};
 
-/// Records the C program `name` of `tests/real`; gives the trace and what the program printed.
+/// Records the C program `name` of `tests/real`; returns the trace and the output of the program.
 fn recorded(
     (mpi, library, directory): (&RealMpi, &Path, &Path),
     name: &str,
@@ -18,7 +18,7 @@ fn recorded(
     run_recorded((mpi, library), &program, "", &program.with_extension("trace"))
 }
 
-/// Runs `program` with the library; it must end well and the library say nothing.
+/// Runs `program` with the library; asserts that it succeeds and that the library prints nothing.
 fn run_recorded(
     (mpi, library): (&RealMpi, &Path),
     program: &Path,
@@ -32,7 +32,7 @@ fn run_recorded(
     Ok((trace.to_path_buf(), ran.stdout))
 }
 
-/// How often the recorded ranks called `function`.
+/// Returns the number of calls of `function` by the recorded ranks.
 fn calls(trace: &Path, function: &str) -> u64 {
     let ran = real::simulate(&format!("trace stats {}", trace.display()));
     let line = ran.stdout.lines().find(|line| line.split_whitespace().next() == Some(function));
@@ -124,7 +124,7 @@ fn ignored_statuses_of_mpi_f08_are_ignored_in_the_first_call() {
 const PYTHON: &str = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\nassert comm.allreduce(1) == 2\ncomm.Barrier()\n";
 const R: &str = "library(Rmpi)\nmpi.allreduce(1, type = 2, op = 'sum', comm = 0)\nmpi.barrier(0)\nmpi.finalize()\n";
 
-/// Records `interpreter SCRIPT` where `check`, a script, runs; with Open MPI, for which Debian's packages are made.
+/// Records `interpreter SCRIPT` if the script `check` runs; with Open MPI, for which Debian's packages are built.
 fn interpreted(interpreter: &str, check: &str, script: &str, function: &str) {
     let directory = real::directory();
     let [probe, file] = ["probe", "script"].map(|name| directory.path().join(name));

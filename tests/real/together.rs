@@ -1,4 +1,4 @@
-//! Runs by the library, side by side in one process: described ones go on at once, real programs one after another.
+//! Runs by the library, concurrently in one process: described ones start at once, real programs run one after another.
 
 use mcpsim::run::{Outcome, RunRequest};
 

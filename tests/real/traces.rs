@@ -1,11 +1,11 @@
-//! Real programs recorded and replayed: those of `workloads/c` and of `tests/mpi`, with times measured and without.
+//! Real programs recorded and replayed: those of `workloads/c` and of `tests/mpi`, with measured times and without.
 
 use std::path::Path;
 
 use crate::real;
 use serde_json::Value;
 
-/// What a run gives, without what a replay may differ in.
+/// Returns the outcome of a run, without the fields in which a replay may differ.
 fn outcome(line: &str, json: &Path) -> Result<Value, String> {
     let ran = real::simulate(&format!("--quiet --json {} {line}", json.display()));
     if ran.code != Some(0) {
@@ -19,17 +19,17 @@ fn outcome(line: &str, json: &Path) -> Result<Value, String> {
     Ok(outcome)
 }
 
-/// The sum of all the numbers in it.
+/// Returns the sum of all numbers in `value`.
 fn sum(value: &Value) -> u64 {
     value.as_object().map_or_else(|| value.as_u64().unwrap(), |members| members.values().map(sum).sum())
 }
 
-/// How code is charged, and by how many workers a run is recorded.
+/// Methods of charging code, and number of workers of the recorded run.
 const WAYS: [(&str, u32); 2] = [("--compute skip", 2), ("", 1)];
 const MACHINE: &str = "--nct 4,2,1";
 const ELSEWHERE: &str = "--nct 8,1,1 --set platform.inter_node.latency=9us";
 
-/// Records `app` and replays it on 1 to 4 workers; then elsewhere, where it has to end too.
+/// Records `app` and replays it on 1 to 4 workers; then on another machine, where it must also end.
 fn check(app: &str, (options, recorders): (&str, u32), directory: &Path) -> Result<(), String> {
     let [trace, json] = ["trace", "json"].map(|name| directory.join(name));
     let recording = format!("{MACHINE} {options} --workers {recorders} --record {} {app}", trace.display());
@@ -78,7 +78,8 @@ fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
     assert_eq!(twice, times(&measured, 2));
     let crowded = computed(&format!("--nct 1,1,8 --set platform.core.slowdown=[1,2,3] {trace}"));
     assert_eq!(crowded, times(&measured, 3));
-    // Over time only those count that compute at once: all of them at the start, few while the token goes round.
+    // With sharing over time only concurrently computing ranks count: all of them at the start, few during the token's
+    // round.
     let fair = "--nct 1,1,8 --set platform.core.slowdown=[1,2,3] --set platform.cmp.memory_sharing=fair";
     assert_eq!(computed(&format!("{fair} --memory-bound 0 {trace}")), measured);
     let slowed = computed(&format!("{fair} {trace}"));
@@ -90,7 +91,7 @@ fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
     assert_eq!(computed(&format!("{MACHINE} --set platform.core.scale_factor=2 {trace}")), stated);
 }
 
-/// The chapters in which what a program does depends on time, or is served.
+/// Chapters whose programs depend on time, or are served.
 const CHAPTERS: [&str; 5] = ["pt2pt_", "rma_", "coll_nonblocking", "mixed", "strict_rma"];
 
 #[test]

@@ -1,8 +1,8 @@
-//! Random programs on random machines: the Outcome, what every program saw and every error are the same for any number
-//! of workers.
+//! Random programs on random machines: the Outcome, the observations of each program and each error are the same for
+//! any number of workers.
 //!
-//! All times are multiples of one unit, which is also what a failed test or probe costs, so that most things happen at
-//! the same time as others.
+//! All times are multiples of one unit, which is also the cost of a failed test or probe, so that most events are
+//! simultaneous.
 
 use crate::support::{self, Do, Saw, link, machine, ns, row, run_placed};
 use mcpsim::engine::{Outcome, RunError};
@@ -15,14 +15,14 @@ use proptest::test_runner::RngSeed;
 /// Nanoseconds, and the bytes that take as long.
 const UNIT: u64 = 100;
 
-/// A random program of all ranks, and the machine it runs on.
+/// A random program of all ranks, and its machine.
 #[derive(Clone, Debug)]
 struct Case {
     nct: [u32; 3],
     links: [LinkSpec; 3],
     sites: Vec<Site>,
     phases: Vec<Phase>,
-    /// Blocks share memory, of which there is little.
+    /// Blocks share scarce memory bandwidth.
     scarce: bool,
 }
 
@@ -31,23 +31,23 @@ struct Case {
 struct LinkSpec {
     law: Contention,
     latency: u64,
-    /// The latency of messages longer than a unit.
+    /// Latency of messages longer than a unit.
     long_latency: u64,
     send_overhead: u64,
     recv_overhead: u64,
     gap: u64,
-    /// Everything is eager if there is none.
+    /// Eager threshold; without it all messages are eager.
     threshold: Option<u64>,
     handshake: u64,
 }
 
-/// Messages, and how the ranks go about sending and receiving theirs.
+/// Messages, and the order of the ranks' sends and receives.
 #[derive(Clone, Debug)]
 struct Phase {
     mails: Vec<Mail>,
     /// By rank.
     manners: Vec<Manner>,
-    /// Everything happens in a strand of each rank.
+    /// All calls are in a strand of each rank.
     strand: bool,
 }
 
@@ -65,7 +65,7 @@ struct Mail {
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     style: Style,
-    /// Takes messages from anybody.
+    /// Receives messages from any source.
     wild: bool,
     /// Units computed before the first call, and between the two parts of the phase.
     before: u64,
@@ -78,13 +78,13 @@ enum Style {
     PostFirst,
     /// Starts all sends, receives one after another.
     SendFirst,
-    /// Posts all receives, sends one after another, tests between.
+    /// Posts all receives, sends one after another, tests in between.
     Polling,
     /// Starts all sends, probes for every message.
     Probing,
-    /// Exchanges what it can, one after another.
+    /// Exchanges as much as possible, one after another.
     Exchanging,
-    /// Blocks in whatever comes first in the list of messages.
+    /// Blocks in the first operation of the list of messages.
     InOrder,
 }
 
@@ -164,7 +164,7 @@ impl Case {
     }
 }
 
-/// All blocks move a byte a nanosecond.
+/// All blocks move one byte per nanosecond.
 fn moving(script: &mut [Do]) {
     for line in script {
         match line {
@@ -293,7 +293,7 @@ fn phase(ranks: u32) -> impl Strategy<Value = Phase> {
         1 => Just(SendMode::Synchronous),
         1 => Just(SendMode::Buffered)
     ];
-    // Messages to oneself meet one's own probes and waits.
+    // Messages to itself match the rank's own probes and waits.
     let ends = prop_oneof![4 => (0..ranks, 0..ranks), 1 => (0..ranks).prop_map(|rank| (rank, rank))];
     let mail = (ends, 0u64..5, prop_oneof![4 => Just(0u32), 1 => Just(1u32)], mode, prop::bool::weighted(0.01))
         .prop_map(|((from, to), units, tag, mode, too_long)| Mail { from, to, units, tag, mode, too_long });
@@ -307,7 +307,7 @@ fn case() -> impl Strategy<Value = Case> {
     // Few ranks are often alone with their events, many seldom.
     let ranks = prop_oneof![2u32..=3, 2u32..=12];
     (shape, ranks, [links(), links(), links()]).prop_flat_map(|((nodes, cmps, cores), ranks, mut links)| {
-        // Several workers need some latency between nodes; a single worker without any is another test's.
+        // Several workers need some latency between nodes; another test has a single worker without latency.
         let inter_node = &mut links[2];
         for least in [&mut inter_node.latency, &mut inter_node.long_latency, &mut inter_node.handshake] {
             *least = (*least).max(1);
@@ -325,14 +325,14 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The Outcome without its host part.
+/// Returns the Outcome without its host part.
 fn comparable(outcome: &Outcome) -> serde_json::Value {
     let mut value = serde_json::to_value(outcome).expect("an Outcome is JSON");
     value.as_object_mut().expect("an object").remove("host").expect("a host part");
     value
 }
 
-/// What a run gives, apart from what it took of the host.
+/// Returns the results of a run without its host part.
 fn simulate(case: &Case, workers: u32) -> Result<(serde_json::Value, Vec<(Rank, Saw)>), RunError> {
     let (outcome, saw) = run_placed(&case.platform(), case.sites.clone(), &case.scripts(), workers)?;
     for rank in &outcome.per_rank {
@@ -347,7 +347,7 @@ fn simulate(case: &Case, workers: u32) -> Result<(serde_json::Value, Vec<(Rank, 
     Ok((comparable(&outcome), saw))
 }
 
-/// The same cases every time, unless PROPTEST_CASES asks for a search among new ones.
+/// Uses the same cases each time, unless PROPTEST_CASES requests a search for new ones.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
@@ -371,7 +371,8 @@ proptest! {
 proptest! {
     #![proptest_config(config())]
 
-    /// As above, on machines that share fairly at all levels or only between nodes, and memory too or not.
+    /// The same on machines with the `fair` contention model at all levels or only between nodes, and with shared
+    /// memory or not.
     #[test]
     fn the_number_of_workers_changes_nothing_where_shares_are_fair(
         case in case(),
@@ -382,11 +383,11 @@ proptest! {
         if all {
             case.links.iter_mut().for_each(|link| link.law = Contention::Fair);
         }
-        // Long enough to be felt.
+        // Sizes that affect other flows.
         for mail in case.phases.iter_mut().flat_map(|phase| &mut phase.mails) {
             mail.units *= 1 + u64::from(mail.tag) * 7;
         }
-        // What polling does to the way back is looked at above.
+        // The test above covers the effects of polling on the way back.
         for manner in case.phases.iter_mut().flat_map(|phase| &mut phase.manners) {
             manner.style = match manner.style {
                 Style::Polling => Style::PostFirst,
@@ -410,12 +411,13 @@ fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
     let sites = [0, 1].map(|node| Site { node, cmp: 0, core: 0 });
     for workers in [1, 2] {
         let (outcome, _) = run_placed(&platform, sites.to_vec(), &scripts, workers).unwrap();
-        // The request is there at 1, the receiver at 100, its grant at 101; the transfer takes 1000 + 50.
+        // The request arrives at 1, the receiver is ready at 100, its grant arrives at 101; the transfer takes 1000 +
+        // 50.
         assert_eq!(outcome.per_rank.iter().map(|rank| rank.clock).max(), Some(support::at(1151)), "{workers} workers");
     }
 }
 
-/// Seen or not, but the same for any number of workers.
+/// The probe may or may not find the message, but the result is the same for any number of workers.
 #[test]
 fn a_probe_at_the_time_of_an_arrival_is_decided_the_same_for_any_number_of_workers() {
     let mut platform = machine([2, 1, 1], Contention::Ideal);
@@ -424,7 +426,7 @@ fn a_probe_at_the_time_of_an_arrival_is_decided_the_same_for_any_number_of_worke
     platform.links[2] = link(Contention::Ideal, 100);
     let sites = vec![Site { node: 1, cmp: 0, core: 0 }; 2];
     for start in [0u64, 50, 100, 200] {
-        // Leaves at `start`; its head comes at start + 100, when the rank probes.
+        // Leaves at `start`; its head arrives at start + 100, when the rank probes.
         let scripts = [
             vec![Do::Compute(start), Do::Clock, Do::Recv(1)],
             vec![

@@ -1,5 +1,5 @@
-//! Shares over time against a plain max-min solver: transfers between the nodes of the machine `default`, each from a
-//! rank of its own to a rank of its own, so that no core counts.
+//! Shares over time compared with a plain max-min solver: transfers between the nodes of the machine `default`. Each
+//! has its own source and destination rank, so that cores are no limit.
 
 #[path = "../support/maxmin.rs"]
 mod maxmin;
@@ -17,7 +17,7 @@ use mcpsim::units::Bytes;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// `default` with so many nodes and cores, under fair shares, and what `more` sets.
+/// Creates `default` with this number of nodes and cores, in the `fair` contention model, with the settings of `more`.
 fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
     let mut settings =
         vec!["platform.inter_node.contention=\"fair\"".to_owned(), format!("platform.nct=[{nodes},1,{cores}]")];
@@ -26,7 +26,7 @@ fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
     Platform::load(Platform::default_document(), &settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// When each transfer has arrived, seconds, by the engine; receives have no overhead left in them.
+/// Returns the arrival time of each transfer in the engine, seconds, without the overheads of receives.
 fn simulated(platform: &Platform, transfers: &[Transfer], workers: u32) -> Vec<f64> {
     let mut used = vec![0; platform.shape.nodes as usize];
     let mut sites = Vec::new();
@@ -62,17 +62,16 @@ fn simulated(platform: &Platform, transfers: &[Transfer], workers: u32) -> Vec<f
     (0..transfers.len()).map(arrived).collect()
 }
 
-/// How far the engine is from the solver.
+/// Deviations of the engine from the solver.
 #[derive(Debug, Default)]
 struct Errors {
-    /// Of transfers that take 20 latencies alone: relative errors of durations.
+    /// Transfers that take at least 20 latencies alone: relative errors of durations.
     long: Vec<f64>,
-    /// Of shorter ones: relative errors, and errors in slots.
+    /// Shorter transfers: relative errors, and errors in slots.
     short: Vec<(f64, f64)>,
-    /// Of the end of all: of 0.3 %, or of two slots where that is more.
+    /// Error of the total end, in units of 0.3 %, or of two slots if that is more.
     end: f64,
-    /// The most that a resource delivered of its capacity over 20 slots or more, by transfers that began and ended in
-    /// them.
+    /// Greatest utilisation of a resource over 20 slots or more, by transfers that began and ended in them.
     delivered: f64,
 }
 
@@ -125,13 +124,13 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The value that 99 of 100 do not exceed.
+/// Returns the value that 99 of 100 do not exceed.
 fn most_of(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get((values.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
-/// The bounds that the model promises, over all `sets` on the machine with what `more` sets.
+/// Asserts the bounds that the model guarantees, over all `sets` on the machine with the settings of `more`.
 fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
     let mut all = Errors::default();
     for transfers in sets {
@@ -144,7 +143,7 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
     }
     let Errors { long, short, end, delivered } = all;
     let (long_mean, long_most) = (mean(&long) * 100.0, most_of(long.clone()) * 100.0);
-    // A short one is right within two slots or 6 %: the better of both.
+    // A short transfer is right within two slots or 6 %, whichever is better.
     let short_most = most_of(short.iter().map(|(part, slots)| (part / 0.06).min(slots / 2.0)).collect());
     let told = format!(
         "{name}, {more:?}: {} long ones off by {long_mean:.2} % in the mean, 99 of 100 by {long_most:.2} %; {} short \
@@ -157,11 +156,10 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
     assert!(long_mean <= 1.0 && long_most <= 6.0 && short_most <= 1.0 && end <= 1.0 && delivered <= 1.02, "{told}");
 }
 
-/// Starts spread evenly over so many nanoseconds.
+/// Spans in nanoseconds over which starts are evenly distributed.
 const SPREADS: [u64; 2] = [20_000, 100_000];
 
-/// Which machines: adapters alone (two resources a path), both directions together (four), pairs of nodes as well
-/// (five).
+/// Machines: adapters alone (two resources per path), both directions together (four), pairs of nodes as well (five).
 const SHARED: [&[&str]; 3] = [&[], &["duplex=\"18 GB/s\""], &["duplex=\"18 GB/s\"", "pair_duplex=\"15 GB/s\""]];
 
 fn random(count: usize, nodes: u32, spread: u64, seed: u64) -> Vec<Transfer> {
@@ -176,7 +174,7 @@ fn random(count: usize, nodes: u32, spread: u64, seed: u64) -> Vec<Transfer> {
     (0..count).map(|_| transfer()).collect()
 }
 
-/// `each` transfers from every node to those that `near` gives.
+/// Creates `each` transfers from every node to those that `near` returns.
 fn around(nodes: u32, each: u32, bytes: u64, spread: u64, near: impl Fn(u32) -> Vec<u32>) -> Vec<Transfer> {
     let mut random = Pcg64Mcg::seed_from_u64(u64::from(nodes) + bytes);
     let mut all = Vec::new();
@@ -223,7 +221,7 @@ fn alltoalls_are_shared_as_the_solver_says() {
 
 #[test]
 fn incasts_are_shared_as_the_solver_says() {
-    // Half of the others send elsewhere as well.
+    // Half of the other nodes also send elsewhere.
     let into = |node: u32| match node {
         0 => vec![],
         1..8 => vec![0, node + 8],
@@ -235,13 +233,13 @@ fn incasts_are_shared_as_the_solver_says() {
 #[test]
 fn the_solver_knows_what_is_known_by_hand() {
     let flow = |start: f64, bytes: f64, pace: f64, uses: &[usize]| Flow { start, bytes, pace, uses: uses.to_vec() };
-    // One byte a second each: alone 100, then shared by two, then alone.
+    // One byte per second each: alone 100, then shared by two, then alone.
     let two = [flow(0.0, 100.0, 9.0, &[0]), flow(50.0, 100.0, 9.0, &[0])];
     assert_eq!(ends(&[1.0], &two), [150.0, 200.0]);
-    // One goes at its pace, the other gets the rest.
+    // One has its own rate, the other gets the rest.
     let paced = [flow(0.0, 25.0, 0.25, &[0]), flow(0.0, 75.0, 9.0, &[0])];
     assert_eq!(ends(&[1.0], &paced), [100.0, 100.0]);
-    // A chain: the middle one shares both ends.
+    // A chain: the middle flow shares both ends.
     let chain = [flow(0.0, 50.0, 9.0, &[0]), flow(0.0, 50.0, 9.0, &[0, 1]), flow(0.0, 150.0, 9.0, &[1])];
     assert_eq!(ends(&[1.0, 2.0], &chain), [100.0, 100.0, 100.0]);
 }

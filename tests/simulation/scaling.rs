@@ -1,5 +1,5 @@
-//! One body at growing sizes: what it sends and how long it takes is exactly what its formula says, and memory grows
-//! with the ranks, not with their square.
+//! One program at growing sizes: its messages and times equal its formula, and memory grows with the ranks, not with
+//! their square.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use mcpsim::units::{Bytes, SimTime};
 
 const SIZES: [u32; 5] = [64, 256, 1024, 4096, 16_384];
 
-/// What a rank does in one turn.
+/// Actions of a rank in one turn.
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// Sends to the next and receives from the one before.
+    /// Sends to the next rank and receives from the previous one.
     Ring,
     /// The same with the six neighbours in a periodic box, all at once.
     Halo,
@@ -25,7 +25,7 @@ enum Body {
     Allreduce,
 }
 
-/// A rank of as many that repeats its body.
+/// One of `ranks` ranks that repeat their body.
 struct Turns {
     body: Body,
     rank: Rank,
@@ -35,7 +35,7 @@ struct Turns {
     requests: Vec<RequestId>,
 }
 
-/// The neighbours of `rank` in a box of 2^k ranks that is as near to a cube as powers of two allow.
+/// Returns the neighbours of `rank` in a box of 2^k ranks that is as near to a cube as powers of two allow.
 fn neighbours(rank: u32, ranks: u32) -> [u32; 6] {
     let bits = ranks.trailing_zeros();
     let x = bits / 3;
@@ -75,7 +75,7 @@ impl Turns {
         }
     }
 
-    /// The call of a step of the body; none when the turn is over.
+    /// Returns the call of a step of the body; `None` at the end of the turn.
     fn call(&mut self, step: usize) -> Option<MpiCall> {
         let (rank, ranks) = (self.rank, self.ranks);
         let collective = |collective, algorithm, size| {
@@ -92,7 +92,7 @@ impl Turns {
                 let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
                 MpiCall::Call(Call::Exchange(self.message(next, 0), self.pattern(before, 0)))
             }
-            // What comes from one side was sent to the other.
+            // A message from one side was sent to the other side.
             (Body::Halo, 0..6) => {
                 MpiCall::Call(Call::Irecv(self.pattern(neighbours(rank, ranks)[step], step as u32 ^ 1)))
             }
@@ -127,7 +127,7 @@ impl MpiProgram for Turns {
     }
 }
 
-/// Two CMPs a node of eight cores each.
+/// Creates two CMPs per node of eight cores each.
 fn cluster(ranks: u32, law: Contention) -> Platform {
     machine([ranks / 16, 2, 8], law)
 }
@@ -143,7 +143,7 @@ fn simulate(platform: &Platform, body: Body, ranks: u32, turns: u32, workers: u3
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
-/// Messages a turn and rank.
+/// Returns the messages per turn and rank.
 fn messages(body: Body, ranks: u32) -> u64 {
     match body {
         Body::Ring => 1,
@@ -183,11 +183,11 @@ fn times_are_as_their_formulas_say_at_every_size() {
     for ranks in SIZES {
         let platform = cluster(ranks, Contention::Ideal);
         let predicted = |body, turns| simulate(&platform, body, ranks, turns, 2).unwrap().predicted;
-        // What a rank hears in its third turn has come three ranks far, at most once from another node (1000 + 100),
-        // else within a CMP (10 + 100).
+        // The data that a rank receives in its third turn have passed three ranks, at most once from another node (1000
+        // + 100), otherwise within a CMP (10 + 100).
         assert_eq!(predicted(Body::Ring, 3), at(1100 + 2 * 110), "{ranks}");
-        // A way through the rounds goes 1, 2, 4 and 8 ranks on, 15 in all: over one border of nodes (1000) and one of
-        // CMPs (100), else within a CMP (10). All further steps, of 16 ranks and more, are between nodes.
+        // A path through the rounds passes 1, 2, 4 and 8 ranks, 15 in total: over one border of nodes (1000) and one of
+        // CMPs (100), otherwise within a CMP (10). All further steps, of 16 ranks and more, are between nodes.
         let rounds = u64::from(ranks.ilog2());
         assert_eq!(predicted(Body::Barrier, 1), at(1000 + 100 + 2 * 10 + (rounds - 4) * 1000), "{ranks}");
         // Pairs at distance 1, 2, 4 (10 + 8), 8 (100 + 8), 16 and more (1000 + 8), combining 8 bytes in 24, after a
@@ -199,7 +199,7 @@ fn times_are_as_their_formulas_say_at_every_size() {
 
 #[test]
 fn events_grow_as_the_messages() {
-    // How many events a run takes is what --max-events must at least be.
+    // The number of events of a run is the least --max-events.
     let events = |ranks: u32, body: Body| {
         let platform = cluster(ranks, Contention::Ideal);
         let sites = Placement::Block.sites(platform.shape, ranks, false).unwrap();
@@ -225,13 +225,13 @@ fn events_grow_as_the_messages() {
         most
     };
     for body in [Body::Ring, Body::Halo] {
-        // Each rank does the same at any size.
+        // The work of each rank does not depend on the number of ranks.
         let at_64 = events(64, body);
         assert_eq!((at_64 % 64, events(1024, body)), (0, at_64 / 64 * 1024), "{body:?}");
     }
 }
 
-/// The resident set of this process in KiB, by Linux' account.
+/// Returns the resident set of this process in KiB, from Linux.
 fn resident(what: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(what)).unwrap_or("0 kB");
@@ -240,7 +240,7 @@ fn resident(what: &str) -> u64 {
 
 #[test]
 fn memory_grows_with_the_ranks_and_not_with_their_square() {
-    // Alone in its process: other tests of this file would be counted too.
+    // The test runs in a separate process, because other tests would be counted too.
     if std::env::var_os("MCPSIM_TEST_ALONE").is_none() {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "memory_grows_with_the_ranks_and_not_with_their_square", "--nocapture"]);

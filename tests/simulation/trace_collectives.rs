@@ -1,5 +1,5 @@
-//! Collectives in traces are calls: on the recorded machine a replay is the run, and with another library it is the run
-//! that the program would have been with that.
+//! Collectives in traces are calls. On the recorded machine a replay equals the run. With another library it equals the
+//! run of the program with that library.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn on(library: Library) -> Platform {
     Platform { collectives: CollectiveRules::with_library(library), ..machine([3, 1, 2], Contention::Share) }
 }
 
-/// The members of a communicator whose number is `id`, and the part of `rank` in a collective of it.
+/// Returns the part of `rank` in a collective of communicator `id` with these members.
 fn part(collective: Collective, id: u32, group: &Group, rank: u32, size: u64) -> Option<CollectiveCall> {
     let comm = CommMember::new(id, group.member(rank)?, group.clone());
     let members = comm.size();
@@ -26,7 +26,7 @@ fn part(collective: Collective, id: u32, group: &Group, rank: u32, size: u64) ->
     let sizes = match collective {
         Collective::Gatherv | Collective::Scatterv if comm.rank() != root => Sizes::Same(each_of(&sizes, comm.rank())),
         Collective::Gatherv | Collective::Scatterv | Collective::Allgatherv | Collective::ReduceScatter => each(&sizes),
-        // Rank i sends rank j what rank j sends rank i.
+        // Rank i sends rank j as much as rank j sends rank i.
         Collective::Alltoallv => each(&sizes.iter().map(|size| size + sizes[comm.rank() as usize]).collect::<Vec<_>>()),
         _ => same(size),
     };
@@ -37,7 +37,7 @@ fn each_of(sizes: &[u64], member: u32) -> mcpsim::units::Bytes {
     mcpsim::units::Bytes::new(sizes[member as usize])
 }
 
-/// All collectives of all sizes in three communicators, blocking and not, some in loops.
+/// Returns all collectives of all sizes in three communicators, blocking and nonblocking, some in loops.
 fn programs() -> Vec<Vec<Line>> {
     let world = Group::Strided { first: 0, stride: 1, size: RANKS };
     let odd = Group::Strided { first: 1, stride: 2, size: 3 };
@@ -83,7 +83,7 @@ fn a_replay_is_the_run_that_its_library_would_have_made() {
                     continue;
                 }
                 let run = run_lines(&platform, &programs, workers).unwrap();
-                // What the program is called, and options that the two runs differ in.
+                // The name of the program, and options that differ between the two runs.
                 let replayed = replay(&trace, &platform, &sites, workers).unwrap();
                 let replayed = Outcome { pairs: run.pairs.clone(), ..without_host(replayed, &run) };
                 assert!(replayed == run, "recorded with {library:?}, replayed with {other:?} on {workers}");
@@ -97,9 +97,9 @@ fn collectives_take_a_line_each_in_a_trace_of_any_library() {
     let programs = programs();
     let recorded = |library| Trace::read(record_lines(&on(library), &programs)).unwrap();
     let [trace, other] = [Library::Mpich3Flat, Library::OpenMpi41].map(recorded);
-    // Nothing of the library is left.
+    // No property of the library remains.
     assert_eq!(stats(&trace), stats(&other));
-    // All messages are those of collectives.
+    // All messages belong to collectives.
     assert!(info(&trace).contains("\n  messages     0, 0 B\n"), "{}", info(&trace));
     let calls: usize =
         programs.iter().flatten().filter(|line| matches!(line, Line::Collective(_) | Line::Begin(_))).count();

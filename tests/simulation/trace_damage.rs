@@ -1,5 +1,5 @@
-//! Traces that are damaged, cut off, of another version, or made to do harm: an error or a run within its limits, never
-//! a panic, a hang, or much memory.
+//! Damaged, truncated, old, or malicious traces: the result is an error or a run within its limits, never a panic, a
+//! hang, or much memory.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use mcpsim::units::SimTime;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Where the body begins: behind magic, version, length and checksum.
+/// Start of the body: after magic, version, length and checksum.
 const FRONT: usize = 28;
 
 fn platform() -> Platform {
     machine([2, 1, 2], Contention::Share)
 }
 
-/// The file of a run of these scripts.
+/// Returns the trace file of a run of these scripts.
 fn recorded(scripts: &[Vec<Do>]) -> Vec<u8> {
     let platform = platform();
     let sites = Placement::Block.sites(platform.shape, scripts.len() as u32, false).unwrap();
@@ -36,7 +36,7 @@ fn recorded(scripts: &[Vec<Do>]) -> Vec<u8> {
     recording.finish(&Header { app: "scripts".to_owned(), ..Header::default() }).unwrap()
 }
 
-/// All that a trace can hold: every kind of call, loops, listed values, strands, answers.
+/// Returns a trace with everything that traces can contain: every kind of call, loops, listed values, strands, answers.
 fn everything() -> Vec<u8> {
     let poll = Poll(Polling { probe: false, idle: Some((2, 50)), free: false });
     let turn = vec![Irecv(1), Isend(1, 8), Isend(1, 100_000), WaitAll, Compute(5)];
@@ -55,8 +55,8 @@ fn everything() -> Vec<u8> {
     recorded(&[first, second])
 }
 
-/// Collectives as calls: of all forms of sizes, in several communicators, blocking and not, by an algorithm that is
-/// insisted on.
+/// Returns a trace with collectives as calls: with all forms of sizes, in several communicators, blocking and
+/// nonblocking, with forced algorithms.
 fn collectives() -> Vec<u8> {
     let world = |of, rank, sizes| part(of, rank, 4, sizes);
     let program = |rank: u32| {
@@ -80,7 +80,7 @@ fn collectives() -> Vec<u8> {
     record_lines(&platform(), &programs)
 }
 
-/// FNV-1a of 64 bits over words of eight bytes, and over what is left byte by byte.
+/// Computes the FNV-1a hash of 64 bits over words of eight bytes, and over the rest byte by byte.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x100_0000_01b3);
     let words = bytes.chunks_exact(8);
@@ -89,7 +89,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     rest.iter().fold(hash, |hash, &byte| step(hash, byte.into()))
 }
 
-/// A file with this body, its length and checksum right.
+/// Returns a file with this body, a valid length and checksum.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = b"MCPSIM\0T".to_vec();
     file.extend(7u32.to_le_bytes());
@@ -99,12 +99,12 @@ fn sealed(body: &[u8]) -> Vec<u8> {
     file
 }
 
-/// What is wrong with it.
+/// Returns the error for these bytes.
 fn error(bytes: &[u8]) -> String {
     Trace::read(bytes.to_vec()).unwrap_err().to_string()
 }
 
-/// Replays what can be read, within limits.
+/// Replays a readable trace, within limits.
 fn replay(trace: Trace) -> Result<(), RunError> {
     let trace = Arc::new(trace);
     let ranks = trace.header().ranks;
@@ -165,12 +165,13 @@ fn a_flipped_bit_is_noticed() {
     }
 }
 
-/// The header of one rank without names: shape, seed, rates, no factors; one empty name; the group of the rank alone.
+/// Returns the header of one rank without names: shape, seed, rates, no factors; one empty name; the group of the rank
+/// alone.
 fn front() -> Vec<u8> {
     [&[0, 1, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0], &[1, 0, 0, 1, 1]].concat()
 }
 
-/// A body of one rank that executes these operations by this sequence.
+/// Returns a body of one rank that executes these operations by this sequence.
 fn body(ops: &[&[u8]], code: &[u8]) -> Vec<u8> {
     let mut body = front();
     body.push(ops.len() as u8);
@@ -205,15 +206,15 @@ fn more_than_a_run_can_have_done_is_refused() {
     assert!(Trace::read(sealed(&body(&[ISEND_EAGER, RECV], &matched))).is_ok());
 }
 
-/// Every task starts the one before it four times: the last does more than can be counted.
+/// Each task starts the previous one four times: the last has more steps than can be counted.
 #[test]
 fn strands_that_multiply_are_counted_and_refused() {
     let strands = |tasks: u8| {
-        // One operation yields, another starts a strand in the slot 0, a third waits for it; two sequences.
+        // One operation yields, another starts a strand in slot 0, a third waits for it; two sequences.
         let mut body = front();
         body.extend([3, 19, 16, 0, 9, 0, 1, 0, 2, 1, 0, 4, 9, 2, 2, 4]);
         body.extend([tasks, 0, 0, 0, 0, 0, 0, 0]);
-        // Four times a strand, which is the task before, and no step of tags.
+        // Four times a strand, which is the previous task, and no step of tags.
         for task in 1..tasks {
             body.extend([0, 1, 0, 0, 0, 8]);
             body.extend([(task - 1) << 2 | 2, 0].repeat(4));
@@ -228,7 +229,7 @@ fn strands_that_multiply_are_counted_and_refused() {
     replay(few).unwrap();
 }
 
-/// Equal work for all who look at it would be more than there is time and memory for.
+/// Processing the operations separately for each task would exceed time and memory.
 #[test]
 fn many_operations_in_many_tasks_take_no_more_than_their_file() {
     let many = 30_000u32;
@@ -316,7 +317,7 @@ fn a_collective_that_cannot_have_been_called_is_refused() {
         assert!(read(op).ends_with(what), "{}", read(op));
     }
     for (ops, what) in [
-        // A bcast's tag is 1 more than a barrier's, which is the first.
+        // The tag of a bcast is 1 more than that of a barrier, which is the first.
         (&[&[25, 1, 0, 0, 0, 0, 0, 1, 9][..]][..], "the trace is damaged: a collective's tag is another's"),
         (&[&[25, 0, 8, 0, 0, 0, 0, 1, 0, 9]], "the trace is damaged: an unknown algorithm"),
         (&[&[25, 0, 0, 0, 0, 0, 0, 1, 0]], "the trace is damaged: its sizes end too soon"),
@@ -336,7 +337,7 @@ fn a_collective_that_cannot_have_been_called_is_refused() {
 
 #[test]
 fn a_group_is_of_ranks_that_differ() {
-    // Two ranks; the group that follows the names takes the place of that of the rank alone.
+    // Two ranks; the group after the names replaces the group of the single rank.
     let with = |group: &[u8]| {
         let mut body = [&[0, 2, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0, 1], group].concat();
         body.extend([0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -370,7 +371,7 @@ fn a_file_cannot_claim_more_ranks_than_it_has_bytes_for() {
     assert!(error(&sealed(&many)).contains("expected a number of ranks up to"));
 }
 
-/// What is done to a body at a place, which is taken modulo its length.
+/// Change of a body at a position, which is taken modulo its length.
 #[derive(Clone, Debug)]
 enum Change {
     Set(usize, u8),

@@ -1,4 +1,4 @@
-//! How many workers a run has where the choice is left to it.
+//! Automatic choice of the number of workers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ use mcpsim::units::Bytes;
 
 const RANKS: u32 = 1024;
 
-/// Hands a token around, or exchanges with both neighbours at once.
+/// Passes a token around, or exchanges with both neighbours at once.
 struct Ring {
     rank: Rank,
     turns: u32,
@@ -54,7 +54,7 @@ impl Program for Ring {
     }
 }
 
-/// The Outcome, and how often programs were made.
+/// Returns the Outcome, and the number of created programs.
 fn run(token: bool, turns: u32, workers: Option<u32>) -> (Outcome, u32) {
     run_as(token, turns, workers, true)
 }
@@ -81,7 +81,7 @@ fn several_cores() -> bool {
 
 #[test]
 fn a_run_whose_windows_hold_next_to_nothing_begins_again_with_one_worker() {
-    // One message at a time: over a thousand windows, each with some hops of the token.
+    // One message in flight: over a thousand windows, each with some hops of the token.
     let (alone, _) = run(true, 60, Some(1));
     let (free, made) = run(true, 60, None);
     assert_eq!(alone.messages.count, u64::from(60 * RANKS));

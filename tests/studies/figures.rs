@@ -1,4 +1,4 @@
-//! Errors that README, `validation/README.md` and the guide state are those of `validation/results.csv`.
+//! The errors that README, `validation/README.md` and the guide state equal those of `validation/results.csv`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ impl Errors {
     }
 }
 
-/// The errors of mcpsim and of the baseline on points whose name contains `part`, by case.
+/// Returns the errors of mcpsim and of the baseline on points whose name contains `part`, by case.
 fn errors(part: &str) -> BTreeMap<String, [Errors; 2]> {
     let mut errors = BTreeMap::<String, [Errors; 2]>::new();
     let table = text("validation/results.csv");
@@ -39,7 +39,7 @@ fn errors(part: &str) -> BTreeMap<String, [Errors; 2]> {
     errors
 }
 
-/// A number as a table has it: with one decimal or with none.
+/// Returns the forms of a number in tables: with one decimal or with none.
 fn forms(value: f64) -> [String; 2] {
     [format!("{value:.1}"), format!("{value:.0}")]
 }
@@ -48,7 +48,7 @@ fn forms(value: f64) -> [String; 2] {
 fn validation_readme_states_the_errors_of_each_case() {
     let page = text("validation/README.md");
     for (case, [mcpsim, baseline]) in errors("") {
-        // No sign before a zero.
+        // Zero has no sign.
         let bias = format!("{:+.1}", mcpsim.bias()).replace("-0.0", "0.0").replace("+0.0", "0.0");
         let row = format!(
             "| `{case}` | {} | {:.1}, {:.1}, {bias} | {:.1}, {:.1} |",

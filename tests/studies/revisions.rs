@@ -1,5 +1,5 @@
-//! `mcpsim revisions` from outside, on a repository made here: a commit that is a tenth slower, one that doubles
-//! messages, one that does not build, one whose build hangs; what is wrong, and that nothing of the repository changes.
+//! `mcpsim revisions` from outside, on a new repository: a commit that is a tenth slower, one that doubles messages,
+//! one that does not build, one whose build hangs. Also tests errors, and that the repository does not change.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::support::{self, Ran, finish, mcpsim, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A program of two ranks that compute, with noise, and send messages.
+/// Returns a program of two ranks that compute, with noise, and send messages.
 fn app(work: &str, messages: u32) -> String {
     format!(
         "name = \"app\"\nmain = [{{ repeat = 20, do = [\n  {{ compute = {{ normal = {{ mean = \"{work}\", sd = \"noise * {work}\" }} }} }},\n  \
@@ -28,7 +28,7 @@ fn git(repo: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A repository with a commit for each application and build script; its directory.
+/// Creates a repository with one commit per application and build script; returns its directory.
 fn repository(commits: &[(&str, String, &str)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let repo = directory.path().join("repo");
@@ -43,7 +43,7 @@ fn repository(commits: &[(&str, String, &str)]) -> TempDir {
     directory
 }
 
-/// `mcpsim revisions` in the repository's directory.
+/// Runs `mcpsim revisions` in the directory of the repository.
 fn revisions(directory: &Path, arguments: &[&str]) -> Ran {
     let mut command = mcpsim(directory);
     command.env("MCPSIM_CACHE", directory.join("cache")).arg("revisions").args(arguments);
@@ -54,7 +54,7 @@ fn table(directory: &Path, out: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(directory.join(out).join("revisions.json")).unwrap()).unwrap()
 }
 
-/// All files of a directory with their contents, but for times.
+/// Returns all files of a directory with their contents, except times.
 fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_owned()];
@@ -92,7 +92,7 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
     let directory = story();
     let here = directory.path();
     let repo = here.join("repo");
-    // What is not committed is told, and neither tested nor lost.
+    // Uncommitted changes are reported, and neither tested nor lost.
     fs::write(repo.join("app.toml"), "changed").unwrap();
     let before = contents(&repo);
     let first = git(&repo, &["rev-list", "--max-parents=0", "HEAD"]);
@@ -145,7 +145,7 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
         assert!(here.join(format!("figures/revisions-{name}.png")).exists());
     }
 
-    // What has run is not run again, and not built either: only what failed is.
+    // Finished runs are neither repeated nor built again; only failed ones are.
     fs::remove_file(here.join("figures/revisions-time.svg")).unwrap();
     let again = revisions(here, &[&TEST[..], &[&range]].concat());
     let notes: Vec<&str> = again.stderr.lines().filter(|line| !line.contains("changes that are")).collect();
@@ -193,7 +193,7 @@ fn arguments_are_an_axis_and_a_file_may_state_the_test() {
     assert_eq!(bytes(1), 100.0 * bytes(0));
 }
 
-/// Whether `done` comes true within two minutes.
+/// Returns whether `done` becomes true within two minutes.
 fn soon(mut done: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(120) {
@@ -205,7 +205,7 @@ fn soon(mut done: impl FnMut() -> bool) -> bool {
     done()
 }
 
-/// Waits until the file is there or the process has ended, or until it has ended; kills it if that takes too long.
+/// Waits until the file exists or the process has ended; kills the process after a time limit.
 fn follow(child: &mut Child, file: Option<&Path>) {
     let there = |file: &Path| file.exists();
     if !soon(|| file.is_some_and(there) || child.try_wait().unwrap().is_some()) {
@@ -215,7 +215,7 @@ fn follow(child: &mut Child, file: Option<&Path>) {
     }
 }
 
-/// Whether the process is there, and more than a code that nobody has asked for yet.
+/// Returns whether the process exists and is not a zombie.
 fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
@@ -223,7 +223,7 @@ fn is_alive(pid: &str) -> bool {
 
 #[test]
 fn a_signal_ends_the_build_or_run_too_and_the_same_command_goes_on() {
-    // The second revision holds wherever the variable says so: its build, or its run.
+    // The second revision blocks in its build or its run, as the variable states.
     let hold = |what: &str| {
         format!(
             "if [ \"$HOLD\" = {what} ]; then echo $$ > \"$PLACE/new\" && mv \"$PLACE/new\" \"$PLACE/pid\"; exec sleep 300; fi\n"
@@ -272,7 +272,7 @@ fn a_signal_ends_the_build_or_run_too_and_the_same_command_goes_on() {
         assert_eq!(log.lines().count(), 2, "{log}");
         assert!(!here.join("revisions/revisions.json").exists());
     }
-    // What was built and run is not built and run again.
+    // Finished builds and runs are not repeated.
     let ran = finish(command("no").output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let notes: Vec<&str> = ran.stderr.lines().map(|line| line.split_once(": ").unwrap().1).collect();
@@ -309,7 +309,7 @@ fn who_leaves_the_group_does_not_keep_a_run_from_ending() {
     if !support::is_there("setsid") {
         return support::skipped("no setsid");
     }
-    // The process that stays holds the output open, and would tell another time.
+    // The remaining process keeps the output open, and would print another time.
     let program = "setsid sh -c 'touch there; sleep 30; echo time: 7' &\nwhile [ ! -e there ]; do sleep 0.1; done\necho time: 2\n";
     let directory = repository(&[("First", program.to_owned(), "exit 0\n")]);
     let line = "--repo repo --real --run-timeout 100 --repeats 1 --time-after time: main --run";
@@ -353,7 +353,7 @@ fn what_is_wrong_is_told() {
         assert!(ran.code == Some(2) && ran.stderr.starts_with(&format!("error: {error}")), "{line}\n{}", ran.stderr);
         assert!(!here.join("revisions").exists(), "{line}");
     }
-    // So is a time that no clock shows.
+    // An impossible time is an error too.
     let ran =
         revisions(here, &["--repo", "repo", "--real", "--run", "echo time: 1e300 #", "--time-after", "time:", "main"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -361,7 +361,7 @@ fn what_is_wrong_is_told() {
     let error = table(here, "revisions")["revisions"][0]["error"].as_str().unwrap().to_owned();
     assert_eq!(error, "the run printed 1e300 after \"time:\", expected seconds from 0 to 213 days");
     fs::remove_dir_all(here.join("revisions")).unwrap();
-    // A program that is not there, or does not run, is a row.
+    // A missing or failing program is a row.
     let ran = revisions(here, &["--repo", "repo", "--run", "other.toml", "main"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let error = table(here, "revisions")["revisions"][0]["error"].as_str().unwrap().to_owned();

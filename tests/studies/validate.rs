@@ -1,4 +1,4 @@
-//! The cases in `validation/` in small form, what was stored of them, and what is wrong with cases.
+//! The cases in `validation/` in small form, their stored results, and errors in cases.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Validates what `line` says in the project's root; the cases of its JSON.
+/// Runs `validate` with `line` in the project's root; returns the cases of its JSON.
 fn validated(line: &str) -> Vec<Value> {
     let ran = run(root(), &format!("validate --json - {line}"));
     assert!(matches!(ran.code, Some(0 | 5)), "{line}\n{}", ran.stderr);
@@ -18,7 +18,7 @@ fn validated(line: &str) -> Vec<Value> {
     json["cases"].as_array().unwrap().clone()
 }
 
-/// The predictions stored of a case: "POINT,MODEL" and seconds.
+/// Returns the stored predictions of a case: "POINT,MODEL" and seconds.
 fn stored(case: &str) -> Vec<(String, f64)> {
     let text = fs::read_to_string(root().join("validation/results.csv")).unwrap();
     let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
@@ -26,7 +26,8 @@ fn stored(case: &str) -> Vec<(String, f64)> {
     rows.map(|cells| (format!("{},{}", cells[1], cells[3]), cells[8].parse().unwrap())).collect()
 }
 
-/// Runs some points of a case: they are predicted as stored, and mcpsim's mean error is at most `percent`.
+/// Runs some points of a case; asserts that predictions equal the stored ones, and that mcpsim's mean error is at most
+/// `percent`.
 fn small(case: &str, only: &str, points: usize, percent: f64) {
     let found = &validated(&format!("{only} validation/{case}"))[0];
     let stored = stored(case);
@@ -85,7 +86,7 @@ fn stored_results_keep_to_the_limits_and_the_third_level_pays_off() {
     for folder in fs::read_dir(root().join("validation")).unwrap().map(|entry| entry.unwrap().path()) {
         let Ok(case) = fs::read_to_string(folder.join("case.toml")) else { continue };
         let limits: toml::Table = case.parse().unwrap();
-        // Only its own machine can predict it, and what that has found stands beside it.
+        // Only the case's own machine can predict it, and its results are stored.
         if limits.contains_key("timed_on") {
             continue;
         }
@@ -119,7 +120,7 @@ fn own(case: &str, runs: &str, options: &str) -> Ran {
     own_app(APP, case, runs, options)
 }
 
-/// The same with another application.
+/// Validates the case with another application.
 fn own_app(app: &str, case: &str, runs: &str, options: &str) -> Ran {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("mine")).unwrap();

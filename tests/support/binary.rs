@@ -1,4 +1,4 @@
-//! What integration tests share: running the binary and reading what it said.
+//! Shared by integration tests: running the binary and reading its output.
 #![allow(dead_code)]
 
 #[path = "tools.rs"]
@@ -11,22 +11,23 @@ use std::time::{Duration, Instant};
 #[allow(unused_imports)]
 pub use tools::{is_full, is_there, not_allowed, open_mpi_environment, skipped};
 
-/// What a run of the binary gave.
+/// Result of a run of the binary.
 #[derive(Debug)]
 pub struct Ran {
-    /// The exit code; `None` if a signal ended it.
+    /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// The binary, with no launcher's variables, in `directory`: MCPSIM_TEST_BINARY in place of the one built for tests.
+/// Returns the command of the binary in `directory`, without variables of launchers. MCPSIM_TEST_BINARY replaces the
+/// binary built for tests.
 pub fn mcpsim(directory: &Path) -> Command {
     let built = env!("CARGO_BIN_EXE_mcpsim").into();
     without_launcher(Command::new(std::env::var_os("MCPSIM_TEST_BINARY").unwrap_or(built)), directory)
 }
 
-/// The command with no launcher's variables, in `directory`.
+/// Removes the variables of launchers from the command, and sets its directory.
 pub fn without_launcher(mut command: Command, directory: &Path) -> Command {
     command.current_dir(directory).stdin(Stdio::null());
     for name in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"] {
@@ -40,16 +41,16 @@ pub fn run(directory: &Path, line: &str) -> Ran {
     finish(mcpsim(directory).args(line.split_whitespace()).output().expect("the binary starts"))
 }
 
-/// The output as text.
+/// Converts the output to text.
 pub fn finish(output: Output) -> Ran {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("mcpsim prints UTF-8");
     Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// What a test waits for at most; only a test that fails waits so long.
+/// Time limit of waits in tests; only a failing test waits so long.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// What the child has printed, once it has ended; ends it and fails if it goes on for longer than [`LIMIT`].
+/// Waits for the end of the child and returns its output; kills it and fails after [`LIMIT`].
 pub fn ended(mut child: Child) -> Ran {
     let over = holds_within_limit(|| child.try_wait().expect("the child can be waited for").is_some());
     if !over {
@@ -60,7 +61,7 @@ pub fn ended(mut child: Child) -> Ran {
     ran
 }
 
-/// Whether the condition comes true within [`LIMIT`].
+/// Returns whether the condition becomes true within [`LIMIT`].
 pub fn holds_within_limit(mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     loop {
@@ -74,8 +75,8 @@ pub fn holds_within_limit(mut condition: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Sends SIGINT to mcpsim, once it catches it by Linux' account: before, the signal would end it without a word. A shell
-/// that is to become mcpsim may catch it for itself.
+/// Sends SIGINT to mcpsim once Linux reports that it catches the signal; earlier, the signal would end it without a
+/// message. A shell that will execute mcpsim may catch it for itself.
 pub fn interrupt(child: &mut Child) {
     let pid = child.id().to_string();
     let catches = || {

@@ -1,4 +1,4 @@
-//! Programs of collectives, one rank a node of a tiny machine.
+//! Programs of collectives, one rank per node of a tiny machine.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ pub enum Line {
     Compute(u64),
     /// A blocking collective.
     Collective(CollectiveCall),
-    /// A non-blocking one.
+    /// A nonblocking collective.
     Begin(CollectiveCall),
-    /// Waits for the request that was started as this one of those not waited for.
+    /// Waits for the request at this index among the started ones without a wait.
     Wait(usize),
     WaitAll,
 }
@@ -47,28 +47,28 @@ impl MpiProgram for Lines {
     }
 }
 
-/// The part of `rank` of `size` in a collective of the world with root 0.
+/// Returns the part of `rank` of `size` in a collective of the world with root 0.
 pub fn part(collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
     let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size });
     CollectiveCall { collective, comm, root: 0, sizes, algorithm: None }
 }
 
-/// The same by `algorithm`.
+/// Returns the same part with `algorithm`.
 pub fn part_by(algorithm: Algorithm, collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
     CollectiveCall { algorithm: Some(algorithm), ..part(collective, rank, size, sizes) }
 }
 
-/// One size for all.
+/// Returns one size for all.
 pub fn same(size: u64) -> Sizes {
     Sizes::Same(Bytes::new(size))
 }
 
-/// A size a rank.
+/// Returns one size per rank.
 pub fn each(sizes: &[u64]) -> Sizes {
     Sizes::Each(sizes.iter().copied().map(Bytes::new).collect())
 }
 
-/// Runs a program a rank on `platform`, whose cores have a gigabyte a second of memory each.
+/// Runs one program per rank on `platform`, whose cores have a gigabyte per second of memory each.
 pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> Result<Outcome, RunError> {
     let sites = Placement::Block.sites(platform.shape, programs.len() as u32, true).unwrap();
     let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
@@ -77,14 +77,15 @@ pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> R
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
-/// A rank that does these lines on `platform`, its core with a gigabyte a second of memory and all of the caches.
+/// Creates a rank that executes these lines on `platform`; its core has a gigabyte per second of memory and all of the
+/// caches.
 fn driver(platform: &Arc<Platform>, lines: &[Line]) -> impl Program {
     let lines = Lines { lines: Vec::from(lines).into_iter(), requests: Vec::new() };
     let cache = platform.core.in_cache.map_or(0.0, |rates| rates.size.get() as f64);
     MpiDriver::new(lines, platform.clone(), MemoryPart { bandwidth: 1e9, cache })
 }
 
-/// The trace of a run as [`run_lines`] makes them.
+/// Returns the trace of a run of [`run_lines`].
 ///
 /// # Panics
 /// If the run fails.
@@ -98,7 +99,7 @@ pub fn record_lines(platform: &Platform, programs: &[Vec<Line>]) -> Vec<u8> {
     recording.finish(&Header { app: "lines".to_owned(), ..Header::default() }).expect("it can be recorded")
 }
 
-/// The ranks' clocks at the end, in nanoseconds; the same for one and for two workers.
+/// Returns the ranks' final clocks in nanoseconds; asserts that they are equal for one and two workers.
 ///
 /// # Panics
 /// If the run fails.

@@ -1,22 +1,21 @@
-//! Max-min fair shares by progressive filling, as plainly as it can be said: rates are judged anew at every start and
-//! end.
+//! Max-min fair shares by progressive filling in the simplest form: rates are computed at every start and end.
 
 use mcpsim::platform::{Level, Platform};
 use mcpsim::units::{Bandwidth, Bytes};
 
-/// A transfer that occupies all it uses from its start to its end.
+/// A transfer that occupies its resources from its start to its end.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// When it starts to occupy what it uses, seconds.
+    /// Start of the occupation, seconds.
     pub start: f64,
     pub bytes: f64,
-    /// The most it gets, bytes a second.
+    /// Greatest rate, bytes per second.
     pub pace: f64,
-    /// The resources of its path, each once.
+    /// Resources of its path, each once.
     pub uses: Vec<usize>,
 }
 
-/// When each flow ends, seconds; `capacities` are those of the resources, bytes a second.
+/// Returns the end of each flow, seconds; `capacities` are those of the resources, bytes per second.
 pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|a, b| flows[*b].start.total_cmp(&flows[*a].start));
@@ -37,7 +36,7 @@ pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
             left[*flow] -= rate * (next - now);
         }
         now = next;
-        // What is left of an end is rounding: less than a thousandth of a byte.
+        // The remainder at an end is rounding: less than a thousandth of a byte.
         active.retain(|flow| {
             let is_over = left[*flow] < 1e-3;
             if is_over {
@@ -51,7 +50,8 @@ pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
     }
 }
 
-/// The rates of the active flows: all rise together until a resource is full or a flow goes at its pace; these stay.
+/// Returns the rates of the active flows. All rates rise together until a resource is full or a flow has its greatest
+/// rate; then these are fixed.
 fn rates(capacities: &[f64], flows: &[Flow], active: &[usize]) -> Vec<f64> {
     let mut room = capacities.to_vec();
     let mut rising = vec![0u32; capacities.len()];
@@ -80,7 +80,7 @@ fn rates(capacities: &[f64], flows: &[Flow], active: &[usize]) -> Vec<f64> {
     rates
 }
 
-/// A message from a node to another, sent so many nanoseconds after the start.
+/// A message from a node to another, sent at a number of nanoseconds after the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     pub from: u32,
@@ -89,8 +89,8 @@ pub struct Transfer {
     pub bytes: u64,
 }
 
-/// Transfers between nodes as the solver sees them, capacities first: out of an adapter, into one, and both directions of each and of the pair
-/// of nodes where the machine states them.
+/// Converts transfers between nodes to capacities and flows of the solver. The resources are each direction of an
+/// adapter, and both directions of an adapter and of a pair of nodes if the machine states them.
 pub fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow>) {
     let link = platform.link(Level::InterNode);
     let rate = |stated: Option<Bandwidth>| stated.map_or(f64::INFINITY, |rate| rate.get() as f64);

@@ -1,4 +1,4 @@
-//! Tiny machines and scripted programs, from which expected times can be worked out by hand.
+//! Tiny machines and scripted programs, whose expected times can be computed by hand.
 #![allow(dead_code)]
 
 pub mod collectives;
@@ -15,17 +15,17 @@ use mcpsim::rank::{
 };
 use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
-/// Nanoseconds.
+/// Returns `count` nanoseconds.
 pub fn ns(count: u64) -> SimSpan {
     SimSpan::from_ns(count)
 }
 
-/// The instant `count` nanoseconds after the start.
+/// Returns the instant `count` nanoseconds after the start.
 pub fn at(count: u64) -> SimTime {
     SimTime::ZERO + ns(count)
 }
 
-/// A row for all sizes: 1 GB/s is 1 ns a byte.
+/// Creates a row for all sizes: 1 GB/s is 1 ns per byte.
 pub fn row(latency: u64) -> Row {
     Row {
         above: Bytes::ZERO,
@@ -43,12 +43,12 @@ pub fn row(latency: u64) -> Row {
     }
 }
 
-/// A link with one row, everything eager.
+/// Creates a link with one row; all messages are eager.
 pub fn link(law: Contention, latency: u64) -> Link {
     Link::new(law, Bytes::MAX, ns(latency), vec![row(latency)])
 }
 
-/// A machine whose latencies are 10, 100 and 1000 ns, with 1 ns a byte everywhere.
+/// Creates a machine with latencies of 10, 100 and 1000 ns, and 1 ns per byte everywhere.
 pub fn machine(nct: [u32; 3], law: Contention) -> Platform {
     Platform {
         name: "tiny".to_owned(),
@@ -64,7 +64,7 @@ pub fn machine(nct: [u32; 3], law: Contention) -> Platform {
     }
 }
 
-/// 1 Gflop/s, 1 Ginstr/s, 1 GB/s of memory for a core, no other limit.
+/// Returns 1 Gflop/s, 1 Ginstr/s, 1 GB/s of memory for a core, and no other limit.
 pub fn rates() -> CoreRates {
     let memory = Bandwidth::new(1_000_000_000).unwrap();
     let plenty = Bandwidth::new(1_000_000_000_000_000).unwrap();
@@ -95,13 +95,13 @@ pub fn with_link(mut platform: Platform, level: Level, link: Link) -> Platform {
 #[derive(Clone, Debug)]
 pub enum Do {
     Compute(u64),
-    /// A block of so long that moves so many bytes.
+    /// A block of this time in ns that moves this number of bytes.
     Work(u64, u64),
-    /// A block of real code that takes so long alone.
+    /// A block of real code that takes this time alone.
     Code(u64),
-    /// A copy to itself of so many bytes, which takes so long in caches.
+    /// A copy to itself of this number of bytes, which takes this time in caches.
     Own(u64, u64),
-    /// Combines so many bytes in a collective, which takes so long in caches.
+    /// Combines this number of bytes in a collective, which takes this time in caches.
     Combine(u64, u64),
     Send(Rank, u64),
     SendTag(Rank, u64, u32),
@@ -119,86 +119,87 @@ pub enum Do {
     WaitAll,
     /// Waits for one of them.
     WaitAny,
-    /// Tests them all.
+    /// Tests all of them.
     Test,
-    /// Tests them all; finding them unfinished costs nothing.
+    /// Tests all of them; an unsuccessful test costs nothing.
     Look,
-    /// Sends a message with data to be served; its receiver does what the tag says (see [`serve`]).
+    /// Sends a message with data to be served; the tag selects the action of its receiver (see [`serve`]).
     Ask(Rank, u64, u32),
-    /// Lets time pass in polls, at most so long.
+    /// Idles in polls for at most this time.
     Idle(u64),
-    /// Tests them all, or probes for any message, until there is something to be had.
+    /// Tests all of them, or probes for any message, until successful.
     Poll(Polling),
-    /// Withdraws the first of the requests started since the last wait.
+    /// Cancels the first of the requests started since the last wait.
     Cancel,
     ProbeAny,
     IprobeAny,
-    /// Probes for any message with this tag, and then receives what it found from there.
+    /// Probes for any message with this tag, and then receives the found message from its source.
     ProbeRecv(u32),
     IsendWith(Rank, u64, u32, SendMode),
     IrecvAnyTag(u32),
     RecvAnyTag(u32),
     ExchangeTag(Rank, u64, Rank, u32),
-    /// Starts a strand of its own lines.
+    /// Starts a strand with its own lines.
     Start(Vec<Do>),
-    /// The same, its messages apart from all others but those of the strands of other ranks with the same number.
+    /// Starts a strand whose messages are separate from all others, except those of the strands of other ranks with the
+    /// same number.
     StartApart(Vec<Do>),
-    /// Notes the clock.
+    /// Records the clock.
     Clock,
 }
 
-/// How a script polls.
+/// Method of polling of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
-    /// For a message, which it then receives; otherwise the requests started since the last wait.
+    /// Probes for a message, which it then receives; otherwise tests the requests started since the last wait.
     pub probe: bool,
-    /// After so many failed polls it idles for this long before each other.
+    /// After this number of failed polls it idles for this time before each further poll.
     pub idle: Option<(u32, u64)>,
-    /// What it polls with costs nothing, and it idles from the first on.
+    /// Polls cost nothing, and it idles from the first on.
     pub free: bool,
 }
 
-/// What a script saw.
+/// Observation of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Saw {
-    /// The clock at a [`Do::Clock`].
+    /// Clock at a [`Do::Clock`].
     Clock(SimTime),
-    /// The index, source and size of what completed.
+    /// Index, source and size of the completion.
     Got(u32, Rank, u64),
-    /// A test or probe that found nothing.
+    /// An unsuccessful test or probe.
     Nothing,
-    /// The index of a receive that was withdrawn.
+    /// Index of a cancelled receive.
     Cancelled(u32),
-    /// When a message of so many bytes was served, and its sender.
+    /// Time, sender and bytes of a served message.
     Served(SimTime, Rank, u64),
 }
 
-/// A message is served with no answer.
+/// The message is served without an answer.
 pub const TAKE: u32 = 0;
-/// It is served with an answer of 50 bytes to its sender.
+/// The message is served with an answer of 50 bytes to its sender.
 pub const ANSWER: u32 = 1;
-/// It is served by handing it on to the next rank, which answers to this one.
+/// The message is served by forwarding it to the next rank, which answers to this one.
 pub const HAND_ON: u32 = 2;
-/// It is served with an answer to its sender which is served too.
+/// The message is served with an answer to its sender that is also served.
 pub const ECHO: u32 = 3;
 
-/// What scripts saw: the rank, its strand (0 is the main program), and what.
+/// Observations of scripts: the rank, its strand (0 is the main program), and the observation.
 pub type Log = Arc<Mutex<Vec<(Rank, u32, Saw)>>>;
 
-/// What the reply at hand answers, where that matters.
+/// Call that the current reply answers, if it matters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Other,
     Test,
     WaitAny,
     ProbeRecv(u32),
-    /// How, and how often it has failed.
+    /// Method, and number of failures.
     Poll(Polling, u32),
     /// The same, while it idles.
     Idle(Polling, u32),
 }
 
-/// A program that follows a script.
+/// A program that executes a script.
 pub struct Script {
     rank: Rank,
     strand: u32,
@@ -236,7 +237,7 @@ impl Script {
         Call::Start(Box::new(Script { strand: self.strands, context, ..script }))
     }
 
-    /// The next look of a polling script.
+    /// Returns the next poll of a polling script.
     fn poll(&mut self, how: Polling, failed: u32) -> Call {
         self.asked = Asked::Poll(how, failed);
         match how.probe {
@@ -383,7 +384,7 @@ impl Program for Script {
         let Served { at, from, tag, size, payload } = message;
         let data = payload.expect("it was sent with data");
         assert_eq!(*data, vec![from as u8; size.get() as usize]);
-        // Apart from what the program sees: which of the two comes first on the host has no meaning.
+        // Stored separately from the observations of the program, because their order on the host is undefined.
         self.log.lock().unwrap().push((self.rank, u32::MAX, Saw::Served(at, from, size.get())));
         let answer = |to, context, tag, size| {
             let payload = Some(Box::new(vec![self.rank as u8; size as usize]));
@@ -398,7 +399,7 @@ impl Program for Script {
     }
 }
 
-/// Runs a script a rank, block-placed, by `workers` workers.
+/// Runs one script per rank with block placement and `workers` workers.
 pub fn run_with(
     platform: &Platform,
     scripts: &[Vec<Do>],
@@ -408,7 +409,7 @@ pub fn run_with(
     run_placed(platform, sites, scripts, workers)
 }
 
-/// Runs a script a rank by `workers` workers: the Outcome, and what each rank saw, strand by strand.
+/// Runs one script per rank with `workers` workers; returns the Outcome, and the observations of each rank by strand.
 pub fn run_placed(
     platform: &Platform,
     sites: Vec<Site>,
@@ -418,7 +419,7 @@ pub fn run_placed(
     run_placed_as(platform, sites, scripts, RunOptions { workers: Some(workers), pairs: true, ..RunOptions::default() })
 }
 
-/// Runs a script a rank, block-placed, as `options` say.
+/// Runs one script per rank with block placement and `options`.
 pub fn run_as(
     platform: &Platform,
     scripts: &[Vec<Do>],
@@ -428,7 +429,7 @@ pub fn run_as(
     run_placed_as(platform, sites, scripts, options)
 }
 
-/// Runs a script a rank, placed on `sites`, as `options` say.
+/// Runs one script per rank, placed on `sites`, with `options`.
 pub fn run_placed_as(
     platform: &Platform,
     sites: Vec<Site>,
@@ -449,12 +450,12 @@ pub fn run_placed_as(
         replays::check(platform, &sites, scripts, &outcome);
     }
     let mut saw = log.lock().unwrap().clone();
-    // Which task of a rank runs first on the host has no meaning.
+    // The order of a rank's tasks on the host is undefined.
     saw.sort_by_key(|&(rank, strand, _)| (rank, strand));
     Ok((outcome, saw.into_iter().map(|(rank, _, saw)| (rank, saw)).collect()))
 }
 
-/// What was recorded in a run says what the outcome of the run without says, and changes nothing of it.
+/// Asserts that a run with the recorded way back agrees with the outcome of the run without, and does not change it.
 fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
     let (path, way) = (outcome.path, recorded.critical_path.clone().unwrap());
     let messages = Level::ALL.iter().map(|&level| path.level(level).total()).sum();
@@ -464,7 +465,7 @@ fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
         (shares.iter().map(|share| share.own).sum(), shares.iter().map(|share| share.messages).sum::<SimSpan>())
     };
     let ranks = sum(way.ranks.iter().map(|of| of.share).collect());
-    // An answer to what was served has an overhead, which is nobody's own.
+    // The answer to a served message has an overhead that belongs to no rank.
     let answers = ranks.1.saturating_sub(messages);
     assert!(answers <= path.send, "{path:?} {way:?}");
     assert_eq!(ranks, (path.total() - messages - answers, messages + answers));
@@ -479,7 +480,7 @@ fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
     assert_eq!(*outcome, plain, "recording changes nothing");
 }
 
-/// Runs a script a rank on one worker.
+/// Runs one script per rank on one worker.
 ///
 /// # Panics
 /// If the run fails.
@@ -487,7 +488,7 @@ pub fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Outcome, Vec<(Rank, Saw
     run_with(platform, scripts, 1).expect("the scripts run to their end")
 }
 
-/// The ranks' clocks at the end, in nanoseconds.
+/// Returns the ranks' final clocks in nanoseconds.
 pub fn clocks(platform: &Platform, scripts: &[Vec<Do>]) -> Vec<u64> {
     run(platform, scripts).0.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
 }

@@ -25,17 +25,17 @@ impl Draw {
         Draw(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0.random_range(0..limit)
     }
 
-    /// One of these.
+    /// Returns one of these texts.
     pub fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
         of[self.below(of.len())]
     }
 
-    /// Whether something happens that happens once in `times`.
+    /// Returns true with probability 1 / `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -44,14 +44,14 @@ impl Draw {
 /// A random run.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The application's file.
+    /// File of the application.
     pub app: String,
-    /// Keys of the machine and the run, as of `--set`.
+    /// Keys of the machine and the run, in the form of `--set`.
     pub sets: Vec<String>,
 }
 
 impl Case {
-    /// The run of this seed, with those keys of the machine that hold beside the others. `directory` is for its files.
+    /// Creates the run of this seed, with the machine's keys that are valid together. `directory` is for its files.
     pub fn new(seed: u64, directory: &Path) -> Case {
         let mut draw = Draw::new(seed);
         let shape = draw.one(&["2, 1, 1", "3, 1, 2", "2, 2, 2", "4, 1, 1", "3, 2, 1", "5, 1, 1", "1, 2, 2"]);
@@ -68,7 +68,7 @@ impl Case {
         case
     }
 
-    /// As it is asked for; the machine's files are in `directory`.
+    /// Returns the request of the run; the machine's files are in `directory`.
     pub fn request(&self, directory: &Path) -> Result<RunRequest, PredictError> {
         let name = directory.join("app.toml").display().to_string();
         let platform = Some(directory.join("machine.toml"));

@@ -1,5 +1,5 @@
-//! What tests of real programs share: compiling them with `mcpsim cc` and with the real MPIs of the machine, and
-//! running them, none for longer than a limit.
+//! Shared by tests of real programs: compilation with `mcpsim cc` and with the real MPIs of the machine, and runs with
+//! a time limit.
 
 use std::env;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::support::{Ran, finish, mcpsim, open_mpi_environment, skipped};
 
-/// Files of `workloads` with real programs (their names end in "-c"), and the words of arguments that make them short.
+/// Files of `workloads` with real programs (their names end in "-c"), and arguments that make them short.
 pub const WORKLOADS: [(&str, &str); 13] = [
     ("alltoall", r#""64","2""#),
     ("empty", ""),
@@ -29,20 +29,20 @@ pub const WORKLOADS: [(&str, &str); 13] = [
     ("sort", r#""1000""#),
 ];
 
-/// How long a child may take, in seconds. Only one that hangs takes as long.
+/// Time limit of a child in seconds. Only a hanging child reaches it.
 const LIMIT: u32 = 120;
 
-/// A directory for what a test compiles.
+/// Creates a directory for the compiled files of a test.
 pub fn directory() -> TempDir {
     TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// The project's file at `path`.
+/// Returns the project's file at `path`.
 pub fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The names, without it, of the files in the project's `directory` whose name ends in `end`.
+/// Returns the names, without `end`, of the files in the project's `directory` whose name ends in `end`.
 pub fn names(directory: &str, end: &str) -> Vec<String> {
     let entries = fs::read_dir(file(directory)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = entries.filter_map(|name| name.strip_suffix(end).map(str::to_owned)).collect();
@@ -50,12 +50,12 @@ pub fn names(directory: &str, end: &str) -> Vec<String> {
     names
 }
 
-/// Runs `command`, ending it when it takes too long.
+/// Runs `command` with the time limit.
 pub fn limited(command: &Command) -> Ran {
     limited_to(command, LIMIT)
 }
 
-/// Runs `command`, ending it when it takes longer than so many seconds.
+/// Runs `command` with a time limit in seconds.
 pub fn limited_to(command: &Command, seconds: u32) -> Ran {
     let mut limited = Command::new("timeout");
     limited
@@ -75,12 +75,12 @@ pub fn limited_to(command: &Command, seconds: u32) -> Ran {
     finish(limited.output().expect("timeout, of the GNU core utilities, starts"))
 }
 
-/// Whether it was ended because it took too long: by `timeout`, in one way or the other.
+/// Returns whether `timeout` ended the run, with either of its signals.
 fn is_killed(ran: &Ran) -> bool {
     matches!(ran.code, Some(124 | 137))
 }
 
-/// What was run, and all that is known of how it went.
+/// Describes a run and its result.
 pub fn told(what: &str, ran: &Ran) -> String {
     let end = match ran.code {
         _ if is_killed(ran) => "killed, as it took too long".to_owned(),
@@ -90,7 +90,7 @@ pub fn told(what: &str, ran: &Ran) -> String {
     format!("{what}: {end}\n{}{}", ran.stdout, ran.stderr)
 }
 
-/// The binary with the words of `line` and the cache of all tests.
+/// Returns the binary's command with the words of `line` and the cache of all tests.
 fn simulator(line: &str) -> Command {
     let mut command = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
     command.args(line.split_whitespace());
@@ -106,12 +106,12 @@ pub fn simulate(line: &str) -> Ran {
     limited(&simulator(line))
 }
 
-/// The program that `mcpsim cc` makes of `source`, without a warning.
+/// Compiles `source` with `mcpsim cc`; warnings are errors.
 pub fn compile(source: &Path, flags: &str, program: &Path) -> Result<(), String> {
     compile_with(source, flags, program, "")
 }
 
-/// As [`compile`], with `libraries` behind the source.
+/// Compiles as [`compile`] does, with `libraries` after the source.
 pub fn compile_with(source: &Path, flags: &str, program: &Path, libraries: &str) -> Result<(), String> {
     let is_cxx = source.extension().is_some_and(|end| end == "cc");
     let line = format!("{} {flags} -Wall -Wextra", if is_cxx { "cxx" } else { "cc" });
@@ -123,14 +123,14 @@ pub fn compile_with(source: &Path, flags: &str, program: &Path, libraries: &str)
     }
 }
 
-/// Runs `program` with `arguments` under mcpsim: what its code costs does not matter.
+/// Runs `program` with `arguments` under mcpsim; the cost of its code is ignored.
 pub fn run(program: &Path, options: &str, arguments: &str) -> Ran {
     let mut command = simulator(&format!("--quiet --compute skip {options}"));
     limited(command.arg(program).arg("--").args(arguments.split_whitespace()))
 }
 
-/// Whether `program` prints the same lines and has the same Outcome on one worker and on several, where its ranks run
-/// ahead of virtual time.
+/// Checks that `program` prints the same lines and has the same Outcome on one worker and on several, where its ranks
+/// run ahead of virtual time.
 pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) -> Result<(), String> {
     let outcome = |workers: u32| {
         let file = program.with_extension(format!("{workers}.json"));
@@ -162,7 +162,8 @@ pub struct RealMpi {
     pub is_open_mpi: bool,
 }
 
-/// Commands by which they are installed. On Debian both have their own, and one of them the plain ones.
+/// Commands of the installed libraries. Debian has a separate pair for each, and the plain commands belong to one of
+/// them.
 const COMMANDS: [[&str; 3]; 3] = [
     ["Open MPI", "mpicc.openmpi", "mpirun.openmpi"],
     ["MPICH", "mpicc.mpich", "mpirun.mpich"],
@@ -175,7 +176,7 @@ const PROBE: &str = "#include <mpi.h>\n#include <stdio.h>\n\
     if (rank == 0) printf(\"%d\\n\", size);\n    return MPI_Finalize();\n}\n";
 
 impl RealMpi {
-    /// The MPI of these commands if they are there, and what keeps it from running a program of four ranks.
+    /// Returns the MPI of these commands if they exist, or the reason why it cannot run a program of four ranks.
     fn find([name, compiler, launcher]: [&'static str; 3]) -> Option<Result<RealMpi, String>> {
         let path = env::var_os("PATH")?;
         let there = |command: &&str| env::split_paths(&path).any(|directory| directory.join(command).is_file());
@@ -195,14 +196,14 @@ impl RealMpi {
         Some(probed.map(|()| mpi))
     }
 
-    /// Its program of `source`.
+    /// Compiles `source` with this MPI.
     pub fn compile(&self, source: &Path, program: &Path) -> Result<(), String> {
         self.compile_with(source, program, "")
     }
 
-    /// As [`RealMpi::compile`], with these words behind the source.
+    /// Compiles as [`RealMpi::compile`] does, with these words after the source.
     pub fn compile_with(&self, source: &Path, program: &Path, flags: &str) -> Result<(), String> {
-        // The programs are told to be free of warnings where mcpsim compiles them; other MPIs' headers may cause some.
+        // The programs are free of warnings under mcpsim; headers of other MPIs may cause some.
         let is_cxx = source.extension().is_some_and(|end| end == "cc");
         let compiler = if is_cxx { self.compiler.replacen("mpicc", "mpicxx", 1) } else { self.compiler.to_owned() };
         let ran = limited(
@@ -218,19 +219,20 @@ impl RealMpi {
         }
     }
 
-    /// Runs `program` with `arguments`; once more if it does not end, which was seen of Open MPI 4.1 on a busy machine.
+    /// Runs `program` with `arguments`; repeats the run if it does not end, which occurred with Open MPI 4.1 on a busy
+    /// machine.
     pub fn run(&self, program: &Path, ranks: u32, arguments: &str) -> Ran {
         let run = || limited(&self.launch(program, ranks, arguments));
         let first = run();
         if is_killed(&first) { run() } else { first }
     }
 
-    /// The command that compiles its C programs.
+    /// Returns the command that compiles C programs.
     pub fn compiler(&self) -> &'static str {
         self.compiler
     }
 
-    /// Its program of Fortran `source`, if there is a compiler for it.
+    /// Compiles the Fortran `source`, if there is a compiler for it.
     pub fn compile_fortran(&self, source: &Path, program: &Path) -> Option<Result<(), String>> {
         let compiler = self.compiler.replace("mpicc", if self.is_open_mpi { "mpif90" } else { "mpifort" });
         let path = env::var_os("PATH")?;
@@ -242,9 +244,9 @@ impl RealMpi {
         })
     }
 
-    /// Runs `program`, as [`RealMpi::run`] does, with these variables set for its ranks.
+    /// Runs `program` as [`RealMpi::run`] does, with these variables set for its ranks.
     pub fn run_with(&self, program: &Path, ranks: u32, arguments: &str, variables: &[(&str, &Path)]) -> Ran {
-        // The launcher itself is not to load what ranks load.
+        // The launcher itself must not load the libraries of the ranks.
         let settings = variables.iter().map(|(name, value)| format!("{name}={}", value.display()));
         let words = arguments.split_whitespace().map(str::to_owned);
         let own: Vec<String> = settings.chain([program.display().to_string()]).chain(words).collect();
@@ -255,14 +257,14 @@ impl RealMpi {
 
     fn launch(&self, program: &Path, ranks: u32, arguments: &str) -> Command {
         let mut command = Command::new(self.launcher);
-        // There may be more ranks than cores: those that wait let others run.
+        // There may be more ranks than cores, so waiting ranks must yield.
         if !self.is_open_mpi {
             command.env("MPIR_CVAR_POLLS_BEFORE_YIELD", "1");
         } else {
             command.arg("--oversubscribe");
             command.envs(open_mpi_environment());
             command.envs([
-                // One-sided communication in shared memory, or else by messages: the default of some versions is wrong.
+                // One-sided communication uses shared memory, or else messages: the default of some versions is wrong.
                 ("OMPI_MCA_osc", "sm,pt2pt"),
                 ("OMPI_MCA_mpi_yield_when_idle", "1"),
                 ("OMPI_MCA_btl", "vader,self,tcp"),
@@ -273,16 +275,17 @@ impl RealMpi {
     }
 }
 
-/// The real MPIs of this machine that can run programs. Says on stderr if there is none, and which cannot.
+/// Returns the real MPIs of this machine that can run programs. Prints on stderr if there is none, and those that
+/// cannot.
 pub fn real_mpis() -> &'static [RealMpi] {
     static FOUND: OnceLock<Vec<RealMpi>> = OnceLock::new();
     FOUND.get_or_init(|| {
-        // What `eprintln!` says is not shown if the test passes.
+        // The output of `eprintln!` is not shown if the test passes.
         let say = |text: &str| writeln!(std::io::stderr(), "{text}").expect("stderr can be written");
         let mut found = Vec::new();
         let [open_mpi, mpich, plain] = COMMANDS;
         for commands in [open_mpi, mpich, plain] {
-            // The plain commands are those of one of the others.
+            // The plain commands belong to one of the other libraries.
             if commands == plain && !found.is_empty() {
                 continue;
             }

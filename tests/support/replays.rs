@@ -1,5 +1,5 @@
-//! Every script that is run is recorded and replayed too: on its machine the outcome has to be the same, on another one
-//! it has to come to its end.
+//! Recording and replay of every script that is run: on its machine the outcome must be the same, and on another
+//! machine the replay must end.
 
 use std::sync::Arc;
 
@@ -11,9 +11,10 @@ use mcpsim::trace::{Header, Machine, Recording, Trace};
 
 use super::{Do, Log, Script, ns};
 
-/// The outcome of `scripts` on `platform` is `expected`, and so is that of their trace.
+/// Asserts that the outcome of `scripts` on `platform` is `expected`, and that the replay of their trace has the same
+/// outcome.
 pub fn check(platform: &Platform, sites: &[Site], scripts: &[Vec<Do>], expected: &Outcome) {
-    // A recording has the collectives that such copies are of.
+    // A recording contains the collectives that such copies belong to.
     if scripts.iter().flatten().any(|line| matches!(line, Do::Own(..) | Do::Combine(..))) {
         return;
     }
@@ -42,7 +43,7 @@ fn simulation<'a>(platform: &'a Platform, sites: &[Site], workers: u32) -> Simul
     Simulation::new(platform, sites.to_vec(), options, Labels::default())
 }
 
-/// A machine for replays, whose cores have a gigabyte a second of memory each.
+/// Creates a machine for replays, whose cores have a gigabyte per second of memory each.
 pub fn replaying(platform: &Platform) -> Machine {
     Machine { platform: Arc::new(platform.clone()), cost: DataCost::new(&platform.core, 1e9), memory: 1e9 }
 }
@@ -53,7 +54,7 @@ pub fn replay(trace: &Arc<Trace>, platform: &Platform, sites: &[Site], workers: 
     simulation(platform, sites, workers).run(|rank| trace.program(rank, &machine, 1.0), &Progress::default())
 }
 
-/// The trace of a replay.
+/// Returns the trace of a replay.
 pub fn record(trace: &Arc<Trace>, platform: &Platform, sites: &[Site]) -> Vec<u8> {
     let recording = Arc::new(Recording::new(sites.len() as u32));
     let machine = replaying(platform);
@@ -68,7 +69,7 @@ fn same(found: &Outcome, expected: &Outcome, what: &str) {
     assert!(found == *expected, "{what}: {}\nexpected {}", parts(&found), parts(expected));
 }
 
-/// The same machine with other latencies, so that messages come in another order.
+/// Returns the same machine with other latencies, so that messages arrive in another order.
 fn slower(platform: &Platform) -> Platform {
     let mut other = platform.clone();
     for (link, more) in other.links.iter_mut().zip([700, 30, 4]) {

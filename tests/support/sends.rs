@@ -1,4 +1,5 @@
-//! Who sends whom how much in a collective: what mcpsim predicts, and what Open MPI's component `pml_monitoring` counts.
+//! Messages between ranks in a collective: the prediction of mcpsim, and the counts of Open MPI's component
+//! `pml_monitoring`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +10,7 @@ use super::support;
 /// Messages and bytes by sender and receiver.
 pub type Sends = BTreeMap<(u64, u64), (u64, u64)>;
 
-/// What mcpsim's ranks send on nodes, CMPs and cores of this shape under the library, and by which algorithm.
+/// Returns the messages of mcpsim's ranks on a machine of this shape with the library, and the algorithm.
 pub fn predicted(directory: &Path, shape: &str, library: &str, what: &str, bytes: u32) -> (Sends, String) {
     let argument = if what.ends_with("barrier") { String::new() } else { format!("bytes = {bytes}") };
     let wait = if what.starts_with('i') { ", \"waitall\"" } else { "" };
@@ -20,7 +21,7 @@ pub fn predicted(directory: &Path, shape: &str, library: &str, what: &str, bytes
     (of_outcome(&ran.stdout), outcome["collectives"][0]["algorithm"].to_string())
 }
 
-/// What ranks sent in the run that has this JSON.
+/// Returns the messages of the ranks in the run with this JSON.
 pub fn of_outcome(json: &str) -> Sends {
     let outcome: serde_json::Value = serde_json::from_str(json).expect("an outcome");
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
@@ -30,7 +31,7 @@ pub fn of_outcome(json: &str) -> Sends {
         .collect()
 }
 
-/// What Open MPI's ranks wrote to the directory: its options were [`monitoring`].
+/// Returns the messages that Open MPI's ranks wrote to the directory with the options of [`monitoring`].
 pub fn monitored(directory: &Path, ranks: u32) -> Result<Sends, String> {
     let mut sends = Sends::new();
     let mut files = 0;
@@ -48,7 +49,7 @@ pub fn monitored(directory: &Path, ranks: u32) -> Result<Sends, String> {
     if files == ranks { Ok(sends) } else { Err(format!("{files} files of {ranks} ranks")) }
 }
 
-/// The options of Open MPI's launcher with which each rank writes to a file of the directory what it sent.
+/// Returns the options of Open MPI's launcher with which each rank writes its messages to a file of the directory.
 pub fn monitoring(directory: &Path) -> String {
     format!(
         "--mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 --mca pml_monitoring_filename {}",
@@ -56,7 +57,8 @@ pub fn monitoring(directory: &Path) -> String {
     )
 }
 
-/// What each of two further calls sent, where the first of `three` may have made more; an error if they differ.
+/// Returns the messages of each of two further calls, because the first of `three` may have additional ones; an error
+/// if they differ.
 pub fn one_more<K: Ord + Copy>(
     one: &BTreeMap<K, (u64, u64)>,
     three: BTreeMap<K, (u64, u64)>,

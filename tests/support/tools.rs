@@ -1,4 +1,4 @@
-//! Tools that tests need and a machine may not have, and comparisons that take long.
+//! Optional tools of tests, and long comparisons.
 #![allow(dead_code)]
 
 use std::env;
@@ -11,24 +11,24 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Says that something is not tested here, for want of `what`. With MCPSIM_REQUIRE_TOOLS=1 that is a failure.
+/// Prints that a test is skipped because `what` is missing. With MCPSIM_REQUIRE_TOOLS=1 the test fails.
 pub fn skipped(what: &str) {
     assert!(!is_set("MCPSIM_REQUIRE_TOOLS"), "skipped: {what}; MCPSIM_REQUIRE_TOOLS is set");
-    // What `eprintln!` says is not shown if the test passes.
+    // The output of `eprintln!` is not shown if the test passes.
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// Says that something is not tested here, as the system does not allow it: no tool would change that.
+/// Prints that a test is skipped because the system does not permit it, with any tool.
 pub fn not_allowed(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped, as this system does not allow it: {what}");
 }
 
-/// Whether the program is one of `PATH`.
+/// Returns whether the program is in `PATH`.
 pub fn is_there(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|place| place.join(program).is_file()))
 }
 
-/// Whether long comparisons are made, as `./check full` does (MCPSIM_TEST_FULL=1); says so if not.
+/// Returns whether long comparisons are requested, as by `./check full` (MCPSIM_TEST_FULL=1); prints a note if not.
 pub fn is_full(what: &str) -> bool {
     let full = is_set("MCPSIM_TEST_FULL");
     if !full {
@@ -37,7 +37,8 @@ pub fn is_full(what: &str) -> bool {
     full
 }
 
-/// What Open MPI's launcher needs in its environment: it may be started by root, and many launchers at a time.
+/// Returns the environment that Open MPI's launcher needs: it may be started by root, and many launchers run
+/// concurrently.
 pub fn open_mpi_environment() -> [(&'static str, String); 3] {
     let directory = session_directory().to_string_lossy().into_owned();
     [
@@ -47,9 +48,9 @@ pub fn open_mpi_environment() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Where Open MPI's launchers keep what belongs to a run. Each makes a directory `ompi.HOST.USER` there and removes it
-/// once it is empty; one that starts while another ends fails if that comes in between. So there is a directory in it,
-/// which they leave alone.
+/// Returns the session directory of Open MPI's launchers. Each creates a directory `ompi.HOST.USER` in it and removes
+/// that once it is empty. A launcher that starts at this moment fails. A directory inside it, which launchers do not
+/// remove, prevents this.
 fn session_directory() -> PathBuf {
     let user = fs::metadata("/proc/self").map_or(0, |of| of.uid());
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

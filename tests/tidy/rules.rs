@@ -1,32 +1,32 @@
-//! The rules. Each takes a file's path from the root and its text, and gives what is wrong with it.
+//! The rules. Each takes a file's path from the root and its text, and returns its findings.
 
 use std::collections::BTreeMap;
 
-/// The modules of all packages; one may use those before it.
+/// Modules of all packages; a module may use those before it.
 const ORDER: [&str; 18] = [
     "units", "config", "platform", "profile", "rank", "engine", "mpi", "trace", "app", "measure", "loader", "cc",
     "process", "mpi_api", "run", "study", "report", "cli",
 ];
 
-/// No module has more of all Rust lines of `src` than this.
+/// Greatest percentage of a module in all Rust lines of `src`.
 const LARGEST_PERCENT: usize = 15;
 
-/// No file has more lines than this.
+/// Greatest number of lines in a file.
 const LONGEST_FILE: usize = 500;
 
-/// So many names of types are defined in more than one place at most: each further one wants another word.
+/// Greatest number of type names that are defined in several places.
 pub const DOUBLED: usize = 33;
 
-/// Modules that touch files.
+/// Modules that access files.
 const FILES: [&str; 7] = ["config", "loader", "cc", "process", "run", "study", "cli"];
 
-/// Files between `units` and `mpi` that may look at a clock of the host, each with the reason. None does: `cli` times a
-/// run.
+/// Files between `units` and `mpi` that may read a clock of the host, each with the reason. There are none: `cli` times
+/// a run.
 const CLOCKS: [(&str, &str); 0] = [];
 
-/// Where `unsafe` is allowed: files, and folders of which every file needs it. Each file states it as well.
+/// Places where `unsafe` is permitted: files, and folders in which every file needs it. Each file states it as well.
 const UNSAFE: &[&str] = &[
-    // Code on stacks of its own.
+    // Code on separate stacks.
     "src/core/rank/fiber.rs",
     "src/core/rank/fiber/float.rs",
     "src/core/engine/prefetch.rs",
@@ -77,13 +77,13 @@ const UNSAFE: &[&str] = &[
     "src/real/mpi_api/window/make.rs",
     "src/real/mpi_api/window/origin.rs",
     "src/real/mpi_api/window/target.rs",
-    // Memory is asked of the system.
+    // Memory requested from the system.
     "src/cli/memory.rs",
     // Functions of a C library that the user names.
     "src/cli/measure/layers/library.rs",
 ];
 
-/// The binaries of tests, each of which takes seconds to link. A new test is a module of one of them.
+/// Test binaries, each of which takes seconds to link. A new test is a module of one of them.
 pub const TESTS: [&str; 11] = [
     "command",
     "guide",
@@ -98,15 +98,16 @@ pub const TESTS: [&str; 11] = [
     "workloads",
 ];
 
-/// Something wrong in a line.
+/// A violation in a line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
     pub what: String,
 }
 
-/// The lines that have code, numbered from 1, without comments. Strings stay: a rule's word in one is rare enough.
+/// Iterates over the lines with code, numbered from 1, without comments. Strings remain, because they rarely contain a
+/// word of a rule.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     lines.map(|(number, line)| {
@@ -115,7 +116,7 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether `line` has `word` with no letter, digit or underscore around it.
+/// Returns whether `line` has `word` without an adjacent letter, digit or underscore.
 fn has_word(line: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
@@ -123,13 +124,13 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// The path of a file within its crate, whose root is `src/core`, `src/real` or `src`. (That of `src/measure` is a
-/// module.)
+/// Returns the path of a file within its crate, whose root is `src/core`, `src/real` or `src`. (That of `src/measure`
+/// is a module.)
 fn in_crate(path: &str) -> Option<&str> {
     ["src/core/", "src/real/", "src/"].iter().find_map(|root| path.strip_prefix(root))
 }
 
-/// The place in [`ORDER`] of the module that the file at `path` belongs to; `None` for `lib.rs` and `main.rs`.
+/// Returns the position in [`ORDER`] of the module of the file at `path`; `None` for `lib.rs` and `main.rs`.
 fn module(path: &str) -> Option<usize> {
     let name = in_crate(path)?.split('/').next()?.trim_end_matches(".rs");
     ORDER.iter().position(|module| *module == name)
@@ -151,12 +152,12 @@ fn words(path: &str, text: &str, allowed: bool, words: &[&str], what: &str) -> V
         .collect()
 }
 
-/// Paths from the crate's root, by `crate::` or by enough `super::`, lead to the left.
+/// Checks that paths from the crate's root, by `crate::` or by enough `super::`, refer to modules on the left.
 pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
     let (Some(own), Some(path)) = (module(path), in_crate(path)) else { return Vec::new() };
-    // engine.rs is one `super` from the root, engine/a.rs two; tests inside are one further, which is looked at too.
+    // engine.rs is one `super` from the root, engine/a.rs two; nested tests are one further, which is also checked.
     let depth = path.matches('/').count() + 1;
-    // Comments go, line numbers stay: a `use` may go over several lines.
+    // Comments are removed, line numbers remain: a `use` may span several lines.
     let code: String = code(text).map(|(_, line)| format!("{line}\n")).collect();
     let mut findings = Vec::new();
     let mut look = |at: usize| {
@@ -176,7 +177,7 @@ pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
     while let Some(found) = code[rest..].find("super::") {
         let start = rest + found;
         let times = code[start..].split("super::").take_while(|part| part.is_empty()).count();
-        // `split` gives one empty part before each `super::` that follows another directly.
+        // `split` gives one empty part before each `super::` that directly follows another.
         rest = start + times * "super::".len();
         if times >= depth {
             look(rest);
@@ -186,7 +187,7 @@ pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// The first names of the path or of the braced list of paths at `at`, with where they begin.
+/// Returns the first names of the path or of the braced list of paths at `at`, with their positions.
 fn first_names(code: &str, at: usize) -> Vec<(usize, &str)> {
     let name_at = |start: usize| {
         let end = code[start..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(code.len(), |end| start + end);
@@ -214,13 +215,13 @@ fn first_names(code: &str, at: usize) -> Vec<(usize, &str)> {
     names
 }
 
-/// Public modules of a `lib.rs` that [`ORDER`] does not have.
+/// Returns public modules of a `lib.rs` that are not in [`ORDER`].
 pub fn modules_without_place(lib: &str) -> Vec<String> {
     let declared = code(lib).filter_map(|(_, line)| line.trim().strip_prefix("pub mod ")?.strip_suffix(';'));
     declared.filter(|name| !ORDER.contains(name)).map(str::to_owned).collect()
 }
 
-/// Only `cli` prints.
+/// Checks that only `cli` prints.
 pub fn printing(path: &str, text: &str) -> Vec<Finding> {
     let macros = ["println!", "eprintln!", "print!", "eprint!"];
     let streams = ["stdout()", "stderr()"];
@@ -228,43 +229,43 @@ pub fn printing(path: &str, text: &str) -> Vec<Finding> {
     words(path, text, allowed, &[&macros[..], &streams[..]].concat(), "only cli prints")
 }
 
-/// Only modules of [`FILES`] touch files; tests may anywhere.
+/// Checks that only modules of [`FILES`] and tests access files.
 pub fn file_access(path: &str, text: &str) -> Vec<Finding> {
     let allowed = is_in(path, &FILES) || is_test(path);
     let names = ["std::fs", "fs::read", "File::open", "File::create", "tempfile"];
     words(path, without_tests(text), allowed, &names, "this module does not touch files")
 }
 
-/// Whether the file at `path` is one of a module's tests.
+/// Returns whether the file at `path` is a test of a module.
 fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
-/// The text up to the tests at its end.
+/// Returns the text before the tests at its end.
 fn without_tests(text: &str) -> &str {
     text.find("#[cfg(test)]\nmod tests {").map_or(text, |at| &text[..at])
 }
 
-/// No clock of the host between `units` and `mpi`.
+/// Checks that no module from `units` to `mpi` uses a clock of the host.
 pub fn wall_clock(path: &str, text: &str) -> Vec<Finding> {
     let allowed = !is_in(path, &ORDER[..7]) || CLOCKS.iter().any(|(file, _)| *file == path);
     words(path, text, allowed, &["Instant", "SystemTime"], "no clock of the host between units and mpi")
 }
 
-/// `unsafe` only where [`UNSAFE`] allows it, and in tests, which the compiler holds to what they test.
+/// Checks that `unsafe` occurs only where [`UNSAFE`] permits it, and in tests, for which the compiler checks it.
 pub fn unsafe_code(path: &str, text: &str) -> Vec<Finding> {
     let allowed = is_test(path) || UNSAFE.iter().any(|allowed| path.starts_with(allowed));
     words(path, without_tests(text), allowed, &["unsafe"], "only files that the rules list may")
 }
 
-/// Places of [`UNSAFE`] that have no `unsafe` any more.
+/// Returns places of [`UNSAFE`] without `unsafe`.
 pub fn unsafe_without_need(files: &[(String, String)]) -> Vec<&'static str> {
     let uses = |text: &str| code(text).any(|(_, line)| has_word(line, "unsafe"));
     let needed = |place: &str| files.iter().any(|(path, text)| path.starts_with(place) && uses(text));
     UNSAFE.iter().copied().filter(|place| !needed(place)).collect()
 }
 
-/// Modules that have outgrown [`LARGEST_PERCENT`], each with its percentage of all lines.
+/// Returns modules that exceed [`LARGEST_PERCENT`], with their percentage of all lines.
 pub fn too_large(files: &[(String, String)]) -> Vec<(&'static str, usize)> {
     let lines = |place: Option<usize>| -> usize {
         let own = files.iter().filter(|(path, _)| place.is_none() || module(path) == place);
@@ -275,14 +276,14 @@ pub fn too_large(files: &[(String, String)]) -> Vec<(&'static str, usize)> {
     shares.filter(|(_, percent)| *percent >= LARGEST_PERCENT).collect()
 }
 
-/// Files with more than [`LONGEST_FILE`] lines, with how many they have.
+/// Returns files with more than [`LONGEST_FILE`] lines, with their lengths.
 pub fn long_files(files: &[(String, String)]) -> Vec<String> {
     let lengths = files.iter().map(|(path, text)| (path, text.lines().count()));
     let long = lengths.filter(|(_, lines)| *lines > LONGEST_FILE);
     long.map(|(path, lines)| format!("{path}: {lines} lines")).collect()
 }
 
-/// Names of types that several files define, tests aside.
+/// Returns names of types that several files define, except in tests.
 pub fn doubled_types(files: &[(String, String)]) -> Vec<String> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, text) in files.iter().filter(|(path, _)| !is_test(path) && !path.ends_with("/model.rs")) {
@@ -300,13 +301,13 @@ pub fn doubled_types(files: &[(String, String)]) -> Vec<String> {
     places.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The files that are binaries of tests, by name.
+/// Returns the test binaries, by name.
 pub fn test_binaries(files: &[(String, String)]) -> Vec<&str> {
     let names = files.iter().filter_map(|(path, _)| path.strip_prefix("tests/")?.strip_suffix(".rs"));
     names.filter(|name| !name.contains('/')).collect()
 }
 
-/// Nothing unfinished. The words are put together here so that this file does not have them.
+/// Checks that nothing is marked unfinished. The words are composed here so that this file does not contain them.
 pub fn unfinished(_path: &str, text: &str) -> Vec<Finding> {
     let marks = [
         concat!("to", "do!("),
@@ -325,13 +326,13 @@ pub fn unfinished(_path: &str, text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// The first line says what a file answers for.
+/// Checks that the first line describes the file.
 pub fn module_docs(_path: &str, text: &str) -> Vec<Finding> {
     let found = text.lines().next().is_some_and(|line| line.starts_with("//! "));
     if found { Vec::new() } else { vec![Finding { line: 1, what: "expected //! and what this file is for".into() }] }
 }
 
-/// A described workload or machine says first what it is: in a comment or with the key made for it.
+/// Checks that a described workload or machine begins with a description: a comment or the key `about`.
 pub fn toml_comment(_path: &str, text: &str) -> Vec<Finding> {
     let found = text.starts_with('#') || text.lines().take(2).any(|line| line.starts_with("about = "));
     let what = "expected # or, after the name, about = and what this file describes".to_owned();

@@ -1,8 +1,8 @@
-//! Messages and times worked out by hand.
+//! Messages and times computed by hand.
 
 use super::{messages, number, outcome};
 
-/// 16 ranks: every level takes part, and a grid of three dimensions is 4 × 2 × 2.
+/// 16 ranks: every level is used, and a grid of three dimensions is 4 × 2 × 2.
 const MACHINE: &str = "--nct 4,2,2";
 const P: u64 = 16;
 
@@ -42,7 +42,8 @@ fn halo3d_has_six_messages_a_rank_and_iteration() {
     assert_eq!(totals("halo3d", "app.iterations=2 app.bytes=10"), (2 * 6 * P, 2 * 6 * P * 10));
 }
 
-/// Between the parts of a 4 × 2 × 2 grid without wrap-around lie 3 + 1 + 1 cuts, crossed by 4, 8 and 8 pairs of ranks.
+/// Between the parts of a 4 × 2 × 2 grid without wrap-around there are 3 + 1 + 1 cuts, crossed by 4, 8 and 8 pairs of
+/// ranks.
 const CUTS: u64 = 3 + 1 + 1;
 const PAIRS: u64 = 3 * 4 + 8 + 8;
 
@@ -58,7 +59,7 @@ fn jacobi3d_sends_both_sides_of_every_cut_and_an_allreduce() {
 fn heat3d_sends_both_sides_of_every_cut_and_gathers_the_room() {
     let n = 16;
     let gathered = 4 * n * n * n * (P - 1) / P;
-    // After the first step and at the end, poles and cubes at the beginning too.
+    // After the first step and at the end; poles and cubes also at the beginning.
     let sends = |pairs, cuts, times| (3 * 2 * pairs + times * (P - 1), 3 * 2 * cuts * n * n * 4 + times * gathered);
     for exchange in ["blocking", "nonblocking"] {
         let totals = |split: &str| {
@@ -72,9 +73,9 @@ fn heat3d_sends_both_sides_of_every_cut_and_gathers_the_room() {
 
 #[test]
 fn the_integer_sort_exchanges_counts_and_all_keys_but_its_own() {
-    // Class S: 2^16 keys, 512 buckets. 2068 B are more than a short allreduce: 2 log2 P messages a rank, in which the
-    // data travel once out and once back but for a P-th part. The alltoall of 4 B is Bruck's: half of the blocks log2
-    // P times.
+    // Class S: 2^16 keys, 512 buckets. 2068 B exceed a short allreduce: 2 log2 P messages per rank, in which the data
+    // are sent once in each direction except a P-th part. The alltoall of 4 B is Bruck's: half of the blocks log2 P
+    // times.
     let iterations = 3;
     let count = P * 8 + P * 4 + P * (P - 1);
     let bytes = 2 * (4 * 517) * (P - 1) + P * 4 * (4 * P / 2) + 4 * (1 << 16) * (P - 1) / P;
@@ -87,7 +88,7 @@ fn a_master_answers_every_request_and_ends_every_worker_once() {
     let (requests, workers) = (tasks + P - 1, P - 1);
     let totals = totals("master-worker", "app.tasks=100 app.task_bytes=1000 app.result_bytes=10");
     assert_eq!(totals, (2 * requests, requests * 10 + (requests - workers) * 1000));
-    // A task takes 1 ms on average and 15 workers do them; requests and orders take microseconds.
+    // A task takes 1 ms on average and 15 workers execute tasks; requests and orders take microseconds.
     let alone = outcome("master-worker", "app.tasks=10000", "--nct 1,1,1");
     let seconds = alone["predicted_s"].as_f64().unwrap();
     assert!((seconds - 10.0).abs() < 0.4, "four standard deviations of 10,000 exponential draws; found {seconds}");
@@ -112,8 +113,8 @@ fn the_effective_bandwidth_sends_to_both_neighbours_in_every_pattern_and_size() 
 
 #[test]
 fn the_effective_bandwidth_of_two_ranks_is_that_of_the_best_method() {
-    // Both send 64 B to each other, to the right and to the left, at 1 us + 64 B / (1 GB/s) = 1.064 us a message. With
-    // all under way at once that is the time of all four; with Sendrecv one follows the other; MPI_Alltoallv sends 128
+    // Both send 64 B to each other, to the right and to the left, at 1 us + 64 B / (1 GB/s) = 1.064 us per message.
+    // With concurrent messages this is the time of all four; with Sendrecv they are sequential; MPI_Alltoallv sends 128
     // B in one, in 1.128 us. The best: 4 · 64 B in 1.064 us.
     let platform = "platform.inter_node.contention=ideal platform.inter_node.latency=1us platform.inter_node.bandwidth=1GB/s \
                     platform.inter_node.send_overhead=0s platform.inter_node.recv_overhead=0s";
@@ -146,18 +147,18 @@ fn primes_are_counted_with_one_allreduce_evenly_or_with_the_last_rank_waited_for
     let (even, blocks) = (compute(""), compute("app.split=blocks"));
     assert!(even.windows(2).all(|pair| pair[0] == pair[1]), "{even:?}");
     assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
-    // The same work in all, but that the rest at the end of a share is taken at other places.
+    // The total work is the same, except that the rest at the end of a share is evaluated at other points.
     let (even, blocks) = (even.iter().sum::<u64>() as f64, blocks.iter().sum::<u64>() as f64);
     assert!((even / blocks - 1.0).abs() < 1e-3, "{even} {blocks}");
 }
 
-/// A platform on which an exchange of 64 B takes 201 us + 64 B / (64 MB/s) = 202 us, as the authors derive, whatever
-/// is under way besides.
+/// Platform on which an exchange of 64 B takes 201 us + 64 B / (64 MB/s) = 202 us, as the authors derive, without
+/// contention.
 const JINR: &str = "platform.inter_node.contention=ideal platform.inter_node.latency=201us \
                     platform.inter_node.bandwidth=64MB/s platform.inter_node.send_overhead=0s \
                     platform.inter_node.recv_overhead=0s";
 
-/// T = Tv · I / n + I · t, in picoseconds.
+/// Returns T = Tv · I / n + I · t, in picoseconds.
 fn closed_form(steps: u64, ranks: u64) -> f64 {
     let step = 7937.241e12 / 8_720_000.0;
     let exchange = if ranks > 1 { 202e6 } else { 0.0 };
@@ -171,11 +172,11 @@ fn josephson_junctions_take_what_the_closed_form_says() {
         let sets = format!("{JINR} app.sd=0 app.steps={steps}");
         let outcome = outcome("ljj", &sets, &format!("--nct {ranks},1,1"));
         assert_eq!(messages(&outcome), (2 * (ranks - 1) * steps, 2 * (ranks - 1) * steps * 64));
-        // Clocks are whole picoseconds: every step's part is rounded by at most half of one.
+        // Clocks are whole picoseconds: the part of each step is rounded by at most half of one.
         let off = number(&outcome["predicted_ps"]) as f64 - closed_form(steps, ranks);
         assert!(off.abs() <= 0.5 * steps as f64 + 1.0, "{ranks} ranks are off by {off} ps");
     }
-    // What the authors measured on two processes: 5731.212 s. t is rounded to 1 us of some 660 a step.
+    // The authors measured 5731.212 s on two processes. t is rounded to 1 us of some 660 per step.
     assert!((closed_form(8_720_000, 2) / 5731.212e12 - 1.0).abs() < 1e-3);
 }
 

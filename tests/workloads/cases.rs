@@ -1,17 +1,17 @@
-//! The described applications that come with mcpsim, in forms and sizes for tests.
+//! The shipped described applications, in forms and sizes for tests.
 
 /// A workload in one of its forms.
 pub struct Case {
     pub workload: &'static str,
-    /// What makes the form: `--set` for each word.
+    /// Settings of the form: `--set` for each word.
     pub form: &'static str,
-    /// What makes it short enough to be run many times.
+    /// Settings that make it short enough for many runs.
     pub small: &'static str,
 }
 
 impl Case {
-    /// Whether the workload is a program of fragments: it cannot be recorded, and what its managers decide depends on
-    /// time.
+    /// Returns whether the workload is a program of fragments. It cannot be recorded, and decisions of its managers
+    /// depend on time.
     pub fn of_fragments(&self) -> bool {
         self.workload.ends_with("-tasks")
     }

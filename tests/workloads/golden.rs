@@ -1,13 +1,13 @@
-//! Predictions as they were when somebody last looked at them, in `tests/golden.txt`.
+//! Stored predictions in `tests/golden.txt`.
 
 use std::fmt::Write;
 
 use super::{CASES, messages, number, outcome, root};
 
-/// All levels take part in each.
+/// Each machine uses all levels.
 const MACHINES: [(&str, &str); 2] = [("default", "--nct 4,2,2"), ("lcc2", "--platform configs/lcc2.toml --nct 2,2,2")];
 
-/// Each machine as it comes, under fair shares, and with loads judged once.
+/// Each machine in its own form, which is the `fair` contention model, and with loads judged once.
 const LAWS: [(&str, &str); 2] = [("fair", ""), ("share", SHARE)];
 
 /// Loads judged once.
@@ -29,7 +29,7 @@ fn predictions_are_the_golden_ones() {
     for ((machine, options), (law, set)) in machines {
         let options = format!("{options}{set}");
         for case in CASES {
-            // Forms for other numbers of ranks than both machines have are for the other tests.
+            // Forms for other numbers of ranks than those of the machines are for the other tests.
             if case.form.contains("run.ranks") || case.form.contains("app.b=12") {
                 continue;
             }

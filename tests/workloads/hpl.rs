@@ -1,4 +1,4 @@
-//! High-Performance Linpack: the sizes of what ranks own, and what the MCPSim paper says of its messages.
+//! High-Performance Linpack: sizes of the ranks' parts, and the MCPSim paper's statements on messages.
 
 use std::collections::BTreeMap;
 
@@ -22,22 +22,22 @@ fn most_messages_are_small_and_most_bytes_are_in_large_ones_as_the_paper_found()
 
 #[test]
 fn every_pivot_is_a_binary_exchange_of_two_rows_and_four_numbers() {
-    // Two rows of 16 columns and four numbers: 288 B, a size that nothing else has. A column of four ranks: two
-    // messages a rank.
+    // Two rows of 16 columns and four numbers: 288 B, a size of no other message. A column of four ranks: two messages
+    // per rank.
     let pivots = |sets: &str, ranks: u32| {
         let options = format!("--nct 1,1,{ranks} --intervals 287,288");
         let outcome = outcome("hpl", &format!("app.n=96 app.nb=16 {sets}"), &options);
         number(&outcome["profile"][1]["intra_cmp"]["count"])
     };
     assert_eq!(pivots("app.p=4", 8), 96 * 4 * 2);
-    // Of three, two exchange, and the third tells one of them and is told by it.
+    // Of three ranks, two exchange, and the third exchanges its data with one of them.
     assert_eq!(pivots("app.p=3", 6), 96 * (2 + 2));
     assert_eq!(pivots("app.p=1", 6), 0);
 }
 
 #[test]
 fn only_the_cluster_of_the_root_sends_all_pivot_rows() {
-    // Four rows of ranks, one column; the panels leave 49, 33, 17 and 1 columns, in all 100 of 16 numbers. Binary
+    // Four rows of ranks, one column; the panels leave 49, 33, 17 and 1 columns, in total 100 of 16 numbers. Binary
     // exchange: first the root all and three ranks a quarter, then two all and two half: 4.75. Spread: 1; roll: 3.
     let bytes = |way: &str| {
         let outcome = outcome("hpl", &format!("app.n=64 app.nb=16 app.p=4 app.swapping={way}"), "--nct 1,1,4");
@@ -55,7 +55,7 @@ fn every_ring_brings_the_panel_to_every_column_once() {
         outcome["messages"].clone()
     };
     let ring = messages("");
-    // 13 panels, 12 sums handed on in the end.
+    // 13 panels; 12 sums are passed at the end.
     assert_eq!(number(&ring["count"]), 13 * 7 + 12);
     for depth in 0..2 {
         for way in ["one_ring", "one_ring_m", "two_ring", "two_ring_m"] {
@@ -85,7 +85,7 @@ fn factoring_ahead_hides_a_panel_behind_the_update() {
 
 #[test]
 fn panels_are_the_rows_that_a_rank_owns() {
-    // With three columns, what goes to the right is panels, and what goes to the left is back substitution.
+    // With three columns, messages to the right are panels, and messages to the left are back substitution.
     let (n, nb, p, q) = (101u64, 8, 2, 3);
     let outcome = outcome("hpl", &format!("app.n={n} app.nb={nb} app.p={p} app.q={q}"), "--nct 1,1,6 --pairs");
     let mut expected: BTreeMap<(u64, u64), u64> = BTreeMap::new();
@@ -111,7 +111,8 @@ fn panels_are_the_rows_that_a_rank_owns() {
     assert_eq!(sent, expected);
 }
 
-/// Blocks cost their flops and next to nothing else, at 1 Gflop/s; six ranks have as much memory bandwidth each as one.
+/// Blocks cost their flops and almost nothing else, at 1 Gflop/s; each of six ranks has as much memory bandwidth as a
+/// single one.
 const ONLY_FLOPS: &str = "app.dgemm_start=0 app.panel_efficiency=1 platform.core.flops=1Gflop/s \
                           platform.core.memory_bandwidth=1000000GB/s platform.cmp.memory_bandwidth=6000000GB/s";
 
@@ -122,13 +123,14 @@ fn work(sets: &str, options: &str) -> f64 {
 
 #[test]
 fn the_work_is_that_of_gauss_and_columns_divide_it() {
-    // HPL counts 2/3 n³ + 3/2 n² flops. Half of a panel's columns a pivot is one too many, 1 / 32 of a small part.
+    // HPL counts 2/3 n³ + 3/2 n² flops. With half of a panel's columns per pivot, one column is counted too much, 1 /
+    // 32 of a small part.
     let n = 512.0_f64;
     let alone = work("app.n=512 app.nb=32", "--nct 1,1,1");
     let gauss = 2.0 / 3.0 * n.powi(3) + 1.5 * n * n;
     assert!((alone / gauss - 1.0).abs() < 0.01, "{alone} flops, expected {gauss}");
-    // Every column is somebody's, whether or not the blocks come out even; picoseconds are rounded, at most half of
-    // one a block: 0.0005 flops.
+    // Each column has an owner, whether or not the blocks divide evenly; picoseconds are rounded, at most half of one
+    // per block: 0.0005 flops.
     for n in [511, 512, 520] {
         let sets = format!("app.n={n} app.nb=32");
         let (alone, shared) = (work(&sets, "--nct 1,1,1"), work(&format!("{sets} app.p=1"), "--nct 1,1,6"));

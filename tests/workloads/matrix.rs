@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{CASES, number, outcome};
 
-/// One worker is the reference; more than there are nodes would be the same as four.
+/// One worker is the reference; more workers than nodes would equal four.
 fn same_on_any_number_of_workers(options: &str) {
     for case in CASES {
         let sets = format!("{} {}", case.form, case.small);
@@ -23,8 +23,8 @@ fn same_on_any_number_of_workers(options: &str) {
     }
 }
 
-/// What a rank computed, sent, received and waited, alone and in collectives, is all of its clock; and what the path is
-/// made of, all of the predicted time.
+/// Asserts that a rank's times for computing, sending, receiving and waiting, separately and in collectives, add up to
+/// its clock, and that the parts of the path add up to the predicted time.
 pub fn parts_add_up(outcome: &Value) {
     let ranks = outcome["per_rank"].as_array().unwrap();
     assert_eq!(ranks.len() as u64, number(&outcome["ranks"]));
@@ -39,7 +39,7 @@ pub fn parts_add_up(outcome: &Value) {
     assert_eq!(latest, Some(number(&outcome["predicted_ps"])), "{}", outcome["app"]);
 }
 
-/// The sum of all the numbers in it.
+/// Returns the sum of all numbers in `value`.
 fn sum(value: &Value) -> u64 {
     value.as_object().map_or_else(|| number(value), |members| members.values().map(sum).sum())
 }

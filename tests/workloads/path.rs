@@ -1,10 +1,10 @@
-//! The critical path walked back: all of the predicted time, of the same parts, whoever simulates it.
+//! Backtracking of the critical path: the whole predicted time, with the same parts for any number of workers.
 
 use serde_json::Value;
 
 use super::{CASES, number, outcome};
 
-/// The sum of `part` over a list of shares.
+/// Returns the sum of `part` over a list of shares.
 fn sum(shares: &Value, part: &str) -> u64 {
     shares.as_array().unwrap().iter().map(|share| number(&share[part])).sum()
 }
@@ -34,7 +34,7 @@ fn the_way_back_is_all_of_the_path_on_any_number_of_workers() {
             let found = (sum(&way[shares], "own_ps"), sum(&way[shares], "messages_ps"));
             assert_eq!(found, (own, messages), "{} {sets}: {shares} of {way}", case.workload);
         }
-        // A statement is found in the file: its word stands in the line named.
+        // The named line of the file contains the word of the statement.
         for site in way["sites"].as_array().unwrap().iter().filter(|site| site["site"] != "unknown") {
             let (operation, line) = (site["operation"].as_str().unwrap(), site["line"].as_str().unwrap());
             let (file, number) = line.split_once(':').unwrap();

@@ -1,4 +1,5 @@
-//! Every workload recorded and replayed: the trace is the same whoever records it, and the outcome is the recorded one.
+//! Every workload recorded and replayed: the trace is the same for any number of workers, and the outcome is the
+//! recorded one.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use super::{CASES, number, outcome};
 
-/// The outcome without what a replay may differ in.
+/// Returns the outcome without the fields in which a replay may differ.
 fn comparable(mut outcome: Value) -> Value {
     super::matrix::parts_add_up(&outcome);
     let object = outcome.as_object_mut().unwrap();
@@ -25,7 +26,7 @@ fn replayed(file: &Path, options: &str) -> Value {
 fn recorded_and_replayed(options: &str, elsewhere: &str) {
     let directory = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
-    // Programs of fragments are not recorded: the next test.
+    // Programs of fragments are not recorded: see the next test.
     for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
         let name = format!("{} {} {} {options}", case.workload, case.form, case.small);
         let sets = format!("{} {}", case.form, case.small);
@@ -36,7 +37,7 @@ fn recorded_and_replayed(options: &str, elsewhere: &str) {
         let mut expected = record(&first, 1);
         assert!(record(&second, 3) == expected, "{name}: recorded by three workers");
         assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap(), "{name}: the traces differ");
-        // A trace holds no timers: replays have no results.
+        // A trace holds no timers, so replays have no results.
         expected.as_object_mut().unwrap().remove("results");
         for workers in 1..=4 {
             let found = replayed(&first, &format!("--nct 4,2,2 --workers {workers} {options}"));

@@ -1,4 +1,4 @@
-//! First-order answers against really running the changed machine, with changes small enough for the path to stay.
+//! First-order answers compared with runs on the changed machine, with changes small enough to keep the path.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use super::{CASES, number, outcome};
 
 const OPTIONS: &str = "--nct 4,2,2 --workers 1";
 
-/// By what a change of one part in fifty shortens each workload, by the outcome and by running it: never more than 2 %
-/// of the predicted time apart, most often less than 0.1 %, and what is above noise most often of the same sign. It
-/// cannot be always: where transfers share ports, any step changes their order, and the time with it by more than the
-/// step itself. A full change, of a half or to the double, saves `whole` times as much. Managers of fragments decide by
-/// time: their order is another on any other machine.
+/// Compares the saving by a change of one part in fifty for each workload, from the outcome and from a run. They differ
+/// by at most 2 % of the predicted time, mostly by less than 0.1 %, and savings above noise mostly have the same sign.
+/// Exceptions are unavoidable: if transfers share ports, any step changes their order, and the time by more than the
+/// step itself. A full change, to a half or to the double, saves `whole` times as much. Managers of fragments decide by
+/// time, so their order differs on any other machine.
 fn agrees(change: &str, factor: &str, whole: f64) {
     let (mut answers, mut near, mut above_noise, mut same_sign) = (0, 0, 0, 0);
     for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
@@ -52,8 +52,8 @@ fn two_hundredths_more_bandwidth_saves_what_the_path_says() {
     agrees("bandwidth_doubled", "bandwidth_factor=1.02", 0.5 / (1.0 - 1.0 / 1.02));
 }
 
-/// What each workload saves by running it without a level's contention, and what the outcome says of that, in pairs,
-/// with what was predicted.
+/// Returns, for each workload, the saving of a run without a level's contention, the saving in the outcome, and the
+/// prediction.
 fn without_contention(options: &str, mut check: impl FnMut(&str, [u64; 3])) {
     let mut answers = 0;
     for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
@@ -74,9 +74,9 @@ fn without_contention(options: &str, mut check: impl FnMut(&str, [u64; 3])) {
     assert!(answers > 10);
 }
 
-/// Where loads are judged once: without contention all paths get shorter, but none more than the one that was the
-/// longest: what it says is the most that can be saved. Blocking exchanges of `heat3d` save 46 ns of 181 us more; the
-/// cause is not known, so a thousandth of the run is allowed. Running it saves four fifths at least.
+/// With loads judged once, removing contention shortens all paths, but none by more than that of the longest path: the
+/// stated saving is an upper bound. Blocking exchanges of `heat3d` save 46 ns of 181 us more; the cause is not known,
+/// so a thousandth of the run is allowed. The run saves at least four fifths.
 #[test]
 fn no_more_is_saved_without_contention_than_the_path_says() {
     let options = format!("{OPTIONS}{}", super::golden::SHARE);
@@ -85,8 +85,8 @@ fn no_more_is_saved_without_contention_than_the_path_says() {
     });
 }
 
-/// Under fair shares a core copies what comes from both levels of its node, one message at a time: without one level's
-/// contention there may be as much of the other's.
+/// In the `fair` contention model a core copies messages from both levels of its node, one at a time. Without one
+/// level's contention, the other level's may increase by as much.
 #[test]
 fn no_more_is_saved_without_fair_shares_than_the_path_says() {
     without_contention(OPTIONS, |what, [predicted, saved, most]| {
@@ -113,7 +113,7 @@ fn a_ping_pong_saves_exactly_what_the_path_says() {
     }
 }
 
-/// A sender that resumes by a control message, whose bytes are there before: no bandwidth shortens its path.
+/// A sender that resumes by a control message, before which the bytes have arrived: no bandwidth shortens its path.
 #[test]
 fn a_sender_that_waits_for_the_end_of_a_short_transfer_saves_exactly_what_the_path_says() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -151,7 +151,8 @@ fn a_sender_that_waits_for_the_end_of_a_short_transfer_saves_exactly_what_the_pa
     }
 }
 
-/// Of what a path holds, send overheads are told from the rest by what is left: without any, nothing may be.
+/// Send overheads are the difference between the path and its other parts: without overheads the difference must be
+/// zero.
 #[test]
 fn nothing_is_taken_for_a_send_overhead_that_is_none() {
     let none: String =

@@ -1,4 +1,4 @@
-//! Several programs in one `MPI_COMM_WORLD`, by a launcher's line and by a file, as the real launchers run them.
+//! Several programs in one `MPI_COMM_WORLD`, by a launcher's line and by a file, as under the real launchers.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const SOURCE: &str = include_str!("launched.c");
 
-/// A directory `top` with the programs `one` and `sub/two`, made by `compiler`.
+/// Creates a directory `top` with the programs `one` and `sub/two`, compiled by `compiler`.
 fn programs(directory: &Path, mut compiler: impl FnMut() -> Command) {
     for (name, path) in [("one", "top/one"), ("two", "top/sub/two")] {
         let name = format!("-DNAME=\"{name}\"");
@@ -32,7 +32,7 @@ fn sorted(ran: &Ran) -> Vec<String> {
     lines
 }
 
-/// Lines, and what the real launcher of that family prints for them.
+/// Command lines, and the output of the real launchers for them.
 const OPEN_MPI: &str = "-x A=7 -n 1 ./one x : -x B=8 -n 2 -wdir sub ./two y : -n 1 ./one";
 const MPICH: &str = "-genv A 7 -n 1 -env B 3 ./one x : -n 2 -env A 9 -wdir sub ./two y : -n 1 ./one";
 
@@ -71,7 +71,7 @@ fn several_programs_share_a_world_with_their_own_environments_and_directories() 
     natively(&open_mpi, &mpich);
 }
 
-/// The real launchers print the same.
+/// Asserts that the real launchers print the same.
 fn natively(open_mpi: &[String], mpich: &[String]) {
     for (compiler, launcher, line, expected) in [
         ("mpicc.openmpi", "mpirun.openmpi", format!("--oversubscribe {OPEN_MPI}"), open_mpi),

@@ -1,4 +1,4 @@
-//! The support library linked into programs of the system itself: they print what they print with the C library's
+//! The support library linked into ordinary programs of the system: their output equals that with the C library's
 //! functions.
 
 use std::os::unix::process::CommandExt;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::compile;
 
-/// The program of a source beside this file, with the C library's functions and with the support library's.
+/// Compiles a source of this directory, with the C library's functions and with the support library's.
 fn both(directory: &Path, source: &str, flags: &[&str]) -> [PathBuf; 2] {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/cc").join(source);
     let libraries = compile(directory, "cc -showme:libdirs").stdout;
@@ -21,7 +21,7 @@ fn both(directory: &Path, source: &str, flags: &[&str]) -> [PathBuf; 2] {
     programs
 }
 
-/// What the program does with these arguments and this input, called by a name of its own.
+/// Runs the program with these arguments, this input and its own name, and returns its output.
 fn outcome(program: &Path, arguments: &[&str], environment: &[(&str, &str)], input: &Path) -> Output {
     let mut command = Command::new(program);
     command.arg0("dir/prog").args(arguments).env_remove("POSIXLY_CORRECT").env("TZ", "Asia/Kathmandu");

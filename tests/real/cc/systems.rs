@@ -22,7 +22,7 @@ const NAMES: [&str; 11] = [
     "ompi_info",
 ];
 
-/// A directory with a C and a C++ program, the wrappers in `bin` and `more`.
+/// Creates a directory with a C and a C++ program, the wrappers in `bin` and `more`.
 pub fn project(more: &[(&str, &str)]) -> TempDir {
     let directory = files(&[&[("hello.c", HELLO), ("more.cc", HELLO_CXX), ("bin/note", "")], more].concat());
     for name in NAMES {
@@ -32,7 +32,7 @@ pub fn project(more: &[(&str, &str)]) -> TempDir {
     directory
 }
 
-/// What the words of `line` do there.
+/// Runs the words of `line` there.
 pub fn there(directory: &Path, line: &str) -> Ran {
     let mut words = line.split_whitespace();
     let mut command = without_launcher(Command::new("env"), directory);
@@ -52,7 +52,7 @@ fn succeeds(directory: &Path, line: &str) -> String {
     ran.stdout
 }
 
-/// The programs that were made are the simulator's and run.
+/// Asserts that the resulting programs belong to the simulator and run.
 fn check(directory: &Path) {
     for name in ["hello", "more"] {
         check_program(&directory.join(name));
@@ -93,7 +93,7 @@ fn autotools_find_the_wrappers() {
     if !is_there("autoconf") {
         return skipped("autoconf is not there: its checks are not tried");
     }
-    // What is found runs as it is, and has its functions without a library's name.
+    // Programs found by configure run unchanged, and have their functions without a library name.
     let configure = "AC_INIT([hello], [1])\n\
         AC_CHECK_PROGS([MPICXX], [mpic++ mpicxx mpiCC])\n\
         AC_CHECK_PROGS([CC], [mpicc])\n\

@@ -1,6 +1,7 @@
-//! What each rank sends in a collective: the same under `library = "mpich-4"` and under MPICH 4 itself, as far as that
-//! goes over UCX, whose calls are counted. MPICH takes its ranks for those of several nodes (`MPIR_CVAR_NUM_CLIQUES`).
-//! Where it was built with shared memory of its own, what stays within a node is counted by nobody and left out.
+//! Messages of each rank in a collective: equal under `library = "mpich-4"` and under MPICH 4 itself, as far as they
+//! pass through UCX, whose calls are counted. MPICH is configured to place its ranks on several nodes
+//! (`MPIR_CVAR_NUM_CLIQUES`). If it was built with its own shared memory, messages within a node cannot be counted and
+//! are excluded.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,7 @@ use crate::{real, sends, support};
 /// Messages and bytes by sender.
 type Sends = BTreeMap<u64, (u64, u64)>;
 
-/// Collectives and sizes, each on the other side of a threshold; with an `i`, those that do not block.
+/// Collectives and sizes, on both sides of each threshold; the prefix `i` means nonblocking.
 const CASES: [(&str, &[u32]); 8] = [
     ("barrier", &[0]),
     ("bcast", &[8, 100_000, 600_000]),
@@ -24,10 +25,11 @@ const CASES: [(&str, &[u32]); 8] = [
     ("iallreduce", &[1000, 98_304]),
 ];
 
-/// Nodes and ranks a node.
+/// Nodes and ranks per node.
 const SHAPES: [(u32, u32); 2] = [(2, 4), (3, 3)];
 
-/// What the ranks of MPICH sent in so many collectives, with what they sent beside; an error if it cannot be had.
+/// Returns the messages of MPICH's ranks in `times` collectives, including other messages; an error if they cannot be
+/// counted.
 fn counted(program: &Path, (nodes, per_node): (u32, u32), what: &str, bytes: u32, times: u32) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut command = Command::new("mpiexec.mpich");
@@ -56,13 +58,13 @@ fn counted(program: &Path, (nodes, per_node): (u32, u32), what: &str, bytes: u32
     if sends.len() == ranks { Ok(sends) } else { Err(format!("{} files of {ranks} ranks", sends.len())) }
 }
 
-/// What one more collective makes them send.
+/// Returns the messages of one additional collective.
 fn one_more(program: &Path, shape: (u32, u32), what: &str, bytes: u32) -> Result<Sends, String> {
     let (one, three) = (counted(program, shape, what, bytes, 1)?, counted(program, shape, what, bytes, 3)?);
     sends::one_more(&one, three)
 }
 
-/// What mcpsim's ranks send, `within` nodes too or only to other ones, and by which algorithm.
+/// Returns the messages of mcpsim's ranks, also `within` nodes or only between nodes, and the algorithm.
 fn predicted(directory: &Path, (nodes, per_node): (u32, u32), within: bool, what: &str, bytes: u32) -> (Sends, String) {
     let shape = format!("{nodes},1,{per_node}");
     let (pairs, algorithm) = sends::predicted(directory, &shape, "mpich-4", what, bytes);

@@ -1,6 +1,6 @@
-//! Who sends whom how much in a collective: the same under `library = "openmpi-4.1"` and under Open MPI 4.1 itself,
-//! whose component `pml_monitoring` counts. It does not count persistent requests, of which Open MPI's linear alltoall
-//! is made.
+//! Messages between ranks in a collective: equal under `library = "openmpi-4.1"` and under Open MPI 4.1 itself, whose
+//! component `pml_monitoring` counts them. It does not count persistent requests, which Open MPI's linear alltoall
+//! uses.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::sends::{self, Sends};
 use crate::{real, support};
 
-/// Collectives and sizes, each on the other side of a threshold; with an `i`, those that do not block.
+/// Collectives and sizes, on both sides of each threshold; the prefix `i` means nonblocking.
 const CASES: [(&str, &[u32]); 28] = [
     ("barrier", &[0]),
     ("bcast", &[8, 100, 5000, 100_000, 2_000_000]),
@@ -40,24 +40,24 @@ const CASES: [(&str, &[u32]); 28] = [
     ("ireduce_scatter", &[1000]),
 ];
 
-/// Numbers of ranks: odd, and even without being a power of two.
+/// Numbers of ranks: odd, and even but not a power of two.
 const RANKS: [u32; 2] = [5, 12];
 
 fn is_open_mpi_41() -> bool {
     let version = Command::new("mpirun.openmpi").arg("--version").output();
-    // Debian's launcher calls itself OpenRTE.
+    // Debian's launcher has the name OpenRTE.
     version.is_ok_and(|output| {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         ["Open MPI", "OpenRTE"].iter().any(|name| said.contains(&format!("({name}) 4.1.")))
     })
 }
 
-/// What Open MPI's ranks sent, of a program with these words; an error if it cannot be had.
+/// Returns the messages of Open MPI's ranks for a program with these words; an error if they cannot be counted.
 fn counted(program: &Path, ranks: u32, words: &str) -> Result<Sends, String> {
     counted_with("", program, ranks, words)
 }
 
-/// The same with options for its launcher.
+/// Returns the same with options for the launcher.
 fn counted_with(options: &str, program: &Path, ranks: u32, words: &str) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut command = Command::new("mpirun.openmpi");
@@ -76,12 +76,12 @@ fn counted_with(options: &str, program: &Path, ranks: u32, words: &str) -> Resul
     sends::monitored(directory.path(), ranks)
 }
 
-/// What mcpsim's ranks send, and by which algorithm.
+/// Returns the messages of mcpsim's ranks, and the algorithm.
 fn predicted(directory: &Path, ranks: u32, what: &str, bytes: u32) -> (Sends, String) {
     sends::predicted(directory, &format!("1,1,{ranks}"), "openmpi-4.1", what, bytes)
 }
 
-/// The program that makes one collective, for Open MPI; none where there is no such Open MPI that counts.
+/// Compiles the program with one collective for Open MPI; `None` without an Open MPI that counts.
 fn program_of(directory: &Path) -> Option<PathBuf> {
     let program = directory.join("sends_of");
     let compiled = Command::new("mpicc.openmpi")
@@ -98,7 +98,7 @@ fn program_of(directory: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// What stands for `coll_tuned_…_algorithm` 1, 2, …; of chains there are four by default.
+/// Meaning of `coll_tuned_…_algorithm` 1, 2, …; by default there are four chains.
 const BY_NUMBER: [(&str, &[(&str, u32)]); 3] = [
     (
         "allreduce",
@@ -160,7 +160,7 @@ fn algorithms_that_open_mpi_is_asked_for_by_number_send_what_its_own_send() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Collectives of a root other than 0, each with its size and whether its operator commutes.
+/// Collectives with a root other than 0, each with its size and whether its operator commutes.
 const OF_ROOTS: [(&str, u32, bool); 12] = [
     ("bcast", 5000, true),
     ("gather", 5000, true),

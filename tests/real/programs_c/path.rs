@@ -1,10 +1,10 @@
-//! What the predicted time of a real program is made of: all of it, on any number of workers, forwards and back.
+//! Parts of the predicted time of a real program: complete, on any number of workers, forwards and backwards.
 
 use serde_json::Value;
 
 use super::real::{self, WORKLOADS};
 
-/// The sum of all the numbers in it.
+/// Returns the sum of all numbers in `value`.
 fn sum(value: &Value) -> u64 {
     match value {
         Value::Object(members) => members.values().map(sum).sum(),

@@ -1,10 +1,11 @@
-//! Sizes of messages: what the real HPL sends.
+//! Message sizes of the real HPL.
 
 use serde_json::Value;
 
 use super::real;
 
-/// What share of all messages is in the interval above `low`, and what share of all bytes is in that above `high`.
+/// Returns the fraction of messages in the interval above `low`, and the fraction of bytes in the interval above
+/// `high`.
 fn shares(outcome: &Value, low: u64, high: u64) -> [f64; 2] {
     let share = |above: u64, key: &str| {
         let rows = outcome["profile"].as_array().unwrap();
@@ -23,7 +24,7 @@ fn most_messages_of_hpl_are_small_and_most_bytes_are_in_large_ones_as_the_paper_
          --set app.program.arguments=[\"4096\",\"64\"] workloads/hpl-c.toml",
     );
     let told = real::told("hpl", &ran);
-    // Results are on stdout, and so what the program prints is on stderr.
+    // Results are written to stdout, so the output of the program is on stderr.
     assert!(ran.code == Some(0) && ran.stderr.ends_with("verified: ok\n"), "{told}");
     let [messages, bytes] = shares(&serde_json::from_str(&ran.stdout).unwrap(), 256, 16 << 10);
     println!(

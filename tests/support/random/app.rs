@@ -1,12 +1,12 @@
-//! Random applications that end on any number of ranks: what ranks do in a phase is the same for all, or agreed on by
-//! both sides of each message.
+//! Random applications that end on any number of ranks. The actions of ranks in a phase are the same for all, or agreed
+//! on by both sides of each message.
 
 use super::Draw;
 
 const SIZES: [&str; 6] = ["0", "8", "n", "5000", "70_000 * (1 + coord(box, 0) % 2)", "300 KiB"];
 const TIMES: [&str; 5] = ["\"1 us\"", "\"0.3 us * (rank + 1)\"", "\"10 us\"", "\"random() * 20 us\"", "\"0 s\""];
 
-/// Collectives with their keys; each has an algorithm that any number of ranks and any operator can take.
+/// Collectives with their keys; each has an algorithm that is valid for any number of ranks and any operator.
 const COLLECTIVES: [(&str, &str, &[&str]); 15] = [
     ("barrier", "", &["dissemination", "binomial", "recursive_doubling"]),
     ("bcast", "root", &["binomial", "scatter_allgather", "linear", "chain"]),
@@ -25,7 +25,7 @@ const COLLECTIVES: [(&str, &str, &[&str]); 15] = [
     ("reduce_scatter", "peer", &["recursive_halving", "pairwise", "binomial"]),
 ];
 
-/// Statements in a random order, and the tables that they use.
+/// Returns statements in a random order, and the tables that they use.
 pub fn application(draw: &mut Draw) -> String {
     let phases = 3 + draw.below(6);
     let mut main = Vec::new();
@@ -84,7 +84,7 @@ show.mean = {{ value = "mean(times, 0) + shortest(times, 1)" }}
     )
 }
 
-/// Statements of a phase, in at most so many levels of control.
+/// Returns the statements of a phase, with at most `depth` levels of control.
 fn statements(draw: &mut Draw, phase: usize, depth: usize) -> String {
     let count = 1 + draw.below(3);
     let all: Vec<String> = (0..count).map(|_| statement(draw, phase, depth)).collect();
@@ -151,7 +151,7 @@ fn ring(draw: &mut Draw, far: &str, tag: &str) -> String {
     )
 }
 
-/// Pairs of neighbours in a communicator, one after the other; the last of an odd number has nobody.
+/// Pairs of neighbours in a communicator, one after the other; the last rank of an odd number has no partner.
 fn blocking(draw: &mut Draw) -> String {
     let (size, mode) = (draw.one(&SIZES), draw.one(&["standard", "synchronous", "buffered"]));
     let comm = draw.one(&["world", "row", "plane"]);
@@ -167,7 +167,7 @@ fn blocking(draw: &mut Draw) -> String {
     )
 }
 
-/// Named and nameless requests, waited for in several ways.
+/// Named and unnamed requests, with several kinds of waits.
 fn requests(draw: &mut Draw) -> String {
     let (size, mode) = (draw.one(&SIZES), draw.one(&["standard", "synchronous", "buffered"]));
     let size = size.replace("coord(box, 0)", "1");
@@ -189,7 +189,7 @@ fn requests(draw: &mut Draw) -> String {
     format!("{start}, {middle}, {end}")
 }
 
-/// Several receives, completed one by one in the order in which they complete.
+/// Several receives, completed one by one in the order of completion.
 fn any_of_several(draw: &mut Draw) -> String {
     let start = "{ irecv = { from = \"before\", tag = 4, request = \"first\" } }, { irecv = { from = \"next\", tag = 5, \
                  request = \"second\" } }, { isend = { to = \"before\", bytes = \"n\", tag = 5 } }, { isend = { to = \
@@ -210,7 +210,7 @@ fn any_of_several(draw: &mut Draw) -> String {
     }
 }
 
-/// Ranks look for a message while they compute.
+/// Ranks poll for a message while they compute.
 fn polling(draw: &mut Draw) -> String {
     let from = draw.one(&["any", "before"]);
     format!(
@@ -221,7 +221,7 @@ fn polling(draw: &mut Draw) -> String {
     )
 }
 
-/// A master takes from anybody; a barrier keeps later messages apart.
+/// A master receives from any source; a barrier separates later messages.
 fn wildcards(draw: &mut Draw) -> String {
     let tag = draw.one(&["\"any\"", "6"]);
     let look = match draw.once_in(2) {
@@ -253,7 +253,7 @@ fn collective(draw: &mut Draw, prefix: &str, request: &str) -> String {
     if keys.contains("root") {
         arguments.push(format!("root = \"{} % comm_size({comm})\"", draw.below(3)));
     }
-    // Non-blocking collectives of a library have algorithms of their own.
+    // Nonblocking collectives of a library have their own algorithms.
     if draw.once_in(2) {
         arguments.push(format!("algorithm = \"{}\"", draw.one(algorithms)));
     }

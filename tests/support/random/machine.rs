@@ -1,4 +1,4 @@
-//! Random machines: keys that are laid over the default machine.
+//! Random machines: keys that override those of the default machine.
 
 use std::path::Path;
 
@@ -6,10 +6,11 @@ use mcpsim::platform::Platform;
 
 use super::Draw;
 
-/// Values of the keys of a table, each of which may hold only with some of the others.
+/// Values of the keys of a table; each may be valid only with some of the others.
 type Values = &'static [(&'static str, &'static [&'static str])];
 
-/// The keys of each table; a value may end in a line with another key that must be beside it. By the table's name; "level" is each of the three levels.
+/// Keys by the name of their table; "level" applies to each of the three levels. A value may end in a line with another
+/// key that it requires.
 pub const KEYS: &[(&str, Values)] = &[
     (
         "level",
@@ -138,13 +139,13 @@ pub const KEYS: &[(&str, Values)] = &[
     ),
 ];
 
-/// Keys of a random machine, each `platform.KEY=VALUE`, some of which may not hold beside others.
+/// Returns keys of a random machine, each `platform.KEY=VALUE`, some of which may be invalid together.
 pub fn machine(draw: &mut Draw) -> Vec<String> {
     let mut sets = Vec::new();
     for (table, keys) in KEYS {
         let levels: &[&str] = if *table == "level" { &["intra_cmp", "inter_cmp", "inter_node"] } else { &[table] };
         for level in levels {
-            // Most keys of few tables, so that some runs are plain.
+            // Few tables have most keys, so that some runs are plain.
             let rare = [2, 4, 12][draw.below(3)];
             for (key, values) in *keys {
                 if draw.once_in(rare) {
@@ -168,7 +169,8 @@ pub fn machine(draw: &mut Draw) -> Vec<String> {
     sets
 }
 
-/// Writes the default machine and the files that keys name: classes of pairs of the cores of a CMP of one or two, and rules of Open MPI.
+/// Writes the default machine and the files that keys name: classes of pairs of the cores of a CMP of one or two, and
+/// rules of Open MPI.
 pub fn write_files(directory: &Path) {
     let default = Platform::default_document().table().to_string();
     std::fs::write(directory.join("machine.toml"), default).unwrap();
