@@ -24,6 +24,7 @@ pub(crate) mod unwind;
 pub use checks::{CollectiveRecord, ComparedArguments, PeerSignatures};
 pub use clib::{ProcessNumbers, set_default_threads, set_variables, survive_size_limit};
 pub use crash::running as running_ranks;
+pub(crate) use crash::{GivenMemory, RemoteAccess};
 pub use function::{Function, NamedFunction};
 pub use job::{
     Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, JobProgram, Output, Started, Stream, on_fatal,

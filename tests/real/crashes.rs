@@ -109,6 +109,27 @@ fn a_crash_in_the_memory_management_is_reported_without_hanging() {
 }
 
 #[test]
+fn a_window_larger_than_its_memory_is_a_crash_of_the_rank_that_made_it() {
+    let Some(program) = program("too_large.c", "-g -O1") else { return };
+    for (how, function, access) in
+        [("put", "MPI_Put", "written"), ("get", "MPI_Get", "read"), ("sum", "MPI_Accumulate", "read")]
+    {
+        for options in ["--nct 1,1,2", "--nct 2,1,1 --workers 2"] {
+            let ran = run(&program, options, how);
+            assert_eq!(ran.code, Some(4), "{how}: {}{}", ran.stdout, ran.stderr);
+            let parts = [
+                "error: rank 1 crashed with signal 11 (SIGSEGV) at virtual time ",
+                &format!(" must not be {access}: {function} of rank 0 reached byte 4100 of 8192 bytes at 0x"),
+                ", which the rank gave in MPI_Win_create at too_large.c:14\n",
+            ];
+            for part in parts {
+                assert!(ran.stderr.contains(part), "{how}: no \"{part}\" in:\n{}", ran.stderr);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_crash_in_a_function_that_a_collective_calls_names_the_collective() {
     crashes("reduce", &["in MPI_Reduce\n  dies_in_reduction at crash.c:", "\n  reduce at crash.c:64\n"]);
     crashes("ireduce", &["in MPI_Iallreduce\n  dies_in_reduction at crash.c:"]);

@@ -26,6 +26,7 @@ use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::handles::{HandleKind, HandleTable};
 use crate::mpi_api::process::MpiProcess;
+use crate::process::GivenMemory;
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 use mcpsim_core::mpi::info::Info;
 use mcpsim_core::rank::{CARRIED, Context};
@@ -52,6 +53,8 @@ pub struct Window {
     everywhere: Option<WindowSize>,
     /// Of shared memory: where each rank's part is.
     pub shared: Vec<(*mut u8, WindowSize)>,
+    /// Its memory, as this rank has stated it.
+    given: GivenMemory,
     /// Memory that goes with the window.
     memory: RefCell<Option<make::WindowMemory>>,
     origin: RefCell<Origin>,

@@ -9,6 +9,7 @@
 
 mod look;
 mod own;
+mod remote;
 mod report;
 
 use std::cell::Cell;
@@ -23,11 +24,11 @@ use crate::process::job;
 use crate::process::unwind::{Registers, StackTrace, here};
 use crate::process::{Process, current};
 use mcpsim_core::engine::RunError;
-use mcpsim_core::rank::{Call, Fiber, GUARD, Rank};
-use mcpsim_core::units::SimTime;
+use mcpsim_core::rank::{Call, Fiber, GUARD};
 
 pub use look::running;
 pub use own::FaultInCall;
+pub use remote::{GivenMemory, RemoteAccess, serving};
 pub use report::{caller, calling_code};
 
 /// The signals that a crash is known by.
@@ -255,7 +256,9 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     if signal == libc::SIGTRAP {
         registers.step_back();
     }
-    let Some(p) = current() else { return of_thread(signal, info, &registers) };
+    let Some(p) = current() else {
+        return of_thread(signal, info, words[libc::REG_ERR as usize], &registers);
+    };
     let calm = (0x37f, 0, 0x1f80);
     if !p.crashing.get() && signal != libc::SIGABRT {
         let overflow = p.stack().start > registers.stack();
@@ -292,7 +295,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
         trace: StackTrace::new(registers, &stack),
     };
     if crash.overwritten || report::in_memory_management(&crash.trace) {
-        hand_over(&Notice { crash, process: p });
+        hand_over(&Notice { crash, crashed: CrashedCode::Rank(p) });
     }
     CRASH.set(Some(crash));
     let process: *const Process = p;
@@ -328,7 +331,7 @@ pub fn called(p: &Process, signal: c_int) -> ! {
 }
 
 /// A signal on a thread that runs no rank: a thread of a program's own, or mcpsim's.
-fn of_thread(signal: c_int, info: &libc::siginfo_t, registers: &Registers) {
+fn of_thread(signal: c_int, info: &libc::siginfo_t, error: i64, registers: &Registers) {
     let top = registers.stack();
     let known = THREAD_STACK.get();
     // SAFETY: as in `handle`.
@@ -342,11 +345,17 @@ fn of_thread(signal: c_int, info: &libc::siginfo_t, registers: &Registers) {
     let stack = if full { known.0..known.1 } else { top..readable_end(top) };
     let overflow = full.then_some(Overflow::Thread(stack.len()));
     let trace = StackTrace::new(*registers, &stack);
-    if !trace.frames().iter().any(|frame| loader::place_at_once(frame.at).is_some()) {
+    let crashed = if trace.frames().iter().any(|frame| loader::place_at_once(frame.at).is_some()) {
+        CrashedCode::Thread
+    } else if let (libc::SIGSEGV | libc::SIGBUS, Some(process)) = (signal, remote::reached()) {
+        CrashedCode::Remote(process)
+    } else if READY.get() && report::in_memory_management(&trace) {
+        CrashedCode::Heap
+    } else {
         return step_back(signal);
-    }
-    let crash = Crash { signal, code: info.si_code, address, error: 0, overflow, overwritten: false, trace };
-    hand_over(&Notice { crash, process: ptr::null() });
+    };
+    let crash = Crash { signal, code: info.si_code, address, error, overflow, overwritten: false, trace };
+    hand_over(&Notice { crash, crashed });
 }
 
 /// How far memory can be read from `start` on, at most 64 KiB.
@@ -369,8 +378,20 @@ fn readable_end(start: usize) -> usize {
 /// A crash that another thread reports.
 struct Notice {
     crash: Crash,
-    /// The rank; null of a thread that is no rank's.
-    process: *const Process,
+    crashed: CrashedCode,
+}
+
+/// The code that has crashed.
+#[derive(Clone, Copy, Debug)]
+enum CrashedCode {
+    /// A rank's.
+    Rank(*const Process),
+    /// An access to a rank's memory for another rank.
+    Remote(*const Process),
+    /// That of a thread of the program's own.
+    Thread,
+    /// The memory management, called by the simulator: a rank has damaged the heap.
+    Heap,
 }
 
 static NOTICE: AtomicPtr<Notice> = AtomicPtr::new(ptr::null_mut());
@@ -410,14 +431,19 @@ fn report_when_asked(bell: c_int) {
     }
     // SAFETY: the thread that has crashed waits, so the notice on its stack and the rank stay.
     let Some(notice) = (unsafe { NOTICE.load(Ordering::Acquire).as_ref() }) else { return };
+    let crash = &notice.crash;
     // SAFETY: as above.
-    let text = match unsafe { notice.process.as_ref() } {
-        Some(p) => text_of(p.rank, p.reached(), report::error(p, &notice.crash)),
-        None => report::of_thread(&notice.crash),
+    let text = unsafe {
+        match notice.crashed {
+            CrashedCode::Rank(p) => text_of(&*p, report::error(&*p, crash)),
+            CrashedCode::Remote(p) => text_of(&*p, report::of_remote(&*p, crash)),
+            CrashedCode::Thread => report::of_thread(crash),
+            CrashedCode::Heap => report::of_heap(crash),
+        }
     };
-    job::fatal(&text, Some(notice.crash.signal))
+    job::fatal(&text, Some(crash.signal))
 }
 
-fn text_of(rank: Rank, clock: SimTime, error: mcpsim_core::rank::ProgramError) -> String {
-    RunError::Program { rank, clock, error }.to_string()
+fn text_of(p: &Process, error: mcpsim_core::rank::ProgramError) -> String {
+    RunError::Program { rank: p.rank, clock: p.reached(), error }.to_string()
 }

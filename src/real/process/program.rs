@@ -145,7 +145,7 @@ impl<I: Interface> Program for RealProgram<I> {
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
-        self.process.serve(message, answers);
+        crash::serving(&self.process, || self.process.serve(message, answers));
     }
 
     fn position(&self) -> Option<String> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::clib::Variables;
-use super::crash::{self, CrashContext, FaultInCall};
+use super::crash::{self, CrashContext, FaultInCall, RemoteAccess};
 use super::job::{ComputeMode, Job, JobProgram};
 use super::polling::Polls;
 use super::timer::Timer;
@@ -80,6 +80,8 @@ pub struct Process {
     pub crashing: Cell<bool>,
     /// The last fault within an MPI function for which a handler of the rank was called.
     pub faulted: Cell<Option<FaultInCall>>,
+    /// The access of another rank to its memory that is served, or was served last.
+    pub remote: Cell<Option<RemoteAccess>>,
     /// What is counted of its calls.
     pub counts: CallCounts,
     /// The collectives that it enters are recorded as calls.
@@ -198,6 +200,7 @@ impl Process {
             in_vain: Cell::default(),
             crashing: Cell::new(false),
             faulted: Cell::new(None),
+            remote: Cell::new(None),
             counts: CallCounts::default(),
             tells_collectives: Cell::new(false),
             called: RefCell::default(),

@@ -12,7 +12,7 @@ use crate::mpi_api::collective::{BufferShape as Blocks, CollectivePart, Collecti
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult, expect};
 use crate::mpi_api::process::MpiProcess;
-use crate::process::bytes;
+use crate::process::{GivenMemory, bytes};
 use crate::process::job::MOST_COMMS;
 use mcpsim_core::mpi::Sizes;
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
@@ -179,6 +179,7 @@ impl Blank {
             model: abi::MPI_WIN_UNIFIED,
             everywhere,
             shared,
+            given: GivenMemory::new(p, base, shape.size as usize),
             memory: RefCell::new(memory),
             origin: RefCell::new(Origin::default()),
             exposed: RefCell::new(Exposed::default()),

@@ -9,7 +9,7 @@ use super::wire::{self, TargetOperation, TargetRange, WindowRequest};
 use super::{Window, epoch};
 use crate::mpi_api::error::MpiError;
 use crate::mpi_api::process::MpiProcess;
-use crate::process::bytes;
+use crate::process::{RemoteAccess, bytes};
 use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{Message, Rank, SendMode, Served, Tag};
 
@@ -164,6 +164,8 @@ impl Service<'_> {
                 return;
             }
         };
+        let (from, memory) = (self.from, self.window.given);
+        self.p.remote.set(Some(RemoteAccess { from, function: action.function(), memory }));
         let TargetRange { count, datatype, .. } = span;
         if !action.is_silent() {
             let mut before = Vec::with_capacity(datatype.packed_size(*count));

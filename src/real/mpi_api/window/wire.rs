@@ -81,6 +81,21 @@ impl TargetOperation {
         matches!(self, TargetOperation::Accumulate | TargetOperation::GetAccumulate)
     }
 
+    /// The function that asks for it.
+    pub fn function(self) -> &'static str {
+        match self {
+            TargetOperation::Put => "MPI_Put",
+            TargetOperation::Get => "MPI_Get",
+            TargetOperation::Accumulate => "MPI_Accumulate",
+            TargetOperation::GetAccumulate => "MPI_Get_accumulate or MPI_Fetch_and_op",
+            TargetOperation::CompareSwap => "MPI_Compare_and_swap",
+            TargetOperation::LockShared | TargetOperation::LockExclusive => "MPI_Win_lock",
+            TargetOperation::Unlock => "MPI_Win_unlock",
+            TargetOperation::Flush => "MPI_Win_flush",
+            TargetOperation::Complete => "MPI_Win_complete",
+        }
+    }
+
     /// Whether what is wrong with it can be told only by a flush.
     pub fn is_silent(self) -> bool {
         matches!(self, TargetOperation::Put | TargetOperation::Accumulate)

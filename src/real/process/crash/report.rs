@@ -35,10 +35,31 @@ pub fn error(p: &Process, crash: &Crash) -> ProgramError {
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what }
 }
 
+/// The error of a rank whose memory could not be reached for another rank.
+pub fn of_remote(p: &Process, crash: &Crash) -> ProgramError {
+    let access = p.remote.get().map(|access| format!(": {}", access.describe(p, crash.address)));
+    let place = format!("{}{}", reason(crash), access.unwrap_or_default());
+    ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what: String::new() }
+}
+
+/// The message for a heap that is damaged where the simulator uses it.
+pub fn of_heap(crash: &Crash) -> String {
+    format!(
+        "the program crashed with signal {} ({}): a rank has damaged the heap, by a write past the end of a block or to \
+         a block that it had freed; all ranks share one heap",
+        crash.signal,
+        signal_name(crash.signal)
+    )
+}
+
+fn signal_name(signal: std::ffi::c_int) -> String {
+    // SAFETY: a signal's name is a constant.
+    unsafe { CStr::from_ptr(libc::strsignal(signal)) }.to_string_lossy().into_owned()
+}
+
 /// What is said of a thread that is no rank's.
 pub fn of_thread(crash: &Crash) -> String {
-    // SAFETY: a signal's name is a constant.
-    let name = unsafe { CStr::from_ptr(libc::strsignal(crash.signal)) }.to_string_lossy().into_owned();
+    let name = signal_name(crash.signal);
     let describe = |frame: &Frame| {
         let (_, module, offset) = loader::place_at_once(frame.at)?;
         Some(job::latest().map_or_else(|| format!("{offset:#x}"), |job| job.describe(module, offset)))
