@@ -11,6 +11,8 @@ mod buffers;
 mod cc;
 #[path = "real/conformance.rs"]
 mod conformance;
+#[path = "real/heap.rs"]
+mod heap;
 #[path = "real/isolation.rs"]
 mod isolation;
 #[path = "real/mistakes.rs"]

@@ -148,6 +148,11 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Real programs")]
     pub check: bool,
 
+    /// Guard memory that ranks allocate: name the rank that writes past a block or to a freed one;
+    /// exit code 1 for damage that does not end the run
+    #[arg(long, hide_short_help = true, help_heading = "Real programs")]
+    pub check_heap: bool,
+
     /// Prefix what ranks print by their number
     #[arg(long, help_heading = "Real programs")]
     pub tag_output: bool,
@@ -192,7 +197,7 @@ impl RunArgs {
                 host_profile: self.host_profile,
                 task_logs: self.task_logs.is_some(),
             },
-            checks: Checks { leaks: self.check_leaks || self.check, calls: self.check },
+            checks: Checks { leaks: self.check_leaks || self.check, calls: self.check, heap: self.check_heap },
             direct: self.direct,
             text: self.text.clone(),
             ..RunRequest::new(&self.app)

@@ -26,7 +26,7 @@ use mcpsim_core::engine::{PreparedRun, RankPrograms, RunResult};
 use mcpsim_core::rank::{Program, Rank};
 
 use crate::loader::{self, Image, ImageError};
-use crate::process::{Job, clib};
+use crate::process::{Job, JobOptions, clib, heap};
 
 /// A rank of a real program.
 pub type RealProgram = crate::process::RealProgram<process::MpiProcess>;
@@ -52,11 +52,15 @@ impl RankPrograms for RealRanks {
 }
 
 /// What programs find in mcpsim before the system's libraries are asked.
-struct MpiHost;
+struct MpiHost {
+    /// Whether programs allocate guarded blocks.
+    guarded: bool,
+}
 
 impl loader::Host for MpiHost {
     fn function(&self, name: &str) -> Option<usize> {
-        calls::find(name).or_else(|| clib::find(name))
+        let guarded = || heap::find(name).filter(|_| self.guarded);
+        calls::find(name).or_else(guarded).or_else(|| clib::find(name))
     }
 
     fn owned_names(&self) -> &'static [&'static str] {
@@ -69,10 +73,11 @@ impl loader::Host for MpiHost {
 }
 
 /// Opens the program at `path`, which `mcpsim cc` made. All ranks share one copy of the libraries whose files' names
-/// begin with one of `shared`.
+/// begin with one of `options.shared`.
 ///
 /// # Errors
 /// What is wrong with the file, and functions that nobody has.
-pub fn open(path: &Path, shared: &[String], number: usize) -> Result<Image, ImageError> {
-    Image::open(path, &MpiHost, shared, number)
+pub fn open(path: &Path, options: &JobOptions, number: usize) -> Result<Image, ImageError> {
+    let host = if options.checks.heap { &MpiHost { guarded: true } } else { &MpiHost { guarded: false } };
+    Image::open(path, host, &options.shared, number)
 }

@@ -2,7 +2,8 @@
 //!
 //! `rank` is a rank as its code sees it, `program` as the engine sees it, `ask` how the one asks the other, and `job`
 //! what all ranks share. `timer` and `sample` tell what code costs. `clib` are the functions of the C library that
-//! ranks must not share; `crash` and `unwind` say where a rank was. The MPI functions stand above: what the loader is
+//! ranks must not share; `crash` and `unwind` say where a rank was. `heap` is the
+//! memory of ranks where writes beside blocks are looked for. The MPI functions stand above: what the loader is
 //! to find of them is given from there, and what they keep of a rank comes in through [`Interface`].
 
 pub(crate) mod ask;
@@ -10,6 +11,7 @@ mod checks;
 pub(crate) mod clib;
 pub(crate) mod crash;
 mod function;
+pub(crate) mod heap;
 pub(crate) mod job;
 mod launched;
 mod outermost;

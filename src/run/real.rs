@@ -92,7 +92,7 @@ pub(super) fn simulate(
             let typed = &typed_name(file, main, run);
             let path = built.path.display().to_string();
             let named = |error: ImageError| PredictError::input(error.to_string().replace(&path, typed));
-            let image = mpi_api::open(&built.path, &settings.job.shared, number).map_err(named)?;
+            let image = mpi_api::open(&built.path, &settings.job, number).map_err(named)?;
             let ranks = file.ranks.filter(|_| several).unwrap_or(sites.len() as u32);
             image.check_room((ranks as usize).div_ceil(processes.count() as usize)).map_err(named)?;
             let arguments = arguments(file, typed)?;
@@ -145,7 +145,7 @@ pub(super) fn simulate(
     outcome.mistakes.clone_from(&endings.mistakes);
     // A launcher treats ranks that never call MPI_Finalize as a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
-    let mistaken = u8::from(settings.job.checks.calls && !endings.mistakes.is_empty());
+    let mistaken = u8::from((settings.job.checks.calls || settings.job.checks.heap) && !endings.mistakes.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
     if exit_code != 0 || !endings.shared.is_empty() {
         let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
@@ -182,6 +182,10 @@ fn notes(endings: &Endings) -> Vec<String> {
         notes.push(format!(
             "rank {rank} polled in vain for {time} and went on by itself{others}: the prediction may be too long by that"
         ));
+    }
+    if endings.unguarded > 0 {
+        let count = endings.unguarded;
+        notes.push(format!("{count} blocks of memory were not guarded: --check-heap had no room for more at a time"));
     }
     let lines = Mistake::lines(&endings.mistakes);
     let more = lines.len().saturating_sub(MOST_NOTES);

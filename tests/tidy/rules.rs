@@ -60,6 +60,7 @@ const UNSAFE: &[&str] = &[
     "src/real/process/clib",
     "src/real/process/crash",
     "src/real/process/function.rs",
+    "src/real/process/heap",
     "src/real/process/outermost.rs",
     "src/real/process/program.rs",
     "src/real/process/rank.rs",

@@ -41,6 +41,8 @@ pub enum MistakeKind {
     Abort,
     /// The rank ended without MPI_Finalize.
     Exit,
+    /// Bytes beside a block of memory were written.
+    HeapDamage,
     /// The rank crashed.
     Crash,
 }
@@ -56,6 +58,7 @@ impl MistakeKind {
             MistakeKind::Deadlock => "deadlock",
             MistakeKind::Abort => "MPI_Abort",
             MistakeKind::Exit => "exit without MPI_Finalize",
+            MistakeKind::HeapDamage => "damaged heap",
             MistakeKind::Crash => "crash",
         }
     }

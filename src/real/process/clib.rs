@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 mod alarms;
+mod allocation;
 mod by_number;
 mod children;
 mod cwd_umask;
@@ -36,6 +37,7 @@ mod streams;
 mod teams;
 mod threads;
 mod time;
+mod users;
 mod zones;
 
 use std::cell::Cell;
@@ -59,8 +61,9 @@ pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 32] = [
+const FUNCTIONS: [&[NamedFunction]; 34] = [
     alarms::FUNCTIONS,
+    allocation::FUNCTIONS,
     shared_sync::FUNCTIONS,
     by_number::FUNCTIONS,
     children::FUNCTIONS,
@@ -91,6 +94,7 @@ const FUNCTIONS: [&[NamedFunction]; 32] = [
     teams::FUNCTIONS,
     threads::FUNCTIONS,
     time::FUNCTIONS,
+    users::FUNCTIONS,
     zones::FUNCTIONS,
 ];
 
@@ -182,7 +186,7 @@ pub fn data(p: &Process, name: &str) -> Option<usize> {
 }
 
 /// A function's result that stands for an error.
-fn error(number: c_int) -> c_int {
+pub fn error(number: c_int) -> c_int {
     // SAFETY: the location is the thread's own.
     unsafe { *libc::__errno_location() = number };
     -1

@@ -29,7 +29,7 @@ use mcpsim_core::rank::{Call, Fiber, GUARD};
 pub use look::running;
 pub use own::FaultInCall;
 pub use remote::{GivenMemory, RemoteAccess, serving};
-pub use report::{caller, calling_code};
+pub use report::{caller, calling_code, calling_codes};
 
 /// The signals that a crash is known by.
 const SIGNALS: [c_int; 6] = [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::loader::{Image, PROGRAM_MODULES};
 use crate::process::checks::CollectiveChecks;
 use crate::process::clib::{self, Futexes, ProcessNumbers};
+use crate::process::heap;
 use crate::process::launched::places_in_nodes;
 use crate::process::sample::Sampled;
 use crate::process::timer;
@@ -96,6 +97,8 @@ pub struct Checks {
     pub leaks: bool,
     /// Arguments of collectives and datatypes of messages that differ between ranks.
     pub calls: bool,
+    /// Writes beside blocks of memory or to freed ones.
+    pub heap: bool,
 }
 
 /// How real programs are run.
@@ -180,6 +183,8 @@ pub struct Endings {
     pub in_vain: Vec<(Rank, SimSpan)>,
     /// The files of libraries that ranks had no copies of.
     pub shared: Vec<String>,
+    /// The number of allocations that were to be guarded and were not.
+    pub unguarded: u64,
 }
 
 impl Endings {
@@ -192,6 +197,7 @@ impl Endings {
             all.unfinalised.extend(part.unfinalised);
             all.in_vain.extend(part.in_vain);
             all.shared.extend(part.shared);
+            all.unguarded += part.unguarded;
         }
         all.codes.sort_unstable();
         all.mistakes.sort_unstable();
@@ -219,6 +225,9 @@ impl Job {
         clib::raise_limits();
         clib::protect_open();
         let timer_overhead = timer::overhead();
+        if options.checks.heap {
+            heap::begin();
+        }
         let endings = Mutex::default();
         let places_in_nodes = places_in_nodes(sites.iter().map(|site| site.node));
         Job {
@@ -325,7 +334,9 @@ impl Job {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
         let compared = Endings { mistakes: self.collectives.left(), ..Endings::default() };
         let shared = self.programs.iter().flat_map(|program| program.image.shared()).collect();
-        Endings::merge(vec![Endings { shared, ..endings }, compared])
+        let (mistakes, unguarded) = if self.options.checks.heap { heap::end(self) } else { Default::default() };
+        let heap = Endings { mistakes, unguarded, ..Endings::default() };
+        Endings::merge(vec![Endings { shared, ..endings }, compared, heap])
     }
 }
 

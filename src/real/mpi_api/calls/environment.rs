@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::mpi_api::error::{self, MpiError};
 use crate::mpi_api::process::MpiProcess;
-use crate::process::{Function, RankStage, current, put_text};
+use crate::process::{Function, RankStage, current, heap, put_text};
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::rank::FailureKind;
 
@@ -82,17 +82,23 @@ mpi_functions! {
         *size = p.comm(comm)?.size() as c_int;
         Ok(())
     }
-    fn MPI_Alloc_mem(_p; size: abi::Aint, _info: Handle, baseptr: *mut *mut u8) {
+    fn MPI_Alloc_mem(p; size: abi::Aint, _info: Handle, baseptr: *mut *mut u8) {
         error::expect(size >= 0, abi::MPI_ERR_ARG, || format!("the size is {size}: expected 0 or more"))?;
-        let memory: *mut u8 = libc::malloc(size.max(1) as usize).cast();
+        let memory: *mut u8 = match p.job.options.checks.heap {
+            true => heap::allocate("MPI_Alloc_mem", size as usize, heap::ALIGNMENT).cast(),
+            false => libc::malloc(size.max(1) as usize).cast(),
+        };
         if memory.is_null() {
             return Err(MpiError::new(abi::MPI_ERR_NO_MEM, format!("no memory for {size} bytes")));
         }
         *baseptr = memory;
         Ok(())
     }
-    fn MPI_Free_mem(_p; base: *mut u8) {
-        libc::free(base.cast());
+    fn MPI_Free_mem(p; base: *mut u8) {
+        match p.job.options.checks.heap && !base.is_null() {
+            true => heap::release("MPI_Free_mem", base.cast()),
+            false => libc::free(base.cast()),
+        }
         Ok(())
     }
 }

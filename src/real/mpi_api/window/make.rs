@@ -12,8 +12,8 @@ use crate::mpi_api::collective::{BufferShape as Blocks, CollectivePart, Collecti
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult, expect};
 use crate::mpi_api::process::MpiProcess;
-use crate::process::{GivenMemory, bytes};
 use crate::process::job::MOST_COMMS;
+use crate::process::{GivenMemory, bytes, heap};
 use mcpsim_core::mpi::Sizes;
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
@@ -25,6 +25,11 @@ use mcpsim_core::units::Bytes;
 const ALIGNMENT: usize = 64;
 /// What calloc aligns by itself.
 const CALLOC_ALIGNMENT: usize = 16;
+
+/// The function that `p` is in, if the heap is checked.
+fn guarded(p: &MpiProcess) -> Option<&'static str> {
+    p.job.options.checks.heap.then_some(p.function.get())
+}
 
 /// The size of a rank's memory and the unit of displacements in it, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,26 +68,40 @@ pub struct WindowMemory {
     base: *mut u8,
     start: *mut u8,
     layout: Layout,
+    /// A block of the checked heap.
+    guarded: bool,
 }
 
 impl WindowMemory {
     /// So many bytes, all 0.
-    fn new(size: usize) -> MpiResult<Self> {
+    /// They are a block of the checked heap for the MPI function that is `guarded`.
+    fn new(size: usize, guarded: Option<&'static str>) -> MpiResult<Self> {
         let failed = || MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a window of {size} bytes"));
         let room = size.max(1).checked_add(ALIGNMENT).ok_or_else(failed)?;
         // For more than calloc's own alignment all pages would be written to clear them.
         let layout = Layout::from_size_align(room, CALLOC_ALIGNMENT).map_err(|_| failed())?;
-        // SAFETY: the layout has a size.
-        let start = unsafe { System.alloc_zeroed(layout) };
-        expect(!start.is_null(), abi::MPI_ERR_NO_MEM, || format!("no room for a window of {size} bytes"))?;
-        Ok(WindowMemory { base: start.wrapping_add(start.align_offset(ALIGNMENT)), start, layout })
+        let start = match guarded {
+            Some(function) => heap::allocate(function, size, ALIGNMENT).cast(),
+            // SAFETY: the layout has a size.
+            None => unsafe { System.alloc_zeroed(layout) },
+        };
+        let guarded = guarded.is_some();
+        if start.is_null() {
+            return Err(failed());
+        }
+        Ok(WindowMemory { base: start.wrapping_add(start.align_offset(ALIGNMENT)), start, layout, guarded })
     }
 }
 
 impl Drop for WindowMemory {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout.
-        unsafe { System.dealloc(self.start, self.layout) };
+        // SAFETY: allocated so.
+        unsafe {
+            match self.guarded {
+                true => heap::release("MPI_Win_free", self.start.cast()),
+                false => System.dealloc(self.start, self.layout),
+            }
+        }
     }
 }
 
@@ -210,7 +229,7 @@ pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: WindowSize, comm: Hand
             (abi::MPI_WIN_FLAVOR_CREATE, base, None)
         }
         Flavor::Allocate => {
-            let memory = WindowMemory::new(shape.size as usize).map_err(|error| error.on_comm(comm))?;
+            let memory = WindowMemory::new(shape.size as usize, guarded(p)).map_err(|error| error.on_comm(comm))?;
             (abi::MPI_WIN_FLAVOR_ALLOCATE, memory.base, Some(memory))
         }
     };
@@ -258,8 +277,11 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
             total = total.next_multiple_of(ALIGNMENT);
         }
     }
-    let memory =
-        if parent.rank() == 0 { Some(WindowMemory::new(total).map_err(|error| error.on_comm(comm))?) } else { None };
+    let memory = if parent.rank() == 0 {
+        Some(WindowMemory::new(total, guarded(p)).map_err(|error| error.on_comm(comm))?)
+    } else {
+        None
+    };
     let base = memory.as_ref().map_or(std::ptr::null_mut(), |memory| memory.base);
     // All ranks of a node share an address space.
     let [base] = agree(p, &parent, [base as i64])?;
@@ -366,7 +388,7 @@ mod tests {
 
     #[test]
     fn memory_is_clear_and_aligned() {
-        let memory = WindowMemory::new(100).unwrap();
+        let memory = WindowMemory::new(100, None).unwrap();
         assert_eq!(memory.base as usize % ALIGNMENT, 0);
         // SAFETY: there are so many.
         assert!(unsafe { std::slice::from_raw_parts(memory.base, 100) }.iter().all(|&byte| byte == 0));

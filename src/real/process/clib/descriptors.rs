@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use super::futex::futex;
-use super::{children, end, exec, identity, pending, scheduling, shared_sync, streams};
+use super::{children, end, exec, identity, pending, scheduling, shared_sync, streams, users};
 use crate::process::{Function, NamedFunction, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -133,7 +133,10 @@ unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: us
                 exec::execveat(first, b as *const c_char, words, variables, e as c_int).into()
             }
             libc::SYS_futex => futex([a, b, c, d, e, f]).unwrap_or_else(|| system_call(number, a, b, c, d, e, f)),
-            _ => system_call(number, a, b, c, d, e, f),
+            _ => match users::system_call(number, [a, b, c].map(|word| word as u32)) {
+                Some(result) => result.into(),
+                None => system_call(number, a, b, c, d, e, f),
+            },
         }
     }
 }

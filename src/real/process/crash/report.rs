@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use super::{CALLED, Crash, MEMORY, Overflow};
 use crate::loader;
 use crate::process::Process;
+use crate::process::heap;
 use crate::process::job;
 use crate::process::unwind::{Frame, Registers, StackTrace, first};
 use mcpsim_core::rank::{FailureKind, ProgramError};
@@ -16,6 +17,12 @@ const SHOWN: usize = 16;
 
 /// What is said where the stack cannot show who called whom any more.
 const OVERWRITTEN: &str = "; the stack is overwritten up to its top, as by a local array that is too short";
+
+/// What is said where damage by another rank may be the cause.
+const SHARED_HEAP: &str =
+    "\n  (all ranks share one heap: --check-heap finds a rank that writes past a block or to a freed one)";
+/// Addresses below come of null pointers.
+const NULL_AREA: usize = 1 << 16;
 
 /// The error with which the rank ends.
 pub fn error(p: &Process, crash: &Crash) -> ProgramError {
@@ -30,15 +37,18 @@ pub fn error(p: &Process, crash: &Crash) -> ProgramError {
         let (module, offset) = instance.as_ref()?.contains(frame.at)?;
         Some(p.job.describe(module, offset))
     };
-    let place = format!("{}{}, {when}", reason(crash), if crash.overwritten { OVERWRITTEN } else { "" });
-    let what = lines(&crash.trace, describe);
+    let place = format!("{}{}, {when}", reason_in(p, crash), if crash.overwritten { OVERWRITTEN } else { "" });
+    let mut what = lines(&crash.trace, describe);
+    if !p.job.options.checks.heap && may_be_of_heap(crash) {
+        what.push_str(SHARED_HEAP);
+    }
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what }
 }
 
 /// The error of a rank whose memory could not be reached for another rank.
 pub fn of_remote(p: &Process, crash: &Crash) -> ProgramError {
     let access = p.remote.get().map(|access| format!(": {}", access.describe(p, crash.address)));
-    let place = format!("{}{}", reason(crash), access.unwrap_or_default());
+    let place = format!("{}{}", reason_in(p, crash), access.unwrap_or_default());
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what: String::new() }
 }
 
@@ -46,7 +56,7 @@ pub fn of_remote(p: &Process, crash: &Crash) -> ProgramError {
 pub fn of_heap(crash: &Crash) -> String {
     format!(
         "the program crashed with signal {} ({}): a rank has damaged the heap, by a write past the end of a block or to \
-         a block that it had freed; all ranks share one heap",
+         a block that it had freed{SHARED_HEAP}",
         crash.signal,
         signal_name(crash.signal)
     )
@@ -111,6 +121,23 @@ fn system_function(frame: &Frame) -> Option<String> {
         let file = file.rsplit('/').next().unwrap_or_default();
         // The simulator's own functions tell the user nothing.
         file.contains(".so").then(|| format!("{} in {file}", CStr::from_ptr(found.dli_sname).to_string_lossy()))
+    }
+}
+
+/// Whether another rank may have damaged what the crash is about.
+fn may_be_of_heap(crash: &Crash) -> bool {
+    let is_access = matches!(crash.signal, libc::SIGSEGV | libc::SIGBUS) && crash.code > 0;
+    in_memory_management(&crash.trace)
+        || is_access && crash.overflow.is_none() && !crash.overwritten && crash.address >= NULL_AREA
+}
+
+/// What went wrong in `p`, with the block of memory that was missed.
+fn reason_in(p: &Process, crash: &Crash) -> String {
+    let is_access = crash.signal == libc::SIGSEGV && crash.code > 0 && p.job.options.checks.heap;
+    match is_access.then(|| heap::describe(&p.job, crash.address)).flatten() {
+        Some(block) if crash.error & 2 != 0 => format!("a write to {:#x}, {block}", crash.address),
+        Some(block) => format!("a read of {:#x}, {block}", crash.address),
+        None => reason(crash),
     }
 }
 
@@ -197,4 +224,25 @@ pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize
     let instance = p.instance.try_borrow().ok()?;
     let instance = instance.as_ref()?;
     first(Registers::at(here), stack, |frame| instance.contains(frame.at))
+}
+
+/// The innermost places of the program and its libraries that led to what is at `here` on `stack`, at most
+/// `N` of them.
+pub fn calling_codes<const N: usize>(
+    p: &Process,
+    here: [usize; 3],
+    stack: &std::ops::Range<usize>,
+) -> [Option<(u32, u32)>; N] {
+    let (mut places, mut count) = ([None; N], 0);
+    let instance = p.instance.try_borrow();
+    if let Some(instance) = instance.as_ref().ok().and_then(|instance| instance.as_ref()) {
+        first(Registers::at(here), stack, |frame| {
+            if let Some((module, offset)) = instance.contains(frame.at) {
+                places[count] = u32::try_from(module).ok().zip(u32::try_from(offset).ok());
+                count += 1;
+            }
+            (count == N).then_some(())
+        });
+    }
+    places
 }

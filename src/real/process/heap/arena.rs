@@ -1,0 +1,354 @@
+//! Blocks of memory that end at pages which trap, in one range of addresses.
+//!
+//! A freed block becomes a trap, too. Its addresses are used again as late as possible.
+#![allow(unsafe_code)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_void;
+use std::ptr;
+
+use mcpsim_core::rank::Rank;
+
+/// A page.
+pub const PAGE: usize = 4096;
+/// The alignment of blocks for which none is stated.
+pub const ALIGNMENT: usize = 16;
+/// The addresses of all blocks; less where the process may not have so many.
+const LARGEST_RANGE: usize = 1 << 40;
+const SMALLEST_RANGE: usize = 1 << 26;
+/// The most blocks, freed ones included, that are remembered.
+const MOST_BLOCKS: usize = 1 << 20;
+/// The bytes before a block that are compared at its end.
+const BEFORE: usize = 64;
+/// The value of bytes beside a block.
+const FILL: u8 = 0xa5;
+
+/// A call of a rank that allocated a block or freed it.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapCall {
+    /// The rank; none for a thread that is no rank's.
+    pub rank: Option<Rank>,
+    /// The function.
+    pub function: &'static str,
+    /// The call's place and what called that: files of the program and offsets in them.
+    pub codes: [Option<(u32, u32)>; 3],
+}
+
+/// A block that is or was in use.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapBlock {
+    /// The first page.
+    start: usize,
+    /// The end of the last page.
+    end: usize,
+    /// The address that the program has.
+    pub address: usize,
+    pub size: usize,
+    pub allocated: HeapCall,
+    pub freed: Option<HeapCall>,
+    /// The run of the process that allocated it.
+    run: u32,
+}
+
+impl HeapBlock {
+    /// The first and the last byte beside the block that have changed, as distances from its first byte.
+    fn damage(&self) -> Option<(isize, isize)> {
+        let before = self.start.max(self.address.saturating_sub(BEFORE))..self.address;
+        let changed = |address: &usize| {
+            // SAFETY: a page of the block, which is in use.
+            unsafe { (*address as *const u8).read_volatile() != FILL }
+        };
+        let mut all = before.chain(self.address + self.size..self.end).filter(changed);
+        let first = all.next()?;
+        let distance = |address: usize| address.wrapping_sub(self.address) as isize;
+        Some((distance(first), distance(all.last().unwrap_or(first))))
+    }
+
+    fn fill(&self) {
+        let before = self.start.max(self.address.saturating_sub(BEFORE));
+        let behind = self.address + self.size;
+        // SAFETY: pages of the block, which nobody else uses.
+        unsafe {
+            ptr::write_bytes(before as *mut u8, FILL, self.address - before);
+            ptr::write_bytes(behind as *mut u8, FILL, self.end - behind);
+        }
+    }
+}
+
+/// A block beside which a rank has written: the first and the last byte, as distances from the block's first byte.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapDamage {
+    pub block: HeapBlock,
+    pub first: isize,
+    pub last: isize,
+}
+
+/// The reason why an address cannot be freed.
+#[derive(Clone, Copy, Debug)]
+pub enum InvalidFree {
+    /// It is in the block, but not its first byte.
+    Inside(HeapBlock),
+    /// The block has been freed.
+    Freed(HeapBlock),
+    /// No block has been there.
+    Unknown,
+}
+
+/// All guarded blocks of the process.
+pub struct Arena {
+    base: usize,
+    end: usize,
+    /// The first address that no block has had.
+    next: usize,
+    /// Whether traps need no mapping of their own.
+    has_guards: bool,
+    /// The most blocks in use at a time, and how many there are.
+    most: usize,
+    used: usize,
+    /// By address.
+    blocks: Vec<HeapBlock>,
+    /// Freed blocks by their pages, the earliest first.
+    freed: BTreeMap<usize, VecDeque<usize>>,
+    run: u32,
+    /// Allocations that found no room.
+    pub refused: u64,
+}
+
+impl Arena {
+    /// An empty one, if the process may have the addresses.
+    pub fn new() -> Option<Arena> {
+        let mut size = LARGEST_RANGE;
+        while size >= SMALLEST_RANGE {
+            for protection in [libc::PROT_READ | libc::PROT_WRITE, libc::PROT_NONE] {
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+                // SAFETY: new addresses.
+                let base = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
+                if base == libc::MAP_FAILED {
+                    continue;
+                }
+                let has_guards = protection != libc::PROT_NONE;
+                // SAFETY: a page of the new addresses.
+                if has_guards && unsafe { libc::madvise(base, PAGE, GUARD_INSTALL) } != 0 {
+                    // SAFETY: nothing uses them.
+                    unsafe { libc::munmap(base, size) };
+                    continue;
+                }
+                return Some(Arena::at(base as usize, size, has_guards));
+            }
+            size /= 2;
+        }
+        None
+    }
+
+    fn at(base: usize, size: usize, has_guards: bool) -> Arena {
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+        let mappings: usize = limit.and_then(|text| text.trim().parse().ok()).unwrap_or(65_530);
+        Arena {
+            base,
+            end: base + size,
+            next: base + PAGE,
+            has_guards,
+            most: if has_guards { MOST_BLOCKS } else { mappings / 4 },
+            used: 0,
+            blocks: Vec::new(),
+            freed: BTreeMap::new(),
+            run: 0,
+            refused: 0,
+        }
+    }
+
+    /// Another run begins: blocks of earlier ones are not reported.
+    pub fn begin(&mut self) {
+        self.run += 1;
+        self.refused = 0;
+    }
+
+    /// Whether `address` is one of a block or near one.
+    pub fn contains(&self, address: usize) -> bool {
+        (self.base..self.end).contains(&address)
+    }
+
+    /// A new block of zeros; none if there is no room.
+    pub fn allocate(&mut self, size: usize, alignment: usize, call: HeapCall) -> Option<usize> {
+        let place = self.place(size, alignment);
+        let Some((index, start, end)) = place.filter(|&(_, start, end)| self.open(start, end)) else {
+            self.refused += 1;
+            return None;
+        };
+        let address = end - rounded(size, alignment);
+        let block = HeapBlock { start, end, address, size, allocated: call, freed: None, run: self.run };
+        block.fill();
+        match self.blocks.get_mut(index) {
+            Some(old) => *old = block,
+            None => self.blocks.push(block),
+        }
+        self.used += 1;
+        Some(address)
+    }
+
+    /// The index and the pages of a block: new addresses if there are any left, those of a freed block otherwise.
+    fn place(&mut self, size: usize, alignment: usize) -> Option<(usize, usize, usize)> {
+        let room = rounded(size, alignment).checked_next_multiple_of(PAGE).filter(|_| self.used < self.most)?;
+        let end = self.next.checked_add(room)?.checked_next_multiple_of(alignment.max(PAGE))?;
+        if self.blocks.len() < MOST_BLOCKS && end + PAGE <= self.end {
+            let start = end - room;
+            // The page behind is this block's trap.
+            self.close(end, end + PAGE).then_some(())?;
+            self.next = end + PAGE;
+            return Some((self.blocks.len(), start, end));
+        }
+        let mut fitting = self.freed.range_mut(room / PAGE..).filter(|(_, blocks)| !blocks.is_empty());
+        let index = fitting.next().filter(|_| alignment <= PAGE)?.1.pop_front()?;
+        Some((index, self.blocks[index].start, self.blocks[index].end))
+    }
+
+    /// Makes pages of a block accessible.
+    fn open(&self, start: usize, end: usize) -> bool {
+        let (memory, size) = (start as *mut c_void, end - start);
+        // SAFETY: pages of a block that is not in use.
+        unsafe {
+            match self.has_guards {
+                true => libc::madvise(memory, size, GUARD_REMOVE) == 0,
+                false => libc::mprotect(memory, size, libc::PROT_READ | libc::PROT_WRITE) == 0,
+            }
+        }
+    }
+
+    /// Makes pages a trap and gives their memory back.
+    fn close(&self, start: usize, end: usize) -> bool {
+        let (memory, size) = (start as *mut c_void, end - start);
+        // SAFETY: pages of a block that is not in use.
+        unsafe {
+            match self.has_guards {
+                true => libc::madvise(memory, size, GUARD_INSTALL) == 0,
+                false => {
+                    libc::madvise(memory, size, libc::MADV_DONTNEED) == 0
+                        && libc::mprotect(memory, size, libc::PROT_NONE) == 0
+                }
+            }
+        }
+    }
+
+    /// The index of the last block that begins at or before `address`.
+    fn before(&self, address: usize) -> Option<usize> {
+        self.blocks.partition_point(|block| block.start <= address).checked_sub(1)
+    }
+
+    /// The block in use that begins at `address`.
+    pub fn live(&self, address: usize) -> Result<HeapBlock, InvalidFree> {
+        let index = self.before(address).filter(|&index| address < self.blocks[index].end + PAGE);
+        let block = index.map(|index| self.blocks[index]).ok_or(InvalidFree::Unknown)?;
+        match block.freed {
+            Some(_) => Err(InvalidFree::Freed(block)),
+            None if block.address != address => Err(InvalidFree::Inside(block)),
+            None => Ok(block),
+        }
+    }
+
+    /// Frees the block at `address`; gives what was written beside it.
+    pub fn free(&mut self, address: usize, call: HeapCall) -> Result<Option<HeapDamage>, InvalidFree> {
+        let block = self.live(address)?;
+        let damage = block.damage().map(|(first, last)| HeapDamage { block, first, last });
+        let index = self.before(address).expect("it is there");
+        self.blocks[index].freed = Some(call);
+        self.used -= 1;
+        self.close(block.start, block.end);
+        self.freed.entry((block.end - block.start) / PAGE).or_default().push_back(index);
+        Ok(damage)
+    }
+
+    /// The blocks in use of this run beside which something was written.
+    pub fn damaged(&self) -> Vec<HeapDamage> {
+        let live = self.blocks.iter().filter(|block| block.freed.is_none() && block.run == self.run);
+        live.filter_map(|&block| block.damage().map(|(first, last)| HeapDamage { block, first, last })).collect()
+    }
+
+    /// The block that an access to `address`, which trapped, was most likely meant for.
+    pub fn nearest(&self, address: usize) -> Option<HeapBlock> {
+        let before = self.before(address);
+        let after = before.map_or(0, |index| index + 1);
+        let distance = |block: &HeapBlock| match address < block.address {
+            true => block.address - address,
+            false => (address + 1).saturating_sub(block.address + block.size),
+        };
+        let both = [before.and_then(|index| self.blocks.get(index)), self.blocks.get(after)];
+        both.into_iter().flatten().min_by_key(|block| distance(block)).copied()
+    }
+
+    /// The bytes and the number of the blocks that `rank` has allocated and not freed.
+    pub fn used_by(&self, rank: Rank) -> (usize, usize) {
+        let own = |block: &&HeapBlock| block.freed.is_none() && block.allocated.rank == Some(rank);
+        self.blocks.iter().filter(own).fold((0, 0), |(bytes, count), block| (bytes + block.size, count + 1))
+    }
+}
+
+/// A block's bytes with those up to the trap.
+fn rounded(size: usize, alignment: usize) -> usize {
+    size.max(1).checked_next_multiple_of(alignment.max(ALIGNMENT)).unwrap_or(usize::MAX / 2)
+}
+
+/// Makes a range a trap and gives its memory back (Linux 6.13).
+const GUARD_INSTALL: i32 = 102;
+const GUARD_REMOVE: i32 = 103;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: HeapCall = HeapCall { rank: Some(3), function: "malloc", codes: [None; 3] };
+
+    fn arenas() -> impl Iterator<Item = Arena> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: new addresses.
+        let base = unsafe { libc::mmap(ptr::null_mut(), 64 * PAGE, libc::PROT_NONE, flags, -1, 0) } as usize;
+        [Arena::new().unwrap(), Arena::at(base, 64 * PAGE, false)].into_iter()
+    }
+
+    #[test]
+    fn a_block_ends_at_a_trap_and_bytes_beside_it_are_compared() {
+        for mut arena in arenas() {
+            let address = arena.allocate(100, ALIGNMENT, CALL).unwrap();
+            assert_eq!((address + 112) % PAGE, 0);
+            let block = address as *mut u8;
+            // SAFETY: the block, and bytes of its page.
+            unsafe {
+                block.write_bytes(1, 100);
+                assert!(arena.damaged().is_empty());
+                block.add(101).write(1);
+                block.sub(8).write(1);
+            }
+            let damage = arena.free(address, CALL).unwrap().unwrap();
+            assert_eq!((damage.first, damage.last, damage.block.size), (-8, 101, 100));
+            assert!(matches!(arena.free(address, CALL), Err(InvalidFree::Freed(_))));
+        }
+    }
+
+    #[test]
+    fn addresses_are_used_again_only_when_none_are_left() {
+        for mut arena in arenas().skip(1) {
+            let first = arena.allocate(PAGE, ALIGNMENT, CALL).unwrap();
+            arena.free(first, CALL).unwrap();
+            let mut blocks = Vec::new();
+            while let Some(block) = arena.allocate(PAGE, ALIGNMENT, CALL) {
+                blocks.push(block);
+            }
+            assert_eq!(blocks.len(), 31);
+            assert_eq!(blocks.last(), Some(&first));
+            assert_eq!((arena.refused, arena.used_by(3)), (1, (31 * PAGE, 31)));
+        }
+    }
+
+    #[test]
+    fn alignments_are_kept_and_the_nearest_block_is_found() {
+        for mut arena in arenas() {
+            for alignment in [16, 64, 4096, 16_384] {
+                assert_eq!(arena.allocate(10, alignment, CALL).unwrap() % alignment, 0);
+            }
+            let [a, b] = [40, 50].map(|size| arena.allocate(size, ALIGNMENT, CALL).unwrap());
+            assert_eq!(arena.nearest(a + 48).unwrap().address, a);
+            assert_eq!(arena.nearest(b - b % PAGE - 1).unwrap().address, b);
+            assert!(matches!(arena.live(a + 1), Err(InvalidFree::Inside(_))));
+            assert!(matches!(arena.live(arena.base), Err(InvalidFree::Unknown)));
+        }
+    }
+}
