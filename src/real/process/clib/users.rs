@@ -101,7 +101,7 @@ unsafe extern "C" fn chroot(_: *const c_char) -> c_int {
     error(libc::EPERM)
 }
 
-/// The result of the system call `number`, if it is one of these.
+/// Result of the system call `number`, if it changes users, groups or the root directory.
 pub fn system_call(number: c_long, [a, b, c]: [u32; 3]) -> Option<c_int> {
     Some(match number {
         libc::SYS_setuid => set(users(), [a; 3]),

@@ -13,7 +13,7 @@ use mcpsim_core::rank::Rank;
 pub struct GivenMemory {
     /// The function that the rank called.
     function: &'static str,
-    /// The place of that call: the file of the program and the offset in it.
+    /// The place of the call: a file of the program and an offset.
     code: Option<(usize, usize)>,
     base: usize,
     size: usize,

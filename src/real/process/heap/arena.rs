@@ -13,7 +13,7 @@ use mcpsim_core::rank::Rank;
 pub const PAGE: usize = 4096;
 /// The alignment of blocks for which none is stated.
 pub const ALIGNMENT: usize = 16;
-/// The addresses of all blocks; less where the process may not have so many.
+/// Bytes of addresses for all blocks; less if the process may not reserve this much.
 const LARGEST_RANGE: usize = 1 << 40;
 const SMALLEST_RANGE: usize = 1 << 26;
 /// The most blocks, freed ones included, that are remembered.
@@ -61,7 +61,7 @@ impl HeapBlock {
         let mut all = before.chain(self.address + self.size..self.end).filter(changed);
         let first = all.next()?;
         let distance = |address: usize| address.wrapping_sub(self.address) as isize;
-        Some((distance(first), distance(all.last().unwrap_or(first))))
+        Some((distance(first), distance(all.next_back().unwrap_or(first))))
     }
 
     fn fill(&self) {
@@ -84,12 +84,12 @@ pub struct HeapDamage {
 }
 
 /// The reason why an address cannot be freed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum InvalidFree {
     /// It is in the block, but not its first byte.
-    Inside(HeapBlock),
+    Inside(Box<HeapBlock>),
     /// The block has been freed.
-    Freed(HeapBlock),
+    Freed(Box<HeapBlock>),
     /// No block has been there.
     Unknown,
 }
@@ -186,7 +186,7 @@ impl Arena {
         Some(address)
     }
 
-    /// The index and the pages of a block: new addresses if there are any left, those of a freed block otherwise.
+    /// The index and the pages of a block: new addresses if there are any left, or the addresses of a freed block.
     fn place(&mut self, size: usize, alignment: usize) -> Option<(usize, usize, usize)> {
         let room = rounded(size, alignment).checked_next_multiple_of(PAGE).filter(|_| self.used < self.most)?;
         let end = self.next.checked_add(room)?.checked_next_multiple_of(alignment.max(PAGE))?;
@@ -239,13 +239,13 @@ impl Arena {
         let index = self.before(address).filter(|&index| address < self.blocks[index].end + PAGE);
         let block = index.map(|index| self.blocks[index]).ok_or(InvalidFree::Unknown)?;
         match block.freed {
-            Some(_) => Err(InvalidFree::Freed(block)),
-            None if block.address != address => Err(InvalidFree::Inside(block)),
+            Some(_) => Err(InvalidFree::Freed(Box::new(block))),
+            None if block.address != address => Err(InvalidFree::Inside(Box::new(block))),
             None => Ok(block),
         }
     }
 
-    /// Frees the block at `address`; gives what was written beside it.
+    /// Frees the block at `address`; returns the damage beside it.
     pub fn free(&mut self, address: usize, call: HeapCall) -> Result<Option<HeapDamage>, InvalidFree> {
         let block = self.live(address)?;
         let damage = block.damage().map(|(first, last)| HeapDamage { block, first, last });

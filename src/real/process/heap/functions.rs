@@ -1,4 +1,4 @@
-//! The C library's functions for memory, by guarded blocks. Other memory than that of blocks is the C library's.
+//! Functions of the C library for memory, with guarded blocks. Other memory stays with the C library.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -37,7 +37,7 @@ const FUNCTIONS: &[NamedFunction] = &[
     ("mallinfo2", Function(mallinfo2 as *const ())),
 ];
 
-/// The address of the function `name`, if it is one of these.
+/// Address of the function `name`, if the table has it.
 pub fn find(name: &str) -> Option<usize> {
     FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| function.0 as usize)
 }
