@@ -156,7 +156,7 @@ enum FurtherRuns {
 
 /// Remaining work of a command.
 enum NextAction {
-    /// Run, with a message to other processes if there are any.
+    /// Run, with its message to the other processes, if any.
     Run(Box<RequestedRun>, Option<RunMessage>),
     /// No work; the exit code.
     Ended(u8),

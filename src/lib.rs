@@ -13,7 +13,7 @@
 //! println!("{} instead of {}", faster.predicted, today.predicted);
 //! assert!(faster.predicted < today.predicted);
 //! assert_eq!(today.ranks, 16);
-//! // What a run predicts reads back from the JSON that it is written as.
+//! // The exported JSON reads back as the same outcome.
 //! let json = serde_json::to_string(&today).expect("an outcome has a JSON form");
 //! assert_eq!(serde_json::from_str::<mcpsim::run::Outcome>(&json).expect("it reads back"), today);
 //! # Ok(())

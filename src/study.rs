@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! --vary, study.toml ─▶ Axis … ─▶ Plan ─▶ Point: overrides ─(run)─▶ Outcome ─▶ columns
-//!                                             └─▶ Key: what is on disk already is not run again
+//!                                             └─▶ Key: points on disk are not run again
 //! ```
 //!
 //! `axis`, `values`, `plan` and their dependencies are pure: they open no files and do not run points. `points` has the

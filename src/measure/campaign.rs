@@ -169,7 +169,7 @@ struct Campaign<'a> {
     port: &'a mut dyn RankPort,
     plan: &'a CampaignPlan,
     started: f64,
-    /// Approximate number of remaining series and of all series.
+    /// Approximate number of remaining series and total number of series.
     left: usize,
     all: usize,
     samples: Samples,

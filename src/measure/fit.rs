@@ -37,7 +37,7 @@ impl FitPiece {
     }
 }
 
-/// Lower limit of all pieces.
+/// Lower limit of every piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Floor {
     /// Seconds of a message of zero bytes.

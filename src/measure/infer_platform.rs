@@ -1,4 +1,4 @@
-//! A platform inferred from matrices of all pairs: nodes, CMPs and levels from the structure, costs from the times of
+//! A platform inferred from matrices of pair times: nodes, CMPs and levels from the structure, costs from the times of
 //! their pairs.
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use super::occupancy::MeasuredOccupancy;
 use super::structure::{PairKind, Structure, structure};
 use super::text::{comment, link, taken};
 
-/// A machine as inferred from the times of all pairs.
+/// Inferred machine.
 #[derive(Clone, Debug)]
 pub struct Guess {
     /// Groups of ranks that are near each other.

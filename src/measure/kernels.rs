@@ -17,7 +17,7 @@ pub struct Kernel {
     run: fn(&mut [f64]) -> f64,
 }
 
-/// Number of doubles in the arrays of kernels that fit in a core's own cache, and of those that do not: 256 KiB, 96
+/// Number of doubles in the arrays of kernels that fit in a core's own cache, and of the larger ones: 256 KiB, 96
 /// MiB.
 const NEAR: usize = 32 << 10;
 const FAR: usize = 12 << 20;
@@ -121,7 +121,7 @@ pub struct Speed {
     pub instructions: f64,
     /// Bytes per second of a single core.
     pub memory: f64,
-    /// Bytes per second of all measured cores of a CMP together.
+    /// Total bytes per second of the measured cores of a CMP.
     pub cmp_memory: Option<f64>,
     /// Measured numbers of ranks of a CMP, and their total bytes per second.
     pub memory_by_ranks: Vec<(u32, f64)>,

@@ -237,7 +237,7 @@ pub(super) fn row_of(piece: &FitPiece, overheads: [f64; 2], control: f64, gap: f
     row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
 }
 
-/// Returns the highest bandwidth of all ping-pongs and windows of the level, bytes per second.
+/// Returns the highest bandwidth in any ping-pong or window of the level, bytes per second.
 fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64 {
     let windows = samples.of(level, Test::Window).into_iter().filter_map(|series| {
         let seconds = Summary::of(&series.seconds)?.median;

@@ -1,4 +1,4 @@
-//! Times of all pairs of ranks, one matrix per message length, and their files.
+//! Times of each pair of ranks, one matrix per message length, and their files.
 //!
 //! The files are those of PARUS' `network_test2` (NetCDF classic with 64-bit offsets) and of its older text form, see
 //! [`Matrices`], and the compressed pair of files that clustering creates, see [`Compressed`]. This module opens no

@@ -25,7 +25,7 @@ pub enum NeighbourMethod {
     Exchange,
     /// MPI_Irecv from both, MPI_Isend to both, MPI_Waitall.
     AtOnce,
-    /// MPI_Alltoallv of all ranks, with empty messages to the others.
+    /// MPI_Alltoallv on every rank, with empty messages to the others.
     Collective,
 }
 

@@ -48,7 +48,7 @@ pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -
     port.now() - started
 }
 
-/// Runs the windows of all `pairs` concurrently.
+/// Runs the windows of the `pairs` concurrently.
 pub fn windows(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     window(port, *pair, bytes, count)
@@ -124,8 +124,8 @@ pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work:
     0.0
 }
 
-/// Sends `count` messages from the first ranks of all `pairs` to the first pair's second rank, which requests them with
-/// empty messages. Returns the time until it has all.
+/// Sends `count` messages from the first rank of each pair to the first pair's second rank, which requests
+/// them with empty messages. Returns the time until it has all.
 pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let target = pairs[0].second;
     let started = port.now();
@@ -157,7 +157,7 @@ pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u
     0.0
 }
 
-/// Exchanges `count` messages between both ranks of all `pairs` concurrently; returns the mean time of `turns`.
+/// Exchanges `count` messages between both ranks of each pair concurrently; returns the mean time of `turns`.
 pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
@@ -175,7 +175,7 @@ pub fn exchanges_of_buffers(port: &mut dyn RankPort, pairs: &[RankPair], bytes: 
     port.now() - started
 }
 
-/// Sends from the first ranks of all `pairs` concurrently, with an empty answer; returns the mean time of `turns`.
+/// Sends from the first rank of each pair concurrently, with an empty answer; returns the mean time of `turns`.
 pub fn one_way(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let started = port.now();

@@ -173,7 +173,7 @@ pub fn measure_effective(port: &mut dyn GroupPort, most: u64, tell: &mut dyn FnM
 /// Results of the b_eff program for a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effective {
-    /// b_eff of all ranks, bytes per second.
+    /// b_eff, bytes per second.
     pub bandwidth: f64,
     /// Bandwidth with messages of L_max: patterns in order, and at random, bytes per second.
     pub at_most: [f64; 2],
@@ -181,7 +181,7 @@ pub struct Effective {
     pub latency: f64,
     /// L_max.
     pub most_bytes: u64,
-    /// Ratio of the longest to the shortest repetition of an exchange: the median of all exchanges.
+    /// Ratio of the longest to the shortest repetition of an exchange: the median over the exchanges.
     pub spread: f64,
 }
 

@@ -44,7 +44,7 @@ pub enum Test {
     Exchange,
     /// A message from each of `load` concurrent pairs, and an empty answer.
     OneWay,
-    /// Exchanges of all ranks with both neighbours in a ring.
+    /// Exchanges of each rank with both neighbours in a ring.
     Ring,
 }
 
@@ -120,7 +120,7 @@ pub struct Samples {
     pub eager: Vec<(Level, Option<u64>)>,
     /// Number of small messages that a rank may have under way to another, for levels where sends wait.
     pub credits: Vec<(Level, u32)>,
-    /// Sum of the bandwidths of all ranks as defined by b_eff, bytes per second.
+    /// Total bandwidth of the ranks as defined by b_eff, bytes per second.
     pub effective_bandwidth: Option<f64>,
 }
 

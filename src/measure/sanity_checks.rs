@@ -58,7 +58,7 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
                 level.name(),
                 test.name().replace('_', " "),
             );
-            // Receives of arrived messages take steps of a core, of which the model has only the mean.
+            // Receives of arrived messages take steps of a core; the model has only their mean.
             let most = match test {
                 Test::PingPong => OTHER_PING_PONG,
                 Test::LateReceive | Test::PostedReceive => f64::INFINITY,

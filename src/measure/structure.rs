@@ -1,4 +1,4 @@
-//! Hierarchical structure of a machine from the times of all pairs, as nested groups of ranks.
+//! Hierarchical structure of a machine from the times of its pairs, as nested groups of ranks.
 //!
 //! Distances in a tree are ultrametric: all pairs of two groups that meet at a switch are equally far apart. Ranks are
 //! joined by average linkage (Sokal and Michener 1958) of the logarithms of times. A gap in the heights of joins

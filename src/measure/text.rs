@@ -430,7 +430,7 @@ mod tests {
         let platform = read(&measured(vec![between]).text());
         let link = platform.link(Level::InterNode);
         assert_eq!(link.occupancy().capacity.map(|rate| rate.get()), Some(1_000_000_000));
-        // 4096 B took 8 us, of which 4.096 us belong to the adapter.
+        // 4096 B took 8 us, including 4.096 us of the adapter.
         let row = link.row(Bytes::new(4096));
         assert_eq!((row.latency, row.bandwidth.get()), (SimSpan::from_ns(3904), 1_000_000_000));
         assert_eq!(platform.link(Level::IntraCmp).contention(), Contention::Fair);

@@ -283,7 +283,7 @@ fn starts_with_key(line: &str, keys: &[&str]) -> bool {
     key.is_some_and(|key| keys.iter().any(|known| known.eq_ignore_ascii_case(key)))
 }
 
-/// Returns what the file `name` with this content is, if it belongs to another program: `NAME is …: ADVICE`.
+/// Describes the file `name` with this content if it belongs to another program: `NAME is …: ADVICE`.
 pub fn foreign_file(name: &str, content: &[u8]) -> Option<String> {
     let bytes = &content[..content.len().min(ENOUGH)];
     let text = String::from_utf8_lossy(bytes);
@@ -293,7 +293,7 @@ pub fn foreign_file(name: &str, content: &[u8]) -> Option<String> {
     Some(format!("{name} is {}: {}", format.what, format.advice.replace("FILE", name)))
 }
 
-/// Returns what the directory at `path` is, if it belongs to a known program, and which file of it to give.
+/// Describes the directory at `path` if it belongs to a known program, and names its file to give instead.
 pub fn foreign_directory(path: &Path) -> Option<String> {
     let name = path.display().to_string();
     let has = |file: &str| path.join(file).is_file();
@@ -328,8 +328,8 @@ pub fn foreign_directory(path: &Path) -> Option<String> {
         .map(|found| format!("{name} is a directory, expected a file: give its trace, {}", file(&found)))
 }
 
-/// Returns what is wrong with a list of files, one per line, whose first file is not a trace that mcpsim reads; `None`
-/// if the text at `path` is no such list.
+/// Returns the error of a list of files, one per line, whose first file is not a trace that mcpsim reads; `None` if the
+/// text at `path` is not such a list.
 pub fn moved_list(path: &Path, text: &str) -> Option<String> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_path = |line: &str| {

@@ -49,8 +49,8 @@ impl Port {
 
     /// Adds a transfer of `bytes` that holds the port from `time` to `end`. The caller has read the load at `time`.
     ///
-    /// Counts transfers whose share changes although the contention model judges it once. The share of the previous transfer changes
-    /// if it is still in flight. The share of this transfer changes if an earlier transfer ends sooner.
+    /// Counts transfers whose share changes although the contention model judges it once. The share of the previous
+    /// transfer changes if it is still in flight. The share of this transfer changes if an earlier transfer ends sooner.
     #[inline(always)]
     pub fn hold(&mut self, time: SimTime, end: SimTime, bytes: u64) {
         self.passed = self.passed.saturating_add(bytes);

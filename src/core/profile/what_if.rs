@@ -45,8 +45,8 @@ pub enum Change {
 }
 
 impl WhatIf {
-    /// Every modification at every level with a positive saving, greatest first. `contention` is the contention model of a
-    /// level.
+    /// Every modification at every level with a positive saving, greatest first. `contention` is the contention model
+    /// of a level.
     ///
     /// Under models with shared bandwidth or with queues, a doubled bandwidth also reduces contention. `charged`
     /// divides contention by cause, if known.

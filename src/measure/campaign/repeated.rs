@@ -14,7 +14,7 @@ use super::{Campaign, Next};
 const UNSURE: f64 = 0.05;
 /// Ratio of the time of a message to that of the next larger size above which the test is repeated.
 const OUT_OF_ORDER: f64 = 1.1;
-/// Number of repetitions of all tests that disagree.
+/// Number of repetitions of each test that disagrees.
 const ROUNDS: usize = 2;
 
 impl Campaign<'_> {

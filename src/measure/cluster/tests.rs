@@ -11,7 +11,7 @@ use super::super::matrices::tests::Shared;
 use super::super::matrices::{Compressed, CompressedWriter, Matrices, PairTest, Parameters, Statistic};
 use super::*;
 
-/// Creates matrices of these values, for messages of 0, 1, … bytes.
+/// Creates matrices with `values`, for messages of 0, 1, … bytes.
 fn matrices(ranks: u32, values: &[Vec<f64>]) -> Matrices {
     let end = values.len() as u32;
     let test = PairTest::OneToOne;

@@ -93,7 +93,7 @@ fn what_was_put_in_comes_out() {
         assert!((row.gap.as_ps() as f64 / gap as f64 - 1.0).abs() < 0.001, "{text}");
         assert_eq!((row.send_overhead, row.recv_overhead), (row.recv_overhead, row.send_overhead));
         assert!((row.send_overhead.as_ps() as f64 / 100_000.0 - 1.0).abs() < 0.01, "{text}");
-        // 1 us in total, of which 200 ns are overheads, and above the threshold two control messages.
+        // 1 us in total, including 200 ns of overheads, and above the threshold two control messages.
         let control = if size > 8192 { 2 * link.handshake().as_ps() } else { 0 };
         let start = row.latency.as_ps() + 2 * row.send_overhead.as_ps() + control;
         assert!((start as f64 / 1e6 - 1.0).abs() < 0.01, "{text}");

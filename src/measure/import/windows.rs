@@ -1,4 +1,4 @@
-//! Costs of a message by its size, from windows of all measured sizes.
+//! Costs of a message by its size, from windows of every measured size.
 
 use super::super::campaign::SMALL;
 use super::super::occupancy::{FIRST_UP_TO, SHARED};

@@ -1,4 +1,4 @@
-//! Tests of all pairs for one message length: their order, their statistics, and the collection on one rank.
+//! Tests of every pair for one message length: their order, their statistics, and the collection on one rank.
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal};

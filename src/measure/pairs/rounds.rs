@@ -50,7 +50,7 @@ fn cross(one: &[u32], other: &[u32]) -> Round {
     one.iter().flat_map(|x| other.iter().map(move |y| (*x, *y))).collect()
 }
 
-/// Merges the n-th pairs of all lists.
+/// Merges the n-th pairs of the lists.
 fn zip(lists: &[Round], found: &mut Vec<Round>) {
     let most = lists.iter().map(Vec::len).max().unwrap_or(0);
     found.extend((0..most).map(|n| lists.iter().filter_map(|list| list.get(n).copied()).collect::<Round>()));

@@ -39,7 +39,7 @@ fn measured(link: Link) -> Samples {
     simulate(&machine(SHAPE, link), Placement::Block.sites(SHAPE, 2, false).unwrap(), &plan()).unwrap()
 }
 
-/// Writes and reads the platform of these samples; also returns its text.
+/// Writes and reads the platform for `samples`; also returns its text.
 fn written(samples: &Samples) -> (Platform, String) {
     let fit = LinkFit::of(samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(samples);
     written_platform(&measured_machine(SHAPE, fit, samples))

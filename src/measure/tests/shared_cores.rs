@@ -32,7 +32,7 @@ fn tested(platform: &Platform) -> Samples {
     simulate(platform, sites(&places(), SHAPE).expect("a core is enough"), &plan()).unwrap()
 }
 
-/// Writes and reads the platform of these samples.
+/// Writes and reads the platform for `samples`.
 fn written(samples: &Samples) -> (Platform, String) {
     let plan = plan();
     assert!(plan.levels[0].shares_cpu(&places()));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Name, content, and what is said of it.
+/// Name, content, and message.
 const SAMPLES: &[(&str, &[u8], &str)] = &[
     (
         "small.xml",
