@@ -258,8 +258,8 @@ fn copied(fit: &LinkFit, row: &RowFit) -> Option<f64> {
     row.copy.or(bound)
 }
 
-/// Returns the bytes per second from a CMP to another, at the level between CMPs, if it exceeds the copy rate of a core
-/// for the largest messages.
+/// Returns the bytes per second from a CMP to another, at the level between CMPs. Returns `None` if it does not exceed
+/// the copy rate of a core for the largest messages.
 fn between_cmps(fit: &LinkFit) -> Option<f64> {
     let of = fit.occupancy.filter(|_| fit.level == Level::InterCmp)?;
     let largest = fit.rows.last()?;

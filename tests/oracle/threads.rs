@@ -197,8 +197,8 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     // A rank without a wait continues at once: at 5000, when both messages have arrived.
     let late: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[], &[Compute(2500), Recv(0), Recv(0)], &[]];
     assert_eq!(clocks(&platform, &late, true), [60, 0, 5080, 0]);
-    // A rank in the queue for the core does not wait in this sense: the second, from 20 on. It is the receiver that
-    // polled last, so the other has the core from 1045 to 1125, and it from 1130.
+    // A rank in the queue for the core does not wait in this sense: the second, from 20 on. Its receiver polled last,
+    // so the other receiver has the core from 1045 to 1125, and the second's from 1130.
     let line: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&platform, &line, true), [60, 90, 1125, 1170]);
     // A round trip on one core, 100 ns and 1 ns per byte each way: the second has polled last and receives at once, the

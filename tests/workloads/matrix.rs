@@ -24,7 +24,7 @@ fn same_on_any_number_of_workers(options: &str) {
 }
 
 /// Asserts that a rank's times for computing, sending, receiving and waiting, separately and in collectives, add up to
-/// its clock, and that the parts of the path add up to the predicted time.
+/// its clock. Also asserts that the parts of the path add up to the predicted time.
 pub fn parts_add_up(outcome: &Value) {
     let ranks = outcome["per_rank"].as_array().unwrap();
     assert_eq!(ranks.len() as u64, number(&outcome["ranks"]));

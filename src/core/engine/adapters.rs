@@ -106,8 +106,8 @@ impl Adapters {
     /// message holds it. Alone it takes as long as the bytes take at the bandwidth of a ping-pong.
     ///
     /// Returns `None` if the message queues instead. It queues if it is too small to affect others, or if its gap is
-    /// longer than its bytes. It also queues if it holds the adapter longer than the bytes take in a ping-pong, by less
-    /// than a slot.
+    /// longer than its bytes. It also queues if it holds the adapter for at most a slot, but longer than its bytes take
+    /// in a ping-pong.
     #[inline]
     pub fn flow(&self, row: &Row, size: Bytes, slot: SimSpan) -> Option<u64> {
         let held = self.held(row, size);

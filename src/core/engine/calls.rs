@@ -2,7 +2,7 @@
 //!
 //! A task runs as soon as the end of its wait is known, even if its clock is far ahead. Its effects on the rest of the
 //! simulation are events at the times of its clock. Posting a receive is not an event. Receives are kept in program
-//! order and messages in the order of their heads, so matching does not depend on the time at which the simulator
+//! order and messages in the order of their heads. So matching does not depend on the time at which the simulator
 //! executes the post.
 
 use std::mem::take;

@@ -11,9 +11,8 @@ use super::requests::{NOBODY, RequestState};
 use super::state::{Answer, MAIN, TargetRank, Wait};
 use super::waits::wait_for_own_time;
 
-/// Limit of idle time, less the rank's other core time, without a change or a sent message. After this limit the rank
-/// waits for a change without a time limit, so that ranks that poll for each other end in a deadlock and not at the end
-/// of time.
+/// Limit of idle time, less the rank's other core time, without a change or a sent message. Then the rank waits for a
+/// change without a time limit. So ranks that poll for each other end in a deadlock and not at the end of time.
 const PATIENCE: SimSpan = SimSpan::from_us(1_000_000_000);
 
 /// State of a rank that has idled.

@@ -25,7 +25,7 @@ use super::simulation::RunOptions;
 use super::state::{PendingHead, ProbedMessage, TargetRank};
 use super::transport::Batch;
 
-/// Number of passed heads from which they are removed before the list grows.
+/// Length of the list of heads from which passed heads are removed before the list grows.
 const AHEAD: usize = 16;
 
 /// A logical process: the state that a worker's ranks share. All effects of a rank on the simulation pass through it.

@@ -109,11 +109,11 @@ pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
 
 /// Step 5: returns the clusters extended over the matrices of a further portion, or `None` if they end before it.
 ///
-/// A cluster can be prolonged if at most the fraction `drop` of its elements is outside its greatest intersection with
-/// the ranges of the portion, extended as in step 4. Elements that drop out form clusters by their own ranges. A
-/// cluster with fewer elements than `small` that cannot be prolonged is divided in the same way. A larger one ends, and
-/// all clusters end with it, because their limits are stored together. All clusters also end if more than the fraction
-/// `drop` of the elements drops out in total.
+/// A cluster can be prolonged if few of its elements are outside its greatest intersection with the ranges of the
+/// portion, extended as in step 4. The limit is the fraction `drop`. Elements that drop out form clusters by their own
+/// ranges. A cluster with fewer elements than `small` that cannot be prolonged is divided in the same way. A larger one
+/// ends, and all clusters end with it, because their limits are stored together. All clusters also end if more than the
+/// fraction `drop` of the elements drops out in total.
 pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small: usize) -> Option<Vec<u32>> {
     let portion: Vec<&[u32]> = portion.iter().map(Vec::as_slice).collect();
     let needed = portion.len() - missing_allowed(portion.len() + 1);
