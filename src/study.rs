@@ -35,7 +35,7 @@ pub use crate::run::InputHash;
 pub use axis::Axis;
 pub use child::{Programs, measures};
 pub use columns::{COLUMNS, Column};
-pub use compare::{Combination, PaysOff, Speedup, Spread};
+pub use compare::{Combination, PaysOff, ResultSpread, Speedup};
 pub use directory::Directory;
 pub use file::{Questions, StudyFile};
 pub use log::{Ended, PointLog};

@@ -43,7 +43,7 @@ pub struct MeasuredOccupancy {
 impl MeasuredOccupancy {
     /// Derives the occupancy from the samples of `level`.
     pub fn of(samples: &Samples, level: Level) -> MeasuredOccupancy {
-        let windows = Windows { samples, level };
+        let windows = WindowSamples { samples, level };
         // The rate of several pairs is used if it exceeds that of one core. A single message passes all resources that
         // it occupies, so any longer time in a window has another cause.
         let window = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
@@ -79,12 +79,12 @@ impl MeasuredOccupancy {
 }
 
 /// Windows at a level.
-struct Windows<'a> {
+struct WindowSamples<'a> {
     samples: &'a Samples,
     level: Level,
 }
 
-impl Windows<'_> {
+impl WindowSamples<'_> {
     /// Returns the windows of most concurrent pairs, of this size or the greatest.
     fn of_all_pairs(&self, bytes: Option<u64>) -> Option<&SampleSeries> {
         let all = self.samples.of(self.level, Test::Windows);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::study::{COLUMNS, Combination, Measure, PointResult, Results, Spread};
+use crate::study::{COLUMNS, Combination, Measure, PointResult, ResultSpread, Results};
 use crate::units::SimSpan;
 
 use super::headline::{clip, plural, with_label, wrapped};
@@ -146,7 +146,7 @@ pub(super) struct BestPoint {
 pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
     let columns = results.own_columns();
     let best = |best: &Combination| {
-        let Spread { runs, mean_ps, .. } = best.spread?;
+        let ResultSpread { runs, mean_ps, .. } = best.spread?;
         let label = match best.points.len() {
             1 => results.points[best.points[0]].label(&results.columns()),
             _ => results.label(best, &columns),

@@ -203,7 +203,7 @@ pub fn paje(outcome: &Outcome) -> String {
     }
     /// Change at an instant. Variants are in the order of changes at one instant: the end of a container is last.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    enum Change {
+    enum StateChange {
         To(u32),
         Call(usize),
         /// Arrival of a message, by number and size.
@@ -211,32 +211,32 @@ pub fn paje(outcome: &Outcome) -> String {
         Left(usize, u64),
         End,
     }
-    let mut changes: Vec<(SimTime, usize, Change)> = Vec::new();
+    let mut changes: Vec<(SimTime, usize, StateChange)> = Vec::new();
     for (rank, timeline) in outcome.timelines.iter().enumerate() {
         let (mut end, mut last_call) = (SimTime::ZERO, None);
         for (start, interval) in timeline.intervals() {
-            changes.push((start, rank, Change::To(interval.state as u32)));
-            let call = Change::Call((interval.place as usize).min(none));
+            changes.push((start, rank, StateChange::To(interval.state as u32)));
+            let call = StateChange::Call((interval.place as usize).min(none));
             if last_call.replace(call) != Some(call) {
                 changes.push((start, rank, call));
             }
             end = interval.until;
         }
-        changes.push((end, rank, Change::End));
+        changes.push((end, rank, StateChange::End));
     }
     for (number, (to, arrow)) in drawn_messages(outcome).enumerate() {
-        changes.push((arrow.left, arrow.from as usize, Change::Left(number, arrow.bytes)));
-        changes.push((arrow.came, to, Change::Came(number, arrow.bytes)));
+        changes.push((arrow.left, arrow.from as usize, StateChange::Left(number, arrow.bytes)));
+        changes.push((arrow.came, to, StateChange::Came(number, arrow.bytes)));
     }
     changes.sort_unstable();
     for (time, rank, change) in changes {
         let time = decimal(time.as_ps(), PS_A_S, 12);
         let _ = match change {
-            Change::To(state) => writeln!(text, "5 {time} STATE r{rank} {state}"),
-            Change::Call(call) => writeln!(text, "5 {time} CALL r{rank} c{call}"),
-            Change::Left(key, bytes) => writeln!(text, "7 {time} MESSAGE run r{rank} \"{bytes} B\" m{key}"),
-            Change::Came(key, bytes) => writeln!(text, "8 {time} MESSAGE run r{rank} \"{bytes} B\" m{key}"),
-            Change::End => writeln!(text, "4 {time} RANK r{rank}"),
+            StateChange::To(state) => writeln!(text, "5 {time} STATE r{rank} {state}"),
+            StateChange::Call(call) => writeln!(text, "5 {time} CALL r{rank} c{call}"),
+            StateChange::Left(key, bytes) => writeln!(text, "7 {time} MESSAGE run r{rank} \"{bytes} B\" m{key}"),
+            StateChange::Came(key, bytes) => writeln!(text, "8 {time} MESSAGE run r{rank} \"{bytes} B\" m{key}"),
+            StateChange::End => writeln!(text, "4 {time} RANK r{rank}"),
         };
     }
     let _ = writeln!(text, "4 {} RUN run", decimal(outcome.predicted.as_ps(), PS_A_S, 12));

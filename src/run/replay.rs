@@ -23,7 +23,7 @@ pub(super) fn simulate(
     file: &TraceFile,
     conduct: Conduct<'_>,
 ) -> Result<Option<Prediction>, PredictError> {
-    let Loaded { content, platform, sites, header, labels } = agree(conduct.processes, load(run, file))?;
+    let LoadedTrace { content, platform, sites, header, labels } = agree(conduct.processes, load(run, file))?;
     let simulation = Simulation::new(&platform, sites.clone(), run.settings.options(), labels);
     let mut notes = Vec::new();
     let machine = || ReplayMachine::new(&platform, &sites);
@@ -81,7 +81,7 @@ fn other_rates(trace: &Trace, platform: &Platform) -> Option<String> {
 }
 
 /// Trace on a machine.
-struct Loaded {
+struct LoadedTrace {
     content: Content,
     platform: Platform,
     sites: Vec<Site>,
@@ -89,7 +89,7 @@ struct Loaded {
     labels: Labels,
 }
 
-fn load(run: &Resolved, file: &TraceFile) -> Result<Loaded, PredictError> {
+fn load(run: &Resolved, file: &TraceFile) -> Result<LoadedTrace, PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;
     let name = file.name();
@@ -125,5 +125,5 @@ fn load(run: &Resolved, file: &TraceFile) -> Result<Loaded, PredictError> {
     } else if let Content::Logs(_) = content {
         header.factors = platform.code_factors(&sites);
     }
-    Ok(Loaded { content, platform, sites, header, labels })
+    Ok(LoadedTrace { content, platform, sites, header, labels })
 }

@@ -13,7 +13,7 @@ pub struct Combination {
     /// Its points, in order.
     pub points: Vec<usize>,
     /// Their times; none without a prediction.
-    pub spread: Option<Spread>,
+    pub spread: Option<ResultSpread>,
     /// Number of ranks, if a point has a prediction.
     pub ranks: Option<u64>,
     /// Speed-up over the base, if a base is stated and has a prediction.
@@ -26,7 +26,7 @@ pub struct Combination {
 
 /// Times over seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub struct ResultSpread {
     /// Number of points with a prediction.
     pub runs: usize,
     /// Mean in picoseconds.
@@ -59,14 +59,14 @@ pub struct PaysOff {
     pub ends: bool,
 }
 
-impl Spread {
-    fn of(times: &[u64]) -> Option<Spread> {
+impl ResultSpread {
+    fn of(times: &[u64]) -> Option<ResultSpread> {
         let runs = times.len();
         let (least, greatest) = (*times.iter().min()?, *times.iter().max()?);
         let mean = times.iter().copied().map(u128::from).sum::<u128>() / runs as u128;
         let squares: f64 = times.iter().map(|&time| (time as f64 - mean as f64).powi(2)).sum();
         let deviation = if runs > 1 { (squares / (runs - 1) as f64).sqrt() } else { 0.0 };
-        Some(Spread { runs, mean_ps: mean as u64, deviation_ps: deviation, range_ps: (least, greatest) })
+        Some(ResultSpread { runs, mean_ps: mean as u64, deviation_ps: deviation, range_ps: (least, greatest) })
     }
 }
 
@@ -82,7 +82,15 @@ impl Results {
         let combination = |(steps, points): (Vec<usize>, Vec<usize>)| {
             let times: Vec<u64> = points.iter().filter_map(|&index| self.points[index].predicted_ps()).collect();
             let ranks = points.iter().find_map(|&index| self.points[index].ranks());
-            Combination { steps, points, spread: Spread::of(&times), ranks, speedup: None, best: false, equals: 0 }
+            Combination {
+                steps,
+                points,
+                spread: ResultSpread::of(&times),
+                ranks,
+                speedup: None,
+                best: false,
+                equals: 0,
+            }
         };
         let mut all: Vec<Combination> = groups.into_iter().map(combination).collect();
         all.sort_by_key(|combination| combination.points[0]);

@@ -134,14 +134,14 @@ pub(super) fn conclude(
 }
 
 /// Progress line on the terminal.
-pub(super) struct Line {
+pub(super) struct ReportLine {
     shown: bool,
     last: Option<Instant>,
 }
 
-impl Line {
-    pub fn new(wanted: bool) -> Line {
-        Line { shown: wanted && std::io::stderr().is_terminal(), last: None }
+impl ReportLine {
+    pub fn new(wanted: bool) -> ReportLine {
+        ReportLine { shown: wanted && std::io::stderr().is_terminal(), last: None }
     }
 
     pub fn tell(&mut self, what: &str, part: f64) {

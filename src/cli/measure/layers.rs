@@ -26,7 +26,7 @@ use crate::measure::{
 use super::super::exit::Failure;
 use super::super::output::print;
 use super::MeasureArgs;
-use super::conclude::{Line, Targets, conclude, fitted};
+use super::conclude::{ReportLine, Targets, conclude, fitted};
 use super::{host, host_facts, speed};
 use library::LoadedLayer;
 use memory::SharedMemory;
@@ -159,7 +159,7 @@ fn first_rank(args: &MeasureArgs, layer: Box<dyn PairLayer>, facts: &[HostFacts]
     let mut numbers = vec![plan.most_bytes as f64, plan.budget, f64::from(plan.window), f64::from(level)];
     port.share(0, &mut numbers);
     port.make_room(plan.most_bytes);
-    let mut line = Line::new(!args.quiet);
+    let mut line = ReportLine::new(!args.quiet);
     let samples = measure_levels(&mut port, &plan, &mut |what, part| line.tell(what, part));
     line.end();
     samples

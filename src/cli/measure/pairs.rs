@@ -64,7 +64,7 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     let plan = PairPlan { parameters, nodes, jitter };
     let hosts: Vec<String> = sites.iter().map(|site| format!("node{}", site.node)).collect();
     let about = format!("{:?} on {} {}", plan, platform.name, platform.shape);
-    let mut work = Work::start(args, prefix, &plan.parameters, &hosts, &about)?;
+    let mut work = PairWork::start(args, prefix, &plan.parameters, &hosts, &about)?;
     for matrix in work.journal.done()..parameters.count() {
         let measured = simulate_length(&platform, sites.clone(), &plan, parameters.length(matrix))?;
         work.add(measured)?;
@@ -73,7 +73,7 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
 }
 
 /// State of the first process: it stores results, prints progress, and writes files.
-struct Work<'a> {
+struct PairWork<'a> {
     args: &'a MeasureArgs,
     prefix: &'a Path,
     parameters: Parameters,
@@ -85,14 +85,14 @@ struct Work<'a> {
     disturbed: Option<f64>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> PairWork<'a> {
     fn start(
         args: &'a MeasureArgs,
         prefix: &'a Path,
         parameters: &Parameters,
         hosts: &[String],
         about: &str,
-    ) -> Result<Work<'a>, Failure> {
+    ) -> Result<PairWork<'a>, Failure> {
         if parameters.test.has_noise() && parameters.noise_ranks == 0 && !args.quiet {
             let what = "note: --noise-ranks is 0: no other rank sends, so that this is a test without noise";
             let _ = writeln!(std::io::stderr(), "{what}");
@@ -105,7 +105,7 @@ impl<'a> Work<'a> {
             let _ = writeln!(std::io::stderr(), "note: {done} of {all} lengths were measured before: going on");
         }
         let line = Line::new(!args.quiet, journal.done(), parameters.count());
-        Ok(Work { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: None })
+        Ok(PairWork { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: None })
     }
 
     /// Stores the results of a length.

@@ -11,7 +11,7 @@ use crate::run::agree;
 
 use super::super::exit::Failure;
 use super::MeasureArgs;
-use super::conclude::{Line, Targets, conclude, fitted};
+use super::conclude::{ReportLine, Targets, conclude, fitted};
 use super::datatypes::time_datatypes;
 use super::own_data::time_own_data;
 use super::port::RealPort;
@@ -54,7 +54,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         (0..).zip(&places).filter(|(rank, place)| place.node == *rank).map(|(rank, _)| rank).collect();
     let pieces = (args.time.as_seconds() / 20.0 / PIECE).clamp(1000.0, 100_000.0) as u32;
     let cores = measure::measure_cores(&mut port, &firsts, pieces);
-    let mut line = Line::new(processes.is_first() && !args.quiet);
+    let mut line = ReportLine::new(processes.is_first() && !args.quiet);
     let samples = measure::measure(&mut port, &plan, &mut |what, part| line.tell(what, part));
     line.end();
     let Some(targets) = targets else { return Ok(()) };

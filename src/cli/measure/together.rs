@@ -110,7 +110,7 @@ fn real(args: &MeasureArgs, plan: &CollectiveTests) -> (Vec<TimedCollective>, Op
     use crate::measure::{RankPort, measure_effective, time_collectives};
 
     let mut port = super::port::RealPort::new(plan.most_bytes.max(8));
-    let mut line = super::conclude::Line::new(port.rank() == 0 && !args.quiet);
+    let mut line = super::conclude::ReportLine::new(port.rank() == 0 && !args.quiet);
     let mut tell = |what: &str, part: f64| line.tell(what, part);
     let found = if args.together.collectives {
         (time_collectives(&mut port, plan, &mut tell), None)

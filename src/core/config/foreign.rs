@@ -9,11 +9,11 @@ struct ForeignFormat {
     /// Whether mcpsim reads it, and the way that works.
     advice: &'static str,
     /// Returns whether a file with this beginning has the format.
-    fits: fn(&Beginning<'_>) -> bool,
+    fits: fn(&FileHead<'_>) -> bool,
 }
 
 /// Beginning of a file.
-struct Beginning<'a> {
+struct FileHead<'a> {
     bytes: &'a [u8],
     text: &'a str,
     /// Ending of the file's name in lower case, without the dot.
@@ -26,7 +26,7 @@ const ENOUGH: usize = 64 << 10;
 /// Number of lines that must agree.
 const LINES: usize = 20;
 
-impl Beginning<'_> {
+impl FileHead<'_> {
     /// Returns the first lines with content, without comment lines.
     fn lines(&self) -> impl Iterator<Item = &str> {
         self.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', '%'])).take(LINES)
@@ -288,7 +288,7 @@ pub fn foreign_file(name: &str, content: &[u8]) -> Option<String> {
     let bytes = &content[..content.len().min(ENOUGH)];
     let text = String::from_utf8_lossy(bytes);
     let ending = Path::new(name).extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let beginning = Beginning { bytes, text: &text, ending: &ending };
+    let beginning = FileHead { bytes, text: &text, ending: &ending };
     let format = FORMATS.iter().find(|format| (format.fits)(&beginning))?;
     Some(format!("{name} is {}: {}", format.what, format.advice.replace("FILE", name)))
 }

@@ -14,7 +14,7 @@ use super::state::TargetRank;
 
 /// Per-worker copy of the platform's conditions.
 #[derive(Clone, Debug)]
-pub(super) struct Conditions {
+pub(super) struct ActiveConditions {
     seed: u64,
     noise: Noise,
     /// Slowdown factor of computing caused by the library's progress thread.
@@ -58,9 +58,9 @@ pub(super) struct RankConditions {
     pub calls: MpiIntervals,
 }
 
-impl Conditions {
+impl ActiveConditions {
     /// Creates the conditions of `platform` in the run of `seed`, and the set of effects; `None` without conditions.
-    pub fn new(platform: &Platform, seed: u64) -> Option<(Box<Conditions>, Effects)> {
+    pub fn new(platform: &Platform, seed: u64) -> Option<(Box<ActiveConditions>, Effects)> {
         let of_level = |level| platform.link(level).protocol();
         let crate::platform::Conditions { progress, noise, nodes } = &platform.conditions;
         let connection_time = Level::ALL.map(|level| of_level(level).connection_time);
@@ -77,8 +77,9 @@ impl Conditions {
         };
         let Effects { slows, delays, credits: limited, by_call, .. } = effects;
         let nodes = nodes.clone();
-        (slows || delays || limited || by_call)
-            .then(|| (Box::new(Conditions { seed, noise: *noise, thread, nodes, connection_time, credits }), effects))
+        (slows || delays || limited || by_call).then(|| {
+            (Box::new(ActiveConditions { seed, noise: *noise, thread, nodes, connection_time, credits }), effects)
+        })
     }
 
     /// Creates the state of `rank`, which is at `site`.
@@ -104,7 +105,7 @@ impl TargetRank {
 }
 
 impl LogicalProcess<'_> {
-    fn conditions(&self) -> &Conditions {
+    fn conditions(&self) -> &ActiveConditions {
         self.conditions.as_deref().expect("the platform has conditions")
     }
 
@@ -122,7 +123,7 @@ impl LogicalProcess<'_> {
     /// Returns the time that `span` of core time takes from `start` on, with detours to the operating system.
     pub fn with_detours(&self, shared: &mut TargetRank, start: SimTime, span: SimSpan) -> SimSpan {
         let (rank, phase) = (shared.rank, shared.meets().phase);
-        let Conditions { seed, noise, .. } = self.conditions();
+        let ActiveConditions { seed, noise, .. } = self.conditions();
         noise.system.map_or(span, |noise| noise.stretched(*seed, rank, phase, start, span))
     }
 
@@ -130,7 +131,7 @@ impl LogicalProcess<'_> {
     #[cold]
     pub fn delay(&self, shared: &mut TargetRank, to: Rank, level: Level, row: Option<&Row>, size: Bytes) -> SimSpan {
         let rank = shared.rank;
-        let Conditions { seed, noise, connection_time, .. } = self.conditions();
+        let ActiveConditions { seed, noise, connection_time, .. } = self.conditions();
         let meets = shared.meets.as_mut().expect("the platform has conditions");
         let mut delay = SimSpan::ZERO;
         if connection_time[level as usize] > SimSpan::ZERO && meets.connected.insert(to) {

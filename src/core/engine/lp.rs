@@ -10,7 +10,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ActivityLimits, Sites};
 use super::clock::WaitCause;
-use super::conditions::{Conditions, Effects};
+use super::conditions::{ActiveConditions, Effects};
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, InFlightMessage};
 use super::fair::{Fair, head_is_known, is_portless, packed};
@@ -66,7 +66,7 @@ pub(super) struct LogicalProcess<'a> {
     /// Blocks that used memory.
     pub computed: BlockUse,
     /// Conditions of the platform and the set of their effects, if any.
-    pub conditions: Option<Box<Conditions>>,
+    pub conditions: Option<Box<ActiveConditions>>,
     pub effects: Effects,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
@@ -129,7 +129,7 @@ impl<'a> LogicalProcess<'a> {
         let charges = Level::ALL.into_iter().any(|level| platform.link(level).contention() == Contention::Fair);
         let (nodes, workers) = (partition.nodes(me), partition.workers());
         let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
-        let (conditions, effects) = Conditions::new(platform, seed).unzip();
+        let (conditions, effects) = ActiveConditions::new(platform, seed).unzip();
         let shared_cores = charges.then(|| SharedCores::new(seats, sites, me, &platform.core)).flatten();
         let effects = Effects { shares_cores: shared_cores.is_some(), ..effects.unwrap_or_default() };
         LogicalProcess {

@@ -37,7 +37,7 @@ mod resolve;
 pub use call::{LogCall, MessageEnd, NeighbourCall, NewComm, SizesOf};
 pub use cursor::LoggedCall;
 pub use describe::{CallSpan, FunctionTimes};
-pub use function::{Class, Function};
+pub use function::{FunctionClass, LoggedFunction};
 pub use library::SOURCES;
 pub use merge::merge;
 pub use program::LogProgram;

@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64Mcg;
 
-use super::super::matrices::tests::Shared;
+use super::super::matrices::tests::SharedCursor;
 use super::super::matrices::{Compressed, CompressedWriter, Matrices, PairTest, Parameters, Statistic};
 use super::*;
 
@@ -183,10 +183,10 @@ fn options_that_cannot_be_are_refused() {
 /// Clusters, writes the pair of files, and reads them again.
 fn stored(of: &mut Matrices, options: &ClusterOptions) -> (Compressed, usize) {
     let (parameters, statistic) = (of.parameters, of.statistic);
-    let mut writer = CompressedWriter::new(parameters, statistic, Shared::default());
+    let mut writer = CompressedWriter::new(parameters, statistic, SharedCursor::default());
     cluster(of, options, &mut |found| writer.partition(found.first, &found.labels, &found.values, found.exceptions))
         .unwrap();
-    let files = [Shared::default(), Shared::default()];
+    let files = [SharedCursor::default(), Shared::default()];
     writer.finish(Box::new(files[0].clone()), Box::new(files[1].clone())).unwrap();
     let contents = files.map(|file| file.content());
     let size = contents.iter().map(Vec::len).sum();

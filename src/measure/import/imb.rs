@@ -2,7 +2,7 @@
 
 use mcpsim_core::config::ConfigError;
 
-use super::table::{Benchmark, BenchmarkTable, Lines, WINDOW};
+use super::table::{Benchmark, BenchmarkTable, TableLines, WINDOW};
 
 /// Supported tests. Other tests, which a full run also contains, are skipped.
 const TESTS: [(&str, Benchmark); 3] =
@@ -15,7 +15,7 @@ const TIMES: [&str; 4] = ["#bytes", "#repetitions", "t[usec]", "Mbytes/sec"];
 const RATES: [&str; 4] = ["#bytes", "#repetitions", "Mbytes/sec", "Msg/sec"];
 
 /// Returns the tables of a file, one per section.
-pub(super) fn tables(lines: &Lines, title: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
+pub(super) fn tables(lines: &TableLines, title: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
     let version = title.trim_start_matches('#').trim().trim_start_matches("Intel(R) MPI Benchmarks");
     let version = version.split(',').next().unwrap_or_default().trim();
     let mut most = None;
@@ -80,7 +80,7 @@ fn columns(benchmark: Benchmark) -> [&'static str; 4] {
 }
 
 /// Checks that a section states an even number of processes and reaches the size in the header of the file.
-fn check(lines: &Lines, number: usize, table: &BenchmarkTable, most: Option<u64>) -> Result<(), ConfigError> {
+fn check(lines: &TableLines, number: usize, table: &BenchmarkTable, most: Option<u64>) -> Result<(), ConfigError> {
     let BenchmarkTable { program, processes, .. } = table;
     if *processes < 2 || processes % 2 == 1 {
         return Err(lines.wrong(number, format!("expected \"# #processes =\" and an even number in {program}")));

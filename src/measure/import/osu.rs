@@ -2,7 +2,7 @@
 
 use mcpsim_core::config::ConfigError;
 
-use super::table::{Benchmark, BenchmarkTable, Lines, WINDOW};
+use super::table::{Benchmark, BenchmarkTable, TableLines, WINDOW};
 
 /// Prefix of a title.
 pub(super) const TITLE: &str = "# OSU MPI ";
@@ -21,7 +21,7 @@ const BANDWIDTH: [&str; 2] = ["Size", "Bandwidth (MB/s)"];
 const RATE: [&str; 3] = ["Size", "MB/s", "Messages/s"];
 
 /// Returns the tables of a file, one per title.
-pub(super) fn tables(lines: &Lines) -> Result<Vec<BenchmarkTable>, ConfigError> {
+pub(super) fn tables(lines: &TableLines) -> Result<Vec<BenchmarkTable>, ConfigError> {
     let mut tables: Vec<(usize, bool, BenchmarkTable)> = Vec::new();
     for (number, line) in lines.iter() {
         if let Some(title) = line.strip_prefix(TITLE) {

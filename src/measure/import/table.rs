@@ -66,7 +66,7 @@ impl BenchmarkTable {
 /// # Errors
 /// Output of other programs, tests without pairs, rows without their values, truncated output.
 pub fn tables(name: &str, text: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
-    let lines = Lines { name, text };
+    let lines = TableLines { name, text };
     if !text.is_empty() && !text.ends_with('\n') {
         let last = text.lines().count();
         return Err(lines.wrong(last, "the last line does not end: the file is cut"));
@@ -85,12 +85,12 @@ pub fn tables(name: &str, text: &str) -> Result<Vec<BenchmarkTable>, ConfigError
 }
 
 /// Lines of a file, and its name in messages.
-pub(super) struct Lines<'a> {
+pub(super) struct TableLines<'a> {
     pub name: &'a str,
     pub text: &'a str,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> TableLines<'a> {
     /// Iterates over the lines with their numbers from 1.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &'a str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))

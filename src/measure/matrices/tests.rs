@@ -11,15 +11,15 @@ use super::*;
 
 /// A file in memory that outlives its writer.
 #[derive(Clone, Debug, Default)]
-pub struct Shared(pub Rc<RefCell<Cursor<Vec<u8>>>>);
+pub struct SharedCursor(pub Rc<RefCell<Cursor<Vec<u8>>>>);
 
-impl Shared {
+impl SharedCursor {
     pub fn content(&self) -> Vec<u8> {
         self.0.borrow().get_ref().clone()
     }
 }
 
-impl Write for Shared {
+impl Write for SharedCursor {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.borrow_mut().write(bytes)
     }
@@ -29,13 +29,13 @@ impl Write for Shared {
     }
 }
 
-impl Read for Shared {
+impl Read for SharedCursor {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.0.borrow_mut().read(buffer)
     }
 }
 
-impl Seek for Shared {
+impl Seek for SharedCursor {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         self.0.borrow_mut().seek(to)
     }
@@ -46,7 +46,7 @@ fn open(bytes: &[u8]) -> Result<Matrices, MatrixError> {
 }
 
 fn file(parameters: &Parameters, value: impl Fn(usize, usize) -> f64) -> Vec<u8> {
-    let shared = Shared::default();
+    let shared = SharedCursor::default();
     let matrix = |number: usize| Ok((0..parameters.elements()).map(|element| value(number, element)).collect());
     write_matrices(Box::new(shared.clone()), parameters, Statistic::Median, matrix).unwrap();
     shared.content()
@@ -86,7 +86,7 @@ fn values_that_are_no_times_are_named_with_their_place() {
 fn what_network_test2_leaves_undefined_on_the_diagonal_is_nothing() {
     let of = |test: PairTest, statistic: Statistic| {
         let parameters = Parameters { test, ..parameters(3, 0, 2, 1) };
-        let shared = Shared::default();
+        let shared = SharedCursor::default();
         let matrix = |_| Ok((0..9).map(|element| if element % 4 == 0 { f64::NAN } else { 1.0 }).collect());
         write_matrices(Box::new(shared.clone()), &parameters, statistic, matrix).unwrap();
         open(&shared.content()).unwrap().matrix(1)
@@ -140,8 +140,8 @@ fn text_is_read_as_it_is_written() {
 #[test]
 fn files_of_another_kind_are_refused() {
     let of = parameters(2, 0, 2, 1);
-    let files = [Shared::default(), Shared::default()];
-    let mut writer = CompressedWriter::new(of, Statistic::Median, Shared::default());
+    let files = [SharedCursor::default(), SharedCursor::default()];
+    let mut writer = CompressedWriter::new(of, Statistic::Median, SharedCursor::default());
     writer.partition(0, &[0, 1, 1, 0], &[vec![0.0, 0.0], vec![1.0, 2.0]], Vec::new()).unwrap();
     writer.finish(Box::new(files[0].clone()), Box::new(files[1].clone())).unwrap();
     let error = open(&files[0].content()).unwrap_err().to_string();
@@ -153,24 +153,24 @@ fn files_of_another_kind_are_refused() {
 #[test]
 fn a_compressed_pair_is_read_by_the_rule_of_access() {
     let of = parameters(2, 0, 4, 1);
-    let files = [Shared::default(), Shared::default()];
-    let mut writer = CompressedWriter::new(of, Statistic::Minimum, Shared::default());
+    let files = [SharedCursor::default(), SharedCursor::default()];
+    let mut writer = CompressedWriter::new(of, Statistic::Minimum, SharedCursor::default());
     // Three matrices of two clusters, then one of one cluster with an exception.
     writer.partition(0, &[0, 1, 1, 0], &[vec![0.0, 0.1, 0.2], vec![1.0, 2.0, 3.0]], Vec::new()).unwrap();
     let exception = Exception { matrix: 3, x: 1, y: 0, value: 9.0 };
     writer.partition(3, &[0, 0, 0, 0], &[vec![5.0]], vec![exception]).unwrap();
     assert_eq!(writer.finish(Box::new(files[0].clone()), Box::new(files[1].clone())).unwrap(), (7, 1));
-    let boxed = |file: &Shared| Box::new(Cursor::new(file.content()));
+    let boxed = |file: &SharedCursor| Box::new(Cursor::new(file.content()));
     let mut read = Compressed::open(boxed(&files[0]), boxed(&files[1])).unwrap();
     assert_eq!((read.parameters, read.statistic, read.counts()), (of, Statistic::Minimum, (2, 7, 1)));
     assert_eq!(read.matrix(1).unwrap(), [0.1, 2.0, 2.0, 0.1]);
     assert_eq!(read.matrix(3).unwrap(), [5.0, 5.0, 9.0, 5.0]);
     assert_eq!(read.at(0, 1, 2).unwrap(), 3.0);
     // Files of two measurements.
-    let other = Shared::default();
-    let mut writer = CompressedWriter::new(of, Statistic::Minimum, Shared::default());
+    let other = SharedCursor::default();
+    let mut writer = CompressedWriter::new(of, Statistic::Minimum, SharedCursor::default());
     writer.partition(0, &[0; 4], &[vec![0.0; 4]], Vec::new()).unwrap();
-    writer.finish(Box::new(Shared::default()), Box::new(other.clone())).unwrap();
+    writer.finish(Box::new(SharedCursor::default()), Box::new(other.clone())).unwrap();
     let mut read = Compressed::open(boxed(&files[0]), boxed(&other)).unwrap();
     let expected = "info leads out of data: the two files do not belong together";
     assert_eq!(read.matrix(2).unwrap_err().to_string(), expected);

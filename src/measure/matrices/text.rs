@@ -47,14 +47,16 @@ fn unreadable(error: std::io::Error) -> MatrixError {
 }
 
 /// Words of a text, with their line numbers.
-struct Words<'a> {
+struct MatrixWords<'a> {
     words: Box<dyn Iterator<Item = (usize, &'a str)> + 'a>,
 }
 
-impl<'a> Words<'a> {
-    fn new(text: &'a str) -> Words<'a> {
+impl<'a> MatrixWords<'a> {
+    fn new(text: &'a str) -> MatrixWords<'a> {
         let lines = (1..).zip(text.lines());
-        Words { words: Box::new(lines.flat_map(|(line, text)| text.split_whitespace().map(move |word| (line, word)))) }
+        MatrixWords {
+            words: Box::new(lines.flat_map(|(line, text)| text.split_whitespace().map(move |word| (line, word)))),
+        }
     }
 
     fn next(&mut self, expected: &str) -> Result<(usize, &'a str), MatrixError> {
@@ -90,7 +92,7 @@ impl<'a> Words<'a> {
 pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixError> {
     let mut text = String::new();
     input.read_to_string(&mut text).map_err(unreadable)?;
-    let mut words = Words::new(&text);
+    let mut words = MatrixWords::new(&text);
     words.expect("processors")?;
     let ranks = words.number("how many processors")?;
     let name = words.name("test type")?;

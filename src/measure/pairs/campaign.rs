@@ -53,7 +53,7 @@ pub fn measure_length(
     tell: &mut dyn FnMut(f64),
 ) -> Option<MeasuredPairs> {
     let of = &plan.parameters;
-    let mut row = Row::new(of.ranks);
+    let mut row = CampaignRow::new(of.ranks);
     match of.test {
         PairTest::AllToAll => {
             let mut found = vec![Vec::new(); of.ranks as usize];
@@ -112,11 +112,11 @@ pub fn measure_length(
 
 /// Measurements of one rank: four statistics per partner.
 #[derive(Clone, Debug)]
-struct Row(Vec<[f64; 4]>);
+struct CampaignRow(Vec<[f64; 4]>);
 
-impl Row {
-    fn new(ranks: u32) -> Row {
-        Row(vec![[0.0; 4]; ranks as usize])
+impl CampaignRow {
+    fn new(ranks: u32) -> CampaignRow {
+        CampaignRow(vec![[0.0; 4]; ranks as usize])
     }
 
     /// Stores the samples that x measured with y.
@@ -149,7 +149,7 @@ fn in_rounds(
     plan: &PairPlan,
     bytes: u64,
     all: &[Round],
-    row: &mut Row,
+    row: &mut CampaignRow,
     tell: &mut dyn FnMut(f64),
 ) {
     let rank = port.rank();
@@ -177,7 +177,7 @@ fn in_rounds(
 }
 
 /// Measures some pairs of concurrent rounds again, separately.
-fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], row: &Row) -> Option<Check> {
+fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], row: &CampaignRow) -> Option<Check> {
     let together: Vec<(u32, u32)> = all
         .iter()
         .filter(|round| round.len() > 1)
@@ -186,7 +186,7 @@ fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], ro
         .collect();
     let step = together.len().div_ceil(CHECKED).max(1);
     let again: Vec<Round> = together.iter().step_by(step).map(|pair| vec![*pair]).collect();
-    let mut alone = Row::new(plan.parameters.ranks);
+    let mut alone = CampaignRow::new(plan.parameters.ranks);
     in_rounds(port, plan, bytes, &again, &mut alone, &mut |_| ());
     let ratio = |[_, here, ..]: &[f64; 4], [_, alone, ..]: &[f64; 4]| match *alone > 0.0 {
         true => (here / alone - 1.0).abs(),
@@ -202,7 +202,7 @@ fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], ro
 }
 
 /// Gathers all rows on the first rank, as one matrix per statistic.
-fn gather(port: &mut dyn PairPort, row: &Row) -> Option<[Vec<f64>; 4]> {
+fn gather(port: &mut dyn PairPort, row: &CampaignRow) -> Option<[Vec<f64>; 4]> {
     let mut mine: Vec<f64> = row.0.iter().flatten().copied().collect();
     if port.rank() > 0 {
         port.tell(0, &mine);

@@ -14,13 +14,13 @@ use super::tls;
 /// A function to call at an end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExitFunction {
-    function: Function,
+    function: ExitHandler,
     argument: *mut c_void,
     module: *mut c_void,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Function {
+enum ExitHandler {
     /// Of `__cxa_atexit`.
     Plain(unsafe extern "C" fn(*mut c_void)),
     /// Of `on_exit`.
@@ -37,8 +37,8 @@ impl ExitFunction {
         // SAFETY: the caller's promise.
         unsafe {
             match self.function {
-                Function::Plain(function) => function(self.argument),
-                Function::Code(function) => function(code, self.argument),
+                ExitHandler::Plain(function) => function(self.argument),
+                ExitHandler::Code(function) => function(code, self.argument),
             }
         }
     }
@@ -87,7 +87,7 @@ impl Exits {
     /// `on_exit`.
     pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
         lock(&self.process).push(ExitFunction {
-            function: Function::Code(function),
+            function: ExitHandler::Code(function),
             argument,
             module: std::ptr::null_mut(),
         });
@@ -114,7 +114,7 @@ pub(super) unsafe extern "C" fn at_exit(
 ) -> c_int {
     match loaded::space(module as usize) {
         Some(space) => {
-            lock(&space.exits.process).push(ExitFunction { function: Function::Plain(function), argument, module })
+            lock(&space.exits.process).push(ExitFunction { function: ExitHandler::Plain(function), argument, module })
         }
         // SAFETY: it comes from a library of the system, which passes what the system's function wants.
         None => return unsafe { system_at_exit(function, argument, module) },
@@ -149,7 +149,7 @@ pub(super) unsafe extern "C" fn at_thread_exit(
     module: *mut c_void,
 ) -> c_int {
     let Some(space) = loaded::space(module as usize) else { return -1 };
-    let exit = ExitFunction { function: Function::Plain(function), argument, module };
+    let exit = ExitFunction { function: ExitHandler::Plain(function), argument, module };
     match tls::main_instance() == Some(space.id) {
         true => lock(&space.exits.thread).push(exit),
         false => tls::at_thread_end(space.id, exit),

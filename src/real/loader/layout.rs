@@ -45,7 +45,7 @@ impl Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum SegmentSource {
     File { module: usize, offset: u64 },
     Anonymous,
 }
@@ -55,7 +55,7 @@ struct Mapping {
     start: usize,
     end: usize,
     protection: i32,
-    source: Source,
+    source: SegmentSource,
 }
 
 /// Bytes that every instance begins with.
@@ -130,7 +130,7 @@ impl InstanceLayout {
                 self.mappings.push(Mapping { start, end, protection, source });
             }
         };
-        let from_file = Source::File { module, offset: segment.offset / PAGE * PAGE };
+        let from_file = SegmentSource::File { module, offset: segment.offset / PAGE * PAGE };
         let filled_end = segment.address + segment.filled;
         let file_end = if segment.filled == 0 { pages.start } else { filled_end.next_multiple_of(PAGE) };
         if !segment.writable {
@@ -145,12 +145,12 @@ impl InstanceLayout {
             protection |= libc::PROT_EXEC;
         }
         if copied {
-            part(pages.start, pages.end, protection, Source::Anonymous);
+            part(pages.start, pages.end, protection, SegmentSource::Anonymous);
             let bytes = elf.at(segment.address, segment.filled)?.to_vec();
             self.copies.push(Copy { at: place.offset(segment.address), bytes });
         } else {
             part(pages.start, file_end, protection, from_file);
-            part(file_end, pages.end, protection, Source::Anonymous);
+            part(file_end, pages.end, protection, SegmentSource::Anonymous);
             if filled_end < file_end {
                 self.zeros.push((place.offset(filled_end), (file_end - filled_end) as usize));
             }
@@ -225,7 +225,7 @@ impl InstanceLayout {
     }
 
     fn reserve(&self, files: &[&File]) -> io::Result<usize> {
-        let hole = Mapping { start: 0, end: self.size, protection: libc::PROT_NONE, source: Source::Anonymous };
+        let hole = Mapping { start: 0, end: self.size, protection: libc::PROT_NONE, source: SegmentSource::Anonymous };
         let (first, length) = match self.is_covered_by_first() {
             true => (&self.mappings[0], self.size),
             false => (&hole, self.size + self.align - PAGE as usize),
@@ -250,8 +250,8 @@ fn pages_with_addresses(module: &Elf) -> Result<u64, FileFault> {
 
 fn continues(last: &Mapping, next: &Mapping) -> bool {
     match (last.source, next.source) {
-        (Source::Anonymous, Source::Anonymous) => last.end == next.start,
-        (Source::File { module, offset }, Source::File { module: other, offset: next_offset }) => {
+        (SegmentSource::Anonymous, SegmentSource::Anonymous) => last.end == next.start,
+        (SegmentSource::File { module, offset }, SegmentSource::File { module: other, offset: next_offset }) => {
             module == other && next_offset.checked_sub(offset) == Some((next.start - last.start) as u64)
         }
         _ => false,
@@ -262,8 +262,8 @@ fn continues(last: &Mapping, next: &Mapping) -> bool {
 /// With `MAP_FIXED` in `flags`, the range is the caller's and nothing in it is in use.
 unsafe fn map(at: usize, length: usize, flags: i32, mapping: &Mapping, files: &[&File]) -> io::Result<usize> {
     let (file, offset, kind) = match mapping.source {
-        Source::File { module, offset } => (files[module].as_raw_fd(), offset, 0),
-        Source::Anonymous => (-1, 0, libc::MAP_ANONYMOUS),
+        SegmentSource::File { module, offset } => (files[module].as_raw_fd(), offset, 0),
+        SegmentSource::Anonymous => (-1, 0, libc::MAP_ANONYMOUS),
     };
     let flags = flags | kind | libc::MAP_PRIVATE | libc::MAP_NORESERVE;
     // SAFETY: the caller's promise about the range.

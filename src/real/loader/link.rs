@@ -93,7 +93,7 @@ impl std::fmt::Debug for Shared {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Value {
+enum SymbolValue {
     Inside(usize),
     Resolved(usize),
     Outer(Outer),
@@ -185,9 +185,9 @@ impl<'a> Linker<'a> {
         for at in elf.packed_relocations()? {
             let addend = elf.at(at, 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
             let value = self.layout.places[module].offset(addend);
-            self.put(module, at, Value::Inside(value), 0)?;
+            self.put(module, at, SymbolValue::Inside(value), 0)?;
         }
-        let mut known: HashMap<u32, Value> = HashMap::new();
+        let mut known: HashMap<u32, SymbolValue> = HashMap::new();
         let mut undefined = Vec::new();
         for relocation in elf.relocations()? {
             let symbol = elf.symbol(relocation.symbol).ok().filter(|_| relocation.symbol > 0);
@@ -198,7 +198,7 @@ impl<'a> Linker<'a> {
             match relocation.kind {
                 elf::R_X86_64_NONE => {}
                 elf::R_X86_64_RELATIVE | elf::R_X86_64_RELATIVE64 => {
-                    self.put(module, relocation.at, Value::Inside(place.offset(relocation.addend)), 0)?;
+                    self.put(module, relocation.at, SymbolValue::Inside(place.offset(relocation.addend)), 0)?;
                 }
                 elf::R_X86_64_IRELATIVE => {
                     let value = self.resolver(module, relocation.addend)?;
@@ -210,11 +210,11 @@ impl<'a> Linker<'a> {
                         None => match self.value(module, symbol, versions.needed(relocation.symbol))? {
                             Some(value) => value,
                             None if self.scope.lazy && relocation.kind == elf::R_X86_64_JUMP_SLOT => {
-                                Value::Outside(dl::undefined as *const () as usize)
+                                SymbolValue::Outside(dl::undefined as *const () as usize)
                             }
                             None => {
                                 undefined.extend(symbol.map(|symbol| symbol.name.to_owned()));
-                                Value::Outside(0)
+                                SymbolValue::Outside(0)
                             }
                         },
                     };
@@ -248,27 +248,27 @@ impl<'a> Linker<'a> {
         searched.find_map(|group| Some((group, look(&self.scope.groups[group].fixups)?)))
     }
 
-    fn outer(&self, groups: std::ops::Range<usize>, name: &str) -> Option<Value> {
+    fn outer(&self, groups: std::ops::Range<usize>, name: &str) -> Option<SymbolValue> {
         let (group, (offset, resolver)) = self.find_outer(groups, |fixups| fixups.symbols.get(name).copied())?;
-        Some(Value::Outer(Outer { group, offset, resolver }))
+        Some(SymbolValue::Outer(Outer { group, offset, resolver }))
     }
 
     /// What of the rank's stands for a function of the C library, by its own name.
-    fn outer_own(&self, name: &str) -> Option<Value> {
+    fn outer_own(&self, name: &str) -> Option<SymbolValue> {
         let mut groups = self.scope.groups.iter().take(self.scope.first).enumerate();
         groups.find_map(|(group, parts)| {
             let &(offset, resolver) = parts.fixups.symbols.get(name)?;
-            Some(Value::Outer(Outer { group, offset, resolver }))
+            Some(SymbolValue::Outer(Outer { group, offset, resolver }))
         })
     }
 
     /// What `symbol` of this module is.
-    fn inside(&self, module: usize, found: Symbol<'a>) -> Result<Value, FileFault> {
+    fn inside(&self, module: usize, found: Symbol<'a>) -> Result<SymbolValue, FileFault> {
         Ok(match found.kind {
             elf::STT_TLS => return malformed(format!("{} is thread-local and used as if it were not", found.name)),
             elf::STT_GNU_IFUNC => self.resolver(module, found.value)?,
-            _ if found.absolute => Value::Outside(found.value as usize),
-            _ => Value::Inside(self.layout.places[module].offset(found.value)),
+            _ if found.absolute => SymbolValue::Outside(found.value as usize),
+            _ => SymbolValue::Inside(self.layout.places[module].offset(found.value)),
         })
     }
 
@@ -278,8 +278,8 @@ impl<'a> Linker<'a> {
         module: usize,
         symbol: Option<Symbol<'a>>,
         version: Option<&str>,
-    ) -> Result<Option<Value>, FileFault> {
-        let Some(symbol) = symbol else { return Ok(Some(Value::Outside(0))) };
+    ) -> Result<Option<SymbolValue>, FileFault> {
+        let Some(symbol) = symbol else { return Ok(Some(SymbolValue::Outside(0))) };
         if self.is_bound(module, symbol) {
             return self.inside(module, symbol).map(Some);
         }
@@ -303,7 +303,7 @@ impl<'a> Linker<'a> {
         if self.host.owned(symbol.name) {
             let names = &mut self.fixups.owned_names;
             let known = names.iter().position(|name| name == symbol.name);
-            return Ok(Some(Value::Owned(known.unwrap_or_else(|| {
+            return Ok(Some(SymbolValue::Owned(known.unwrap_or_else(|| {
                 names.push(symbol.name.to_owned());
                 names.len() - 1
             }))));
@@ -311,7 +311,7 @@ impl<'a> Linker<'a> {
         let found = self.host.function(symbol.name).or_else(|| own_function(symbol.name));
         let found = found.or_else(|| self.shared(symbol.name, version).map(|(_, address)| address));
         let weak = symbol.bind == elf::STB_WEAK;
-        Ok(found.or(weak.then_some(0)).map(Value::Outside))
+        Ok(found.or(weak.then_some(0)).map(SymbolValue::Outside))
     }
 
     fn shared(&self, name: &str, version: Option<&str>) -> Option<(Shared, usize)> {
@@ -322,9 +322,9 @@ impl<'a> Linker<'a> {
         shared.find_map(|&library| Some((library, library.symbol(&name, version.as_deref())?)))
     }
 
-    fn resolver(&self, module: usize, address: u64) -> Result<Value, FileFault> {
+    fn resolver(&self, module: usize, address: u64) -> Result<SymbolValue, FileFault> {
         match self.elfs[module].is_code(address) {
-            true => Ok(Value::Resolved(self.layout.places[module].offset(address))),
+            true => Ok(SymbolValue::Resolved(self.layout.places[module].offset(address))),
             false => malformed(format!("the resolver at {address:#x} is no code")),
         }
     }
@@ -362,7 +362,7 @@ impl<'a> Linker<'a> {
             {
                 return Ok(false);
             }
-            self.put(module, slot.at, Value::Outside(offset as usize), slot.addend)?;
+            self.put(module, slot.at, SymbolValue::Outside(offset as usize), slot.addend)?;
             return Ok(true);
         }
         let at = self.slot(module, slot.at)?;
@@ -409,15 +409,15 @@ impl<'a> Linker<'a> {
         }
     }
 
-    fn put(&mut self, module: usize, address: u64, value: Value, addend: u64) -> Result<(), FileFault> {
+    fn put(&mut self, module: usize, address: u64, value: SymbolValue, addend: u64) -> Result<(), FileFault> {
         let at = self.slot(module, address)?;
         let addend = addend as usize;
         match value {
-            Value::Inside(offset) => self.fixups.relative.push((at, offset.wrapping_add(addend))),
-            Value::Resolved(offset) => self.fixups.resolved.push((at, offset, addend)),
-            Value::Outer(outer) => self.fixups.outer.push((at, outer, addend)),
-            Value::Owned(index) => self.fixups.owned.push((at, index, addend)),
-            Value::Outside(value) => {
+            SymbolValue::Inside(offset) => self.fixups.relative.push((at, offset.wrapping_add(addend))),
+            SymbolValue::Resolved(offset) => self.fixups.resolved.push((at, offset, addend)),
+            SymbolValue::Outer(outer) => self.fixups.outer.push((at, outer, addend)),
+            SymbolValue::Owned(index) => self.fixups.owned.push((at, index, addend)),
+            SymbolValue::Outside(value) => {
                 let value = value.wrapping_add(addend);
                 let mut copies = self.layout.copies.iter_mut();
                 let place = copies.find_map(|copy| copy.bytes.get_mut(at.checked_sub(copy.at)?..)?.get_mut(..8));

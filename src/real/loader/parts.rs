@@ -113,7 +113,7 @@ impl ModuleParts {
             let fixups = link::link(&elfs, &libraries, &mut layout, host, scope)?;
             let unwinds = elfs.iter().any(frames::unwinds);
             let rests = elfs.iter().zip(&layout.places).zip(&libraries.sources).map(|((elf, &place), source)| {
-                Rest::new(elf, place, &source.path, unwinds).map_err(|fault| fault.of(&source.path))
+                Remainder::new(elf, place, &source.path, unwinds).map_err(|fault| fault.of(&source.path))
             });
             let rests = rests.collect::<Result<Vec<_>, ImageError>>()?;
             (layout, fixups, rests)
@@ -121,7 +121,8 @@ impl ModuleParts {
         let order = libraries.order();
         let modules = libraries.sources.drain(..).zip(rests).map(|(source, rest)| {
             let ModuleSource { path, file, needs, known, .. } = source;
-            let Rest { name, search, headers, dynamic, stays, initialisers, finalisers, frames, frame_table } = rest;
+            let Remainder { name, search, headers, dynamic, stays, initialisers, finalisers, frames, frame_table } =
+                rest;
             let exports = Exports::default();
             Module {
                 path,
@@ -171,7 +172,7 @@ fn unmarked(program: &ModuleSource) -> FileFault {
 }
 
 /// What a module has besides its source.
-struct Rest {
+struct Remainder {
     name: Option<String>,
     search: Search,
     headers: (usize, u16),
@@ -183,8 +184,8 @@ struct Rest {
     frame_table: Option<usize>,
 }
 
-impl Rest {
-    fn new(elf: &Elf, place: Place, path: &Path, unwinds: bool) -> Result<Rest, FileFault> {
+impl Remainder {
+    fn new(elf: &Elf, place: Place, path: &Path, unwinds: bool) -> Result<Remainder, FileFault> {
         let found = frames::find(elf);
         let functions = |once, array, size| functions(elf, place, once, array, size);
         let initialisers = functions(elf::DT_INIT, elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ)?;
@@ -192,7 +193,7 @@ impl Rest {
         // As other loaders have it: objects that are one in the whole process may be used by anybody.
         let unique = || elf.symbols().flatten().any(|symbol| symbol.defined && symbol.bind == elf::STB_GNU_UNIQUE);
         let flags = elf.entry(elf::DT_FLAGS_1).unwrap_or(0);
-        Ok(Rest {
+        Ok(Remainder {
             name: elf.names(elf::DT_SONAME)?.first().map(|&name| name.to_owned()),
             search: Search::new(elf, path)?,
             headers: (place.offset(place.first.wrapping_add(elf.headers.0)), elf.headers.1),

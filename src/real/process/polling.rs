@@ -135,7 +135,7 @@ impl Process {
 
 /// Where an MPI function keeps what it must give back to its caller.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct KnownPolls {
     /// Where in the function.
     at: usize,
     /// From its stack pointer to the first of the registers it has put on the stack, to that of its caller's frame, and
@@ -147,7 +147,7 @@ struct Kept {
 
 thread_local! {
     /// The functions polled with last.
-    static KEPT: Cell<[Option<Kept>; 4]> = const { Cell::new([None; 4]) };
+    static KEPT: Cell<[Option<KnownPolls>; 4]> = const { Cell::new([None; 4]) };
 }
 
 /// What the program came with to the MPI function that is `here` on `stack`, as a number: equal if all is as it was; 0
@@ -161,7 +161,7 @@ fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
         KEPT.set(known);
         Some(kept)
     });
-    let Some(Kept { first, frame, end, .. }) = kept else { return 0 };
+    let Some(KnownPolls { first, frame, end, .. }) = kept else { return 0 };
     let [_, top, _] = here;
     let innermost = top + first..(top + end).saturating_add(INNERMOST).min(stack.end);
     let registers = came_with.iter().fold(here[0] as u64, |hash, word| mixed(hash, *word));
@@ -176,13 +176,13 @@ fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
 }
 
 /// Where the function that is `here` keeps the registers of its caller.
-fn kept(here: [usize; 3]) -> Option<Kept> {
+fn kept(here: [usize; 3]) -> Option<KnownPolls> {
     let [at, top, _] = here;
     let (end, saved) = kept_registers(&Registers::at(here))?;
     let first = saved.iter().copied().flatten().min().unwrap_or(end);
     let inside = |address: usize| (top..end).contains(&address).then_some(address - top);
     let frame = saved[Registers::FRAME].and_then(inside);
-    Some(Kept { at, first: inside(first).unwrap_or(end - top), frame, end: end - top })
+    Some(KnownPolls { at, first: inside(first).unwrap_or(end - top), frame, end: end - top })
 }
 
 /// The words of `part` that are on `stack`, and what was before, as a number.

@@ -77,7 +77,7 @@ pub fn kept_for_caller() -> [usize; 5] {
 
 /// A function that is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct UnwindFrame {
     /// Where it is: its instruction, or one within the call that it is in.
     pub at: usize,
     /// Its first address; 0 if that is not known.
@@ -87,7 +87,7 @@ pub struct Frame {
 /// The functions that are running, the innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct StackTrace {
-    frames: [Frame; DEPTH],
+    frames: [UnwindFrame; DEPTH],
     count: usize,
     /// Whether there are more than are kept.
     pub cut: bool,
@@ -96,12 +96,12 @@ pub struct StackTrace {
 impl StackTrace {
     /// Those of the code at `registers`, as far as they are on `stack`.
     pub fn new(mut registers: Registers, stack: &Range<usize>) -> StackTrace {
-        let mut trace = StackTrace { frames: [Frame::default(); DEPTH], count: 0, cut: false };
+        let mut trace = StackTrace { frames: [UnwindFrame::default(); DEPTH], count: 0, cut: false };
         let mut called = false;
         loop {
             let at = registers.pc().wrapping_sub(usize::from(called));
             let function = step(&mut registers, at, stack, !called);
-            trace.frames[trace.count] = Frame { at, function: function.unwrap_or(0) };
+            trace.frames[trace.count] = UnwindFrame { at, function: function.unwrap_or(0) };
             trace.count += 1;
             if function.is_none() || registers.pc() == 0 {
                 return trace;
@@ -115,7 +115,7 @@ impl StackTrace {
     }
 
     /// The functions.
-    pub fn frames(&self) -> &[Frame] {
+    pub fn frames(&self) -> &[UnwindFrame] {
         &self.frames[..self.count]
     }
 }
@@ -124,13 +124,13 @@ impl StackTrace {
 pub fn first<R>(
     mut registers: Registers,
     stack: &Range<usize>,
-    mut found: impl FnMut(&Frame) -> Option<R>,
+    mut found: impl FnMut(&UnwindFrame) -> Option<R>,
 ) -> Option<R> {
     let mut called = false;
     for _ in 0..DEPTH {
         let at = registers.pc().wrapping_sub(usize::from(called));
         let function = step(&mut registers, at, stack, !called);
-        if let Some(given) = found(&Frame { at, function: function.unwrap_or(0) }) {
+        if let Some(given) = found(&UnwindFrame { at, function: function.unwrap_or(0) }) {
             return Some(given);
         }
         function.filter(|_| registers.pc() != 0)?;
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_walk_ends_at_the_end_of_the_stack_and_in_nonsense() {
         let nowhere = StackTrace::new(Registers::at([16, 0, 0]), &(0..0));
-        assert_eq!(nowhere.frames(), [Frame { at: 16, function: 0 }]);
+        assert_eq!(nowhere.frames(), [UnwindFrame { at: 16, function: 0 }]);
         let words = [usize::MAX, 1, 2, 3, 4];
         let start = words.as_ptr() as usize;
         let trace = StackTrace::new(Registers::at([1, start, start + 8]), &(start..start + 40));

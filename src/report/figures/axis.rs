@@ -15,7 +15,7 @@ pub(super) enum Spacing {
 
 /// Axis from its least to its greatest value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Axis {
+pub(super) struct PlotAxis {
     pub title: String,
     spacing: Spacing,
     from: f64,
@@ -24,48 +24,48 @@ pub(super) struct Axis {
     pub marks: Vec<(f64, String)>,
 }
 
-impl Axis {
+impl PlotAxis {
     /// Returns an axis of seconds from zero to slightly above `most`, in a suitable unit.
-    pub fn time(title: &str, most: f64) -> Axis {
+    pub fn time(title: &str, most: f64) -> PlotAxis {
         let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "s"));
-        Axis::from_zero(format!("{title} ({name})"), most, unit)
+        PlotAxis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
     /// Returns the same axis for a time in picoseconds.
-    pub fn picoseconds(title: &str, most: f64) -> Axis {
+    pub fn picoseconds(title: &str, most: f64) -> PlotAxis {
         let units = [(1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "ps"));
-        Axis::from_zero(format!("{title} ({name})"), most, unit)
+        PlotAxis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
     /// Returns an axis of bytes from zero, in a suitable unit.
-    pub fn volume(title: &str, most: f64) -> Axis {
+    pub fn volume(title: &str, most: f64) -> PlotAxis {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
         let power = (0..units.len()).rev().find(|&power| most >= 1024f64.powi(power as i32)).unwrap_or(0);
-        Axis::from_zero(format!("{title} ({})", units[power]), most, 1024f64.powi(power as i32))
+        PlotAxis::from_zero(format!("{title} ({})", units[power]), most, 1024f64.powi(power as i32))
     }
 
     /// Returns an axis of counts from zero.
-    pub fn count(title: &str, most: f64) -> Axis {
+    pub fn count(title: &str, most: f64) -> PlotAxis {
         let units = [(1e9, " (billions)"), (1e6, " (millions)"), (1e4, " (thousands)")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, ""));
         let unit = if unit == 1e4 { 1e3 } else { unit };
-        Axis::from_zero(format!("{title}{name}"), most, unit)
+        PlotAxis::from_zero(format!("{title}{name}"), most, unit)
     }
 
     /// Returns an axis between two numbers of either sign.
-    pub fn between(title: &str, least: f64, most: f64) -> Axis {
+    pub fn between(title: &str, least: f64, most: f64) -> PlotAxis {
         let step = nice_step((most - least) / MARKS);
         let room = (most - least) * 0.05;
         let (from, to) = (least - room, most + room);
         let decimals = (-step.log10().floor()).max(0.0) as usize;
         let marks = (from / step).ceil() as i64..=(to / step).floor() as i64;
         let marks = marks.map(|index| (index as f64 * step, format!("{:.decimals$}", index as f64 * step))).collect();
-        Axis { title: title.to_owned(), spacing: Spacing::Linear, from, to, marks }
+        PlotAxis { title: title.to_owned(), spacing: Spacing::Linear, from, to, marks }
     }
 
-    fn from_zero(title: String, most: f64, unit: f64) -> Axis {
+    fn from_zero(title: String, most: f64, unit: f64) -> PlotAxis {
         let step = nice_step(most / unit / MARKS);
         let to = if most > 0.0 { most * 1.06 } else { step * unit };
         let count = (to / unit / step * (1.0 + 1e-9)).floor() as usize;
@@ -73,22 +73,22 @@ impl Axis {
         let decimals = if (step * 10f64.powi(decimals as i32)).fract() > 1e-6 { decimals + 1 } else { decimals };
         let mark = |index: usize| (index as f64 * step * unit, format!("{:.decimals$}", index as f64 * step));
         let marks: Vec<(f64, String)> = (0..=count).map(mark).collect();
-        Axis { title, spacing: Spacing::Linear, from: 0.0, to, marks }
+        PlotAxis { title, spacing: Spacing::Linear, from: 0.0, to, marks }
     }
 
     /// Returns a logarithmic axis between two positive times in seconds.
-    pub fn log_time(title: &str, least: f64, most: f64) -> Axis {
+    pub fn log_time(title: &str, least: f64, most: f64) -> PlotAxis {
         let (from, to) = (least / 1.15, most * 1.15);
         let wide = to / from > 300.0;
         let factors: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let powers = from.log10().floor() as i32..=to.log10().ceil() as i32;
         let values = powers.flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)));
         let marks = values.filter(|value| (from..=to).contains(value)).map(|value| (value, time_text(value))).collect();
-        Axis { title: title.to_owned(), spacing: Spacing::Log, from, to, marks }
+        PlotAxis { title: title.to_owned(), spacing: Spacing::Log, from, to, marks }
     }
 
     /// Returns an axis with the values of a study's axis; marks are left out where they would overlap.
-    pub fn values(title: &str, measure: Measure, values: &[f64]) -> Axis {
+    pub fn values(title: &str, measure: Measure, values: &[f64]) -> PlotAxis {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let spacing = if are_ratios(values) { Spacing::Log } else { Spacing::Linear };
@@ -98,13 +98,13 @@ impl Axis {
             Spacing::Linear => (least - (most - least) * 0.04, most + (most - least) * 0.04),
         };
         let marks = values.iter().map(|&value| (value, value_text(measure, value))).collect();
-        Axis { title: title.to_owned(), spacing, from, to, marks }
+        PlotAxis { title: title.to_owned(), spacing, from, to, marks }
     }
 
     /// Returns the axis without labels.
-    pub fn without_words(&self) -> Axis {
+    pub fn without_words(&self) -> PlotAxis {
         let marks = self.marks.iter().map(|(value, _)| (*value, String::new())).collect();
-        Axis { title: String::new(), marks, ..self.clone() }
+        PlotAxis { title: String::new(), marks, ..self.clone() }
     }
 
     /// Position of `value`: 0 at the start of the axis, 1 at its end.
@@ -186,25 +186,25 @@ fn tidy(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn words(axis: &Axis) -> Vec<&str> {
+    fn words(axis: &PlotAxis) -> Vec<&str> {
         axis.marks.iter().map(|(_, text)| text.as_str()).collect()
     }
 
     #[test]
     fn axes_from_zero_have_a_few_round_marks_and_end_above_the_most() {
-        let axis = Axis::time("time", 3.075e-3);
+        let axis = PlotAxis::time("time", 3.075e-3);
         assert_eq!(
             (axis.title.as_str(), words(&axis)),
             ("time (ms)", vec!["0.0", "0.5", "1.0", "1.5", "2.0", "2.5", "3.0"])
         );
         assert!((axis.at(3.075e-3) - 1.0 / 1.06).abs() < 1e-12);
-        assert_eq!(words(&Axis::time("t", 0.9e-6)), ["0", "200", "400", "600", "800"]);
-        assert_eq!(words(&Axis::count("n", 1200.0)), ["0", "200", "400", "600", "800", "1000", "1200"]);
-        let axis = Axis::count("n", 2.2e6);
+        assert_eq!(words(&PlotAxis::time("t", 0.9e-6)), ["0", "200", "400", "600", "800"]);
+        assert_eq!(words(&PlotAxis::count("n", 1200.0)), ["0", "200", "400", "600", "800", "1000", "1200"]);
+        let axis = PlotAxis::count("n", 2.2e6);
         assert_eq!((axis.title.as_str(), words(&axis)), ("n (millions)", vec!["0.0", "0.5", "1.0", "1.5", "2.0"]));
-        let axis = Axis::volume("v", 7.5 * 1048576.0);
+        let axis = PlotAxis::volume("v", 7.5 * 1048576.0);
         assert_eq!((axis.title.as_str(), words(&axis)), ("v (MiB)", vec!["0", "2", "4", "6"]));
-        for nothing in [Axis::count("n", 0.0), Axis::time("t", 0.0), Axis::volume("v", 0.0)] {
+        for nothing in [PlotAxis::count("n", 0.0), PlotAxis::time("t", 0.0), PlotAxis::volume("v", 0.0)] {
             assert!(nothing.marks.len() == 2 && nothing.at(0.0) == 0.0, "{nothing:?}");
         }
     }
@@ -215,9 +215,9 @@ mod tests {
         assert!(
             !are_ratios(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) && !are_ratios(&[0.0, 1.0, 10.0]) && !are_ratios(&[1.0, 2.0])
         );
-        let axis = Axis::log_time("t", 1e-6, 1e-3);
+        let axis = PlotAxis::log_time("t", 1e-6, 1e-3);
         assert_eq!(words(&axis), ["1 us", "10 us", "100 us", "1 ms"]);
-        assert_eq!(words(&Axis::log_time("t", 1.1e-3, 9e-3)), ["1 ms", "2 ms", "5 ms", "10 ms"]);
+        assert_eq!(words(&PlotAxis::log_time("t", 1.1e-3, 9e-3)), ["1 ms", "2 ms", "5 ms", "10 ms"]);
     }
 
     #[test]

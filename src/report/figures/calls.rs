@@ -1,9 +1,9 @@
 //! Bar charts of the functions and source positions with the most time.
 
 use super::super::numbers::{percent, share};
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Anchor, Dash, Figure, GRID, PALETTE, Style};
-use super::frame::{Frame, Head, WIDTH, begin, feet, fit, horizontal};
+use super::frame::{Head, PlotFrame, WIDTH, begin, feet, fit, horizontal};
 use super::run::label;
 use super::source::run_title;
 use crate::engine::Outcome;
@@ -44,10 +44,10 @@ fn bars(run: &Outcome, name: &str, what: &str, calls: &[Bar]) -> Option<Figure> 
     };
     let height = 78.0 + 22.0 * shown.len() as f64 + 50.0;
     let (mut figure, top) = begin(name, &Head { title: run_title(run), more, ..Head::default() }, height);
-    let axis = Axis::picoseconds("time", most as f64);
+    let axis = PlotAxis::picoseconds("time", most as f64);
     let words: Vec<String> = shown.iter().map(|(name, _)| fit(name, Style::PLAIN, WORDS)).collect();
     let widest = words.iter().map(|text| Style::PLAIN.width(text)).fold(0.0, f64::max);
-    let frame = Frame { left: 24.0 + widest, top: top + 4.0, right: WIDTH - 30.0, bottom: height - 50.0 };
+    let frame = PlotFrame { left: 24.0 + widest, top: top + 4.0, right: WIDTH - 30.0, bottom: height - 50.0 };
     for (value, _) in &axis.marks {
         let x = frame.x(axis.at(*value));
         figure.line(vec![(x, frame.top), (x, frame.bottom)], GRID, 1.0, Dash::Solid);

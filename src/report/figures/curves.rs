@@ -4,9 +4,9 @@
 use crate::units::SimTime;
 
 use super::super::numbers::count;
-use super::axis::{Axis, value_text};
+use super::axis::{PlotAxis, value_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED, Style};
-use super::frame::{BarWords, Frame, Head, begin, dashes, feet, frame, horizontal, vertical};
+use super::frame::{BarWords, Head, PlotFrame, begin, dashes, feet, frame, horizontal, vertical};
 use super::points::{Panel, PointSample, panels};
 use super::run::stack;
 use crate::study::Results;
@@ -75,11 +75,11 @@ fn short(panel: &Panel, step: usize) -> String {
 }
 
 /// Returns the axis of times, logarithmic if they span large ratios.
-fn time_axis(panel: &Panel) -> Option<Axis> {
+fn time_axis(panel: &Panel) -> Option<PlotAxis> {
     let least = samples(panel).map(|sample| sample.range.0).reduce(f64::min)?;
     let most = samples(panel).map(|sample| sample.range.1).reduce(f64::max)?;
     let wide = least > 0.0 && most / least > 12.0;
-    Some(if wide { Axis::log_time(TITLE, least, most) } else { Axis::time(TITLE, most) })
+    Some(if wide { PlotAxis::log_time(TITLE, least, most) } else { PlotAxis::time(TITLE, most) })
 }
 
 fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
@@ -96,7 +96,7 @@ fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let lines = dashes(&means);
     let head = Head { lines: lines.clone(), ..head(title, panel, TITLE) };
     let (mut figure, top) = begin(name, &head, 420.0);
-    let x = Axis::values(&panel.title, *measure, numbers);
+    let x = PlotAxis::values(&panel.title, *measure, numbers);
     let frame = frame(&figure, top, &y, 50.0);
     vertical(&mut figure, frame, &y);
     horizontal(&mut figure, frame, &x);
@@ -151,7 +151,7 @@ fn spread(figure: &mut Figure, x: f64, low: f64, high: f64, color: Color) {
 }
 
 fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
-    let y = Axis::time(TITLE, samples(panel).map(|sample| sample.range.1).reduce(f64::max)?);
+    let y = PlotAxis::time(TITLE, samples(panel).map(|sample| sample.range.1).reduce(f64::max)?);
     let (mut figure, top) = begin(name, &head(title, panel, TITLE), 420.0);
     let (frame, step) = bar_frame(&mut figure, top, &y, panel);
     let series = panel.series.len() as f64;
@@ -182,7 +182,7 @@ fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
 }
 
 /// Returns the frame of bars with labels below, and the distance between bars.
-fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, f64) {
+fn bar_frame(figure: &mut Figure, top: f64, y: &PlotAxis, panel: &Panel) -> (PlotFrame, f64) {
     let steps: Vec<String> = (0..panel.steps.len()).map(|step| short(panel, step)).collect();
     let guess = frame(figure, top, y, 50.0);
     let (frame, words) = BarWords::below(figure, guess, &steps);
@@ -194,7 +194,7 @@ fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, 
 /// Draws the parts of each point's time.
 fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let series = &panel.series[0];
-    let y = Axis::time("time", samples(panel).map(|sample| sample.mean).reduce(f64::max)?);
+    let y = PlotAxis::time("time", samples(panel).map(|sample| sample.mean).reduce(f64::max)?);
     let names = panel.parts.names;
     let legend: Vec<(Color, String)> = names.iter().map(|(name, color)| (*color, (*name).to_owned())).collect();
     let head = Head { legend, common: String::new(), ..head(title, panel, panel.parts.what) };

@@ -1,6 +1,6 @@
 //! Surroundings of the data in all figures: title, legend, box, tick marks and axis labels.
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, Place, RED, Style};
 
 /// Width of a figure.
@@ -12,14 +12,14 @@ const LEGEND_LINE: f64 = 18.0;
 
 /// Rectangle of the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Frame {
+pub(super) struct PlotFrame {
     pub left: f64,
     pub top: f64,
     pub right: f64,
     pub bottom: f64,
 }
 
-impl Frame {
+impl PlotFrame {
     /// Horizontal pixel position at the fraction `at` of the width.
     pub fn x(&self, at: f64) -> f64 {
         self.left + (self.right - self.left) * at
@@ -100,9 +100,9 @@ pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
 }
 
 /// Returns the frame that leaves room for the labels of the vertical axis, and `below` for those of the horizontal one.
-pub(super) fn frame(figure: &Figure, top: f64, vertical: &Axis, below: f64) -> Frame {
+pub(super) fn frame(figure: &Figure, top: f64, vertical: &PlotAxis, below: f64) -> PlotFrame {
     let widest = vertical.marks.iter().map(|(_, text)| Style::TICK.width(text)).fold(0.0, f64::max);
-    Frame {
+    PlotFrame {
         left: EDGE + 16.0 + widest + 8.0,
         top: top + 4.0,
         right: figure.width - EDGE - 4.0,
@@ -111,7 +111,7 @@ pub(super) fn frame(figure: &Figure, top: f64, vertical: &Axis, below: f64) -> F
 }
 
 /// Draws the vertical axis with grid lines.
-pub(super) fn vertical(figure: &mut Figure, frame: Frame, axis: &Axis) {
+pub(super) fn vertical(figure: &mut Figure, frame: PlotFrame, axis: &PlotAxis) {
     for (value, text) in &axis.marks {
         let y = frame.y(axis.at(*value));
         figure.line(vec![(frame.left, y), (frame.right, y)], GRID, 1.0, Dash::Solid);
@@ -125,7 +125,7 @@ pub(super) fn vertical(figure: &mut Figure, frame: Frame, axis: &Axis) {
 }
 
 /// Draws the horizontal axis; labels that would touch their neighbours are left out.
-pub(super) fn horizontal(figure: &mut Figure, frame: Frame, axis: &Axis) {
+pub(super) fn horizontal(figure: &mut Figure, frame: PlotFrame, axis: &PlotAxis) {
     let mut free = f64::NEG_INFINITY;
     for (value, text) in &axis.marks {
         let x = frame.x(axis.at(*value));
@@ -142,7 +142,7 @@ pub(super) fn horizontal(figure: &mut Figure, frame: Frame, axis: &Axis) {
 }
 
 /// Draws the title of the horizontal axis at this distance below it.
-pub(super) fn title_below(figure: &mut Figure, frame: Frame, title: &str, below: f64) {
+pub(super) fn title_below(figure: &mut Figure, frame: PlotFrame, title: &str, below: f64) {
     let title = fit(title, Style::PLAIN, frame.width());
     figure.text((frame.x(0.5), frame.bottom + below), &title, Style::PLAIN, Anchor::Middle);
 }
@@ -160,16 +160,16 @@ pub(super) struct BarWords<'a> {
 
 impl BarWords<'_> {
     /// Returns the labels, and `frame` with room for them; the figure grows if they are long.
-    pub fn below<'a>(figure: &mut Figure, frame: Frame, words: &'a [String]) -> (Frame, BarWords<'a>) {
+    pub fn below<'a>(figure: &mut Figure, frame: PlotFrame, words: &'a [String]) -> (PlotFrame, BarWords<'a>) {
         let widest = words.iter().map(|text| Style::TICK.width(text)).fold(0.0, f64::max);
         let turned = widest + 8.0 > frame.width() / words.len().max(1) as f64;
         let height = if turned { widest.min(BELOW) + 40.0 } else { 50.0 };
         figure.height += (height - 130.0).max(0.0);
-        (Frame { bottom: figure.height - height, ..frame }, BarWords { words, turned, height })
+        (PlotFrame { bottom: figure.height - height, ..frame }, BarWords { words, turned, height })
     }
 
     /// Draws the labels and the title below.
-    pub fn draw(&self, figure: &mut Figure, frame: Frame, title: &str) {
+    pub fn draw(&self, figure: &mut Figure, frame: PlotFrame, title: &str) {
         let step = frame.width() / self.words.len().max(1) as f64;
         // If there are too many labels, only every n-th one is drawn.
         let every = (11.0 / step).ceil().max(1.0) as usize;
@@ -210,7 +210,7 @@ pub(super) fn dashes(curves: &[Vec<(f64, f64)>]) -> Vec<Dash> {
 }
 
 /// Draws the base lines of the data.
-pub(super) fn feet(figure: &mut Figure, frame: Frame) {
+pub(super) fn feet(figure: &mut Figure, frame: PlotFrame) {
     let corners: Vec<Place> = vec![(frame.left, frame.top), (frame.left, frame.bottom), (frame.right, frame.bottom)];
     figure.line(corners, BLACK, 1.0, Dash::Solid);
 }
@@ -259,7 +259,7 @@ mod tests {
         let (mut figure, _) = begin("f", &head, 300.0);
         let said: String = figure.words().collect::<Vec<_>>().join(" ");
         assert_eq!((said.matches("some words").count(), said.contains('…')), (20, false), "{said}");
-        let axis = Axis::count("a title ", 1e12);
+        let axis = PlotAxis::count("a title ", 1e12);
         let frame = frame(&figure, 60.0, &axis, 50.0);
         horizontal(&mut figure, frame, &axis);
         let inside = |mark: &Mark| match mark {
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn long_words_below_bars_are_turned_up_and_the_figure_grows() {
-        let axis = Axis::count("n", 10.0);
+        let axis = PlotAxis::count("n", 10.0);
         let words = |text: &str| vec![text.to_owned(); 9];
         let height = |words: &[String]| {
             let mut figure = Figure::new("f", WIDTH, 400.0);

@@ -1,6 +1,6 @@
 //! Groups of messages by size: bars of their shares of count, volume and time, and pie charts.
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Style, WHITE, colors};
 use super::frame::{BarWords, Head, begin, feet, frame, vertical};
 use crate::report::histogram::GroupShares;
@@ -25,7 +25,7 @@ fn bars(title: &str, rows: &[GroupShares]) -> Figure {
     let more = "messages in groups of sizes: shares in percent".to_owned();
     let head = Head { title: title.to_owned(), more, legend, ..Head::default() };
     let (mut figure, top) = begin("groups", &head, 400.0);
-    let axis = Axis::count("percent", 104.0);
+    let axis = PlotAxis::count("percent", 104.0);
     let guess = frame(&figure, top, &axis, 50.0);
     let names: Vec<String> = rows.iter().map(GroupShares::name).collect();
     let (frame, words) = BarWords::below(&mut figure, guess, &names);

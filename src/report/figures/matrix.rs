@@ -2,7 +2,7 @@
 
 use super::super::numbers::{count as count_text, volume as volume_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, Style, WHITE};
-use super::frame::{Frame, Head, begin, title_below};
+use super::frame::{Head, PlotFrame, begin, title_below};
 use super::run::{rank_marks, together};
 use super::source::run_title;
 use crate::engine::{Outcome, PairMessages};
@@ -85,7 +85,7 @@ fn borders(run: &Outcome) -> Vec<usize> {
 }
 
 /// Draws lines between nodes.
-fn nodes(figure: &mut Figure, frame: Frame, run: &Outcome, step: f64) {
+fn nodes(figure: &mut Figure, frame: PlotFrame, run: &Outcome, step: f64) {
     for border in borders(run) {
         let at = border as f64 * step;
         let gray = Color(0x99, 0x99, 0x99);
@@ -96,17 +96,17 @@ fn nodes(figure: &mut Figure, frame: Frame, run: &Outcome, step: f64) {
 }
 
 /// Returns the frame for this many fields per row, and the width of a field: whole pixels, so that no seams appear.
-pub(super) fn fields_frame(figure: &mut Figure, top: f64, fields: usize) -> (Frame, f64) {
+pub(super) fn fields_frame(figure: &mut Figure, top: f64, fields: usize) -> (PlotFrame, f64) {
     let step = (SIDE / fields as f64).floor();
     let side = step * fields as f64;
     let (left, top) = (70.0, (top + 4.0).round());
     // Rank numbers and axis titles are below the fields.
     figure.height = top + side.max(BAR) + 60.0;
-    (Frame { left, top, right: left + side, bottom: top + side }, step)
+    (PlotFrame { left, top, right: left + side, bottom: top + side }, step)
 }
 
 /// Draws the outline of the matrix.
-pub(super) fn box_around(figure: &mut Figure, frame: Frame) {
+pub(super) fn box_around(figure: &mut Figure, frame: PlotFrame) {
     let corners = [
         (frame.left, frame.top),
         (frame.right, frame.top),
@@ -118,7 +118,7 @@ pub(super) fn box_around(figure: &mut Figure, frame: Frame) {
 }
 
 /// Draws the rank numbers on both axes, and the titles of rows and columns.
-pub(super) fn ranks(figure: &mut Figure, frame: Frame, ranks: usize, step: f64, [rows, columns]: [&str; 2]) {
+pub(super) fn ranks(figure: &mut Figure, frame: PlotFrame, ranks: usize, step: f64, [rows, columns]: [&str; 2]) {
     for rank in (0..ranks).step_by(rank_marks(ranks)) {
         let at = (rank as f64 + 0.5) * step;
         figure.text((frame.left + at, frame.bottom + 15.0), &rank.to_string(), Style::TICK, Anchor::Middle);
@@ -131,13 +131,13 @@ pub(super) fn ranks(figure: &mut Figure, frame: Frame, ranks: usize, step: f64, 
 /// Draws the colour bar below its title.
 pub(super) fn bar<V: Copy>(
     figure: &mut Figure,
-    frame: Frame,
+    frame: PlotFrame,
     title: &str,
     scale: &[(f64, V)],
     text: impl Fn(V) -> String,
 ) {
     figure.text((frame.right + 28.0, frame.top + 10.0), title, Style::PLAIN, Anchor::Start);
-    let frame = Frame { top: frame.top + 12.0, ..frame };
+    let frame = PlotFrame { top: frame.top + 12.0, ..frame };
     let height = if scale.len() == 1 { 12.0 } else { 220.0 };
     let (left, right) = (frame.right + 28.0, frame.right + 44.0);
     let (top, low) = (frame.top + 10.0, scale[0].0);

@@ -5,7 +5,7 @@ use crate::measure::{Samples, Test};
 use crate::platform::Level;
 use crate::study::Measure;
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Color, Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 
@@ -95,12 +95,12 @@ fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<Meas
     let most = values().map(|(_, y)| y).reduce(f64::max)?;
     let largest = values().map(|(x, _)| x).reduce(f64::max)?;
     let y = match what {
-        "latency" => Axis::log_time(what, least, most),
-        "bandwidth" => Axis::values(what, Measure::Bandwidth, &decades(least, most)),
-        _ => Axis::values("messages a second", Measure::Rate, &decades(least, most)),
+        "latency" => PlotAxis::log_time(what, least, most),
+        "bandwidth" => PlotAxis::values(what, Measure::Bandwidth, &decades(least, most)),
+        _ => PlotAxis::values("messages a second", Measure::Rate, &decades(least, most)),
     };
     let sizes: Vec<f64> = (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest * 2.0).collect();
-    let x = Axis::values("message size", Measure::Size, &sizes);
+    let x = PlotAxis::values("message size", Measure::Size, &sizes);
     let head = Head { title: title.to_owned(), more: more.to_owned(), legend, ..Head::default() };
     let (mut figure, top) = begin(name, &head, 420.0);
     let frame = frame(&figure, top, &y, 50.0);

@@ -5,7 +5,7 @@ use crate::measure::LevelModels;
 use crate::platform::Textbook;
 use crate::study::Measure;
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{BLACK, Figure, PALETTE, Place};
 use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 
@@ -39,10 +39,10 @@ fn figure(name: &str, of: &LevelModels) -> Option<Figure> {
         lines: lines.clone(),
         ..Head::default()
     };
-    let y = Axis::log_time("time", least * 0.8, most * 1.2);
+    let y = PlotAxis::log_time("time", least * 0.8, most * 1.2);
     let sizes: Vec<f64> =
         (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest as f64 * 2.0).collect();
-    let x = Axis::values("message size", Measure::Size, &sizes);
+    let x = PlotAxis::values("message size", Measure::Size, &sizes);
     let (mut figure, top) = begin(&format!("models-{}", of.level.name()), &head, 420.0);
     let frame = frame(&figure, top, &y, 50.0);
     vertical(&mut figure, frame, &y);

@@ -5,7 +5,7 @@ use crate::units::Bytes;
 
 use super::super::clusters::span;
 use super::canvas::{Anchor, Color, Figure, PALETTE, Style};
-use super::frame::{Frame, Head, begin};
+use super::frame::{Head, PlotFrame, begin};
 use super::matrix::{bar, box_around, color, fields_frame, ranks};
 use super::run::together;
 
@@ -102,13 +102,13 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
     figure
 }
 
-fn square(figure: &mut Figure, frame: Frame, row: usize, column: usize, step: f64, color: Color) {
+fn square(figure: &mut Figure, frame: PlotFrame, row: usize, column: usize, step: f64, color: Color) {
     let (x, y) = (frame.left + column as f64 * step, frame.top + row as f64 * step);
     figure.rect((x, y), (x + step, y + step), color);
 }
 
 /// Returns a figure, the position of its fields and the width of a field.
-fn field(file: &str, title: &str, mut more: String, (fields, together): (usize, usize)) -> (Figure, Frame, f64) {
+fn field(file: &str, title: &str, mut more: String, (fields, together): (usize, usize)) -> (Figure, PlotFrame, f64) {
     if together > 1 {
         more.push_str(&format!("; a field is {together} × {together} pairs"));
     }

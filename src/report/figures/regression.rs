@@ -2,7 +2,7 @@
 
 use crate::study::{Measure, Regression};
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{BLACK, Dash, Figure, GRAY, PALETTE, Place};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 
@@ -15,12 +15,15 @@ pub fn regression_figure(fit: &Regression) -> Option<Figure> {
     let all: Vec<f64> = all.chain(fit.curves.iter().flat_map(|curve| curve.points.iter().map(|(_, y)| *y))).collect();
     let least = all.iter().copied().reduce(f64::min)?;
     let most = all.iter().copied().reduce(f64::max)?;
-    let y =
-        if least > 0.0 && most > least * 12.0 { Axis::log_time("time", least, most) } else { Axis::time("time", most) };
+    let y = if least > 0.0 && most > least * 12.0 {
+        PlotAxis::log_time("time", least, most)
+    } else {
+        PlotAxis::time("time", most)
+    };
     let mut numbers: Vec<f64> = fit.points.iter().map(|point| point.x).collect();
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
-    let x = Axis::values(title, Measure::Number, &numbers);
+    let x = PlotAxis::values(title, Measure::Number, &numbers);
     // The figure has room for two standard errors; the table lists all.
     let errors = fit.unknowns.len() <= 2;
     let unknowns: Vec<String> = fit

@@ -2,9 +2,9 @@
 
 use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, Place, RED, Style, colors};
-use super::frame::{Frame, Head, begin, feet, fit, frame, title_below, vertical};
+use super::frame::{Head, PlotFrame, begin, feet, fit, frame, title_below, vertical};
 
 /// Maximum number of labels below a figure.
 const MOST_WORDS: usize = 40;
@@ -16,21 +16,21 @@ pub fn revision_figures(table: &RevisionTable) -> Vec<Figure> {
         what: if table.real { "measured time" } else { "predicted time" },
         sample: |row| &row.times_s,
         change: |row| row.time_change,
-        axis: Axis::time,
+        axis: PlotAxis::time,
     };
     let messages = Quantity {
         name: "revisions-messages",
         what: "messages",
         sample: |row| &row.messages,
         change: |row| row.messages_change,
-        axis: Axis::count,
+        axis: PlotAxis::count,
     };
     let volume = Quantity {
         name: "revisions-volume",
         what: "volume",
         sample: |row| &row.bytes,
         change: |row| row.bytes_change,
-        axis: Axis::volume,
+        axis: PlotAxis::volume,
     };
     [times, messages, volume].iter().filter_map(|quantity| draw(table, quantity)).collect()
 }
@@ -41,7 +41,7 @@ struct Quantity {
     what: &'static str,
     sample: fn(&RevisionRow) -> &Vec<f64>,
     change: fn(&RevisionRow) -> Option<RevisionChange>,
-    axis: fn(&str, f64) -> Axis,
+    axis: fn(&str, f64) -> PlotAxis,
 }
 
 fn draw(table: &RevisionTable, quantity: &Quantity) -> Option<Figure> {
@@ -67,7 +67,7 @@ fn draw(table: &RevisionTable, quantity: &Quantity) -> Option<Figure> {
     };
     let (mut figure, top) = begin(quantity.name, &head, 460.0);
     let guess = frame(&figure, top, &y, 50.0);
-    let frame = Frame { bottom: figure.height - 150.0, ..guess };
+    let frame = PlotFrame { bottom: figure.height - 150.0, ..guess };
     vertical(&mut figure, frame, &y);
     let step = frame.width() / commits.len() as f64;
     let middle = |commit: usize| frame.left + step * (commit as f64 + 0.5);
@@ -108,7 +108,7 @@ fn thin(figure: &mut Figure, along: Vec<Place>, color: Color) {
 }
 
 /// Draws vertical labels: the start of each revision's name and message.
-fn words(figure: &mut Figure, frame: Frame, table: &RevisionTable, commits: &[&str], step: f64) {
+fn words(figure: &mut Figure, frame: PlotFrame, table: &RevisionTable, commits: &[&str], step: f64) {
     let every = commits.len().div_ceil(MOST_WORDS);
     for (index, hash) in commits.iter().enumerate().step_by(every) {
         let x = frame.left + step * (index as f64 + 0.5);

@@ -4,9 +4,9 @@ use crate::engine::Outcome;
 use crate::profile::TimeParts;
 use crate::units::SimTime;
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, PALETTE, Style, WHITE};
-use super::frame::{Frame, Head, WIDTH, begin, feet, frame, horizontal, title_below, vertical};
+use super::frame::{Head, PlotFrame, WIDTH, begin, feet, frame, horizontal, title_below, vertical};
 use super::source::{PARTS, part_seconds, path_rows, predicted_seconds, run_title};
 
 /// Maximum number of bars.
@@ -44,10 +44,10 @@ fn waterfall(run: &Outcome, name: &str, more: String, rows: &[(String, f64, Colo
     let predicted = predicted_seconds(run);
     let height = 78.0 + 26.0 * (rows.len() + 1) as f64 + 50.0;
     let (mut figure, top) = begin(name, &Head { title: run_title(run), more, ..Head::default() }, height);
-    let axis = Axis::time("time", predicted);
+    let axis = PlotAxis::time("time", predicted);
     let widest = rows.iter().map(|(name, ..)| Style::PLAIN.width(name)).fold(0.0, f64::max);
     let left = 14.0 + Style::PLAIN.bold().width("predicted time").max(widest) + 10.0;
-    let frame = Frame { left, top: top + 4.0, right: WIDTH - 30.0, bottom: height - 50.0 };
+    let frame = PlotFrame { left, top: top + 4.0, right: WIDTH - 30.0, bottom: height - 50.0 };
     for (value, _) in &axis.marks {
         let x = frame.x(axis.at(*value));
         figure.line(vec![(x, frame.top), (x, frame.bottom)], GRID, 1.0, Dash::Solid);
@@ -80,7 +80,7 @@ fn share_text(seconds: f64, whole: f64) -> String {
 }
 
 /// Draws a bar's label behind, before or inside the bar, depending on the room.
-pub(super) fn label(figure: &mut Figure, frame: Frame, (x1, x2): (f64, f64), middle: f64, text: &str) {
+pub(super) fn label(figure: &mut Figure, frame: PlotFrame, (x1, x2): (f64, f64), middle: f64, text: &str) {
     let (width, y) = (Style::PLAIN.width(text) + 12.0, middle + 4.0);
     // A white rectangle hides grid lines behind the label.
     let mut on_white = |from: f64| figure.rect((from, middle - 7.5), (from + width - 8.0, middle + 7.5), WHITE);
@@ -107,7 +107,7 @@ pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
     let more = format!("{}, the dashed line; every rank's time by what it was spent on", predicted_text(run));
     let (mut figure, top) =
         begin("time-ranks", &Head { title: run_title(run), more, legend, ..Head::default() }, 400.0);
-    let axis = Axis::time("time", predicted_seconds(run));
+    let axis = PlotAxis::time("time", predicted_seconds(run));
     let frame = frame(&figure, top, &axis, 50.0);
     vertical(&mut figure, frame, &axis);
     let step = frame.width() / bars.len() as f64;
@@ -136,7 +136,13 @@ fn colored(parts: &[f64; 5]) -> Vec<(f64, Color)> {
 }
 
 /// Draws the parts as a stacked bar.
-pub(super) fn stack(figure: &mut Figure, frame: Frame, axis: &Axis, (x1, x2): (f64, f64), parts: &[(f64, Color)]) {
+pub(super) fn stack(
+    figure: &mut Figure,
+    frame: PlotFrame,
+    axis: &PlotAxis,
+    (x1, x2): (f64, f64),
+    parts: &[(f64, Color)],
+) {
     let mut below = 0.0;
     for &(part, color) in parts {
         if part > 0.0 {

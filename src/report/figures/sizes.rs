@@ -4,7 +4,7 @@ use crate::engine::{IntervalMessages, LevelTotals, Messages, Outcome};
 use crate::units::Bytes;
 
 use super::super::numbers::{percent, share};
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Style, WHITE};
 use super::frame::{Head, begin, feet, frame, title_below, vertical};
 use super::source::run_title;
@@ -16,14 +16,14 @@ pub(super) const LEVELS: [(&str, Color); 3] =
 /// Returns the number of messages by size and level; `None` if there are none.
 pub(super) fn count(run: &Outcome) -> Option<Figure> {
     let more = format!("{} messages by size and level", super::super::numbers::count(run.messages.count));
-    let axis = |most: f64| Axis::count("messages", most);
+    let axis = |most: f64| PlotAxis::count("messages", most);
     distribution(run, "messages-count", &more, |cell| cell.count, axis)
 }
 
 /// Returns the bytes by message size and level; `None` if there are none.
 pub(super) fn volume(run: &Outcome) -> Option<Figure> {
     let more = format!("{} in messages by size and level", super::super::numbers::volume(run.messages.bytes));
-    let axis = |most: f64| Axis::volume("volume", most);
+    let axis = |most: f64| PlotAxis::volume("volume", most);
     distribution(run, "messages-volume", &more, |cell| cell.bytes, axis)
 }
 
@@ -31,7 +31,7 @@ pub(super) fn volume(run: &Outcome) -> Option<Figure> {
 pub(super) fn time(run: &Outcome) -> Option<Figure> {
     let all = run.profile.iter().flat_map(|row| by_level(&row.levels));
     all.map(|cell| cell.time.as_ps()).try_fold(0, u64::checked_add)?;
-    let axis = |most: f64| Axis::picoseconds("time of all messages", most);
+    let axis = |most: f64| PlotAxis::picoseconds("time of all messages", most);
     distribution(
         run,
         "messages-time",
@@ -46,7 +46,7 @@ fn distribution(
     name: &str,
     more: &str,
     value: impl Fn(Messages) -> u64,
-    axis: impl Fn(f64) -> Axis,
+    axis: impl Fn(f64) -> PlotAxis,
 ) -> Option<Figure> {
     let cells = |interval: &IntervalMessages| by_level(&interval.levels).map(&value);
     let used = |interval: &IntervalMessages| cells(interval).iter().any(|&value| value > 0);

@@ -3,9 +3,9 @@
 use crate::profile::{Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Place, Style, colors};
-use super::frame::{Frame, Head, WIDTH, begin, feet, fit, frame, horizontal, vertical};
+use super::frame::{Head, PlotFrame, WIDTH, begin, feet, fit, frame, horizontal, vertical};
 
 /// Colours of the stages, in order.
 const COLORS: [Color; 4] = [PALETTE[3], PALETTE[0], PALETTE[1], PALETTE[2]];
@@ -30,17 +30,17 @@ fn panels(
     name: &str,
     head: Head,
     runs: &[(String, TaskAnalysis)],
-    y: &Axis,
+    y: &PlotAxis,
     mut draw: impl FnMut(&mut Figure, &dyn Fn(f64, f64) -> Place, &TaskAnalysis),
 ) -> Figure {
     let end = runs.iter().map(|(_, tasks)| tasks.end.as_seconds()).fold(0.0, f64::max);
-    let x = Axis::time("time", end);
+    let x = PlotAxis::time("time", end);
     let (mut figure, top) = begin(name, &head, 420.0);
     let whole = frame(&figure, top + 16.0, y, 50.0);
     let width = (WIDTH - 18.0 - whole.left - GAP * (runs.len() - 1) as f64) / runs.len() as f64;
     for (number, (run, tasks)) in runs.iter().enumerate() {
         let left = whole.left + (width + GAP) * number as f64;
-        let part = Frame { left, right: left + width, ..whole };
+        let part = PlotFrame { left, right: left + width, ..whole };
         match number {
             0 => vertical(&mut figure, part, y),
             _ => vertical(&mut figure, part, &y.without_words()),
@@ -63,7 +63,7 @@ fn title(runs: &[(String, TaskAnalysis)]) -> String {
 fn waiting(runs: &[(String, TaskAnalysis)]) -> Figure {
     let stays = || runs.iter().flat_map(|(_, tasks)| &tasks.waiting).flat_map(|waiting| &waiting.samples);
     let most = stays().map(|sample| sample.stay.as_seconds()).fold(0.0, f64::max);
-    let y = Axis::time("time in the stage", if most > 0.0 { most } else { 1e-12 });
+    let y = PlotAxis::time("time in the stage", if most > 0.0 { most } else { 1e-12 });
     let legend = [Stage::Waiting, Stage::Ready].map(|stage| (COLORS[stage as usize], stage.name().to_owned())).into();
     let more = "how long fragments stayed in a stage by when they came to it; a dot is a fragment".to_owned();
     let head = Head { title: title(runs), more, legend, ..Head::default() };
@@ -85,7 +85,7 @@ fn curve(step: SimSpan, means: &[f64], end: SimTime, place: &dyn Fn(f64, f64) ->
 
 fn stages(runs: &[(String, TaskAnalysis)]) -> Figure {
     let means = || runs.iter().flat_map(|(_, tasks)| &tasks.series.stages).flat_map(|series| &series.mean);
-    let y = Axis::count("fragments", means().copied().fold(1.0, f64::max));
+    let y = PlotAxis::count("fragments", means().copied().fold(1.0, f64::max));
     let legend = Stage::ALL.map(|stage| (COLORS[stage as usize], stage.name().to_owned())).into();
     let more = "how many fragments are in each stage, over all processes".to_owned();
     let head = Head { title: title(runs), more, legend, ..Head::default() };
@@ -101,7 +101,7 @@ fn processes(runs: &[(String, TaskAnalysis)], stage: usize, name: &str) -> Optio
     let all = || runs.iter().flat_map(|(_, tasks)| &tasks.series.processes);
     all().next()?;
     let most = all().flat_map(|process| &process[stage]).copied().fold(1.0, f64::max);
-    let y = Axis::count("fragments", most);
+    let y = PlotAxis::count("fragments", most);
     let what = if stage == 0 { Stage::Waiting } else { Stage::Ready };
     let more = format!("{}: a curve for each process", what.name());
     let head = Head { title: title(runs), more, ..Head::default() };

@@ -6,7 +6,7 @@ use crate::study::Measure;
 use crate::study::collectives::Sized;
 
 use super::super::tuning::{of_ranks, parts_text};
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 
@@ -38,9 +38,9 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     let least = values().map(|(_, y)| y).reduce(f64::min).filter(|least| *least > 0.0)?;
     let most = values().map(|(_, y)| y).reduce(f64::max)?;
     let largest = values().map(|(x, _)| x).reduce(f64::max)?;
-    let y = Axis::log_time("time of a call", least, most);
+    let y = PlotAxis::log_time("time of a call", least, most);
     let sizes: Vec<f64> = (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest * 2.0).collect();
-    let x = Axis::values("size", Measure::Size, &sizes);
+    let x = PlotAxis::values("size", Measure::Size, &sizes);
     // Equal colours have different dash patterns.
     let again = |(number, dash): (usize, Dash)| match dash {
         Dash::Solid if number >= PALETTE.len() => Dash::Dashed,

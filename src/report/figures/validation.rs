@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::study::Measure;
 use crate::study::validate::{ValidatedPoint, Validation};
 
-use super::axis::Axis;
+use super::axis::PlotAxis;
 use super::canvas::{BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED};
-use super::frame::{Frame, Head, begin, feet, frame, horizontal, vertical};
+use super::frame::{Head, PlotFrame, begin, feet, frame, horizontal, vertical};
 
 /// Maximum number of curves in a figure.
 const MOST_CURVES: usize = 7;
@@ -32,11 +32,11 @@ fn errors(validation: &Validation) -> Option<Figure> {
     let least_range = limit.unwrap_or(1.0);
     let (low, high) = all.fold((-least_range, least_range), |(low, high), error| (low.min(error), high.max(error)));
     let dashed = limit.map_or(String::new(), |limit| format!(" dashed: the limit of {limit} %;"));
-    let y = Axis::between("predicted / measured − 1 (%)", low, high);
+    let y = PlotAxis::between("predicted / measured − 1 (%)", low, high);
     let x = if most > least * 3.0 {
-        Axis::log_time("measured time", least, most)
+        PlotAxis::log_time("measured time", least, most)
     } else {
-        Axis::time("measured time", most)
+        PlotAxis::time("measured time", most)
     };
     let legend = validation.models.iter().zip(PALETTE).map(|(of, color)| {
         (color, format!("{}: mean {:.1} %, max {:.1} %", of.model, of.all.mean_percent, of.all.max_percent))
@@ -132,8 +132,8 @@ fn curves_of(
     let all: Vec<f64> = curves.values().flatten().flat_map(|(_, point)| times(point)).collect();
     let least = all.iter().copied().reduce(f64::min)?;
     let most = all.iter().copied().reduce(f64::max)?;
-    let y = if most > least * 4.0 { Axis::log_time("time", least, most) } else { Axis::time("time", most) };
-    let x = Axis::values(title, Measure::Number, &numbers);
+    let y = if most > least * 4.0 { PlotAxis::log_time("time", least, most) } else { PlotAxis::time("time", most) };
+    let x = PlotAxis::values(title, Measure::Number, &numbers);
     let legend = PALETTE.into_iter().zip(curves.keys()).map(|(color, cells)| (color, cells.join(" ")));
     let kind = if kind.is_empty() { String::new() } else { format!(", {kind}") };
     let dashed = validation.models.get(1).map_or(String::new(), |errors| format!("; dashed: {}", errors.model));
@@ -144,7 +144,7 @@ fn curves_of(
         ..Head::default()
     };
     let (mut figure, top) = begin(name, &head, 420.0);
-    let frame: Frame = frame(&figure, top, &y, 50.0);
+    let frame: PlotFrame = frame(&figure, top, &y, 50.0);
     vertical(&mut figure, frame, &y);
     horizontal(&mut figure, frame, &x);
     let place = |x_value: f64, seconds: f64| -> Place { (frame.x(x.at(x_value)), frame.y(y.at(seconds))) };

@@ -30,7 +30,7 @@ struct LayerFunctions {
 }
 
 /// Started library; dropping this ends it.
-pub(super) struct Library(LayerFunctions);
+pub(super) struct LayerLibrary(LayerFunctions);
 
 impl LoadedLayer {
     /// Loads the library.
@@ -82,12 +82,12 @@ impl LoadedLayer {
     ///
     /// # Errors
     /// If the library reports that it cannot start.
-    pub fn start(self, rank: i32, address: &str) -> Result<Library, String> {
+    pub fn start(self, rank: i32, address: &str) -> Result<LayerLibrary, String> {
         let refused = |what: &str| refused(&self.path, what);
         let address = CString::new(address).map_err(|_| refused("the address has a zero byte"))?;
         // SAFETY: the header specifies this call; the address lives until the call returns.
         match unsafe { (self.start)(rank, address.as_ptr()) } {
-            0 => Ok(Library(self.functions)),
+            0 => Ok(LayerLibrary(self.functions)),
             code => Err(refused(&format!("mcpsim_layer_start of rank {rank} gave {code}"))),
         }
     }
@@ -97,7 +97,7 @@ fn refused(path: &Path, what: &str) -> String {
     format!("--layer {}: {what}", path.display())
 }
 
-impl PairLayer for Library {
+impl PairLayer for LayerLibrary {
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
         let well = |what: &str, code: c_int| if code == 0 { Ok(()) } else { Err(format!("{what} gave {code}")) };
         for data in into.iter_mut() {
@@ -113,7 +113,7 @@ impl PairLayer for Library {
     }
 }
 
-impl Drop for Library {
+impl Drop for LayerLibrary {
     fn drop(&mut self) {
         // SAFETY: between transfers no operation is pending.
         unsafe { (self.0.end)() }

@@ -74,12 +74,12 @@ impl SharedMemory {
 
 /// Progress in a list of messages.
 #[derive(Default)]
-struct Progress {
+struct MemoryProgress {
     message: usize,
     bytes: usize,
 }
 
-impl Progress {
+impl MemoryProgress {
     /// Returns the next piece of a message of this length.
     fn piece(&self, length: usize) -> std::ops::Range<usize> {
         self.bytes..(self.bytes + PIECE).min(length)
@@ -96,7 +96,7 @@ impl Progress {
 
 impl PairLayer for SharedMemory {
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
-        let (mut sent, mut received) = (Progress::default(), Progress::default());
+        let (mut sent, mut received) = (MemoryProgress::default(), MemoryProgress::default());
         let mut idle = 0;
         while sent.message < out.len() || received.message < into.len() {
             let mut moved = false;

@@ -67,7 +67,7 @@ impl Mover for Adder {
 }
 
 /// Parameters of a run. It is node-aware unless the library uses another form.
-struct Case<'a> {
+struct StagedCase<'a> {
     library: Library,
     collective: Collective,
     /// Node of each rank.
@@ -77,14 +77,14 @@ struct Case<'a> {
 }
 
 /// Result of a run.
-struct Ran {
+struct StagedRun {
     outputs: Vec<Items>,
     /// Messages and bytes by sender and receiver.
     sends: BTreeMap<(Rank, Rank), (u64, u64)>,
     algorithm: Algorithm,
 }
 
-impl Ran {
+impl StagedRun {
     fn total(&self) -> (u64, u64) {
         self.sends.values().fold((0, 0), |(count, bytes), (more, size)| (count + more, bytes + size))
     }
@@ -106,8 +106,8 @@ fn is_by_block(collective: Collective) -> bool {
 }
 
 /// Input of rank `rank`: its own block, or all blocks at the root of a scatter.
-fn input(case: &Case<'_>, rank: u32) -> Items {
-    let Case { collective, root, items, .. } = *case;
+fn input(case: &StagedCase<'_>, rank: u32) -> Items {
+    let StagedCase { collective, root, items, .. } = *case;
     let size = case.nodes.len();
     let own = rank as usize * items..(rank as usize + 1) * items;
     match collective {
@@ -139,8 +139,8 @@ fn completion(size: Bytes, payload: Payload) -> Completion {
     Completion { index: 0, source: 0, tag: 0, size, payload, cancelled: false }
 }
 
-fn run(case: &Case<'_>) -> Ran {
-    let Case { library, collective, nodes, root, items } = *case;
+fn run(case: &StagedCase<'_>) -> StagedRun {
+    let StagedCase { library, collective, nodes, root, items } = *case;
     let size = nodes.len() as u32;
     let sites: Vec<Site> = nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect();
     let mut rules = CollectiveRules::with_library(library);
@@ -214,7 +214,7 @@ fn run(case: &Case<'_>) -> Ran {
         let [_, output, ..] = seat.runner.into_mover().spaces;
         output
     });
-    Ran { outputs: outputs.collect(), sends, algorithm }
+    StagedRun { outputs: outputs.collect(), sends, algorithm }
 }
 
 enum StartedCall {
@@ -316,9 +316,9 @@ const COLLECTIVES: [Collective; 7] = [
 /// One library per style, and each library that chooses these forms by default.
 const LIBRARIES: [Library; 3] = [Library::Mpich3Flat, Library::OpenMpi50, Library::Mpich4];
 
-fn check(case: &Case<'_>) -> Ran {
+fn check(case: &StagedCase<'_>) -> StagedRun {
     let ran = run(case);
-    let Case { library, collective, nodes, root, items } = *case;
+    let StagedCase { library, collective, nodes, root, items } = *case;
     let size = nodes.len() as u32;
     for (rank, output) in (0..).zip(&ran.outputs) {
         for (place, &found) in output.iter().enumerate() {
@@ -366,7 +366,7 @@ fn every_rank_ends_with_its_data_wherever_the_ranks_are() {
                             {
                                 continue;
                             }
-                            check(&Case { library, collective, nodes, root, items });
+                            check(&StagedCase { library, collective, nodes, root, items });
                         }
                     }
                 }
@@ -381,7 +381,7 @@ fn segments_of_open_mpi_s_end_right() {
     for nodes in [&[0u32, 0, 1, 1][..], &[0, 1, 2, 0, 1, 2], &[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]] {
         for collective in COLLECTIVES.into_iter().filter(|collective| !is_by_block(*collective)) {
             for items in [8192, 8193, 3 * 8192, 5 * 8192 - 7] {
-                check(&Case { library, collective, nodes, root: 1, items });
+                check(&StagedCase { library, collective, nodes, root: 1, items });
             }
         }
     }
@@ -393,7 +393,7 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
     let nodes: Vec<u32> = (0..12).map(|rank| rank / 3).collect();
     let n = 800;
     let ran = |library, collective, root| {
-        let ran = check(&Case { library, collective, nodes: &nodes, root, items: 100 });
+        let ran = check(&StagedCase { library, collective, nodes: &nodes, root, items: 100 });
         assert_eq!(ran.algorithm, Algorithm::NodeAware);
         (ran.total(), ran.across(&nodes))
     };
@@ -423,7 +423,7 @@ fn blocks_cross_nodes_once_and_together() {
         for library in LIBRARIES {
             for root in [0, 7] {
                 let ran = |collective| {
-                    let ran = check(&Case { library, collective, nodes: &nodes, root, items: 100 });
+                    let ran = check(&StagedCase { library, collective, nodes: &nodes, root, items: 100 });
                     (ran.algorithm, ran.total(), ran.across(&nodes))
                 };
                 let (algorithm, (_, sent), across) = ran(Collective::Allgather);
@@ -452,7 +452,7 @@ fn blocks_go_as_open_mpi_counts_them() {
             let n = 8 * items as u64;
             let (node, all) = (u64::from(each) * n, 2 * u64::from(each) * n);
             let sends = |collective| {
-                check(&Case { library: Library::OpenMpi50, collective, nodes: &nodes, root: 0, items }).sends
+                check(&StagedCase { library: Library::OpenMpi50, collective, nodes: &nodes, root: 0, items }).sends
             };
             let within = |up: Option<u64>, down: Option<u64>| {
                 let members =
@@ -479,8 +479,9 @@ fn blocks_go_as_open_mpi_counts_them() {
 
 #[test]
 fn a_form_that_cannot_be_had_is_the_library_s_flat_one() {
-    let ran =
-        |library, nodes: &[u32]| check(&Case { library, collective: Collective::Bcast, nodes, root: 0, items: 1 });
+    let ran = |library, nodes: &[u32]| {
+        check(&StagedCase { library, collective: Collective::Bcast, nodes, root: 0, items: 1 })
+    };
     for library in LIBRARIES {
         // One node, or one rank per node.
         assert_ne!(ran(library, &[0, 0, 0]).algorithm, Algorithm::NodeAware);
@@ -491,7 +492,7 @@ fn a_form_that_cannot_be_had_is_the_library_s_flat_one() {
     assert_eq!(ran(Library::Mpich4, &[0, 0, 1]).algorithm, Algorithm::NodeAware);
     for collective in COLLECTIVES.into_iter().filter(|collective| is_by_block(*collective)) {
         for library in LIBRARIES {
-            let ran = check(&Case { library, collective, nodes: &[0, 0, 1], root: 2, items: 3 });
+            let ran = check(&StagedCase { library, collective, nodes: &[0, 0, 1], root: 2, items: 3 });
             assert_ne!(ran.algorithm, Algorithm::NodeAware);
         }
     }

@@ -16,8 +16,8 @@ use super::ImportError;
 use super::words::Words;
 use crate::mpi::{CommMember, Group};
 use crate::rank::{Context, Rank, Tag};
-use crate::trace::logs::Class;
-use crate::trace::logs::Function;
+use crate::trace::logs::FunctionClass;
+use crate::trace::logs::LoggedFunction;
 use crate::units::SimSpan;
 pub use program::Otf2Program;
 use rank::RankReader;
@@ -26,7 +26,7 @@ use sizes::MemberSizes;
 /// An action of a rank.
 #[derive(Debug)]
 struct TraceAction {
-    function: Option<Function>,
+    function: Option<LoggedFunction>,
     operation: TraceOperation,
 }
 
@@ -58,8 +58,8 @@ struct MessageRecord {
 
 /// A collective as called by a rank.
 #[derive(Clone, Debug)]
-struct CollectiveRecord {
-    function: Option<Function>,
+struct Otf2Collective {
+    function: Option<LoggedFunction>,
     /// OTF2's number.
     op: u32,
     comm: u32,
@@ -74,7 +74,7 @@ struct CollectiveRecord {
 #[derive(Debug, Default)]
 pub(super) struct RankActions {
     actions: Vec<TraceAction>,
-    collectives: Vec<CollectiveRecord>,
+    collectives: Vec<Otf2Collective>,
 }
 
 /// Members of a communicator.
@@ -90,7 +90,7 @@ enum CommMembers {
 #[derive(Clone, Debug)]
 struct MpiRegion {
     name: String,
-    function: Option<Function>,
+    function: Option<LoggedFunction>,
     /// Whether it counts as code, as `MPI_File_*` does.
     is_code: bool,
 }
@@ -157,7 +157,7 @@ impl Definitions {
                 let of = number(words, "a region")? as u32;
                 let name = words.next().unwrap_or_default().to_owned();
                 let is_code = name.starts_with("MPI_File_");
-                self.regions.insert(of, MpiRegion { function: Function::named(&name), name, is_code });
+                self.regions.insert(of, MpiRegion { function: LoggedFunction::named(&name), name, is_code });
             }
             "comm" if ranks.is_none() => {
                 let of = number(words, "a communicator")? as u32;
@@ -268,8 +268,8 @@ impl Definitions {
 }
 
 /// Whether calls of the function cannot be replayed.
-fn refused(function: Option<Function>) -> bool {
-    matches!(function.map(Function::class), Some(Class::Refused | Class::Neighbours))
+fn refused(function: Option<LoggedFunction>) -> bool {
+    matches!(function.map(LoggedFunction::class), Some(FunctionClass::Refused | FunctionClass::Neighbours))
 }
 
 #[cfg(test)]

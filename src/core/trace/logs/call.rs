@@ -15,7 +15,7 @@
 
 use super::super::TraceError;
 use super::super::bytes::{TraceReader, unzigzag};
-use super::function::{Class, Function};
+use super::function::{FunctionClass, LoggedFunction};
 use crate::mpi::Group;
 use crate::platform::Collective;
 use crate::rank::Buffer;
@@ -103,7 +103,7 @@ pub struct NewComm {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCall {
     /// Function.
-    pub function: Function,
+    pub function: LoggedFunction,
     pub(super) what: CallClass,
 }
 
@@ -198,29 +198,29 @@ impl LogCall {
         let reader = &mut reader;
         reader.part("a call");
         let [number] = reader.array("a function")?;
-        let function = Function::from_number(number);
+        let function = LoggedFunction::from_number(number);
         let function = function.ok_or_else(|| reader.error(format_args!("expected a function; found {number}")))?;
         let what = match function.class() {
-            Class::Mark | Class::Library | Class::Sleep => CallClass::Nothing,
-            Class::Refused => CallClass::Refused,
-            Class::Send => CallClass::Send(mail(reader)?),
-            Class::Recv => CallClass::Recv(mail(reader)?),
-            Class::Isend => CallClass::Isend(slot(reader)?, mail(reader)?),
-            Class::Irecv => CallClass::Irecv(slot(reader)?, mail(reader)?),
-            Class::Exchange => CallClass::Exchange(Box::new((mail(reader)?, mail(reader)?))),
-            Class::Probe => {
+            FunctionClass::Mark | FunctionClass::Library | FunctionClass::Sleep => CallClass::Nothing,
+            FunctionClass::Refused => CallClass::Refused,
+            FunctionClass::Send => CallClass::Send(mail(reader)?),
+            FunctionClass::Recv => CallClass::Recv(mail(reader)?),
+            FunctionClass::Isend => CallClass::Isend(slot(reader)?, mail(reader)?),
+            FunctionClass::Irecv => CallClass::Irecv(slot(reader)?, mail(reader)?),
+            FunctionClass::Exchange => CallClass::Exchange(Box::new((mail(reader)?, mail(reader)?))),
+            FunctionClass::Probe => {
                 let (comm, peer, tag) = (reader.at_most(MOST, "a communicator")? as u32, peer(reader)?, tag(reader)?);
                 CallClass::Probe(MessageEnd { comm, peer, tag, bytes: 0, buffer: 0, extent: 0 })
             }
-            Class::Wait => {
+            FunctionClass::Wait => {
                 let slots = list(reader, "a number of slots", slot)?;
                 let got = list(reader, "a number of receives", |reader| {
                     Ok((slot_signed(reader)?, signed(reader)?, signed(reader)?))
                 })?;
                 CallClass::Wait { slots, got }
             }
-            Class::Release => CallClass::Release(slot(reader)?.checked_sub(1)),
-            Class::Collective | Class::StartedCollective => {
+            FunctionClass::Release => CallClass::Release(slot(reader)?.checked_sub(1)),
+            FunctionClass::Collective | FunctionClass::StartedCollective => {
                 let (slot, comm) = (slot(reader)?.checked_sub(1), reader.at_most(MOST, "a communicator")? as u32);
                 let root = reader.at_most(MOST, "a root")? as u32;
                 let element = reader.at_most(1 << 32, "an element's size")?;
@@ -236,7 +236,7 @@ impl LogCall {
                 let element = ((element >> 1) as u32).max(1);
                 CallClass::Collective(Box::new(JoinedCall { slot, comm, root, element, in_order, sizes }))
             }
-            Class::Neighbours => {
+            FunctionClass::Neighbours => {
                 let comm = reader.at_most(MOST, "a communicator")? as u32;
                 let sources = list(reader, "a number of sources", peer)?;
                 let destinations = list(reader, "a number of destinations", |reader| {
@@ -244,7 +244,7 @@ impl LogCall {
                 })?;
                 CallClass::Near(Box::new(NeighbourCall { comm, sources, destinations }))
             }
-            Class::Comm => {
+            FunctionClass::Comm => {
                 let parent = reader.at_most(MOST, "a communicator")? as u32;
                 let telling = reader.at_most(3, "the data that members exchanged")? as u8;
                 CallClass::Comm { parent, telling, made: new_comm(reader)? }
@@ -270,7 +270,7 @@ impl LogCall {
     /// Collective of the function, if it is one.
     pub(super) fn collective(&self) -> Option<Collective> {
         let name = self.function.name().strip_prefix("MPI_")?.to_ascii_lowercase();
-        let name = if self.function.class() == Class::StartedCollective { &name[1..] } else { &name[..] };
+        let name = if self.function.class() == FunctionClass::StartedCollective { &name[1..] } else { &name[..] };
         Some(match name {
             "barrier" => Collective::Barrier,
             "bcast" => Collective::Bcast,

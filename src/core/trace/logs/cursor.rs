@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::TraceError;
 use super::super::bytes::get;
 use super::call::LogCall;
-use super::function::Class;
+use super::function::FunctionClass;
 use super::rank_log::RankLog;
 
 /// Greatest number of calls with numbers, as in the library.
@@ -55,8 +55,10 @@ impl LogCursor {
         let (mut aside, mut slept) = (0u64, 0u64);
         loop {
             match self.record()? {
-                Some(one) if one.call.function.class() == Class::Library => aside = aside.saturating_add(one.gap),
-                Some(one) if one.call.function.class() == Class::Sleep => slept = slept.saturating_add(one.gap),
+                Some(one) if one.call.function.class() == FunctionClass::Library => {
+                    aside = aside.saturating_add(one.gap)
+                }
+                Some(one) if one.call.function.class() == FunctionClass::Sleep => slept = slept.saturating_add(one.gap),
                 found => {
                     let whole =
                         |one: LoggedCall| LoggedCall { aside, slept, gap: one.gap.saturating_add(slept), ..one };

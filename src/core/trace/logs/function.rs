@@ -6,11 +6,11 @@ const TABLE: &str = include_str!("../library/functions.h");
 
 /// An MPI function of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Function(u8);
+pub struct LoggedFunction(u8);
 
 /// Class of a function, which defines the content after its number in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum FunctionClass {
     /// No effect on other ranks.
     Mark,
     /// Sends.
@@ -47,7 +47,7 @@ pub enum Class {
 
 struct FunctionEntry {
     name: &'static str,
-    class: Class,
+    class: FunctionClass,
 }
 
 fn table() -> &'static [FunctionEntry] {
@@ -57,22 +57,22 @@ fn table() -> &'static [FunctionEntry] {
         lines
             .map(|(name, class)| {
                 let class = match class {
-                    "SEND" => Class::Send,
-                    "ISEND" => Class::Isend,
-                    "RECV" => Class::Recv,
-                    "IRECV" => Class::Irecv,
-                    "EXCHANGE" => Class::Exchange,
-                    "PROBE" => Class::Probe,
-                    "WAIT" => Class::Wait,
-                    "RELEASE" => Class::Release,
-                    "COLLECTIVE" => Class::Collective,
-                    "ICOLLECTIVE" => Class::StartedCollective,
-                    "NEIGHBOUR" => Class::Neighbours,
-                    "COMM" => Class::Comm,
-                    "REFUSED" => Class::Refused,
-                    "LIBRARY" => Class::Library,
-                    "SLEEP" => Class::Sleep,
-                    _ => Class::Mark,
+                    "SEND" => FunctionClass::Send,
+                    "ISEND" => FunctionClass::Isend,
+                    "RECV" => FunctionClass::Recv,
+                    "IRECV" => FunctionClass::Irecv,
+                    "EXCHANGE" => FunctionClass::Exchange,
+                    "PROBE" => FunctionClass::Probe,
+                    "WAIT" => FunctionClass::Wait,
+                    "RELEASE" => FunctionClass::Release,
+                    "COLLECTIVE" => FunctionClass::Collective,
+                    "ICOLLECTIVE" => FunctionClass::StartedCollective,
+                    "NEIGHBOUR" => FunctionClass::Neighbours,
+                    "COMM" => FunctionClass::Comm,
+                    "REFUSED" => FunctionClass::Refused,
+                    "LIBRARY" => FunctionClass::Library,
+                    "SLEEP" => FunctionClass::Sleep,
+                    _ => FunctionClass::Mark,
                 };
                 // Leaked once per process: names of functions live as long as the process.
                 FunctionEntry { name: Box::leak(format!("MPI_{name}").into_boxed_str()), class }
@@ -81,15 +81,15 @@ fn table() -> &'static [FunctionEntry] {
     })
 }
 
-impl Function {
+impl LoggedFunction {
     /// Function with this number, if there is one.
-    pub(super) fn from_number(number: u8) -> Option<Function> {
-        (usize::from(number) < table().len()).then_some(Function(number))
+    pub(super) fn from_number(number: u8) -> Option<LoggedFunction> {
+        (usize::from(number) < table().len()).then_some(LoggedFunction(number))
     }
 
     /// Function with this name, such as `MPI_Send`.
-    pub fn named(name: &str) -> Option<Function> {
-        table().iter().position(|entry| entry.name == name).map(|place| Function(place as u8))
+    pub fn named(name: &str) -> Option<LoggedFunction> {
+        table().iter().position(|entry| entry.name == name).map(|place| LoggedFunction(place as u8))
     }
 
     /// Name, such as `MPI_Send`.
@@ -104,7 +104,7 @@ impl Function {
     }
 
     /// Class, which defines the content after its number in a call.
-    pub fn class(self) -> Class {
+    pub fn class(self) -> FunctionClass {
         table()[usize::from(self.0)].class
     }
 }
@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn functions_have_the_numbers_of_the_librarys_table() {
-        assert_eq!(Function::from_number(0).map(Function::name), Some("MPI_Init"));
-        assert_eq!(Function::named("MPI_Alltoallw").map(Function::class), Some(Class::Collective));
-        assert_eq!(Function::named("MPI_sleep").map(|last| usize::from(last.number()) + 1), Some(table().len()));
-        assert_eq!(Function::from_number(255), None);
+        assert_eq!(LoggedFunction::from_number(0).map(LoggedFunction::name), Some("MPI_Init"));
+        assert_eq!(LoggedFunction::named("MPI_Alltoallw").map(LoggedFunction::class), Some(FunctionClass::Collective));
+        assert_eq!(LoggedFunction::named("MPI_sleep").map(|last| usize::from(last.number()) + 1), Some(table().len()));
+        assert_eq!(LoggedFunction::from_number(255), None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::call::{CallClass, JoinedCall, LogCall, MessageEnd, NeighbourCall, SizesOf};
 use super::cursor::{LogCursor, LoggedCall};
-use super::function::Function;
+use super::function::LoggedFunction;
 use super::rank_log::RankLog;
 use super::resolve::{ResolvedLog, SELF};
 use crate::mpi::{CallForm, CollectiveCall, CommMember, Elements, Group, Runner, Sizes, Strand, rule_size};
@@ -38,7 +38,7 @@ pub struct LogProgram {
     /// Call to make after the code before it.
     due: Option<LoggedCall>,
     state: LogStep,
-    function: Option<Function>,
+    function: Option<LoggedFunction>,
     /// Number of receives posted so far, and of those with a late value.
     posted: u64,
     late: usize,
@@ -83,7 +83,7 @@ impl LogProgram {
         }
     }
 
-    fn message(&self, mail: &MessageEnd, function: Function) -> Option<Message> {
+    fn message(&self, mail: &MessageEnd, function: LoggedFunction) -> Option<Message> {
         let comm = &self.comms[&mail.comm].comm;
         let mode = match function.name() {
             "MPI_Ssend" | "MPI_Issend" => SendMode::Synchronous,
@@ -188,7 +188,7 @@ impl LogProgram {
     /// Messages by which members agree on a new communicator, and the communicator.
     fn make_comm(
         &mut self,
-        function: Function,
+        function: LoggedFunction,
         parent: u32,
         telling: u8,
         made: Option<&super::NewComm>,
@@ -215,7 +215,7 @@ impl LogProgram {
         }
     }
 
-    fn exchange_near(&mut self, function: Function, near: &NeighbourCall) -> Option<Call> {
+    fn exchange_near(&mut self, function: LoggedFunction, near: &NeighbourCall) -> Option<Call> {
         let known = self.comms.get_mut(&near.comm).expect("communicators were checked");
         // Different from the messages of schedules, whose kinds are below 15.
         let tag: Tag = known.begun << 4 | 15;
@@ -364,7 +364,7 @@ impl Program for LogProgram {
     }
 
     fn call_name(&self) -> Option<&'static str> {
-        self.function.map(Function::name)
+        self.function.map(LoggedFunction::name)
     }
 
     fn position(&self) -> Option<String> {
@@ -377,6 +377,6 @@ impl Program for LogProgram {
     }
 
     fn site(&self) -> CallSite {
-        CallSite::Function(self.function.map_or("compute", Function::name))
+        CallSite::Function(self.function.map_or("compute", LoggedFunction::name))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::TraceError;
 use super::call::{ANY, CallClass, MessageEnd};
 use super::cursor::{LogCursor, of_rank};
-use super::function::Function;
+use super::function::LoggedFunction;
 use super::rank_log::RankLog;
 use crate::mpi::Group;
 
@@ -23,7 +23,7 @@ pub(super) struct ResolvedLog {
     /// Number of calls.
     pub calls: u64,
     /// A call that cannot be replayed.
-    pub refused: Option<Function>,
+    pub refused: Option<LoggedFunction>,
 }
 
 fn wrong<T>(what: String) -> Result<T, TraceError> {

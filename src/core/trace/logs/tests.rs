@@ -14,7 +14,7 @@ fn chunk(kind: u32, content: &[u8]) -> Vec<u8> {
 }
 
 fn call(name: &str, rest: &[i64], signed: &[usize]) -> Vec<u8> {
-    let mut out = vec![Function::named(name).unwrap().number()];
+    let mut out = vec![LoggedFunction::named(name).unwrap().number()];
     for (place, &number) in rest.iter().enumerate() {
         put(&mut out, if signed.contains(&place) { zigzag(number) } else { number as u64 });
     }
@@ -23,7 +23,7 @@ fn call(name: &str, rest: &[i64], signed: &[usize]) -> Vec<u8> {
 
 /// Description of the host in a log.
 #[derive(Clone, Copy, Default)]
-struct Host {
+struct TestHost {
     cores: Option<u64>,
     waited: Option<u64>,
     begin: (u64, i64),
@@ -33,18 +33,18 @@ struct Host {
 
 /// Log of `rank` of two in run `run` with these calls, each of two microseconds after one microsecond of code.
 fn log(run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
-    log_on(Host::default(), run, rank, calls)
+    log_on(TestHost::default(), run, rank, calls)
 }
 
 /// Like [`log`], on a host with these cores and waiting times in ns.
-fn log_on(host: Host, run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
+fn log_on(host: TestHost, run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
     let records = calls.iter().zip(0..).map(|(call, number)| (number, Some(&call[..]), [1000, 0, 2000]));
     log_of(host, run, rank, records)
 }
 
 /// Log with these records: number of a call, its bytes if it is new, and times.
 fn log_of<'a>(
-    host: Host,
+    host: TestHost,
     run: u64,
     rank: u32,
     list: impl Iterator<Item = (u64, Option<&'a [u8]>, [u64; 3])>,
@@ -111,7 +111,7 @@ fn logs_in_any_order_become_a_run() {
 #[test]
 fn ranks_that_shared_cores_are_told() {
     for (cores, found) in [(None, None), (Some(2), None), (Some(1), Some(("host", 2, 1)))] {
-        let host = Host { cores, ..Host::default() };
+        let host = TestHost { cores, ..TestHost::default() };
         let logs = [log_on(host, 5, 0, &[send(1)]), log_on(host, 5, 1, &[receive()])];
         let logs = logs.map(|log| (String::new(), log));
         let run = Logs::read(&merge(&logs).unwrap()).unwrap();
@@ -125,7 +125,7 @@ fn the_rank_that_waited_longest_for_a_core_is_told() {
     for (waited, found) in
         [([None, None], None), ([Some(30), None], Some((0, 30, 0.01))), ([Some(30), Some(60)], Some((1, 60, 0.02)))]
     {
-        let host = |waited| Host { waited, ..Host::default() };
+        let host = |waited| TestHost { waited, ..TestHost::default() };
         let logs = [log_on(host(waited[0]), 5, 0, &[send(1)]), log_on(host(waited[1]), 5, 1, &[receive()])];
         let run = Logs::read(&merge(&logs.map(|log| (String::new(), log))).unwrap()).unwrap();
         assert_eq!(run.waited(), found);
@@ -244,17 +244,23 @@ fn clocks_that_are_apart_and_drift_are_brought_together() {
     // Rank 1's clock is 10 s ahead and gains 1 ms per second. It began 1 ms of its own time after the comparison of
     // clocks. Its times of 2 ms and 3 ms are therefore 2 and 3 us less, plus 1 us for the time before the beginning.
     let drift = |after: i64| -10_000_000_000 - after / 1000;
-    let host = Host {
+    let host = TestHost {
         cores: Some(1),
         begin: (10_001_000_000, drift(0)),
         asked_before: Some(1_000_000),
         end: (14_000_000_000, drift(4_000_000_000)),
-        ..Host::default()
+        ..TestHost::default()
     };
     let call = receive();
     let records = [(0, Some(&call[..]), [2_000_000, 0, 1_000_000]), (0, None, [0, 0, 5])];
     let first = log_of(
-        Host { cores: Some(1), begin: (0, 0), asked_before: Some(0), end: (4_000_000_000, 0), ..Host::default() },
+        TestHost {
+            cores: Some(1),
+            begin: (0, 0),
+            asked_before: Some(0),
+            end: (4_000_000_000, 0),
+            ..TestHost::default()
+        },
         5,
         0,
         [(0, Some(&send(1)[..]), [0, 0, 7])].into_iter(),
@@ -270,7 +276,7 @@ fn what_the_library_takes_is_time_that_passes_and_not_the_programs() {
     let library = call("MPI_library", &[], &[]);
     let (sent, times) = (send(1), [1000, 0, 2000]);
     let records = [(0, Some(&sent[..]), times), (1, Some(&library[..]), [0, 700, 0]), (0, None, times)];
-    let run = run_of([log_of(Host::default(), 5, 0, records.into_iter()), log(5, 1, &[receive(), receive()])]);
+    let run = run_of([log_of(TestHost::default(), 5, 0, records.into_iter()), log(5, 1, &[receive(), receive()])]);
     assert_eq!((run.measured(0), run.code(0), run.functions(0).len()), (6000, 2000, 1));
     assert_eq!(run.passed(), 6700);
     let passed = "passed        0.000007 s from the first MPI_Init to the end of the last call,\n";
@@ -287,7 +293,7 @@ fn long_calls_have_no_numbers() {
     assert!(wait.len() > 1 << 16);
     let times = [0, 0, 1];
     let records = [(0, Some(&wait[..]), times), (0, Some(&barrier[..]), times), (0, None, times)];
-    let run = run_of([log_of(Host::default(), 5, 0, records.into_iter()), log(5, 1, &[])]);
+    let run = run_of([log_of(TestHost::default(), 5, 0, records.into_iter()), log(5, 1, &[])]);
     let names: Vec<&str> = run.steps(0).map(|step| step.call.function.name()).collect();
     assert_eq!(names, ["MPI_Waitall", "MPI_Barrier", "MPI_Barrier"]);
 }

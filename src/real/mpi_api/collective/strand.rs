@@ -19,7 +19,7 @@ use mcpsim_core::rank::{Call, Called, Fiber, FiberHandle, FloatEnvironment, Prog
 const STACK: usize = 256 << 10;
 
 /// A collective under way beside the rank's program.
-struct Strand {
+struct CollectiveStrand {
     fiber: Fiber,
     handle: Rc<Cell<*const FiberHandle<'static>>>,
     process: *const MpiProcess,
@@ -27,7 +27,7 @@ struct Strand {
 }
 
 // SAFETY: a strand runs on the thread of its rank.
-unsafe impl Send for Strand {}
+unsafe impl Send for CollectiveStrand {}
 
 /// Starts `body` in a strand of `p`: the request that completes with it.
 ///
@@ -62,11 +62,11 @@ pub fn start_strand(
     let fiber = fiber.map_err(|error| {
         MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a stack of {STACK} bytes: {error}"))
     })?;
-    let engine = p.call_start(Call::Start(Box::new(Strand { fiber, handle, process, name })));
+    let engine = p.call_start(Call::Start(Box::new(CollectiveStrand { fiber, handle, process, name })));
     Ok(p.add_request(Request::new(engine, Operation::Strand { function: name, result }, comm)))
 }
 
-impl Program for Strand {
+impl Program for CollectiveStrand {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         // SAFETY: the process outlives its strands.
         let p = unsafe { &*self.process };

@@ -8,7 +8,7 @@ use crate::loader;
 use crate::process::Process;
 use crate::process::heap;
 use crate::process::job;
-use crate::process::unwind::{Frame, Registers, StackTrace, first};
+use crate::process::unwind::{Registers, StackTrace, UnwindFrame, first};
 use mcpsim_core::rank::{FailureKind, ProgramError};
 use mcpsim_core::units::Bytes;
 
@@ -32,7 +32,7 @@ pub fn error(p: &Process, crash: &Crash) -> ProgramError {
         (_, true) => format!("in {function}"),
         (_, false) => format!("after {function}"),
     };
-    let describe = |frame: &Frame| {
+    let describe = |frame: &UnwindFrame| {
         let instance = p.instance.try_borrow().ok()?;
         let (module, offset) = instance.as_ref()?.contains(frame.at)?;
         Some(p.job.describe(module, offset))
@@ -70,7 +70,7 @@ fn signal_name(signal: std::ffi::c_int) -> String {
 /// What is said of a thread that is no rank's.
 pub fn of_thread(crash: &Crash) -> String {
     let name = signal_name(crash.signal);
-    let describe = |frame: &Frame| {
+    let describe = |frame: &UnwindFrame| {
         let (_, module, offset) = loader::place_at_once(frame.at)?;
         Some(job::latest().map_or_else(|| format!("{offset:#x}"), |job| job.describe(module, offset)))
     };
@@ -86,7 +86,7 @@ pub fn innermost(trace: &StackTrace) -> Option<String> {
 }
 
 /// A line a frame of the program's.
-fn lines(trace: &StackTrace, describe: impl Fn(&Frame) -> Option<String>) -> String {
+fn lines(trace: &StackTrace, describe: impl Fn(&UnwindFrame) -> Option<String>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for frame in trace.frames() {
         match describe(frame) {
@@ -106,7 +106,7 @@ fn lines(trace: &StackTrace, describe: impl Fn(&Frame) -> Option<String>) -> Str
 }
 
 /// The name of a function of a library of the system.
-fn system_function(frame: &Frame) -> Option<String> {
+fn system_function(frame: &UnwindFrame) -> Option<String> {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: room for the answer; its strings stay while the library does.
     unsafe {

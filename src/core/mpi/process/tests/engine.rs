@@ -114,7 +114,7 @@ pub(super) struct Ran {
 }
 
 #[derive(Clone)]
-enum State {
+enum TestRankState {
     Begin,
     Done,
     Started(u32),
@@ -122,21 +122,21 @@ enum State {
     Finished,
 }
 
-struct Lane<'a> {
+struct TestLane<'a> {
     rank: u32,
     program: Box<dyn Program + 'a>,
-    state: State,
+    state: TestRankState,
     request: Option<u32>,
 }
 
 /// Runs one script per rank on `platform`.
 pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
     let mut ran = Ran { calls: vec![Vec::new(); scripts.len()], ..Ran::default() };
-    let mut lanes: Vec<Lane<'_>> = Vec::new();
+    let mut lanes: Vec<TestLane<'_>> = Vec::new();
     for (rank, script) in (0..).zip(scripts) {
         let script = Script { actions: script.into_iter(), started: Requests::new() };
         let program = Box::new(MpiDriver::new(script, Arc::clone(platform), 1e9));
-        lanes.push(Lane { rank, program, state: State::Begin, request: None });
+        lanes.push(TestLane { rank, program, state: TestRankState::Begin, request: None });
     }
     let mut done: Vec<bool> = Vec::new();
     let mut sends: Vec<(u32, Message, u32)> = Vec::new();
@@ -149,10 +149,10 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
             lane += 1;
             let mut completed = Vec::new();
             let kind = match &at.state {
-                State::Begin => ReplyKind::Begin,
-                State::Done => ReplyKind::Done,
-                State::Started(request) => ReplyKind::Started(*request),
-                State::Waits(requests) if requests.iter().all(|request| done[*request as usize]) => {
+                TestRankState::Begin => ReplyKind::Begin,
+                TestRankState::Done => ReplyKind::Done,
+                TestRankState::Started(request) => ReplyKind::Started(*request),
+                TestRankState::Waits(requests) if requests.iter().all(|request| done[*request as usize]) => {
                     completed.extend(requests.iter().map(|_| Completion {
                         index: 0,
                         source: 0,
@@ -163,7 +163,7 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
                     }));
                     ReplyKind::Completed(&mut completed)
                 }
-                State::Waits(_) | State::Finished => continue,
+                TestRankState::Waits(_) | TestRankState::Finished => continue,
             };
             moved = true;
             let call = at.program.next(Reply { clock: SimTime::ZERO, kind });
@@ -192,38 +192,38 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
                 requests
             };
             let state = match call {
-                Call::Send(message) => State::Waits(open(Some(message), None)),
-                Call::Recv(pattern) => State::Waits(open(None, Some(pattern))),
-                Call::Exchange(message, pattern) => State::Waits(open(Some(message), Some(pattern))),
-                Call::Isend(message) => State::Started(open(Some(message), None)[0]),
-                Call::Irecv(pattern) => State::Started(open(None, Some(pattern))[0]),
-                Call::WaitAll(requests) | Call::Complete(requests) => State::Waits(requests),
+                Call::Send(message) => TestRankState::Waits(open(Some(message), None)),
+                Call::Recv(pattern) => TestRankState::Waits(open(None, Some(pattern))),
+                Call::Exchange(message, pattern) => TestRankState::Waits(open(Some(message), Some(pattern))),
+                Call::Isend(message) => TestRankState::Started(open(Some(message), None)[0]),
+                Call::Irecv(pattern) => TestRankState::Started(open(None, Some(pattern))[0]),
+                Call::WaitAll(requests) | Call::Complete(requests) => TestRankState::Waits(requests),
                 Call::Enter(entry) => {
                     ran.stuck.insert(at.rank, entry.name);
-                    State::Done
+                    TestRankState::Done
                 }
                 Call::Leave => {
                     ran.stuck.remove(&at.rank);
-                    State::Done
+                    TestRankState::Done
                 }
                 Call::Start(program) => {
                     let (rank, request) = (at.rank, done.len() as u32);
                     done.push(false);
-                    at.state = State::Started(request);
-                    lanes.push(Lane { rank, program, state: State::Begin, request: Some(request) });
+                    at.state = TestRankState::Started(request);
+                    lanes.push(TestLane { rank, program, state: TestRankState::Begin, request: Some(request) });
                     continue;
                 }
                 Call::Finish => {
                     if let Some(request) = at.request {
                         done[request as usize] = true;
                     }
-                    State::Finished
+                    TestRankState::Finished
                 }
                 Call::Fail(error) => {
                     ran.failed.push(error.to_string());
-                    State::Finished
+                    TestRankState::Finished
                 }
-                Call::Compute(_) | Call::Data(_) => State::Done,
+                Call::Compute(_) | Call::Data(_) => TestRankState::Done,
                 other => panic!("a script does not call {other:?}"),
             };
             at.state = state;

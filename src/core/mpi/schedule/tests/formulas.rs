@@ -1,7 +1,7 @@
 //! Messages, bytes and rounds equal the formulas in the algorithms' documentation.
 
 use super::super::suitable;
-use super::symbolic::{Case, Ran, run};
+use super::symbolic::{ScheduleCase, SymbolicRun, run};
 use crate::mpi::rules::tests::COLLECTIVES;
 use crate::mpi::schedule::Choice;
 use crate::platform::{Algorithm, Collective, Method};
@@ -83,7 +83,7 @@ fn messages_and_bytes_are_what_the_formulas_say() {
                 // Divisible by p and the powers of two up to 32; below and above the size at which an allgather
                 // becomes a ring.
                 let n = p * 64_000;
-                let Ran { messages, bytes, .. } = run(Case::flat(collective, algorithm, p as u32, n));
+                let SymbolicRun { messages, bytes, .. } = run(ScheduleCase::flat(collective, algorithm, p as u32, n));
                 let n = if collective == Collective::Barrier { 0 } else { n };
                 let bytes = if collective == Collective::Barrier { 0 } else { bytes };
                 assert_eq!(
@@ -137,7 +137,7 @@ fn messages_and_bytes_of_open_mpi_s_algorithms_are_what_the_formulas_say() {
             expected.push((ReduceScatter, plain(Butterfly), (p * log + away, p * all + away * n)));
         }
         for (collective, method, counts) in expected {
-            let Ran { messages, bytes, .. } = run(Case::flat(collective, method, p as u32, n));
+            let SymbolicRun { messages, bytes, .. } = run(ScheduleCase::flat(collective, method, p as u32, n));
             let bytes = if collective == Barrier { 0 } else { bytes };
             assert_eq!((messages, bytes), counts, "{collective:?} by {method:?} among {p} with {n}");
         }
@@ -151,7 +151,7 @@ fn two_collectives_one_after_another_have_the_messages_of_both() {
         first: Algorithm::Binomial.into(),
         second: Method::from(Algorithm::Knomial),
     };
-    let ran = |collective, p| run(Case { choice, ..Case::flat(collective, Algorithm::Linear, p, 800) });
+    let ran = |collective, p| run(ScheduleCase { choice, ..ScheduleCase::flat(collective, Algorithm::Linear, p, 800) });
     for p in 2..20u32 {
         let (n, p1) = (800, u64::from(p) - 1);
         let (allreduce, allgather) = (ran(Collective::Allreduce, p), ran(Collective::Allgather, p));
@@ -176,7 +176,7 @@ fn logarithmic_algorithms_take_logarithmically_many_steps() {
     ];
     for (collective, algorithm) in logarithmic {
         for p in [64u32, 100, 127, 128] {
-            let steps = run(Case::flat(collective, algorithm, p, 8192)).steps;
+            let steps = run(ScheduleCase::flat(collective, algorithm, p, 8192)).steps;
             assert!(steps <= 3 * 7 + 5, "{collective:?} by {algorithm:?} among {p}: {steps} steps");
         }
     }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::{Choice, RootNumbering, ScheduleStyle, keeps_rank_order, suitable};
-use super::symbolic::{Case, Cell, Term, run};
+use super::symbolic::{Cell, ScheduleCase, Term, run};
 use crate::mpi::CallForm;
 use crate::mpi::library::{self, ChoiceContext};
 use crate::mpi::nodes::NodeSpread;
@@ -38,8 +38,8 @@ fn by_rank(collective: Collective) -> bool {
     )
 }
 
-fn check(case: Case) {
-    let Case { collective, choice, size, root, .. } = case;
+fn check(case: ScheduleCase) {
+    let ScheduleCase { collective, choice, size, root, .. } = case;
     let ran = run(case);
     let keeps = match choice.method.algorithm {
         Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm),
@@ -67,8 +67,8 @@ fn check(case: Case) {
 }
 
 /// The case as selected by a user: with the library's replacements and the methods of its parts.
-fn asked(library: Library, collective: Collective, method: Method, case: Case) -> Case {
-    let Case { size, bytes, element, .. } = case;
+fn asked(library: Library, collective: Collective, method: Method, case: ScheduleCase) -> ScheduleCase {
+    let ScheduleCase { size, bytes, element, .. } = case;
     let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
     let question = ChoiceContext {
         collective,
@@ -82,7 +82,7 @@ fn asked(library: Library, collective: Collective, method: Method, case: Case) -
     };
     let style = library::style(library);
     let choice = library::complete(library, question, library::settle(library, question, method));
-    Case { choice, style, collective, ..case }
+    ScheduleCase { choice, style, collective, ..case }
 }
 
 /// Every algorithm with its parameters.
@@ -133,8 +133,8 @@ fn every_method_of_every_library_ends_right() {
                         for bytes in if size < 9 { vec![0, 8, 1096] } else { vec![1096] } {
                             let choice = Choice::from(method);
                             for ordered in [false, true] {
-                                let flat = Case::flat(collective, method, size, bytes);
-                                let case = Case { choice, root, element: 8, ordered, ..flat };
+                                let flat = ScheduleCase::flat(collective, method, size, bytes);
+                                let case = ScheduleCase { choice, root, element: 8, ordered, ..flat };
                                 check(asked(library, collective, method, case));
                             }
                         }
@@ -184,7 +184,17 @@ fn every_choice_of_every_library_ends_right() {
                             (ScheduleStyle::OpenMpi, CallForm::NonBlocking) => RootNumbering::Swapped,
                             _ => RootNumbering::Rotated,
                         };
-                        check(Case { collective, choice, style, size, root, bytes, element, ordered, numbering });
+                        check(ScheduleCase {
+                            collective,
+                            choice,
+                            style,
+                            size,
+                            root,
+                            bytes,
+                            element,
+                            ordered,
+                            numbering,
+                        });
                     }
                 }
             }
@@ -199,7 +209,7 @@ fn every_rank_ends_with_its_data_even_if_every_send_waits_for_its_receive() {
             for size in (1..=17).chain([32, 33]) {
                 let roots = if has_root(collective) { size } else { 1 };
                 for root in 0..roots {
-                    check(Case { root, ..Case::flat(collective, algorithm, size, 1024) });
+                    check(ScheduleCase { root, ..ScheduleCase::flat(collective, algorithm, size, 1024) });
                 }
             }
         }
@@ -210,12 +220,12 @@ fn every_rank_ends_with_its_data_even_if_every_send_waits_for_its_receive() {
 fn more_ranks_than_a_batch_and_long_messages_end_as_well() {
     for collective in [Collective::Alltoall, Collective::Allgather] {
         for size in [34, 65, 66, 70, 97, 98] {
-            check(Case::flat(collective, Algorithm::Linear, size, 8));
+            check(ScheduleCase::flat(collective, Algorithm::Linear, size, 8));
         }
     }
     for size in [1, 2, 3, 8] {
         for algorithm in [Algorithm::Chain, Algorithm::ScatterAllgather] {
-            check(Case { root: size - 1, ..Case::flat(Collective::Bcast, algorithm, size, 1 << 20) });
+            check(ScheduleCase { root: size - 1, ..ScheduleCase::flat(Collective::Bcast, algorithm, size, 1 << 20) });
         }
     }
 }
@@ -241,7 +251,7 @@ proptest! {
         let root = if has_root(collective) { root % size } else { 0 };
         let algorithm = suitable[algorithm % suitable.len()];
         if by_itself(algorithm) {
-            check(Case { root, ..Case::flat(collective, algorithm, size, bytes) });
+            check(ScheduleCase { root, ..ScheduleCase::flat(collective, algorithm, size, bytes) });
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) type Term = (u32, u32);
 pub(super) type Cell = Option<Vec<Term>>;
 
 /// Result of a run.
-pub(super) struct Ran {
+pub(super) struct SymbolicRun {
     /// The output cells of each rank.
     pub(super) outputs: Vec<Vec<Cell>>,
     /// Number of cells of each rank's block, or of the whole buffer.
@@ -32,7 +32,7 @@ pub(super) struct Ran {
     pub(super) steps: u64,
 }
 
-struct Machine {
+struct SymbolicMachine {
     spaces: Vec<[Vec<Cell>; 4]>,
     /// Starts of the cells, and the end; with blocks by rank, within each block.
     bounds: Vec<u64>,
@@ -43,7 +43,7 @@ type Data = Vec<Vec<Term>>;
 /// Data that arrived for a receive that has not been waited for.
 type Arrived = (Piece, Then, Data);
 
-struct Posted {
+struct PostedStep {
     rank: u32,
     piece: Piece,
     then: Then,
@@ -53,7 +53,7 @@ struct Posted {
 
 /// Operations that a rank waits for.
 #[derive(Clone, Copy, Debug)]
-enum Wait {
+enum StepWait {
     Not,
     All,
     Sends,
@@ -65,20 +65,20 @@ enum Wait {
     Number(u64),
 }
 
-impl Wait {
+impl StepWait {
     /// Whether open operations (number, whether it is a receive) block a rank with this wait.
     fn holds(self, open: &[(u64, bool)]) -> bool {
         open.iter().any(|&(number, is_receive)| match self {
-            Wait::Not | Wait::Last(_) => false,
-            Wait::All => true,
-            Wait::Sends => !is_receive,
-            Wait::From(first) => number >= first,
-            Wait::Number(one) => number == one,
+            StepWait::Not | StepWait::Last(_) => false,
+            StepWait::All => true,
+            StepWait::Sends => !is_receive,
+            StepWait::From(first) => number >= first,
+            StepWait::Number(one) => number == one,
         })
     }
 }
 
-impl Machine {
+impl SymbolicMachine {
     /// Cells of `piece`, in the order of sending.
     fn cells(&self, layout: &BlockLayout, piece: Piece) -> Vec<usize> {
         let inner = self.bounds.len() - 1;
@@ -142,7 +142,7 @@ pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -
 
 /// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Case {
+pub(super) struct ScheduleCase {
     pub(super) collective: Collective,
     pub(super) choice: Choice,
     pub(super) style: ScheduleStyle,
@@ -156,11 +156,11 @@ pub(super) struct Case {
     pub(super) numbering: RootNumbering,
 }
 
-impl Case {
+impl ScheduleCase {
     /// Case of the default library with root 0 and data that may be divided at any byte.
     pub(super) fn flat(collective: Collective, method: impl Into<Method>, size: u32, bytes: u64) -> Self {
         let choice = Choice::from(method.into());
-        Case {
+        ScheduleCase {
             collective,
             choice,
             style: ScheduleStyle::Flat,
@@ -194,8 +194,8 @@ fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
 }
 
 /// Executes `case` on all ranks.
-pub(super) fn run(case: Case) -> Ran {
-    let Case { collective, choice, style, size, root, bytes, element, ordered, numbering } = case;
+pub(super) fn run(case: ScheduleCase) -> SymbolicRun {
+    let ScheduleCase { collective, choice, style, size, root, bytes, element, ordered, numbering } = case;
     let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
     let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
     let extent = Extent { size: Bytes::new(bytes), element };
@@ -222,15 +222,15 @@ pub(super) fn run(case: Case) -> Ran {
         let output = if filled { Vec::clone(&input) } else { empty.clone() };
         [input, output, empty.clone(), empty]
     });
-    let mut machine = Machine { spaces: spaces.collect(), bounds };
+    let mut machine = SymbolicMachine { spaces: spaces.collect(), bounds };
     let (mut messages, mut sent) = (0, 0);
     // Unmatched sends and receives by pair, with the number by which the rank waits for them.
     let mut sends: BTreeMap<(u32, u32), VecDeque<(Data, u64)>> = BTreeMap::new();
-    let mut receives: BTreeMap<(u32, u32), VecDeque<Posted>> = BTreeMap::new();
+    let mut receives: BTreeMap<(u32, u32), VecDeque<PostedStep>> = BTreeMap::new();
     // Open operations of each rank, by number; and the number up to which it waits, if it waits.
     let mut open: Vec<Vec<(u64, bool)>> = vec![Vec::new(); size as usize];
     let mut started = 0u64;
-    let mut waits: Vec<Wait> = vec![Wait::Not; size as usize];
+    let mut waits: Vec<StepWait> = vec![StepWait::Not; size as usize];
     // Posted receives that have not been waited for, by number, and their data.
     let mut posted_by: Vec<Vec<u64>> = vec![Vec::new(); size as usize];
     let mut arrived: Vec<BTreeMap<u64, Arrived>> = vec![BTreeMap::new(); size as usize];
@@ -242,9 +242,9 @@ pub(super) fn run(case: Case) -> Ran {
         let me = rank as usize;
         while !done[me] && !waits[me].holds(&open[me]) {
             let layout = layouts[stages[me]].as_ref().expect("a layout");
-            let waited = match std::mem::replace(&mut waits[me], Wait::Not) {
-                Wait::All => std::mem::take(&mut posted_by[me]),
-                Wait::Number(number) => vec![number],
+            let waited = match std::mem::replace(&mut waits[me], StepWait::Not) {
+                StepWait::All => std::mem::take(&mut posted_by[me]),
+                StepWait::Number(number) => vec![number],
                 _ => Vec::new(),
             };
             for number in waited {
@@ -255,18 +255,18 @@ pub(super) fn run(case: Case) -> Ran {
             steps[me] += 1;
             let starts = matches!(step, Step::StartRecv { .. });
             let (send, recv, wait) = match step {
-                Step::Send { to, piece } => (Some((to, piece)), None, Wait::Last(1)),
-                Step::StartSend { to, piece } => (Some((to, piece)), None, Wait::Not),
-                Step::Recv { from, piece, then } => (None, Some((from, piece, then)), Wait::Last(1)),
-                Step::StartRecv { from, piece, then } => (None, Some((from, piece, then)), Wait::Not),
+                Step::Send { to, piece } => (Some((to, piece)), None, StepWait::Last(1)),
+                Step::StartSend { to, piece } => (Some((to, piece)), None, StepWait::Not),
+                Step::Recv { from, piece, then } => (None, Some((from, piece, then)), StepWait::Last(1)),
+                Step::StartRecv { from, piece, then } => (None, Some((from, piece, then)), StepWait::Not),
                 Step::Exchange { to, send, from, recv, then } => {
-                    (Some((to, send)), Some((from, recv, then)), Wait::Last(2))
+                    (Some((to, send)), Some((from, recv, then)), StepWait::Last(2))
                 }
-                Step::WaitAll => (None, None, Wait::All),
-                Step::WaitSends => (None, None, Wait::Sends),
+                Step::WaitAll => (None, None, StepWait::All),
+                Step::WaitSends => (None, None, StepWait::Sends),
                 Step::WaitRecv { back } => {
                     let place = posted_by[me].len() - 1 - back as usize;
-                    (None, None, Wait::Number(posted_by[me].remove(place)))
+                    (None, None, StepWait::Number(posted_by[me].remove(place)))
                 }
                 Step::Copy { from, to } => {
                     let data = machine.read(layout, rank, from);
@@ -306,7 +306,7 @@ pub(super) fn run(case: Case) -> Ran {
                 if starts {
                     posted_by[me].push(started);
                 }
-                let posted = Posted { rank, piece, then, number: started, starts };
+                let posted = PostedStep { rank, piece, then, number: started, starts };
                 receives.entry((from, rank)).or_default().push_back(posted);
                 open[me].push((started, true));
                 started += 1;
@@ -315,7 +315,7 @@ pub(super) fn run(case: Case) -> Ran {
             for pair in pairs {
                 let (Some(out), Some(posted)) = (sends.get_mut(&pair), receives.get_mut(&pair)) else { continue };
                 while !out.is_empty() && !posted.is_empty() {
-                    let ((data, sent), Posted { rank, piece, then, number, starts }) =
+                    let ((data, sent), PostedStep { rank, piece, then, number, starts }) =
                         (out.pop_front().expect("not empty"), posted.pop_front().expect("not empty"));
                     if starts {
                         arrived[rank as usize].insert(number, (piece, then, data));
@@ -333,7 +333,7 @@ pub(super) fn run(case: Case) -> Ran {
             }
             waits[me] = match wait {
                 // The operations that this step started.
-                Wait::Last(count) => Wait::From(started - count),
+                StepWait::Last(count) => StepWait::From(started - count),
                 wait => wait,
             };
         }
@@ -341,5 +341,5 @@ pub(super) fn run(case: Case) -> Ran {
     assert!(done.iter().all(|done| *done), "{case:?}: deadlock");
     assert!(sends.values().all(VecDeque::is_empty) && receives.values().all(VecDeque::is_empty));
     let outputs = machine.spaces.into_iter().map(|[_, output, ..]| output).collect();
-    Ran { outputs, cells: inner, messages, bytes: sent, steps: steps.into_iter().max().unwrap_or(0) }
+    SymbolicRun { outputs, cells: inner, messages, bytes: sent, steps: steps.into_iter().max().unwrap_or(0) }
 }

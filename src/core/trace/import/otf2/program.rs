@@ -9,7 +9,7 @@ use crate::platform::Collective;
 use crate::rank::{
     Call, CallSite, Message, Pattern, Rank, Reply, ReplyKind, RequestId, Requests, SendMode, Source, TagPattern,
 };
-use crate::trace::logs::Function;
+use crate::trace::logs::LoggedFunction;
 use crate::units::Bytes;
 
 /// A rank of an archive.
@@ -21,7 +21,7 @@ pub struct Otf2Program {
     slots: Vec<Option<RequestId>>,
     /// Request started by the last call.
     starting: Option<u32>,
-    function: Option<Function>,
+    function: Option<LoggedFunction>,
 }
 
 impl Otf2Program {
@@ -34,7 +34,7 @@ impl Otf2Program {
     }
 
     pub(in crate::trace::import) fn call_name(&self) -> Option<&'static str> {
-        self.function.map(Function::name)
+        self.function.map(LoggedFunction::name)
     }
 
     pub(in crate::trace::import) fn site(&self) -> CallSite {

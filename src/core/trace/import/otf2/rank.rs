@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{
-    CollectiveRecord, Definitions, MessageRecord, MpiRegion, RankActions, TraceAction, TraceOperation, error, number,
+    Definitions, MessageRecord, MpiRegion, Otf2Collective, RankActions, TraceAction, TraceOperation, error, number,
     refused,
 };
 use crate::rank::Rank;
 use crate::trace::import::ImportError;
 use crate::trace::import::otf2::sizes::MemberSizes;
 use crate::trace::import::words::Words;
-use crate::trace::logs::{Class, Function};
+use crate::trace::logs::{FunctionClass, LoggedFunction};
 use crate::units::SimSpan;
 
 /// OTF2's number of the creation of communicators, the least number of operations on communicators and windows.
@@ -74,7 +74,7 @@ impl RankReader {
         Ok(self.found)
     }
 
-    fn add_action(&mut self, function: Option<Function>, operation: TraceOperation) {
+    fn add_action(&mut self, function: Option<LoggedFunction>, operation: TraceOperation) {
         self.found.actions.push(TraceAction { function, operation });
     }
 
@@ -88,7 +88,7 @@ impl RankReader {
         }
     }
 
-    fn function(&self, definitions: &Definitions) -> Option<Function> {
+    fn function(&self, definitions: &Definitions) -> Option<LoggedFunction> {
         let inside = self.inside.as_ref()?;
         definitions.regions.get(&inside.region)?.function
     }
@@ -140,9 +140,9 @@ impl RankReader {
             ended.iter().for_each(|slot| self.slots[*slot as usize] = false);
             self.add_action(function, TraceOperation::Wait(ended.into()));
         }
-        let class = function.map(Function::class);
-        if !has_collective && matches!(class, Some(Class::Collective | Class::StartedCollective)) {
-            let hint = if class == Some(Class::Collective) { "" } else { ": Score-P 8 and later record it" };
+        let class = function.map(LoggedFunction::class);
+        if !has_collective && matches!(class, Some(FunctionClass::Collective | FunctionClass::StartedCollective)) {
+            let hint = if class == Some(FunctionClass::Collective) { "" } else { ": Score-P 8 and later record it" };
             return Err(error(format!("rank {rank} calls {name}, whose events the archive lacks{hint}")));
         }
         match name.as_str() {
@@ -205,13 +205,13 @@ impl RankReader {
         }
     }
 
-    fn joined(&self, definitions: &Definitions, words: &mut Words<'_>) -> Result<CollectiveRecord, ImportError> {
+    fn joined(&self, definitions: &Definitions, words: &mut Words<'_>) -> Result<Otf2Collective, ImportError> {
         let (op, comm) = (number(words, "a collective")? as u32, number(words, "a communicator")? as u32);
         let root = number(words, "a root")? as u32;
         let (sent, received) = (number(words, "bytes")?, number(words, "bytes")?);
         definitions.comm(comm, self.rank)?;
         let function = self.function(definitions);
-        Ok(CollectiveRecord { function, op, comm, root, sent, received, member_sizes: MemberSizes::Own })
+        Ok(Otf2Collective { function, op, comm, root, sent, received, member_sizes: MemberSizes::Own })
     }
 
     /// Handles an event with this kind and these arguments.
@@ -227,7 +227,7 @@ impl RankReader {
             "x" => self.leave(definitions, time, number(words, "a region")? as u32)?,
             "s" => {
                 let message = self.message(definitions, words)?;
-                let exchanges = function.is_some_and(|function| function.class() == Class::Exchange);
+                let exchanges = function.is_some_and(|function| function.class() == FunctionClass::Exchange);
                 match &mut self.inside {
                     Some(inside) if exchanges => inside.sent = Some(message),
                     _ => self.add_action(function, TraceOperation::Send(message)),
@@ -281,7 +281,7 @@ impl RankReader {
                 let number_of = self.found.collectives.len() as u32;
                 let slot = self.open(number(words, "a request")?, None, Some(number_of));
                 // The kind of collective is known when it ends.
-                let unknown = CollectiveRecord {
+                let unknown = Otf2Collective {
                     function,
                     op: u32::MAX,
                     comm: 0,
@@ -299,7 +299,7 @@ impl RankReader {
                 let OpenRequest { slot, collective, .. } = self.ended(request)?;
                 let of = collective.and_then(|of| self.found.collectives.get_mut(of as usize));
                 let of = of.ok_or_else(|| error(format!("request {request} ends as a collective, which it is not")))?;
-                *of = CollectiveRecord { function: of.function, ..joined };
+                *of = Otf2Collective { function: of.function, ..joined };
                 self.waited(slot);
             }
             "f" => {

@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use super::rank::MAKES_COMM;
-use super::{CollectiveRecord, CommMembers, Definitions, RankActions, error};
+use super::{CommMembers, Definitions, Otf2Collective, RankActions, error};
 use crate::mpi::Sizes;
 use crate::platform::Collective;
 use crate::trace::import::ImportError;
@@ -38,7 +38,7 @@ pub(super) enum MemberSizes {
 }
 
 /// Collective with OTF2's number.
-pub(super) fn collective(joined: &CollectiveRecord) -> Option<Collective> {
+pub(super) fn collective(joined: &Otf2Collective) -> Option<Collective> {
     use Collective as C;
     const BY_NUMBER: [Collective; 17] = [
         C::Barrier,
@@ -66,11 +66,11 @@ pub(super) fn collective(joined: &CollectiveRecord) -> Option<Collective> {
     BY_NUMBER.get(joined.op as usize).copied()
 }
 
-fn splits(joined: &CollectiveRecord) -> bool {
+fn splits(joined: &Otf2Collective) -> bool {
     joined.function.is_some_and(|function| function.name().starts_with("MPI_Comm_split"))
 }
 
-impl CollectiveRecord {
+impl Otf2Collective {
     /// Sizes that member `member` of a communicator of `count` passes to the collective.
     pub fn sizes(&self, collective: Collective, member: u32, count: u32) -> Sizes {
         let own = |all: &[Bytes]| all.get(member as usize).copied().unwrap_or(Bytes::ZERO);
@@ -118,7 +118,7 @@ pub(super) fn combine_members(definitions: &Definitions, ranks: &mut [RankAction
         let world: Vec<usize> = group.ranks().map(|rank| rank as usize).collect();
         let most = places.iter().map(Vec::len).max().unwrap_or(0);
         for turn in 0..most {
-            let mut called: Vec<&CollectiveRecord> = Vec::with_capacity(count as usize);
+            let mut called: Vec<&Otf2Collective> = Vec::with_capacity(count as usize);
             for (&rank, places) in world.iter().zip(&places) {
                 let Some(&place) = places.get(turn) else {
                     let what = format!("rank {rank} takes no part in collective {turn} of communicator {comm}");
@@ -146,15 +146,15 @@ pub(super) fn combine_members(definitions: &Definitions, ranks: &mut [RankAction
 }
 
 /// Sizes of a collective from the calls of every member (at least two).
-fn derive_sizes(called: &[&CollectiveRecord]) -> Result<MemberSizes, String> {
+fn derive_sizes(called: &[&Otf2Collective]) -> Result<MemberSizes, String> {
     use Collective as C;
     let first = called[0];
     let count = called.len() as u64;
-    let (sent, received) = (|one: &&CollectiveRecord| one.sent, |one: &&CollectiveRecord| one.received);
+    let (sent, received) = (|one: &&Otf2Collective| one.sent, |one: &&Otf2Collective| one.received);
     let each =
-        |of: &dyn Fn(&&CollectiveRecord) -> u64| called.iter().map(|one| Bytes::new(of(one))).collect::<Arc<[Bytes]>>();
-    let most = |of: &dyn Fn(&&CollectiveRecord) -> u64| called.iter().map(of).max().unwrap_or(0);
-    let sum = |of: &dyn Fn(&&CollectiveRecord) -> u64| called.iter().map(|one| u128::from(of(one))).sum::<u128>();
+        |of: &dyn Fn(&&Otf2Collective) -> u64| called.iter().map(|one| Bytes::new(of(one))).collect::<Arc<[Bytes]>>();
+    let most = |of: &dyn Fn(&&Otf2Collective) -> u64| called.iter().map(of).max().unwrap_or(0);
+    let sum = |of: &dyn Fn(&&Otf2Collective) -> u64| called.iter().map(|one| u128::from(of(one))).sum::<u128>();
     let whole = |bytes: u64, parts: u64| match bytes % parts {
         0 => Ok(bytes / parts),
         _ => Err(format!("expected {parts} blocks, as Score-P counts them; found {bytes} bytes")),
