@@ -14,7 +14,7 @@ const LARGEST_PERCENT: usize = 15;
 /// Greatest number of lines in a file.
 const LONGEST_FILE: usize = 500;
 
-/// So many names of types are defined in more than one place at most: each further one wants another word.
+/// Greatest number of type names that are defined in several places.
 pub const DOUBLED: usize = 13;
 
 /// Modules that access files.

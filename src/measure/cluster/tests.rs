@@ -186,7 +186,7 @@ fn stored(of: &mut Matrices, options: &ClusterOptions) -> (Compressed, usize) {
     let mut writer = CompressedWriter::new(parameters, statistic, SharedCursor::default());
     cluster(of, options, &mut |found| writer.partition(found.first, &found.labels, &found.values, found.exceptions))
         .unwrap();
-    let files = [SharedCursor::default(), Shared::default()];
+    let files = [SharedCursor::default(), SharedCursor::default()];
     writer.finish(Box::new(files[0].clone()), Box::new(files[1].clone())).unwrap();
     let contents = files.map(|file| file.content());
     let size = contents.iter().map(Vec::len).sum();

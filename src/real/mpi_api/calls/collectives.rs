@@ -12,7 +12,7 @@ use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::types::check_buffer;
 use crate::process::{ComparedArguments, PeerSignatures, Signature, bytes};
-pub use buffer::{BufferBlocks, CollectiveBuffer};
+pub use buffer::{BufferBlocks, CallBuffer};
 use mcpsim_core::mpi::Sizes;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
@@ -82,7 +82,7 @@ fn bcast(
     comm: Handle,
 ) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
-    let buffer = CollectiveBuffer::new(p, base, count, datatype)?;
+    let buffer = CallBuffer::new(p, base, count, datatype)?;
     if comm.is_inter() {
         return super::intercomm::bcast(comm, root_argument, buffer);
     }
@@ -121,7 +121,7 @@ fn bcast(
 }
 
 /// A copy of the program's buffer, for collectives that would write what they still have to read.
-fn copied(buffer: &CollectiveBuffer) -> Region {
+fn copied(buffer: &CallBuffer) -> Region {
     let own = Region::room(&buffer.datatype, buffer.count);
     // SAFETY: both have room for the items.
     unsafe { buffer.datatype.copy(buffer.base, buffer.count, &buffer.datatype, own.base, buffer.count) };
@@ -139,9 +139,9 @@ fn reduction(
 ) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
     let given = if in_place(sendbuf) { recvbuf.cast_const() } else { sendbuf };
-    let input = CollectiveBuffer::new(p, given, count, datatype)?;
+    let input = CallBuffer::new(p, given, count, datatype)?;
     let combine = p.combine(op, &input.datatype)?;
-    let result = CollectiveBuffer { base: recvbuf.cast(), ..input.clone() };
+    let result = CallBuffer { base: recvbuf.cast(), ..input.clone() };
     if comm.is_inter() {
         return super::intercomm::reduction(collective, comm, root_argument, (input, result), (combine, datatype));
     }
@@ -180,7 +180,7 @@ unsafe fn reduce_scatter(
     let comm = p.comm(comm)?;
     let given = if in_place(sendbuf) { recvbuf.cast_const() } else { sendbuf };
     let mut total = 0;
-    let item = CollectiveBuffer::new(p, given, 0, datatype)?;
+    let item = CallBuffer::new(p, given, 0, datatype)?;
     let extent = item.datatype.extent() as isize;
     let block = |block: usize| {
         let count = error::count(counts(block), &format!("count {block}"))?;
@@ -191,9 +191,9 @@ unsafe fn reduce_scatter(
     let blocks: MpiResult<Rc<[(usize, isize)]>> = (0..comm.size() as usize).map(block).collect();
     let blocks = blocks?;
     let combine = p.combine(op, &item.datatype)?;
-    let input = CollectiveBuffer { count: total, ..item };
+    let input = CallBuffer { count: total, ..item };
     let own = blocks[comm.rank() as usize].0;
-    let result = CollectiveBuffer { base: recvbuf.cast(), count: own, ..input.clone() };
+    let result = CallBuffer { base: recvbuf.cast(), count: own, ..input.clone() };
     if comm.is_inter() {
         return super::intercomm::reduce_scatter(comm, input, result, &blocks, (combine, datatype));
     }
@@ -250,17 +250,17 @@ unsafe fn gather(
     }
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
-        let mine = CollectiveBuffer::new(p, send.0, send.1, send.2)?.checked()?;
+        let mine = CallBuffer::new(p, send.0, send.1, send.2)?.checked()?;
         compare_rooted(p, root_argument, || [Some(mine.signatures()), None]);
         let mover = DataMover::new(mine.block_of(me), Region::absent(mine.datatype.clone()));
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
-    let result = CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?;
+    let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
     // SAFETY: the caller's promise.
     let (shape, sizes) = unsafe { all.shape(&result, comm.size())? };
     let output = result.region(shape);
     let input =
-        if in_place(send.0) { output.only(me) } else { CollectiveBuffer::new(p, send.0, send.1, send.2)?.block_of(me) };
+        if in_place(send.0) { output.only(me) } else { CallBuffer::new(p, send.0, send.1, send.2)?.block_of(me) };
     if !in_place(send.0) {
         apart(input.shares(&output, me), &comm)?;
     }
@@ -286,17 +286,17 @@ unsafe fn scatter(
     }
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
-        let mine = CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?.checked()?;
+        let mine = CallBuffer::new(p, recv.0, recv.1, recv.2)?.checked()?;
         compare_rooted(p, root_argument, || [None, Some(mine.signatures())]);
         let mover = DataMover::new(Region::absent(mine.datatype.clone()), mine.block_of(me));
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
-    let source = CollectiveBuffer::new(p, send.0, send.1, send.2)?;
+    let source = CallBuffer::new(p, send.0, send.1, send.2)?;
     // SAFETY: the caller's promise.
     let (shape, sizes) = unsafe { all.shape(&source, comm.size())? };
     let input = source.region(shape);
     let output =
-        if in_place(recv.0) { input.only(me) } else { CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?.block_of(me) };
+        if in_place(recv.0) { input.only(me) } else { CallBuffer::new(p, recv.0, recv.1, recv.2)?.block_of(me) };
     if !in_place(recv.0) {
         apart(input.shares(&output, me), &comm)?;
     }
@@ -313,16 +313,16 @@ unsafe fn allgather(
 ) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Allgather } else { Collective::Allgatherv };
-    let result = CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?;
+    let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
     // SAFETY: the caller's promise.
     let (shape, sizes) = unsafe { all.shape(&result, comm.peers().size())? };
     let output = result.region(shape);
     if comm.is_inter() {
-        return super::intercomm::allgather(comm, CollectiveBuffer::new(p, send.0, send.1, send.2)?, output);
+        return super::intercomm::allgather(comm, CallBuffer::new(p, send.0, send.1, send.2)?, output);
     }
     let me = comm.rank();
     let input =
-        if in_place(send.0) { output.only(me) } else { CollectiveBuffer::new(p, send.0, send.1, send.2)?.block_of(me) };
+        if in_place(send.0) { output.only(me) } else { CallBuffer::new(p, send.0, send.1, send.2)?.block_of(me) };
     if !in_place(send.0) {
         apart(input.shares(&output, me), &comm)?;
     }
@@ -341,7 +341,7 @@ unsafe fn alltoall(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = sent { Collective::Alltoall } else { Collective::Alltoallv };
     let ranks = comm.peers().size();
-    let result = CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?;
+    let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
     // SAFETY: the caller's promise.
     let (shape, received_sizes) = unsafe { received.shape(&result, ranks)? };
     let output = result.region(shape);
@@ -349,7 +349,7 @@ unsafe fn alltoall(
         // What is received would overwrite what is still to be sent.
         (output.copy(ranks), received_sizes)
     } else {
-        let source = CollectiveBuffer::new(p, send.0, send.1, send.2)?;
+        let source = CallBuffer::new(p, send.0, send.1, send.2)?;
         // SAFETY: the caller's promise.
         let (shape, sizes) = unsafe { sent.shape(&source, ranks)? };
         (source.region(shape), sizes)

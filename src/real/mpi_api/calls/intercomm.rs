@@ -7,7 +7,7 @@
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-use super::collectives::CollectiveBuffer;
+use super::collectives::CallBuffer;
 use crate::mpi_api::collective::{
     BufferShape, CollectiveMessages, CollectivePart, CollectivePlan, Combine, DataMover, Region,
 };
@@ -39,7 +39,7 @@ fn locally(
 }
 
 /// The data of a buffer, packed.
-fn packed(buffer: &CollectiveBuffer) -> Vec<u8> {
+fn packed(buffer: &CallBuffer) -> Vec<u8> {
     let mut data = Vec::with_capacity(buffer.count * buffer.datatype.size());
     // SAFETY: the program's buffer is there until the collective ends.
     unsafe { buffer.datatype.pack(buffer.base, buffer.count, &mut data) };
@@ -47,7 +47,7 @@ fn packed(buffer: &CollectiveBuffer) -> Vec<u8> {
 }
 
 /// Stores packed data, which came from the peer `from`, in a buffer.
-fn store(between: &CollectiveMessages<'_>, buffer: &CollectiveBuffer, from: u32, data: &[u8]) -> MpiResult {
+fn store(between: &CollectiveMessages<'_>, buffer: &CallBuffer, from: u32, data: &[u8]) -> MpiResult {
     let region = buffer.region(BufferShape::Only(from, buffer.count));
     // SAFETY: as above.
     unsafe { region.store(from, data) }.map_err(|error| error.on_comm(between.comm.handle))
@@ -71,7 +71,7 @@ fn receive(
 }
 
 /// The leader's buffer goes to the whole local group.
-fn spread(between: &CollectiveMessages<'_>, buffer: &CollectiveBuffer) -> MpiResult {
+fn spread(between: &CollectiveMessages<'_>, buffer: &CallBuffer) -> MpiResult {
     let output = buffer.region(BufferShape::Whole(buffer.count));
     let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
     locally(between, 1, Collective::Bcast, Sizes::Same(buffer.size()), mover)
@@ -80,12 +80,12 @@ fn spread(between: &CollectiveMessages<'_>, buffer: &CollectiveBuffer) -> MpiRes
 /// The local group's contributions, combined at its leader.
 fn collect(
     between: &CollectiveMessages<'_>,
-    input: &CollectiveBuffer,
+    input: &CallBuffer,
     combine: Combine,
     handle: Handle,
 ) -> MpiResult<Vec<u8>> {
     let room = Region::room(&input.datatype, input.count);
-    let result = CollectiveBuffer { base: room.base, ..input.clone() };
+    let result = CallBuffer { base: room.base, ..input.clone() };
     let whole = BufferShape::Whole(input.count);
     let to = result.region(whole.clone());
     let mover = DataMover::combining(input.region(whole), to, combine, input.count, handle);
@@ -137,7 +137,7 @@ fn named_byte() -> mcpsim_core::mpi::datatype::Type {
     mcpsim_core::mpi::datatype::Datatype::named(abi::MPI_BYTE).expect("a named datatype").clone()
 }
 
-pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: CollectiveBuffer) -> MpiResult<CollectivePlan> {
+pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: CallBuffer) -> MpiResult<CollectivePlan> {
     let role = role(&comm, root)?;
     code(comm, move |between| match role {
         RootRole::Root => {
@@ -160,7 +160,7 @@ pub fn reduction(
     collective: Collective,
     comm: Rc<Comm>,
     root: c_int,
-    (input, result): (CollectiveBuffer, CollectiveBuffer),
+    (input, result): (CallBuffer, CallBuffer),
     (combine, handle): (Combine, Handle),
 ) -> MpiResult<CollectivePlan> {
     match collective {
@@ -193,8 +193,8 @@ pub fn reduction(
 
 pub fn reduce_scatter(
     comm: Rc<Comm>,
-    input: CollectiveBuffer,
-    result: CollectiveBuffer,
+    input: CallBuffer,
+    result: CallBuffer,
     blocks: &Rc<[(usize, isize)]>,
     (combine, handle): (Combine, Handle),
 ) -> MpiResult<CollectivePlan> {
@@ -231,7 +231,7 @@ fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: 
     })
 }
 
-pub fn allgather(comm: Rc<Comm>, mine: CollectiveBuffer, output: Region) -> MpiResult<CollectivePlan> {
+pub fn allgather(comm: Rc<Comm>, mine: CallBuffer, output: Region) -> MpiResult<CollectivePlan> {
     all_to_all(comm, move |_| packed(&mine), output)
 }
 
@@ -250,13 +250,13 @@ pub unsafe fn gather(
     comm: Rc<Comm>,
     send: Argument,
     recv: Argument,
-    shape: impl FnOnce(&CollectiveBuffer, u32) -> MpiResult<(BufferShape, Sizes)>,
+    shape: impl FnOnce(&CallBuffer, u32) -> MpiResult<(BufferShape, Sizes)>,
     root: c_int,
 ) -> MpiResult<CollectivePlan> {
     match role(&comm, root)? {
         RootRole::Beside => code(comm, |_| Ok(())),
         RootRole::Root => {
-            let result = CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?;
+            let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
             let output = result.region(shape(&result, comm.peers().size())?.0);
             code(comm, move |between| {
                 let peers: Vec<u32> = (0..between.comm.peers().size()).collect();
@@ -264,7 +264,7 @@ pub unsafe fn gather(
             })
         }
         RootRole::Other(root) => {
-            let mine = CollectiveBuffer::new(p, send.0, send.1, send.2)?;
+            let mine = CallBuffer::new(p, send.0, send.1, send.2)?;
             code(comm, move |between| {
                 between.send(root, packed(&mine));
                 Ok(())
@@ -280,13 +280,13 @@ pub unsafe fn scatter(
     comm: Rc<Comm>,
     send: Argument,
     recv: Argument,
-    shape: impl FnOnce(&CollectiveBuffer, u32) -> MpiResult<(BufferShape, Sizes)>,
+    shape: impl FnOnce(&CallBuffer, u32) -> MpiResult<(BufferShape, Sizes)>,
     root: c_int,
 ) -> MpiResult<CollectivePlan> {
     match role(&comm, root)? {
         RootRole::Beside => code(comm, |_| Ok(())),
         RootRole::Root => {
-            let source = CollectiveBuffer::new(p, send.0, send.1, send.2)?;
+            let source = CallBuffer::new(p, send.0, send.1, send.2)?;
             let input = source.region(shape(&source, comm.peers().size())?.0);
             code(comm, move |between| {
                 // SAFETY: the program's buffer is there until the collective ends.
@@ -297,7 +297,7 @@ pub unsafe fn scatter(
             })
         }
         RootRole::Other(root) => {
-            let mine = CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?;
+            let mine = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
             code(comm, move |between| store(&between, &mine, root, &between.recv(root)))
         }
     }

@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-use super::collectives::{Argument, BufferBlocks, CollectiveBuffer};
+use super::collectives::{Argument, BufferBlocks, CallBuffer};
 use super::topologies::wrong_topology;
 use crate::mpi_api::collective::{BufferShape, CollectiveMessages, CollectivePlan, Region};
 use crate::mpi_api::comm::Comm;
@@ -73,8 +73,7 @@ unsafe fn allgather(
     comm: Handle,
 ) -> MpiResult<CollectivePlan> {
     let near = Neighbourhood::of(p, comm)?;
-    let (mine, result) =
-        (CollectiveBuffer::new(p, send.0, send.1, send.2)?, CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?);
+    let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
     // SAFETY: the caller's promise.
     let (shape, _) = unsafe { all.shape(&result, near.sources.len() as u32)? };
     // The same for everybody.
@@ -90,8 +89,7 @@ unsafe fn alltoall(
     comm: Handle,
 ) -> MpiResult<CollectivePlan> {
     let near = Neighbourhood::of(p, comm)?;
-    let (mine, result) =
-        (CollectiveBuffer::new(p, send.0, send.1, send.2)?, CollectiveBuffer::new(p, recv.0, recv.1, recv.2)?);
+    let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
         let (from, _) = sent.shape(&mine, near.destinations.len() as u32)?;

@@ -5,16 +5,16 @@ use super::*;
 
 /// A buffer argument: where, how many items, of which datatype.
 #[derive(Clone)]
-pub struct CollectiveBuffer {
+pub struct CallBuffer {
     pub base: *mut u8,
     pub count: usize,
     pub datatype: Type,
 }
 
-impl CollectiveBuffer {
+impl CallBuffer {
     pub fn new(p: &MpiProcess, base: *const c_void, count: c_int, datatype: Handle) -> MpiResult<Self> {
         let count = error::count(count, "the count")?;
-        Ok(CollectiveBuffer { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
+        Ok(CallBuffer { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
     }
 
     /// The same if there can be data.
@@ -44,7 +44,7 @@ impl CollectiveBuffer {
     }
 
     /// Whether `other`, of as many items, is the same memory.
-    pub(super) fn shares(&self, other: &CollectiveBuffer) -> bool {
+    pub(super) fn shares(&self, other: &CallBuffer) -> bool {
         self.base == other.base && !self.base.is_null() && self.size() > Bytes::ZERO
     }
 
@@ -68,7 +68,7 @@ impl BufferBlocks {
     ///
     /// # Safety
     /// The arrays are there.
-    pub unsafe fn shape(&self, buffer: &CollectiveBuffer, ranks: u32) -> MpiResult<(BufferShape, Sizes)> {
+    pub unsafe fn shape(&self, buffer: &CallBuffer, ranks: u32) -> MpiResult<(BufferShape, Sizes)> {
         Ok(match *self {
             BufferBlocks::Same => (BufferShape::Blocks(buffer.count), Sizes::Same(buffer.size())),
             BufferBlocks::Varying(counts, displs) => {
