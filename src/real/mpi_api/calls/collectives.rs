@@ -70,9 +70,8 @@ fn barrier(p: &MpiProcess, comm: Handle) -> MpiResult<CollectivePlan> {
         return super::intercomm::barrier(comm);
     }
     let nothing = || Region::absent(named(abi::MPI_BYTE));
-    let (collective, sizes, mover) =
-        (Collective::Barrier, Sizes::Same(Bytes::ZERO), DataMover::new(nothing(), nothing()));
-    Ok(CollectivePart { collective, comm, root: 0, sizes, mover }.into())
+    let (sizes, mover) = (Sizes::Same(Bytes::ZERO), DataMover::new(nothing(), nothing()));
+    Ok(CollectivePart { collective: Collective::Barrier, comm, root: 0, sizes, mover }.into())
 }
 
 fn bcast(
