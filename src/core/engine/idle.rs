@@ -77,7 +77,7 @@ pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, t
     };
     let first = change.map_or(SimTime::NEVER, |time| grid_point(start, poll, time));
     let until = limit.min(first);
-    // A timer that is later than necessary remains; there is at most one such timer unless limits decrease.
+    // An earlier timer is kept and renewed when it fires. So there is one timer at a time, unless limits decrease.
     let has_timer = first > limit && idle.timer <= limit;
     if first > limit && !has_timer {
         idle.timer = limit;
