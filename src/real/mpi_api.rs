@@ -1,7 +1,6 @@
-//! The MPI functions of real programs: their chapters, the objects behind their handles, and how collectives and
-//! windows move data.
+//! MPI functions of real programs, the objects behind MPI handles, and the data movement of collectives and windows.
 //!
-//! `process` is a rank as its MPI functions see it, `calls` are these functions. What needs no rank stands in `mpi`.
+//! `process` is the rank on which the functions of `calls` operate. Code that needs no rank is in `mpi`.
 
 mod attribute;
 mod calls;
@@ -31,11 +30,12 @@ use crate::process::{Job, JobOptions, clib, heap};
 /// A rank of a real program.
 pub type RealProgram = crate::process::RealProgram<process::MpiProcess>;
 
-/// The ranks of a job, as the engine runs them. (The engine is compiled for them here, where code is optimised.)
+/// The ranks of a job for the engine. The engine is instantiated here because this package is compiled with
+/// optimisation.
 pub struct RealRanks(Arc<Job>);
 
 impl RealRanks {
-    /// Those of `job`.
+    /// Creates the ranks of `job`.
     pub fn new(job: Arc<Job>) -> Self {
         RealRanks(job)
     }
@@ -51,7 +51,7 @@ impl RankPrograms for RealRanks {
     }
 }
 
-/// What programs find in mcpsim before the system's libraries are asked.
+/// Symbols that mcpsim provides to programs in place of the system libraries.
 struct MpiHost {
     /// Whether programs allocate guarded blocks.
     guarded: bool,

@@ -14,7 +14,7 @@ use mcpsim_core::mpi::abi::{self, Handle};
 /// Attribute values by key, in the order they were set.
 pub type Attributes = Vec<(c_int, usize)>;
 
-/// What kind of object has an attribute: each has keys of its own.
+/// The kind of object that has an attribute. Each kind has its own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Holder {
@@ -23,20 +23,20 @@ pub enum Holder {
     Win,
 }
 
-/// A function that copies an attribute: object, key, extra state, value, where the new value goes, whether to attach
-/// it.
+/// Function of a program that copies an attribute. Arguments: object, key, extra state, value, location of the new
+/// value, and flag that requests attachment.
 pub type CopyFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-/// A function called when an attribute is deleted: object, key, value, extra state.
+/// Function of a program called when an attribute is deleted. Arguments: object, key, value, extra state.
 pub type DeleteFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// What happens to an attribute when its object is duplicated.
+/// Treatment of an attribute when its object is duplicated.
 #[derive(Clone, Copy, Debug)]
 pub enum Copying {
-    /// It is left out: MPI_NULL_COPY_FN.
+    /// MPI_NULL_COPY_FN: the attribute is not copied.
     Never,
-    /// It is copied: MPI_DUP_FN.
+    /// MPI_DUP_FN: the attribute is copied.
     Always,
-    /// As a function of the program's says.
+    /// A function of the program decides.
     Ask(CopyFunction),
 }
 
@@ -47,43 +47,43 @@ pub struct AttributeKey {
     pub copy: Copying,
     /// Called when an attribute is deleted.
     pub delete: Option<DeleteFunction>,
-    /// For the functions.
+    /// Extra state, passed to both functions.
     pub extra: *mut c_void,
-    /// Freed keys live on with the attributes that have them.
+    /// Set by MPI_Comm_free_keyval and its like. A freed key exists as long as attributes use it.
     pub freed: bool,
 }
 
-/// The number of the first key that a program makes.
+/// Number of the first key created by a program.
 const FIRST_KEY: c_int = 1024;
 
-/// The keys of a rank, and the values of predefined attributes.
+/// Attribute keys of a rank, and the values of predefined attributes.
 #[derive(Debug)]
 pub struct AttributeKeys {
     keys: RefCell<Vec<AttributeKey>>,
-    /// The ints that predefined attributes point to, by key from [`abi::MPI_TAG_UB`] on.
+    /// Integers that predefined attributes point to, by key from [`abi::MPI_TAG_UB`].
     predefined: [Cell<c_int>; 7],
-    /// What is attached to windows; their owner puts an entry in for each, and takes it out again.
+    /// Attributes of windows. The window's owner adds and removes the entry.
     pub windows: RefCell<BTreeMap<Handle, Rc<OfWindow>>>,
 }
 
-/// What is attached to a window.
+/// Attributes of a window.
 #[derive(Debug)]
 pub struct OfWindow {
     pub attributes: RefCell<Attributes>,
-    /// The values of MPI_WIN_BASE and its like as MPI_Win_get_attr gives them.
+    /// Values of MPI_WIN_BASE and its like, as MPI_Win_get_attr returns them.
     pub predefined: Attributes,
     pub errhandler: Cell<Handle>,
 }
 
 impl OfWindow {
-    /// What a new window has.
+    /// Creates the attributes of a new window.
     pub fn new(predefined: Attributes) -> Self {
         OfWindow { attributes: RefCell::default(), predefined, errhandler: Cell::new(abi::MPI_ERRORS_ARE_FATAL) }
     }
 }
 
 impl AttributeKeys {
-    /// The keys of a rank among `size` that runs program number `program`.
+    /// Creates the keys of a rank of program number `program`, which runs on `size` ranks.
     pub fn new(size: u32, program: usize) -> Self {
         let value = |key| match key {
             abi::MPI_TAG_UB => TAG_UB,
@@ -102,24 +102,24 @@ impl AttributeKeys {
         }
     }
 
-    /// The predefined attribute of communicators that `key` names.
+    /// Returns the predefined attribute of communicators named by `key`.
     pub fn predefined(&self, key: c_int) -> Option<&Cell<c_int>> {
         self.predefined.get(usize::try_from(key.checked_sub(abi::MPI_TAG_UB)?).ok()?)
     }
 
-    /// The greatest error code is another (MPI_LASTUSEDCODE).
+    /// Sets the greatest error code (MPI_LASTUSEDCODE).
     pub fn set_last_code(&self, code: c_int) {
         self.predefined[(abi::MPI_LASTUSEDCODE - abi::MPI_TAG_UB) as usize].set(code);
     }
 
-    /// Takes up a key and gives its number.
+    /// Adds a key and returns its number.
     pub fn add(&self, key: AttributeKey) -> c_int {
         let mut keys = self.keys.borrow_mut();
         keys.push(key);
         FIRST_KEY + keys.len() as c_int - 1
     }
 
-    /// Frees a key; one that was freed already may be in use still, and is freed by each who has its number.
+    /// Frees a key. A freed key may still be in use, and each holder of its number may free it again.
     ///
     /// # Errors
     /// MPI_ERR_KEYVAL.
@@ -135,7 +135,7 @@ impl AttributeKeys {
         self.keys.borrow().get(usize::try_from(number.checked_sub(FIRST_KEY)?).ok()?).copied()
     }
 
-    /// The key with this number, for objects of this kind.
+    /// Returns the key `number` for objects of kind `of`.
     ///
     /// # Errors
     /// MPI_ERR_KEYVAL.
@@ -160,7 +160,7 @@ impl AttributeKeys {
 }
 
 impl MpiProcess {
-    /// Calls a function of the program's within an MPI function: it may call others.
+    /// Calls a function of the program within an MPI function. The function may call MPI functions.
     pub fn call_back<R>(&self, function: impl FnOnce() -> R) -> R {
         let name = self.function.get();
         self.start_timer();
@@ -173,10 +173,10 @@ impl MpiProcess {
         expect(code == abi::MPI_SUCCESS, code, || format!("the {which} function of attribute key {number} gave {code}"))
     }
 
-    /// The attributes that a duplicate of `from` gets of those in `list` (MPI-3.1, section 6.7.2).
+    /// Returns the attributes in `list` that a duplicate of `from` receives (MPI-3.1, section 6.7.2).
     ///
     /// # Errors
-    /// Of the program's functions: the duplicate is not to be made.
+    /// Errors of the program's copy functions. The duplicate must not be created.
     pub fn copy_attributes(&self, from: Handle, list: &[(c_int, usize)]) -> MpiResult<Attributes> {
         let mut copies = Attributes::new();
         for &(number, value) in list {
@@ -188,7 +188,8 @@ impl MpiProcess {
                     let (mut new, mut attach): (usize, c_int) = (0, 0);
                     let to: *mut usize = &mut new;
                     let value = value as *mut c_void;
-                    // SAFETY: the program's function.
+                    // SAFETY: the program registered this function with this signature, and the two out-parameters are
+                    // live locals.
                     let code =
                         self.call_back(|| unsafe { copy(from, number, key.extra, value, to.cast(), &mut attach) });
                     self.callback_result(code, "copy", number)?;
@@ -201,10 +202,11 @@ impl MpiProcess {
         Ok(copies)
     }
 
-    /// Deletes attributes of `from`, the last one set first; all of them, whatever the program's functions say.
+    /// Deletes attributes of `from` in reverse order of creation. An error of a delete function does not stop the
+    /// deletion.
     ///
     /// # Errors
-    /// The first of these.
+    /// The first error of a delete function.
     pub fn delete_attributes(&self, from: Handle, list: Attributes) -> MpiResult {
         let mut result = Ok(());
         for (number, value) in list.into_iter().rev() {
@@ -213,33 +215,34 @@ impl MpiProcess {
         result
     }
 
-    /// Calls the function for an attribute that goes.
+    /// Calls the delete function of an attribute.
     ///
     /// # Errors
-    /// Its error.
+    /// The error of the function.
     pub fn delete_attribute(&self, from: Handle, number: c_int, value: usize) -> MpiResult {
         let key = self.attributes.key(number).expect("attributes have keys");
         let Some(delete) = key.delete else { return Ok(()) };
-        // SAFETY: the program's function.
+        // SAFETY: the program registered this function with this signature, and the value and extra state are the
+        // program's.
         let code = self.call_back(|| unsafe { delete(from, number, value as *mut c_void, key.extra) });
         self.callback_result(code, "delete", number)
     }
 }
 
-/// Puts an attribute in; the value that it had before.
+/// Sets an attribute and returns its previous value.
 pub fn put(list: &mut Attributes, key: c_int, value: usize) -> Option<usize> {
     let before = take(list, key);
     list.push((key, value));
     before
 }
 
-/// Takes an attribute out.
+/// Removes an attribute and returns its value.
 pub fn take(list: &mut Attributes, key: c_int) -> Option<usize> {
     let place = list.iter().position(|&(known, _)| known == key)?;
     Some(list.remove(place).1)
 }
 
-/// The value of an attribute.
+/// Returns the value of an attribute.
 pub fn find(list: &Attributes, key: c_int) -> Option<usize> {
     list.iter().find(|&&(known, _)| known == key).map(|&(_, value)| value)
 }

@@ -1,4 +1,4 @@
-//! The MPI functions that programs call, by chapters of the standard, and the table by which the loader finds them.
+//! MPI functions called by programs, by chapter of the standard, and the table used by the loader.
 
 #[macro_use]
 mod define;
@@ -37,7 +37,7 @@ pub use probe::Matched;
 
 use crate::process::Function;
 
-/// The functions of all chapters, by name without the P of the profiling interface.
+/// Functions of all chapters, by name without the P of the profiling interface.
 const CHAPTERS: &[&[(&str, Function)]] = &[
     absent::TABLE,
     attributes::OLD_NAMES,
@@ -74,7 +74,8 @@ const CHAPTERS: &[&[(&str, Function)]] = &[
     windows_operations::TABLE,
 ];
 
-/// The address of the MPI function `name`, which may be a name of the profiling interface (MPI-3.1, section 14.2).
+/// Returns the address of the MPI function `name`, which may be a name of the profiling interface (MPI-3.1, section
+/// 14.2).
 pub fn find(name: &str) -> Option<usize> {
     let name = name.strip_prefix('P').filter(|rest| rest.starts_with("MPI_")).unwrap_or(name);
     let mut all = CHAPTERS.iter().flat_map(|chapter| chapter.iter());

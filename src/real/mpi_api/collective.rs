@@ -1,5 +1,5 @@
-//! Collectives with real data: the project's schedules move what programs give them, in the rank's own fiber or, where
-//! they do not block, in a strand.
+//! Collectives with real data: schedules move the program's data. A blocking collective runs in the fiber of the rank,
+//! a nonblocking collective in a strand.
 
 mod mover;
 pub mod own;
@@ -27,7 +27,7 @@ use mcpsim_core::mpi::{CallForm, CalledCollective, CalledData, CollectiveCall, R
 use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::{Call, CollectiveEntry, Reply, ReplyKind};
 
-/// A rank's part in a collective: what it does, and with which data.
+/// Participation of a rank in a collective: the operation and its data.
 pub struct CollectivePart<M = DataMover> {
     pub collective: Collective,
     pub comm: Rc<Comm>,
@@ -42,7 +42,7 @@ impl<M: CheckedMover> CollectivePart<M> {
         CollectiveCall { collective, comm, root, sizes, algorithm: None }
     }
 
-    /// What the engine is told of it.
+    /// Returns the description of the collective for the engine.
     fn entry(&self, p: &MpiProcess, form: CallForm) -> CollectiveEntry {
         let (call, mover) = (self.call(), &self.mover);
         let choice =
@@ -51,14 +51,14 @@ impl<M: CheckedMover> CollectivePart<M> {
         CollectiveEntry { name: p.function.get(), method, bytes: rule_size(&call) }
     }
 
-    /// What a recording is told of it: the `sequence`th collective of its communicator.
+    /// Returns the description for a recording. The collective is the `sequence`th of its communicator.
     fn called(&self, sequence: u32) -> CalledCollective {
         let (call, mover) = (self.call(), &self.mover);
         let data = CalledData { element: mover.element(call.collective).max(1), in_order: mover.is_ordered() };
         CalledCollective { call, data, sequence }
     }
 
-    /// Carries the part out between Enter and Leave.
+    /// Executes the part between Enter and Leave.
     fn entered(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
         if p.tells_collectives.get() {
             p.called.replace(Some(Box::new(self.called(sequence))));
@@ -69,10 +69,10 @@ impl<M: CheckedMover> CollectivePart<M> {
         result
     }
 
-    /// Carries the part out in the task that runs: the `sequence`th collective of its communicator.
+    /// Executes the part in the current task, as the `sequence`th collective of its communicator.
     ///
     /// # Errors
-    /// What is wrong with the sizes.
+    /// Invalid sizes.
     pub fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
         self.carry_out_as(p, CallForm::Blocking, sequence)
     }
@@ -100,7 +100,7 @@ impl<M: CheckedMover> CollectivePart<M> {
 }
 
 impl CollectivePart {
-    /// The same for a strand, whose data the rank's end can take from the program's buffers.
+    /// Converts the part for a strand, whose data is copied from the program's buffers when the rank ends.
     fn in_strand(self, p: &MpiProcess) -> CollectivePart<StrandMover> {
         let CollectivePart { collective, comm, root, sizes, mover } = self;
         let mover = StrandMover::new(p, mover, comm.size());
@@ -108,19 +108,19 @@ impl CollectivePart {
     }
 }
 
-/// What carries out a collective of a given number.
+/// Code that executes the collective with a given sequence number.
 type Code = Box<dyn FnOnce(&MpiProcess, u32) -> MpiResult>;
 
-/// How a collective is carried out.
+/// Implementation of a collective.
 pub enum CollectivePlan {
-    /// By the project's schedules.
+    /// A schedule of the simulator.
     Part(Box<CollectivePart>),
-    /// By code of its own.
+    /// Specific code.
     Code(Rc<Comm>, Code),
 }
 
 impl CollectivePlan {
-    /// What `body` does is collective over `comm`.
+    /// Creates a plan for `body`, which is collective over `comm`.
     pub fn code(comm: &Rc<Comm>, body: impl FnOnce(&MpiProcess, u32) -> MpiResult + 'static) -> Self {
         CollectivePlan::Code(comm.clone(), Box::new(body))
     }
@@ -140,7 +140,7 @@ impl CollectivePlan {
         }
     }
 
-    /// Carries it out between Enter and Leave.
+    /// Executes the plan between Enter and Leave.
     fn carry_out(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
         match self {
             CollectivePlan::Part(part) => part.entered(p, form, sequence),
@@ -153,10 +153,10 @@ impl CollectivePlan {
         }
     }
 
-    /// Carries the collective out in the rank's own task.
+    /// Executes the collective in the task of the rank.
     ///
     /// # Errors
-    /// The collective's.
+    /// Errors of the collective.
     pub fn block(self, p: &MpiProcess) -> MpiResult {
         p.no_poll();
         let sequence = self.comm().next_sequence();
@@ -164,10 +164,10 @@ impl CollectivePlan {
         self.carry_out(p, CallForm::Blocking, sequence)
     }
 
-    /// Starts the collective beside the rank's own task: the handle of its request.
+    /// Starts the collective concurrently with the task of the rank and returns the handle of its request.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// No memory for another strand.
     pub fn start(self, p: &MpiProcess) -> MpiResult<Handle> {
         let comm = self.comm().clone();
         let sequence = comm.next_sequence();

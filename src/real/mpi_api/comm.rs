@@ -1,4 +1,4 @@
-//! Communicators of a rank (MPI-3.1, chapter 6): their groups, and what is attached to them.
+//! Communicators of a rank (MPI-3.1, chapter 6): groups, attributes, names and hints.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,30 +11,31 @@ use mcpsim_core::mpi::info::Info;
 use mcpsim_core::mpi::topology::Topology;
 use mcpsim_core::rank::{Context, Rank, Source, Tag};
 
-/// Numbers of collectives from here on are tags of a program's; tags of messages have room for 28 bits of them.
+/// First sequence number of collectives identified by a tag of the program. Message tags have 28 bits for sequence
+/// numbers.
 const TAGGED: u32 = 1 << 27;
 
-/// A communicator as one of its members sees it.
+/// A communicator from the view of one member.
 #[derive(Debug)]
 pub struct Comm {
     pub handle: Handle,
-    /// The local group and this rank's place in it, and the contexts of messages.
+    /// Local group, rank in the local group, and message contexts.
     pub local: mcpsim_core::mpi::CommMember,
-    /// Of an intercommunicator: the remote group, and the communicator of the local group alone.
+    /// Remote group of an intercommunicator, and the communicator of the local group.
     pub remote: Option<(Group, Rc<Comm>)>,
-    /// Collectives begun so far.
+    /// Number of collectives started.
     sequence: Cell<u32>,
     pub errhandler: Cell<Handle>,
     pub name: RefCell<String>,
     pub topology: RefCell<Option<Rc<Topology>>>,
-    /// Attribute values by key, in the order they were set.
+    /// Attribute values by key, in the order in which they were set.
     pub attributes: RefCell<Attributes>,
-    /// Hints; they are kept and change nothing.
+    /// Hints. They are stored and have no effect.
     pub info: RefCell<Info>,
 }
 
 impl Comm {
-    /// An intracommunicator.
+    /// Creates an intracommunicator.
     pub fn intra(handle: Handle, local: mcpsim_core::mpi::CommMember) -> Self {
         Comm {
             handle,
@@ -49,30 +50,31 @@ impl Comm {
         }
     }
 
-    /// An intercommunicator of `local` with `remote`.
+    /// Creates an intercommunicator of `local` and `remote`.
     pub fn inter(handle: Handle, local: mcpsim_core::mpi::CommMember, remote: Group) -> Self {
-        // Messages among the local group may have the same contexts: nobody is in both groups.
+        // The local communicator may use the same contexts, because no rank is in both groups.
         let local_only = Rc::new(Comm::intra(handle, local.clone()));
         Comm { remote: Some((remote, local_only)), ..Comm::intra(handle, local) }
     }
 
-    /// The collective among some members that programs tell by `tag`: a number that [`CommMember::next_sequence`] does
-    /// not give.
+    /// Returns the sequence number of a collective among some members, identified by `tag`.
+    /// [`CommMember::next_sequence`] never returns this number.
     pub fn tagged(tag: u32) -> u32 {
         tag | TAGGED
     }
 
-    /// The number that collective `part` (0 or 1) of the local group has in the `sequence`th of an intercommunicator.
+    /// Returns the number of stage `part` (0 or 1) in the local group, for collective `sequence` of an
+    /// intercommunicator.
     pub fn part(sequence: u32, part: u32) -> u32 {
         sequence << 1 | part
     }
 
-    /// This rank's number in it.
+    /// Returns the rank of this process in the communicator.
     pub fn rank(&self) -> u32 {
         self.local.rank()
     }
 
-    /// The size of the local group.
+    /// Returns the size of the local group.
     pub fn size(&self) -> u32 {
         self.local.size()
     }
@@ -85,7 +87,7 @@ impl Comm {
         self.remote.is_some()
     }
 
-    /// The group that messages go to: the remote one of an intercommunicator.
+    /// Returns the group that receives messages: the remote group for an intercommunicator.
     #[inline]
     pub fn peers(&self) -> &Group {
         match &self.remote {
@@ -94,7 +96,7 @@ impl Comm {
         }
     }
 
-    /// The world rank of the peer `rank`.
+    /// Returns the world rank of the peer `rank`.
     ///
     /// # Errors
     /// MPI_ERR_RANK.
@@ -114,7 +116,7 @@ impl Comm {
         MpiError::new(abi::MPI_ERR_RANK, what).on_comm(self.handle)
     }
 
-    /// The number among the peers that world rank `world` has.
+    /// Returns the rank among the peers of world rank `world`.
     pub fn peer_number(&self, world: Rank) -> i32 {
         match self.peers() {
             Group::Strided { first: 0, stride: 1, .. } => world as i32,
@@ -122,7 +124,7 @@ impl Comm {
         }
     }
 
-    /// Where a receive from `rank` takes messages from.
+    /// Returns the source for a receive from `rank`.
     ///
     /// # Errors
     /// MPI_ERR_RANK.
@@ -131,25 +133,25 @@ impl Comm {
         if rank == abi::MPI_ANY_SOURCE { Ok(Source::Any) } else { self.peer(rank).map(Source::Rank) }
     }
 
-    /// The context of its point-to-point messages.
+    /// Returns the context of point-to-point messages.
     #[inline]
     pub fn context(&self) -> Context {
         self.local.point_to_point()
     }
 
-    /// The number of the collective that begins now.
+    /// Returns the sequence number of the collective that starts.
     pub fn next_sequence(&self) -> u32 {
         let sequence = self.sequence.get();
         self.sequence.set((sequence + 1) % TAGGED);
         sequence
     }
 
-    /// The tag of messages of the `sequence`th collective that are not those of a schedule, whose kinds have 0 to 14.
+    /// Returns the tag of messages outside a schedule in collective `sequence`. Schedules use kinds 0 to 14.
     pub fn tag(sequence: u32) -> Tag {
         sequence << 4 | 15
     }
 
-    /// "MPI_COMM_WORLD", or what else it is called.
+    /// Returns the name, such as "MPI_COMM_WORLD".
     pub fn describe(&self) -> String {
         let name = self.name.borrow();
         if name.is_empty() { format!("communicator {:#x}", self.handle) } else { name.clone() }

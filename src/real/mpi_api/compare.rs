@@ -1,4 +1,4 @@
-//! Arguments that must agree between ranks (`--check`): those of collectives, and the datatypes of messages.
+//! Comparison of arguments between ranks (`--check`): arguments of collectives and datatypes of messages.
 
 use crate::mpi_api::collective::Combine;
 use crate::mpi_api::comm::Comm;
@@ -9,7 +9,7 @@ use mcpsim_core::mpi::datatype::Datatype;
 use mcpsim_core::rank::{Completion, Data, SendMode};
 
 impl Combine {
-    /// The operator's name.
+    /// Returns the name of the operator.
     pub fn name(self) -> &'static str {
         match self {
             Combine::Builtin(builtin) => builtin.name(),
@@ -19,7 +19,7 @@ impl Combine {
 }
 
 impl MpiProcess {
-    /// States the arguments of the collective that begins, if they are compared.
+    /// Stores the arguments of the collective that starts, if the check is enabled.
     #[inline]
     pub fn compare(&self, arguments: impl FnOnce() -> ComparedArguments) {
         if self.job.options.checks.calls {
@@ -27,7 +27,7 @@ impl MpiProcess {
         }
     }
 
-    /// Compares the `sequence`th collective of `comm` with what other ranks call, if that is asked for.
+    /// Compares collective `sequence` of `comm` with the calls of other ranks, if the check is enabled.
     #[inline]
     pub fn check_collective(&self, comm: &Comm, sequence: u32) {
         if self.job.options.checks.calls {
@@ -56,7 +56,7 @@ impl MpiProcess {
         found.into_iter().for_each(|mistake| self.job.add_mistake(mistake));
     }
 
-    /// How a message of `mode` is sent.
+    /// Returns the send mode for a message of `mode`.
     #[inline]
     pub fn sent_as(&self, mode: SendMode) -> SendMode {
         match (self.job.options.buffering, mode) {
@@ -72,7 +72,7 @@ pub fn sign(data: &mut Data, datatype: &Datatype, count: usize) {
     Signature::new(datatype, count).encode(data);
 }
 
-/// Compares the signature that a message came with, behind its data of `size` bytes, with what it is received as.
+/// Compares the signature of a message with the receive. The signature follows the `size` bytes of data.
 #[cold]
 pub fn check_received(payload: &Data, completion: &Completion, comm: &Comm, datatype: &Datatype, count: usize) {
     let Some(p) = current_process() else { return };

@@ -1,4 +1,4 @@
-//! Errors of MPI functions (MPI-3.1, chapter 8): what went wrong, and whose error handler hears of it.
+//! Errors of MPI functions (MPI-3.1, chapter 8): cause and affected object.
 
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -7,57 +7,57 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::TypeError;
 use mcpsim_core::mpi::fault::Fault;
 
-/// Why an MPI function failed. Behind a pointer, since what does not fail gives results of the same size.
+/// The reason why an MPI function failed. It is boxed to keep `MpiResult` small.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiError(Box<Reason>);
 
-/// The class, the text and the object of an error.
+/// Class, text and object of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The error class or, of user-made errors, the code.
+    /// The error class, or the code of a user-defined error.
     pub class: c_int,
-    /// What was found and what was expected; for people.
+    /// Text with the actual and the expected value.
     pub what: String,
-    /// Whose error handler is called.
+    /// Object whose error handler is called.
     pub on: On,
 }
 
-/// The object an error belongs to.
+/// The object to which an error belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// The communicator that the function was given or, if there is none, MPI_COMM_WORLD.
+    /// The communicator argument of the function, or MPI_COMM_WORLD for functions without one.
     World,
-    /// This communicator.
+    /// A communicator.
     Comm(Handle),
-    /// This window.
+    /// A window.
     Win(Handle),
-    /// A handler has heard of it already.
+    /// None: an error handler was already called.
     Nobody,
 }
 
-/// What MPI functions give.
+/// Result of MPI functions.
 pub type MpiResult<T = ()> = Result<T, MpiError>;
 
 impl MpiError {
-    /// An error of `class`.
+    /// Creates an error of `class`.
     #[cold]
     pub fn new(class: c_int, what: impl Into<String>) -> Self {
         MpiError(Box::new(Reason { class, what: what.into(), on: On::World }))
     }
 
-    /// The same on `on`.
+    /// Assigns the error to `on`.
     pub fn on(self, on: On) -> Self {
         let mut error = self;
         error.0.on = on;
         error
     }
 
-    /// The same on communicator `comm`.
+    /// Assigns the error to communicator `comm`.
     pub fn on_comm(self, comm: Handle) -> Self {
         self.on(On::Comm(comm))
     }
 
-    /// The same on window `win`.
+    /// Assigns the error to window `win`.
     pub fn on_win(self, win: Handle) -> Self {
         self.on(On::Win(win))
     }
@@ -83,12 +83,12 @@ impl From<Fault> for MpiError {
     }
 }
 
-/// Gives an error of `class` with `what` unless `condition` holds.
+/// Returns an error of `class` with text `what` unless `condition` holds.
 pub fn expect(condition: bool, class: c_int, what: impl FnOnce() -> String) -> MpiResult {
     if condition { Ok(()) } else { Err(MpiError::new(class, what())) }
 }
 
-/// A count of elements, blocks or ranks from C.
+/// Converts a count of elements, blocks or ranks from C.
 ///
 /// # Errors
 /// MPI_ERR_COUNT if it is negative.
@@ -97,7 +97,7 @@ pub fn count(count: c_int, name: &str) -> MpiResult<usize> {
         .map_err(|_| MpiError::new(abi::MPI_ERR_COUNT, format!("{name} is {count}: expected 0 or more")))
 }
 
-/// What each error class means.
+/// Returns the name and description of an error class.
 pub fn class_text(class: c_int) -> Option<&'static str> {
     Some(match class {
         abi::MPI_SUCCESS => "MPI_SUCCESS: no error",

@@ -1,4 +1,4 @@
-//! Error handlers, and error classes and codes that programs add (MPI-3.1, sections 8.3 to 8.5).
+//! Error handlers, and error classes and codes added by programs (MPI-3.1, sections 8.3 to 8.5).
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
@@ -16,30 +16,30 @@ use mcpsim_core::rank::FailureKind;
 /// `MPI_Comm_errhandler_function` and its like.
 pub type HandlerFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
 
-/// An error handler of the program's.
+/// An error handler of the program.
 #[derive(Debug)]
 struct Handler {
     of: Holder,
     function: HandlerFunction,
-    /// Handles that the program has of it. What objects use lives on without any.
+    /// Number of handles of the program. A handler used by an object remains valid without handles.
     handles: u32,
 }
 
-/// An error class or code that the program added.
+/// An error class or code added by the program.
 #[derive(Debug)]
 struct Added {
     class: c_int,
     text: String,
 }
 
-/// The error handlers and codes of a rank.
+/// Error handlers and codes of a rank.
 #[derive(Debug)]
 pub struct Errors {
     handlers: RefCell<HandleTable<Handler>>,
     added: RefCell<Vec<Added>>,
 }
 
-/// The first code that a program adds.
+/// The first code added by a program.
 const FIRST_ADDED: c_int = abi::MPI_ERR_LASTCODE + 1;
 
 fn bad_handler(handle: Handle) -> MpiError {
@@ -55,17 +55,17 @@ fn is_predefined(handle: Handle) -> bool {
 }
 
 impl Errors {
-    /// Nothing of the program's yet.
+    /// Creates empty tables.
     pub const fn new() -> Self {
         Errors { handlers: RefCell::new(HandleTable::new(HandleKind::Errhandler)), added: RefCell::new(Vec::new()) }
     }
 
-    /// Takes up a handler.
+    /// Adds a handler and returns its handle.
     pub fn add_handler(&self, of: Holder, function: HandlerFunction) -> Handle {
         self.handlers.borrow_mut().insert(Handler { of, function, handles: 1 })
     }
 
-    /// Whether objects of this kind can have the handler.
+    /// Checks that objects of kind `of` can use the handler.
     pub fn usable(&self, of: Holder, handle: Handle) -> MpiResult {
         if is_predefined(handle) {
             return Ok(());
@@ -79,14 +79,14 @@ impl Errors {
         }
     }
 
-    /// The program has one handle more of what an object uses.
+    /// Adds a handle to a handler that an object uses.
     pub fn hand_out(&self, handle: Handle) {
         if let Some(handler) = self.handlers.borrow_mut().get_mut(handle) {
             handler.handles += 1;
         }
     }
 
-    /// The program has one handle less.
+    /// Removes a handle of the program.
     pub fn free(&self, handle: Handle) -> MpiResult {
         if is_predefined(handle) {
             return Ok(());
@@ -113,7 +113,7 @@ impl Errors {
         Ok(code)
     }
 
-    /// Says what an added class or code means.
+    /// Sets the text of an added class or code.
     pub fn set_text(&self, code: c_int, text: String) -> MpiResult {
         match self.added.borrow_mut().get_mut(code.wrapping_sub(FIRST_ADDED) as usize) {
             Some(added) => added.text = text,
@@ -122,7 +122,7 @@ impl Errors {
         Ok(())
     }
 
-    /// The class of a code.
+    /// Returns the class of a code.
     pub fn class(&self, code: c_int) -> Option<c_int> {
         if class_text(code).is_some() {
             return Some(code);
@@ -130,7 +130,7 @@ impl Errors {
         self.added.borrow().get(code.wrapping_sub(FIRST_ADDED) as usize).map(|added| added.class)
     }
 
-    /// What a code means.
+    /// Returns the text of a code.
     pub fn text(&self, code: c_int) -> Option<Cow<'static, str>> {
         let added = self.added.borrow();
         let own = || added.get(code.wrapping_sub(FIRST_ADDED) as usize).map(|added| added.text.clone().into());
@@ -138,7 +138,7 @@ impl Errors {
     }
 }
 
-/// "MPI_ERR_TRUNCATE", or what else a class or code is called.
+/// Returns the name of a class or code, such as "MPI_ERR_TRUNCATE".
 fn code_name(code: c_int) -> String {
     match class_text(code).and_then(|text| text.split_once(':')) {
         Some((name, _)) => name.to_owned(),
@@ -147,7 +147,7 @@ fn code_name(code: c_int) -> String {
 }
 
 impl MpiProcess {
-    /// An error goes to the handler it belongs to: what the function then returns.
+    /// Passes the error to the responsible handler and returns the result of the MPI function.
     #[cold]
     pub fn raise(&self, error: MpiError) -> c_int {
         let (class, what, on) = (error.class, &error.what, error.on);
@@ -175,7 +175,8 @@ impl MpiProcess {
         match self.errors.function(handler) {
             Some(function) => {
                 let (mut object, mut code) = (object, class);
-                // SAFETY: the program's function.
+                // SAFETY: the program registered this function with this signature, and both pointers are to live
+                // locals.
                 self.call_back(|| unsafe { function(&mut object, &mut code) });
                 class
             }
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn a_handler_in_use_outlives_its_handles() {
         let errors = Errors::new();
-        // SAFETY: it is not called.
+        // SAFETY: the function pointer is not null, and the test does not call it.
         let function = unsafe { std::mem::transmute::<usize, HandlerFunction>(function as *const () as usize) };
         let handle = errors.add_handler(Holder::Comm, function);
         assert_eq!(errors.usable(Holder::Comm, handle), Ok(()));

@@ -1,9 +1,9 @@
-//! Handles of objects that a program makes: an index and the kind of object, so that a handle of another kind is found
-//! out.
+//! Handles of objects created by a program. A handle contains the index and the kind of object, so a handle of the
+//! wrong kind is detected.
 
 use mcpsim_core::mpi::abi::{FIRST_USER, Handle};
 
-/// Kinds of objects, the low bits of their handles.
+/// Kinds of objects, stored in the low bits of handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 #[allow(missing_docs)]
@@ -21,33 +21,33 @@ pub enum HandleKind {
 
 const KIND_BITS: u32 = 4;
 
-/// The objects of one kind that a rank has made.
+/// Objects of one kind created by a rank.
 #[derive(Debug)]
 pub struct HandleTable<T> {
     kind: HandleKind,
     entries: Vec<Option<T>>,
     free: Vec<u32>,
-    /// Handles of new objects, if somebody asks for them.
+    /// Handles of new objects, if they are tracked.
     recent: Option<Vec<Handle>>,
 }
 
 impl<T> HandleTable<T> {
-    /// No objects yet.
+    /// Creates an empty table.
     pub const fn new(kind: HandleKind) -> Self {
         HandleTable { kind, entries: Vec::new(), free: Vec::new(), recent: None }
     }
 
-    /// From now on [`HandleTable::take_recent`] knows the handles of new objects.
+    /// Starts tracking of new objects, see [`HandleTable::take_recent`].
     pub fn track(&mut self) {
         self.recent = Some(Vec::new());
     }
 
-    /// The handles of the objects that were taken up since the last call.
+    /// Returns the handles of objects inserted since the last call.
     pub fn take_recent(&mut self) -> Vec<Handle> {
         self.recent.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes up an object and gives its handle.
+    /// Inserts an object and returns its handle.
     #[inline(always)]
     pub fn insert(&mut self, object: T) -> Handle {
         let index = match self.free.pop() {
@@ -67,7 +67,7 @@ impl<T> HandleTable<T> {
         handle
     }
 
-    /// The handle that the next object gets.
+    /// Returns the handle of the next inserted object.
     pub fn next_handle(&self) -> Handle {
         let index = self.free.last().map_or(self.entries.len(), |&index| index as usize);
         FIRST_USER + (index << KIND_BITS | self.kind as usize)
@@ -78,20 +78,20 @@ impl<T> HandleTable<T> {
         (rest & ((1 << KIND_BITS) - 1) == self.kind as usize).then_some(rest >> KIND_BITS)
     }
 
-    /// The object behind `handle`, if it is one of these.
+    /// Returns the object of `handle`, if it is in the table.
     #[inline]
     pub fn get(&self, handle: Handle) -> Option<&T> {
         self.entries.get(self.index(handle)?)?.as_ref()
     }
 
-    /// As [`HandleTable::get`], to change it.
+    /// Mutable form of [`HandleTable::get`].
     #[inline]
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         let index = self.index(handle)?;
         self.entries.get_mut(index)?.as_mut()
     }
 
-    /// As [`HandleTable::remove`], without a use for the object.
+    /// Removes and drops the object.
     #[inline]
     pub fn discard(&mut self, handle: Handle) {
         if let Some(index) = self.index(handle)
@@ -103,7 +103,7 @@ impl<T> HandleTable<T> {
         }
     }
 
-    /// Takes the object out; its handle may then be given to another.
+    /// Removes and returns the object. Its handle may be reused.
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
         let index = self.index(handle)?;
         let object = self.entries.get_mut(index)?.take()?;
@@ -111,7 +111,7 @@ impl<T> HandleTable<T> {
         Some(object)
     }
 
-    /// The objects with their handles.
+    /// Iterates over objects and their handles.
     pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
         let handle = |index: usize| FIRST_USER + (index << KIND_BITS | self.kind as usize);
         self.entries.iter().enumerate().filter_map(move |(index, entry)| Some((handle(index), entry.as_ref()?)))

@@ -1,4 +1,4 @@
-//! A datatype as long as a communication needs it: named ones are there for good and need no counting.
+//! References to datatypes in use by communication. Named datatypes are static and need no reference count.
 
 use std::ops::Deref;
 
@@ -7,12 +7,12 @@ use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::Handle;
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 
-/// A datatype that a communication uses; the program may free its handle meanwhile.
+/// A datatype in use by communication. The program may free its handle in the meantime.
 #[derive(Clone, Debug)]
 pub enum DatatypeRef {
-    /// A named one.
+    /// A named datatype.
     Named(&'static Datatype),
-    /// One that the program made.
+    /// A datatype created by the program.
     Derived(Type),
 }
 
@@ -29,10 +29,10 @@ impl Deref for DatatypeRef {
 }
 
 impl MpiProcess {
-    /// The datatype behind `handle`, for communication.
+    /// Returns the datatype of `handle` for communication.
     ///
     /// # Errors
-    /// MPI_ERR_TYPE if there is none or it is not committed.
+    /// MPI_ERR_TYPE for an unknown or uncommitted datatype.
     #[inline]
     pub fn held(&self, handle: Handle) -> MpiResult<DatatypeRef> {
         match Datatype::named(handle) {

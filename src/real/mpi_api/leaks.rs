@@ -1,5 +1,4 @@
-//! Objects that a rank has not freed when it calls MPI_Finalize (`--check-leaks`), and collectives that it never
-//! completed.
+//! Objects that a rank has not freed before MPI_Finalize (`--check-leaks`), and collectives without completion.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +8,11 @@ use crate::mpi_api::request::{Operation, Request};
 use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::mpi::abi::Handle;
 
-/// Mistakes by kind, kind of object and the position of the call that made it: how many objects.
+/// Number of objects by kind of mistake, kind of object and position of the creating call.
 type Left = BTreeMap<(MistakeKind, &'static str, String), usize>;
 
 impl MpiProcess {
-    /// Remembers the call that has made the object behind `handle`, if leaks are looked for.
+    /// Stores the call that created the object of `handle`, if leaks are checked.
     #[inline]
     pub fn note_maker(&self, handle: Handle) {
         if self.job.options.checks.leaks {
@@ -27,7 +26,7 @@ impl MpiProcess {
         self.makers.borrow_mut().insert(handle, maker);
     }
 
-    /// Has the tables of objects tell which are new.
+    /// Starts tracking of new objects in all tables.
     pub fn track_objects(&self) {
         self.messages.borrow_mut().track();
         self.groups.borrow_mut().track();
@@ -37,7 +36,7 @@ impl MpiProcess {
         self.types.borrow_mut().track();
     }
 
-    /// The MPI function that ends has made the objects that are new.
+    /// Records the MPI function that returns as the creator of new objects.
     #[cold]
     pub fn note_new_objects(&self) {
         let recent = [
@@ -51,7 +50,7 @@ impl MpiProcess {
         recent.concat().into_iter().for_each(|handle| self.note_maker_of(handle));
     }
 
-    /// Records what was not freed, and operations that were not completed.
+    /// Reports objects not freed and operations not completed.
     pub fn report_leaks(&self) {
         let mut left = Left::new();
         if self.job.options.checks.leaks {
@@ -74,7 +73,7 @@ impl MpiProcess {
         }
     }
 
-    /// A collective that nobody waited for is a mistake in any case: its data are not where they belong.
+    /// An uncompleted collective is always a mistake: its data may not be in the receive buffer.
     fn add_request_left(&self, left: &mut Left, handle: Handle, request: &Request) {
         let kind = if request.active { MistakeKind::UnfinishedRequest } else { MistakeKind::Leak };
         match &request.operation {

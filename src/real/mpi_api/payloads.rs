@@ -1,42 +1,42 @@
-//! The buffers of messages' data are used again: making short ones costs more than filling them, and the system gives
-//! long ones back page by page.
+//! Pool of message buffers. Allocation of a short buffer costs more than the copy, and fresh memory for long buffers
+//! causes page faults.
 
 use std::cell::RefCell;
 
 use mcpsim_core::rank::{Data, Payload};
 
-/// Buffers up to this size are all of one class.
+/// Largest buffer, in bytes, of the first size class.
 const SHORT: usize = 4096;
-/// Longer ones are classes by powers of two up to this size; what is longer still goes back to the system.
+/// Largest pooled buffer, in bytes. Classes above `SHORT` are powers of two; longer buffers are freed.
 const LONGEST_KEPT: usize = SHORT << (CLASSES - 1);
 const CLASSES: usize = 12;
-/// No more of a class are kept on a thread.
+/// Maximum number of buffers per class and thread.
 const MOST_KEPT: usize = 4096;
-/// Nor more bytes of long buffers.
+/// Maximum number of bytes in long buffers per thread.
 const MOST_BYTES: usize = 64 << 20;
 
 thread_local! {
     static KEPT: RefCell<Kept> = const { RefCell::new(Kept { classes: [const { Vec::new() }; CLASSES], bytes: 0 }) };
 }
 
-/// The buffers that a thread keeps.
+/// Buffer pool of a thread.
 struct Kept {
     classes: [Vec<Data>; CLASSES],
-    /// In long ones.
+    /// Bytes in long buffers.
     bytes: usize,
 }
 
-/// The class of long buffers that have room for `size` bytes.
+/// Returns the class of long buffers with room for `size` bytes.
 fn class_for(size: usize) -> usize {
     (size.next_power_of_two() / SHORT).ilog2() as usize
 }
 
-/// What a buffer adds to the bytes of long ones.
+/// Returns the contribution of a buffer to the bytes of long buffers.
 fn long(capacity: usize) -> usize {
     if capacity <= SHORT { 0 } else { capacity }
 }
 
-/// An empty buffer with room for `size` bytes.
+/// Returns an empty buffer with room for `size` bytes.
 #[inline]
 pub fn buffer(size: usize) -> Data {
     if size > SHORT {
@@ -70,7 +70,7 @@ fn long_buffer(size: usize) -> Data {
     kept.unwrap_or_else(|| Box::new(Vec::with_capacity(SHORT << class)))
 }
 
-/// A message's data that nobody needs any more.
+/// Returns the buffer of a consumed message to the pool.
 #[inline]
 pub fn done(payload: Payload) {
     let Some(mut data) = payload else { return };
@@ -95,7 +95,7 @@ fn long_done(data: Data) {
 
 impl Kept {
     fn keep(&mut self, data: Data) {
-        // The largest class of which it has room for all.
+        // The largest class whose buffers fit in this capacity.
         let class = (data.capacity() / SHORT).ilog2() as usize;
         self.make_room(long(data.capacity()), class);
         let bytes = self.bytes + long(data.capacity());
@@ -105,7 +105,7 @@ impl Kept {
         }
     }
 
-    /// Gives back long buffers of other classes, which were needed longer ago.
+    /// Frees long buffers of other classes, which were used less recently.
     fn make_room(&mut self, size: usize, class: usize) {
         if self.bytes + size <= MOST_BYTES {
             return;

@@ -1,4 +1,4 @@
-//! A rank as its MPI functions see it: the objects behind its handles, beside what the rank is as real code.
+//! A rank from the view of its MPI functions: the `Process` and the objects behind its handles.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -25,20 +25,20 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::info::Info;
 use mcpsim_core::rank::{Buffer, Call, FailureKind, Message, Payload, Requests, Served, Which};
 
-/// A rank with its MPI objects. What every call touches comes first.
+/// A rank with its MPI objects. Fields used by every call are first.
 #[repr(C)]
 pub struct MpiProcess {
-    /// The rank as real code. It is first, as [`Interface`] wants it.
+    /// The rank as real code; first, as [`Interface`] requires.
     process: Process,
     pub world: Rc<Comm>,
-    /// The communicator that it was given, where that is not MPI_COMM_WORLD: whose errors are its errors.
+    /// The communicator argument of the current call, if it is not MPI_COMM_WORLD. Errors of the call belong to it.
     pub given: Cell<Option<Handle>>,
-    /// Communicators and windows that this rank has given numbers.
+    /// Number of communicators and windows numbered by this rank.
     numbered: Cell<u32>,
-    /// Operations whose requests the program has freed before they were complete.
+    /// Operations whose requests were freed before completion.
     pub abandoned: RefCell<Vec<Request>>,
     pub requests: RefCell<HandleTable<Request>>,
-    /// Non-blocking collectives.
+    /// Active nonblocking collectives.
     pub under_way: UnderWay,
 
     pub itself: Rc<Comm>,
@@ -47,21 +47,21 @@ pub struct MpiProcess {
     pub messages: RefCell<HandleTable<Matched>>,
     pub ops: RefCell<HandleTable<Combine>>,
     pub windows: RefCell<Windows>,
-    /// How many windows there are whose memory other ranks share.
+    /// Number of windows in shared memory.
     pub shared_windows: Cell<u32>,
     pub types: RefCell<Types>,
     pub infos: RefCell<HandleTable<Info>>,
     pub errors: Errors,
     pub attributes: AttributeKeys,
-    /// How many times the tool information interface was initialised and not ended.
+    /// Number of MPI_T_init_thread calls without MPI_T_finalize.
     pub tools: Cell<u32>,
-    /// The program's part of memory for buffered sends.
+    /// The program's memory for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
-    /// The numbers of buffers by their addresses, in the order of their first messages.
+    /// Buffer numbers by address, in the order of first use.
     buffers: RefCell<FxHashMap<usize, u32>>,
-    /// What made the objects that are there, by their handles; kept only if leaks are looked for.
+    /// Creating call of each object, by handle. Empty unless leaks are checked.
     pub makers: RefCell<HashMap<Handle, String>>,
-    /// The arguments of the collective that begins, and its function, if they are compared.
+    /// Function and arguments of the collective that starts, if the check is enabled.
     pub compared: RefCell<Option<(&'static str, ComparedArguments)>>,
 }
 
@@ -74,7 +74,7 @@ impl Deref for MpiProcess {
     }
 }
 
-// SAFETY: it is `repr(C)` and begins with its process.
+// SAFETY: the type is `repr(C)` and its first field is the process.
 unsafe impl Interface for MpiProcess {
     fn new(process: Process) -> Self {
         let size = process.size();
@@ -126,10 +126,10 @@ unsafe impl Interface for MpiProcess {
     }
 }
 
-/// Begins the MPI function `name`: the rank that calls it.
+/// Starts the MPI function `name` and returns the calling rank.
 #[inline]
 pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
-    // SAFETY: only this module runs ranks, and all of them as this type: [`super::RealProgram`] and strands.
+    // SAFETY: only this module runs ranks, and it runs all of them as this type ([`super::RealProgram`] and strands).
     let Some(process) = (unsafe { current_as::<MpiProcess>() }) else { no_rank(name) };
     process.function.set(name);
     process.counts.enter(name);
@@ -140,9 +140,9 @@ pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
     process
 }
 
-/// The rank whose code runs on this thread.
+/// Returns the rank whose code runs on this thread.
 pub fn current_process<'a>() -> Option<&'a MpiProcess> {
-    // SAFETY: as in [`enter`].
+    // SAFETY: as in [`enter`], all ranks have this type.
     unsafe { current_as::<MpiProcess>() }
 }
 
@@ -156,8 +156,9 @@ fn no_rank(name: &str) -> ! {
 }
 
 impl MpiProcess {
-    /// Waits until virtual time has come to the rank's clock. Plain loads and stores of shared memory happen when code
-    /// runs: so the code of ranks that share memory runs in the order of virtual time, whatever the number of workers.
+    /// Waits until virtual time reaches the clock of the rank. Plain loads and stores of shared memory take effect when
+    /// the code runs. After the wait, ranks that share memory run in the order of virtual time, for any number of
+    /// workers.
     #[cold]
     pub fn wait_for_own_time(&self) {
         self.call_done(Call::Test { requests: Requests::new(), which: Which::Some, poll: false });
@@ -176,7 +177,7 @@ impl MpiProcess {
             "MPI_Error_string",
             "MPI_Pcontrol",
         ];
-        // Info objects may say how MPI is to begin; tools have a beginning of their own.
+        // Info objects may be used before MPI_Init, and the tool interface has its own initialisation.
         if anytime.contains(&name) || name.starts_with("MPI_Info_") || name.starts_with("MPI_T_") {
             return;
         }
@@ -188,12 +189,12 @@ impl MpiProcess {
         self.fail(FailureKind::Error, format!("{name} was called {when}"));
     }
 
-    /// What is left to do when the rank calls MPI_Finalize.
+    /// Completes the work of MPI_Finalize.
     ///
     /// # Errors
-    /// Of functions that free attributes.
+    /// Errors of functions that delete attributes.
     pub fn finalise(&self) -> MpiResult {
-        // The standard has the first of these only (MPI-3.1, section 8.7.1); MPI libraries do both.
+        // The standard requires only the first (MPI-3.1, section 8.7.1); MPI libraries delete the attributes of both.
         for comm in [&self.itself, &self.world] {
             let list = comm.attributes.take();
             self.delete_attributes(comm.handle, list)?;
@@ -203,7 +204,7 @@ impl MpiProcess {
         Ok(())
     }
 
-    /// The communicator behind `handle`.
+    /// Returns the communicator of `handle`.
     ///
     /// # Errors
     /// MPI_ERR_COMM.
@@ -229,8 +230,8 @@ impl MpiProcess {
         }
     }
 
-    /// A number that no communicator or window has, whichever ranks give out others at the same time; [`MOST_COMMS`] if
-    /// there are no more.
+    /// Returns an unused number for a communicator or window. Concurrent calls of other ranks return different numbers.
+    /// The result is [`MOST_COMMS`] if no number is free.
     pub fn new_comm(&self) -> u32 {
         let given = self.numbered.get();
         // 0 and 1 are MPI_COMM_WORLD and MPI_COMM_SELF.
@@ -242,9 +243,9 @@ impl MpiProcess {
         number as u32
     }
 
-    /// Takes up a new communicator and gives its handle.
+    /// Adds a new communicator and returns its handle.
     pub fn add_comm(&self, make: impl FnOnce(Handle) -> Comm) -> Handle {
-        // The handle is part of the communicator: reserve it first.
+        // The communicator contains its handle, so the handle is reserved first.
         let mut comms = self.comms.borrow_mut();
         let handle = comms.insert(self.world.clone());
         let comm = Rc::new(make(handle));
@@ -253,7 +254,7 @@ impl MpiProcess {
         handle
     }
 
-    /// The buffer at `address` for a message of `size` bytes, if that counts.
+    /// Returns the number of the buffer at `address` for a message of `size` bytes, if buffers affect its cost.
     #[inline]
     pub fn buffer_at(&self, address: *const u8, size: usize) -> Buffer {
         let counts = self.job.states_buffers && size as u64 >= Buffer::LEAST_MESSAGE && !address.is_null();
@@ -267,7 +268,7 @@ impl MpiProcess {
         Buffer::numbered(*buffers.entry(address as usize).or_insert(next))
     }
 
-    /// A message's data, from the pool.
+    /// Returns the payload for `data`.
     pub fn payload(&self, data: Vec<u8>) -> Payload {
         (!data.is_empty()).then(|| Box::new(data))
     }

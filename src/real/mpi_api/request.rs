@@ -1,4 +1,4 @@
-//! Requests of a rank (MPI-3.1, sections 3.7 to 3.9 and 12.2): what is done when they complete.
+//! Requests of a rank (MPI-3.1, sections 3.7 to 3.9 and 12.2) and their completion.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -18,32 +18,32 @@ use mcpsim_core::rank::{Completion, Data, Message, Pattern, RequestId};
 /// A request.
 #[derive(Debug)]
 pub struct Request {
-    /// The engine's request; [`COMPLETE`] if there is none to wait for.
+    /// Request of the engine, or [`COMPLETE`] for an operation without one.
     pub engine: RequestId,
     pub operation: Operation,
     pub comm: Rc<Comm>,
-    /// Of a persistent request, how it is started.
+    /// Start parameters of a persistent request.
     pub persistent: Option<Box<Persistent>>,
-    /// Started and not completed; always true of requests that are not persistent.
+    /// Started and not completed; always true for requests that are not persistent.
     pub active: bool,
 }
 
-/// What a request is for.
+/// The operation of a request.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    /// A send; its data is on its way.
+    /// A send, already given to the engine.
     Send,
     /// A receive.
     Recv(ReceiveBuffer),
-    /// A strand of the MPI function `function`, which leaves its result here.
+    /// A strand of the MPI function `function`. It stores its result here.
     Strand { function: &'static str, result: Rc<RefCell<MpiResult>> },
-    /// What the program completes itself.
+    /// An operation completed by the program.
     Generalised(Rc<Generalised>),
-    /// Nothing: complete from the start, with this status.
+    /// An operation that is complete from the start, with this status.
     Nothing(Status),
 }
 
-/// Where a receive puts what comes.
+/// Destination of received data.
 #[derive(Clone, Debug)]
 pub struct ReceiveBuffer {
     pub buffer: *mut u8,
@@ -51,7 +51,7 @@ pub struct ReceiveBuffer {
     pub datatype: DatatypeRef,
 }
 
-/// How a persistent request is started.
+/// Start parameters of a persistent request.
 #[derive(Clone, Debug)]
 pub enum Persistent {
     /// MPI_Send_init and its like.
@@ -77,26 +77,25 @@ pub struct Generalised {
     pub complete: std::cell::Cell<bool>,
 }
 
-/// The status of an operation with nobody (MPI-3.1, section 3.11).
+/// Returns the status of an operation with MPI_PROC_NULL (MPI-3.1, section 3.11).
 pub fn proc_null() -> Status {
     Status { source: abi::MPI_PROC_NULL, tag: abi::MPI_ANY_TAG, ..Status::default() }
 }
 
-/// The empty status (MPI-3.1, section 3.7.3).
+/// Returns the empty status (MPI-3.1, section 3.7.3).
 pub fn empty_status() -> Status {
     Status { source: abi::MPI_ANY_SOURCE, tag: abi::MPI_ANY_TAG, ..Status::default() }
 }
 
-/// Gives the status to the program if it wants it; the error field stays as it is (MPI-3.1, section 3.2.5). Field by
-/// field: what is read as a whole right after it was written in parts makes the processor wait for all that is still to
-/// be written.
+/// Stores `status` for the program, except its error field (MPI-3.1, section 3.2.5). Fields are copied one by one: a
+/// wide load of recently written fields would stall on store forwarding.
 ///
 /// # Safety
-/// `to` is MPI_STATUS_IGNORE or a status.
+/// `to` is MPI_STATUS_IGNORE or a valid status.
 #[inline(always)]
 pub unsafe fn put_status(to: *mut Status, status: Status) {
     if to as usize != abi::MPI_STATUS_IGNORE {
-        // SAFETY: the caller's promise.
+        // SAFETY: `to` is not MPI_STATUS_IGNORE, so it is a valid status.
         unsafe {
             (*to).source = status.source;
             (*to).tag = status.tag;
@@ -106,17 +105,17 @@ pub unsafe fn put_status(to: *mut Status, status: Status) {
 }
 
 impl Request {
-    /// A request that is active from now on.
+    /// Creates an active request.
     pub fn new(engine: RequestId, operation: Operation, comm: Rc<Comm>) -> Self {
         Request { engine, operation, comm, persistent: None, active: true }
     }
 }
 
 impl ReceiveBuffer {
-    /// Stores what came, and tells `status` of it; the error if it is more than there is room for.
+    /// Stores a received message and sets `status`. Returns an error if the message is longer than the buffer.
     ///
     /// # Safety
-    /// The buffer has room for `count` elements of the datatype, and `status` is MPI_STATUS_IGNORE or a status.
+    /// The buffer has room for `count` elements of the datatype, and `status` is MPI_STATUS_IGNORE or a valid status.
     #[inline]
     pub unsafe fn store(&self, completion: &mut Completion, comm: &Comm, status: *mut Status) -> MpiResult {
         let (source, tag) = (comm.peer_number(completion.source), completion.tag as c_int);
@@ -125,7 +124,7 @@ impl ReceiveBuffer {
             Status { source, tag, internal: [low, high, c_int::from(cancelled), 0, 0], ..Status::default() }
         };
         if completion.cancelled {
-            // SAFETY: the caller's promise.
+            // SAFETY: `status` is MPI_STATUS_IGNORE or valid by the contract of this function.
             unsafe { put_status(status, status_of(0, true)) };
             return Ok(());
         }
@@ -137,7 +136,8 @@ impl ReceiveBuffer {
                 check_received(&payload, completion, comm, &self.datatype, self.count);
             }
             let data = &payload[..room.min(size)];
-            // SAFETY: the caller's promise.
+            // SAFETY: the buffer has room for `count` elements by the contract of this function, and `data` is cut to
+            // that size.
             unsafe { self.datatype.unpack(self.buffer, self.count, data) };
             payloads::done(Some(payload));
         }
@@ -147,13 +147,13 @@ impl ReceiveBuffer {
             );
             result = Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(comm.handle));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `status` is MPI_STATUS_IGNORE or valid by the contract of this function.
         unsafe { put_status(status, status_of(size.min(room) as u64, false)) };
         result
     }
 }
 
-/// A message of `p` to `to`, whose data are `count` items of `datatype` in the program's `buffer`.
+/// Creates a message of `p` to `to` with `count` items of `datatype` from the program's `buffer`.
 #[inline(always)]
 pub fn message_to(
     p: &MpiProcess,

@@ -1,4 +1,4 @@
-//! Datatypes of a rank (MPI-3.1, chapter 4): what a program can change of them, by handle.
+//! Datatypes of a rank (MPI-3.1, chapter 4): state that a program can change, by handle.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -9,7 +9,7 @@ use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 
-/// A datatype that is not named.
+/// A datatype created by the program.
 #[derive(Debug)]
 struct Derived {
     datatype: Type,
@@ -17,22 +17,22 @@ struct Derived {
     notes: Notes,
 }
 
-/// What a program attaches to a datatype.
+/// Name and attributes of a datatype.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// Absent until it is set.
+    /// None until the program sets a name.
     pub name: Option<String>,
-    /// Values by key, in the order they were set.
+    /// Attribute values by key, in the order in which they were set.
     pub attributes: Vec<(c_int, usize)>,
 }
 
-/// The datatypes of a rank.
+/// Datatypes of a rank.
 #[derive(Debug)]
 pub struct Types {
     derived: HandleTable<Derived>,
-    /// Of named datatypes, those that anything is attached to.
+    /// Names and attributes of named datatypes, if the program set any.
     named: BTreeMap<Handle, Notes>,
-    /// Those of Fortran 90 numbers: the same arguments always give the same handle (MPI-3.1, section 17.1.9).
+    /// Datatypes of Fortran 90 numbers: the same arguments return the same handle (MPI-3.1, section 17.1.9).
     fortran: Vec<Handle>,
 }
 
@@ -45,17 +45,17 @@ fn bad_type(handle: Handle) -> MpiError {
 }
 
 impl Types {
-    /// No datatypes but the named ones.
+    /// Creates a table with the named datatypes only.
     pub const fn new() -> Self {
         Types { derived: HandleTable::new(HandleKind::Datatype), named: BTreeMap::new(), fortran: Vec::new() }
     }
 
-    /// Takes up a datatype and gives its handle.
+    /// Adds a datatype and returns its handle.
     pub fn insert(&mut self, datatype: Type, committed: bool) -> Handle {
         self.derived.insert(Derived { datatype, committed, notes: Notes::default() })
     }
 
-    /// The handle of a datatype for Fortran 90 numbers.
+    /// Returns the handle of a datatype for Fortran 90 numbers.
     pub fn fortran(&mut self, datatype: Type) -> Handle {
         let wanted = datatype.envelope();
         let same = |&handle: &Handle| {
@@ -70,7 +70,7 @@ impl Types {
         handle
     }
 
-    /// The handle of a part of another datatype: a named one's own, or a new one.
+    /// Returns a handle for a component of another datatype: the named datatype's own, or a new handle.
     pub fn part(&mut self, datatype: &Type) -> Handle {
         match datatype.handle() {
             Some(handle) => handle,
@@ -79,18 +79,18 @@ impl Types {
         }
     }
 
-    /// The datatype behind `handle`, committed or not.
+    /// Returns the datatype of `handle`, committed or not.
     pub fn get(&self, handle: Handle) -> MpiResult<Type> {
         let named = Datatype::named(handle);
         named.or_else(|| Some(&self.derived.get(handle)?.datatype)).cloned().ok_or_else(|| bad_type(handle))
     }
 
-    /// Whether it may be used in communication.
+    /// Returns true if the datatype may be used in communication.
     pub fn is_committed(&self, handle: Handle) -> bool {
         Datatype::named(handle).is_some() || self.derived.get(handle).is_some_and(|derived| derived.committed)
     }
 
-    /// What is attached to a datatype, to change it.
+    /// Returns the name and attributes of a datatype for modification.
     pub fn notes(&mut self, handle: Handle) -> MpiResult<&mut Notes> {
         if Datatype::named(handle).is_some() {
             return Ok(self.named.entry(handle).or_default());
@@ -98,7 +98,7 @@ impl Types {
         Ok(&mut self.derived.get_mut(handle).ok_or_else(|| bad_type(handle))?.notes)
     }
 
-    /// Makes a datatype ready for communication.
+    /// Commits a datatype.
     pub fn commit(&mut self, handle: Handle) -> MpiResult {
         if Datatype::named(handle).is_none() {
             self.derived.get_mut(handle).ok_or_else(|| bad_type(handle))?.committed = true;
@@ -106,7 +106,7 @@ impl Types {
         Ok(())
     }
 
-    /// Whether `handle` may be freed.
+    /// Checks that `handle` may be freed.
     pub fn can_free(&self, handle: Handle) -> MpiResult {
         let datatype = self.get(handle)?;
         if datatype.handle().is_some() || is_fortran(&datatype) {
@@ -117,12 +117,12 @@ impl Types {
         Ok(())
     }
 
-    /// Forgets a handle; what uses the datatype goes on.
+    /// Removes a handle. Pending operations keep the datatype.
     pub fn remove(&mut self, handle: Handle) {
         self.derived.remove(handle);
     }
 
-    /// The datatypes that the program has made and not freed.
+    /// Returns the datatypes created and not freed by the program.
     pub fn left(&self) -> Vec<Handle> {
         self.derived.iter().map(|(handle, _)| handle).filter(|handle| !self.fortran.contains(handle)).collect()
     }
@@ -144,10 +144,10 @@ fn is_fortran(datatype: &Datatype) -> bool {
 }
 
 impl MpiProcess {
-    /// The datatype behind `handle`, for communication.
+    /// Returns the datatype of `handle` for communication.
     ///
     /// # Errors
-    /// MPI_ERR_TYPE if there is none or it is not committed.
+    /// MPI_ERR_TYPE for an unknown or uncommitted datatype.
     #[inline]
     pub fn committed(&self, handle: Handle) -> MpiResult<Type> {
         match Datatype::named(handle) {
@@ -164,7 +164,7 @@ impl MpiProcess {
         }
     }
 
-    /// What `of` says of the datatype behind `handle`, committed or not.
+    /// Returns `of` applied to the datatype of `handle`, committed or not.
     ///
     /// # Errors
     /// MPI_ERR_TYPE.
@@ -176,7 +176,7 @@ impl MpiProcess {
         }
     }
 
-    /// The datatype behind `handle`, committed or not.
+    /// Returns the datatype of `handle`, committed or not.
     ///
     /// # Errors
     /// MPI_ERR_TYPE.
@@ -185,13 +185,13 @@ impl MpiProcess {
     }
 }
 
-/// The lowest addresses, where no data can be: those of MPI_BOTTOM, MPI_IN_PLACE and other constants.
+/// First address that can contain data. MPI_BOTTOM, MPI_IN_PLACE and other constants are below it.
 const LOWEST: usize = 4096;
 
-/// Whether `count` items can be at `base`, as far as that can be told.
+/// Rejects buffers with addresses that cannot contain data.
 ///
 /// # Errors
-/// MPI_ERR_BUFFER if they would be at the address null or nearby.
+/// MPI_ERR_BUFFER if the `count` items at `base` include the null page.
 #[inline]
 pub fn check_buffer(base: *const u8, count: usize, datatype: &Datatype) -> MpiResult {
     if base as usize >= LOWEST { Ok(()) } else { check_low_buffer(base as usize, count, datatype) }
@@ -200,7 +200,7 @@ pub fn check_buffer(base: *const u8, count: usize, datatype: &Datatype) -> MpiRe
 #[cold]
 fn check_low_buffer(base: usize, count: usize, datatype: &Datatype) -> MpiResult {
     let (first, end) = datatype.span(count);
-    // A datatype may have absolute addresses.
+    // A datatype may contain absolute addresses.
     if first == end || first.saturating_add(base as i64) >= LOWEST as i64 {
         return Ok(());
     }

@@ -1,8 +1,8 @@
-//! Windows of a rank (MPI-3.1, chapter 11): memory that others reach by messages which the rank's adapter serves.
+//! Windows of a rank (MPI-3.1, chapter 11): memory that other ranks access with messages to the target's service.
 //!
-//! An origin's operations are messages in the context [`mcpsim_core::rank::SERVICE`] (`wire` is their form, `origin` sends
-//! them); the target's side applies them to its memory and answers with ordinary messages in the window's own context
-//! (`target`). `epoch` is what a rank has opened and may do, `make` how a window comes about.
+//! Operations of an origin are messages in the context [`mcpsim_core::rank::SERVICE`]. `wire` defines their format and
+//! `origin` sends them. The target (`target`) applies them to its memory and answers with ordinary messages in the
+//! context of the window. `epoch` checks access and exposure epochs; `make` creates windows.
 
 mod epoch;
 mod make;
@@ -33,13 +33,13 @@ use mcpsim_core::rank::{CARRIED, Context};
 use origin::Origin;
 use target::Exposed;
 
-/// A window as one rank sees it.
+/// A window from the view of one rank.
 #[derive(Debug)]
 pub struct Window {
     pub handle: Handle,
-    /// The group of ranks, and the contexts of answers and of the window's own collectives.
+    /// Group of ranks, and contexts of answers and of the window's collectives.
     pub comm: Rc<Comm>,
-    /// MPI_WIN_BASE: this rank's memory.
+    /// MPI_WIN_BASE: memory of this rank.
     pub base: *mut u8,
     /// MPI_WIN_SIZE.
     pub size: Aint,
@@ -49,13 +49,13 @@ pub struct Window {
     pub flavor: c_int,
     /// MPI_WIN_MODEL.
     pub model: c_int,
-    /// How memory lies at every rank, if it is the same at all and so known here.
+    /// Size and displacement unit, if they are the same on all ranks.
     everywhere: Option<WindowSize>,
-    /// Of shared memory: where each rank's part is.
+    /// Location of each rank's part in shared memory.
     pub shared: Vec<(*mut u8, WindowSize)>,
     /// Its memory, as this rank has stated it.
     given: GivenMemory,
-    /// Memory that goes with the window.
+    /// Memory owned by the window.
     memory: RefCell<Option<make::WindowMemory>>,
     origin: RefCell<Origin>,
     exposed: RefCell<Exposed>,
@@ -64,7 +64,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// The values of predefined attributes, as MPI_Win_get_attr gives them: addresses (MPI-3.1, section 11.2.6).
+    /// Returns the values of predefined attributes as addresses, as MPI_Win_get_attr returns them (MPI-3.1, section
+    /// 11.2.6).
     fn predefined(&self) -> Attributes {
         vec![
             (abi::MPI_WIN_BASE, self.base as usize),
@@ -75,22 +76,22 @@ impl Window {
         ]
     }
 
-    /// The number that all its ranks know it by.
+    /// Returns the number of the window, equal on all its ranks.
     fn number(&self) -> u32 {
         self.comm.local.id()
     }
 
-    /// The context of answers.
+    /// Returns the context of answers.
     fn context(&self) -> Context {
         CARRIED | self.comm.context()
     }
 
-    /// An error on this window.
+    /// Creates an error on this window.
     pub fn error(&self, class: c_int, what: impl Into<String>) -> MpiError {
         MpiError::new(class, what).on_win(self.handle)
     }
 
-    /// A rank argument: the number in the window's group, none for MPI_PROC_NULL.
+    /// Converts a rank argument to a rank of the window's group, or `None` for MPI_PROC_NULL.
     ///
     /// # Errors
     /// MPI_ERR_RANK.
@@ -105,7 +106,7 @@ impl Window {
         })
     }
 
-    /// What it is called.
+    /// Returns the name of the window.
     pub fn describe(&self) -> String {
         let name = self.name.borrow();
         if name.is_empty() { format!("window {:#x}", self.handle) } else { name.clone() }
@@ -116,7 +117,7 @@ impl Window {
 #[derive(Debug)]
 pub struct Windows {
     pub table: HandleTable<Rc<Window>>,
-    /// By the number that messages have.
+    /// Windows by their number in messages.
     numbers: HashMap<u32, Rc<Window>>,
 }
 
@@ -127,7 +128,7 @@ impl Default for Windows {
 }
 
 impl MpiProcess {
-    /// The window behind `handle`.
+    /// Returns the window of `handle`.
     ///
     /// # Errors
     /// MPI_ERR_WIN.

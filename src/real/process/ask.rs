@@ -1,4 +1,4 @@
-//! How a rank asks the engine: from its MPI functions, through the handle of the fiber that runs.
+//! Calls from MPI functions to the engine, through the handle of the current fiber.
 #![allow(unsafe_code)]
 
 use std::mem::ManuallyDrop;
@@ -8,13 +8,13 @@ use mcpsim_core::rank::{Call, Completion, FiberHandle, Reply, ReplyKind, Request
 use mcpsim_core::units::SimSpan;
 
 impl Process {
-    /// Asks the engine, and lets `take` see its reply.
+    /// Sends a call to the engine and passes the reply to `take`.
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.call_made(|| ManuallyDrop::new(call), take)
     }
 
-    /// As [`Process::call`], for calls so frequent that they are made where they stay.
+    /// Variant of [`Process::call`] for frequent calls, which constructs the call in its final location.
     #[inline(always)]
     pub fn call_made<R>(&self, make: impl FnOnce() -> ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
@@ -26,7 +26,7 @@ impl Process {
         })
     }
 
-    /// As [`Process::call`]; nothing is left of the call to be dropped.
+    /// Variant of [`Process::call`] that leaves nothing of the call to be dropped.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
@@ -36,11 +36,11 @@ impl Process {
         })
     }
 
-    /// The way out of the task that runs, after the local execution block before the call has been charged: here, if
-    /// calls are answered on the spot, and by [`crate::process::program::RealProgram`] otherwise.
+    /// Returns the fiber handle of the current task after the preceding local execution block was charged. The block is
+    /// charged here if calls are answered immediately, and otherwise by [`crate::process::program::RealProgram`].
     #[inline(always)]
     pub(super) fn charged_handle(&self) -> &FiberHandle<'static> {
-        // SAFETY: the handle belongs to the fiber that runs this code.
+        // SAFETY: the handle belongs to the fiber that runs this code, so it is alive.
         let handle = unsafe { &*self.handle.get() };
         if handle.asks() {
             let charge = self.take_charge();
@@ -51,31 +51,31 @@ impl Process {
         handle
     }
 
-    /// Asks the engine for what gives only `Done`.
+    /// Sends a call whose reply is `Done`.
     #[inline(always)]
     pub fn call_done(&self, call: Call) {
         self.call(call, |_| ());
     }
 
-    /// Asks the engine to start something.
+    /// Sends a call that starts an operation.
     #[inline(always)]
     pub fn call_start(&self, call: Call) -> RequestId {
         self.call(call, started)
     }
 
-    /// Asks the engine for what gives completions, and lets `take` see them.
+    /// Sends a call whose reply contains completions, and passes them to `take`.
     #[inline(always)]
     pub fn call_completed<R>(&self, call: Call, take: impl FnOnce(&mut [Completion]) -> R) -> R {
         self.call(call, |reply| take(completed(reply)))
     }
 
-    /// Waits for requests that are of no further interest.
+    /// Waits for requests and discards their results.
     pub fn complete(&self, requests: Requests) {
         self.call_done(Call::Complete(requests));
     }
 }
 
-/// The request that was started.
+/// Returns the request in the reply.
 #[inline]
 pub fn started(reply: &mut Reply<'_>) -> RequestId {
     match reply.kind {
@@ -84,7 +84,7 @@ pub fn started(reply: &mut Reply<'_>) -> RequestId {
     }
 }
 
-/// What was completed.
+/// Returns the completions in the reply.
 #[inline]
 pub fn completed<'r>(reply: &'r mut Reply<'_>) -> &'r mut [Completion] {
     match &mut reply.kind {

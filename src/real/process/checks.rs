@@ -1,4 +1,4 @@
-//! Collective calls that are compared between ranks (`--check`).
+//! Comparison of collective calls between ranks (`--check`).
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,24 +12,24 @@ use mcpsim_core::rank::Rank;
 pub struct CollectiveRecord {
     /// The rank in MPI_COMM_WORLD.
     pub rank: Rank,
-    /// Its number in the communicator.
+    /// The rank in the communicator.
     pub member: u32,
-    /// The function and the place of the call: "MPI_Bcast at ring.c:42".
+    /// Function and position of the call, such as "MPI_Bcast at ring.c:42".
     pub position: String,
     /// The function.
     pub function: &'static str,
-    /// The arguments that other ranks' must match.
+    /// Arguments that must match those of other ranks.
     pub arguments: ComparedArguments,
 }
 
-/// Arguments of a collective that depend on those of other ranks.
+/// Arguments of a collective that must be consistent between ranks.
 #[derive(Debug, Default)]
 pub struct ComparedArguments {
     /// The root.
     pub root: Option<i32>,
     /// The operator's name.
     pub operator: Option<&'static str>,
-    /// Data that must be alike at all ranks.
+    /// Data that must be equal on all ranks.
     pub alike: Vec<Signature>,
     /// Data for other ranks.
     pub sent: Option<PeerSignatures>,
@@ -37,12 +37,12 @@ pub struct ComparedArguments {
     pub received: Option<PeerSignatures>,
 }
 
-/// The signatures of the data for each rank, or from each.
+/// Signatures of the data for each rank or from each rank.
 #[derive(Clone, Debug)]
 pub enum PeerSignatures {
-    /// The same for each.
+    /// The same signature for each rank.
     Same(Signature),
-    /// One for each.
+    /// One signature per rank.
     Each(Vec<Signature>),
 }
 
@@ -62,15 +62,15 @@ impl PeerSignatures {
     }
 }
 
-/// A collective: the number of its communicator, the first rank in that, and the number of the collective.
+/// Key of a collective: number of its communicator, first rank of the communicator, and sequence number.
 pub type CollectiveKey = (u32, Rank, u32);
 
-/// The collectives that some ranks have called and others have not.
+/// Collectives that some ranks, but not all, have called.
 #[derive(Debug, Default)]
 pub struct CollectiveChecks(Mutex<HashMap<CollectiveKey, Vec<CollectiveRecord>>>);
 
 impl CollectiveChecks {
-    /// A rank of `members` calls a collective: the mistakes, once all ranks have called it.
+    /// Adds a rank's call of a collective with `members` members. Returns the mistakes after the last rank's call.
     pub fn add(&self, key: CollectiveKey, members: u32, record: CollectiveRecord) -> Vec<Mistake> {
         let mut open = self.0.lock().expect("nothing panics with this lock held");
         let records = open.entry(key).or_default();
@@ -83,14 +83,14 @@ impl CollectiveChecks {
         judge(records)
     }
 
-    /// The mistakes in collectives that not all ranks have called.
+    /// Returns the mistakes in collectives that not all ranks have called.
     pub fn left(&self) -> Vec<Mistake> {
         let open = std::mem::take(&mut *self.0.lock().expect("nothing panics with this lock held"));
         open.into_values().flat_map(judge).collect()
     }
 }
 
-/// Compares the calls of one collective with that of its lowest rank.
+/// Compares the calls of one collective with the call of its lowest rank.
 fn judge(mut records: Vec<CollectiveRecord>) -> Vec<Mistake> {
     records.sort_unstable_by_key(|record| record.rank);
     let Some((first, others)) = records.split_first() else { return Vec::new() };
@@ -103,7 +103,7 @@ fn mistake(record: &CollectiveRecord, kind: MistakeKind, text: String) -> Mistak
     Mistake { rank: record.rank, kind, call, place, text }
 }
 
-/// The first difference between two calls.
+/// Returns the first difference between two calls.
 fn compare(first: &CollectiveRecord, record: &CollectiveRecord) -> Option<Mistake> {
     let mismatch = |text| Some(mistake(record, MistakeKind::CollectiveMismatch, text));
     let (rank, position) = (first.rank, &first.position);
@@ -126,7 +126,7 @@ fn compare(first: &CollectiveRecord, record: &CollectiveRecord) -> Option<Mistak
     Some(mistake(record, MistakeKind::TypeMismatch, text))
 }
 
-/// Compares what each rank sends with what others expect of it.
+/// Compares the data sent by each rank with the data expected by the others.
 fn compare_data(records: &[CollectiveRecord]) -> Vec<Mistake> {
     let sent = || records.iter().filter_map(|record| record.arguments.sent.as_ref());
     let received = || records.iter().filter_map(|record| record.arguments.received.as_ref());
@@ -139,7 +139,7 @@ fn compare_data(records: &[CollectiveRecord]) -> Vec<Mistake> {
     records.iter().filter_map(|record| compare_received(record, records)).collect()
 }
 
-/// The first sender whose data are not what `record` expects.
+/// Returns the mistake for the first sender whose data differs from the data expected by `record`.
 fn compare_received(record: &CollectiveRecord, records: &[CollectiveRecord]) -> Option<Mistake> {
     let received = record.arguments.received.as_ref()?;
     let differ = |sender: &CollectiveRecord| {

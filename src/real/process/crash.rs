@@ -1,10 +1,11 @@
-//! Crashes of programs: signals that would end the process end the run instead, with a report of where.
+//! Crashes of programs: a signal that would end the process ends the run instead, with a report of the position.
 //!
-//! The handler looks at the stack, and then has the rank's fiber return a last call, [`Call::Fail`]: what follows is
-//! ordinary. Two crashes cannot end so: that of a thread which is no rank's, and that in the C library's memory
-//! management, whose locks may be held. A thread that has waited for this reports them and ends the process.
+//! The handler walks the stack. It then makes the rank's fiber return a last call, [`Call::Fail`], and the run ends in
+//! the usual way. This is impossible for two crashes: a crash of a thread without a rank, and a crash in the memory
+//! management of the C library, whose locks may be held. A separate thread waits for such crashes, reports them and
+//! ends the process.
 //!
-//! A crash while no rank's code runs is mcpsim's own, and handled as if this were not here.
+//! A crash while no rank's code runs is a crash of mcpsim and is handled as if this module did not exist.
 #![allow(unsafe_code)]
 
 mod look;
@@ -31,66 +32,66 @@ pub use own::FaultInCall;
 pub use remote::{GivenMemory, RemoteAccess, serving};
 pub use report::{caller, calling_code, calling_codes};
 
-/// The signals that a crash is known by.
+/// Signals that indicate a crash.
 const SIGNALS: [c_int; 6] = [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
-/// A handler's stack: walking up a stack takes some tens of KiB.
+/// Size of a handler's stack in bytes. A stack walk needs some tens of KiB.
 const STACK: usize = 256 << 10;
-/// A frame of this size may step over the page that traps.
+/// Largest frame, in bytes, that may skip the guard page.
 const LARGEST_FRAME: usize = 1 << 30;
 
-/// What a crash is.
+/// Description of a crash.
 #[derive(Clone, Copy, Debug)]
 pub struct Crash {
     pub signal: c_int,
-    /// The system's reason (`si_code`); [`CALLED`] if there was none.
+    /// The system's reason (`si_code`), or [`CALLED`].
     pub code: c_int,
-    /// The address that could not be reached.
+    /// Address whose access failed.
     pub address: usize,
-    /// What the processor says about it.
+    /// Error code of the processor.
     pub error: i64,
-    /// Whose stack had no more room, if that is what happened.
+    /// The exhausted stack, if the crash is a stack overflow.
     pub overflow: Option<Overflow>,
-    /// Whether the rank has written over its whole stack, up to what lies above `main`.
+    /// True if the rank has overwritten its whole stack, including the part above `main`.
     pub overwritten: bool,
     pub trace: StackTrace,
 }
 
-/// A stack without more room, and its bytes.
+/// An exhausted stack and its size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// A rank's.
+    /// The stack of a rank.
     Rank(usize),
-    /// That of a thread of the program's own.
+    /// The stack of a thread created by the program.
     Thread(usize),
 }
 
-/// The code of a crash that the program asked for, by `abort` or `raise`.
+/// Code of a crash requested by the program with `abort` or `raise`.
 pub const CALLED: c_int = c_int::MIN;
 
-/// Where a rank's code runs: what a handler needs to end it.
+/// State that a handler needs to end the code of a rank.
 pub struct CrashContext {
     trap: mcpsim_core::rank::Trap,
     stack: (usize, usize),
-    /// A word at the top of the stack that nobody changes, and where.
+    /// Address and value of a constant word at the top of the stack.
     seal: (*const usize, usize),
 }
 
 impl CrashContext {
-    /// That of a fiber.
+    /// Creates the context of a fiber.
     pub fn of(fiber: &Fiber) -> CrashContext {
         let stack = fiber.stack();
         let seal = fiber.seal();
-        // SAFETY: on the fiber's stack.
+        // SAFETY: the fiber's seal is a word on its stack, which is mapped.
         CrashContext { trap: fiber.trap(), stack: (stack.start, stack.end), seal: (seal, unsafe { seal.read() }) }
     }
 
-    /// Whether the way out of the fiber, which lies above all that its code has on the stack, is lost.
+    /// Returns true if the fiber's exit frame, which is above all frames of its code, is overwritten.
     fn is_overwritten(&self) -> bool {
-        // SAFETY: on the fiber's stack.
+        // SAFETY: the fiber's seal is a word on its stack, which is mapped.
         unsafe { self.seal.0.read_volatile() != self.seal.1 }
     }
 
-    /// The stack's addresses.
+    /// Returns the address range of the stack.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.stack.0..self.stack.1
     }
@@ -98,11 +99,11 @@ impl CrashContext {
 
 thread_local! {
     static READY: Cell<bool> = const { Cell::new(false) };
-    /// On its way from the handler to what follows it in the fiber.
+    /// Crash passed from the handler to its continuation in the fiber.
     static CRASH: Cell<Option<Crash>> = const { Cell::new(None) };
 }
 
-/// Makes this thread ready for crashes of the ranks that it runs.
+/// Prepares this thread for crashes of the ranks that it runs.
 #[inline]
 pub fn ready() {
     if !READY.get() {
@@ -123,11 +124,11 @@ fn prepare() {
 thread_local! {
     static LISTED: look::Listed = look::Listed::new();
     static HANDLER_STACK: HandlerStack = HandlerStack::new();
-    /// The first and the last address of the stack of a thread that a program has started.
+    /// Bounds of the stack of a thread created by a program.
     static THREAD_STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Makes this thread, which a program has started, ready for crashes.
+/// Prepares this thread, created by a program, for crashes.
 pub fn ready_for_thread() {
     if THREAD_STACK.get().1 != 0 {
         return;
@@ -135,7 +136,7 @@ pub fn ready_for_thread() {
     HANDLER_STACK.with(|_| ());
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: room for what is told of this thread.
+    // SAFETY: the attributes belong to this thread and are destroyed after use.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
             libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
@@ -145,12 +146,12 @@ pub fn ready_for_thread() {
     THREAD_STACK.set((start as usize, start as usize + size));
 }
 
-/// The stack of this thread's handlers, for as long as the thread is.
+/// Stack for the signal handlers of this thread, freed at the end of the thread.
 struct HandlerStack(*mut c_void);
 
 impl HandlerStack {
     fn new() -> Self {
-        // SAFETY: new memory that is the handler's until it is given back.
+        // SAFETY: the memory is new and used only as the handler's stack until it is unmapped.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             let memory = libc::mmap(ptr::null_mut(), STACK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
@@ -176,19 +177,19 @@ impl Drop for HandlerStack {
     }
 }
 
-/// The handlers before ours.
+/// Signal actions before installation.
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
-/// The functions of the C library that manage memory.
+/// Functions of the C library that manage memory.
 static MEMORY: OnceLock<Vec<usize>> = OnceLock::new();
-/// What wakes the thread that reports.
+/// Descriptor that wakes the reporting thread.
 static BELL: AtomicI32 = AtomicI32::new(-1);
 
 fn install() {
-    // What is worked out at first use must be there when a handler asks.
+    // A handler cannot initialise lazily, so lazy values are initialised here.
     loader::code(install as *const () as usize);
     let _ = MEMORY.set(report::memory_functions());
     let mut ends = [-1; 2];
-    // SAFETY: room for two descriptors.
+    // SAFETY: `ends` has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } == 0 {
         let bell = ends[0];
         let watch = std::thread::Builder::new().name("crashes".to_owned()).spawn(move || report_when_asked(bell));
@@ -199,7 +200,7 @@ fn install() {
     super::clib::protect_open();
     look::install();
     let before = SIGNALS.map(|signal| {
-        // SAFETY: the handler is a function of this signature; all zeros is a valid action.
+        // SAFETY: zero is a valid `sigaction`, and the call only reads the current action.
         unsafe {
             let mut before = MaybeUninit::<libc::sigaction>::zeroed();
             libc::sigaction(signal, ptr::null(), before.as_mut_ptr());
@@ -208,7 +209,7 @@ fn install() {
     });
     let _ = BEFORE.set(before);
     for signal in SIGNALS {
-        // SAFETY: as above.
+        // SAFETY: zero is a valid `sigaction`, and the handler has the signature that SA_SIGINFO requires.
         unsafe {
             let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
             action.sa_sigaction = handle as *const () as usize;
@@ -218,16 +219,16 @@ fn install() {
     }
 }
 
-/// As if the handler of `signal` had never been there.
+/// Restores the previous action of `signal`.
 fn step_back(signal: c_int) {
     let index = SIGNALS.iter().position(|&known| known == signal);
     if let (Some(before), Some(index)) = (BEFORE.get(), index) {
-        // SAFETY: what was there before.
+        // SAFETY: the action was returned by `sigaction` before installation.
         unsafe { libc::sigaction(signal, &before[index], ptr::null_mut()) };
     }
 }
 
-/// The order of registers in call frame information, as the system has them.
+/// Order of the registers in call frame information, as indices of the system.
 const ORDER: [c_int; 17] = [
     libc::REG_RAX,
     libc::REG_RDX,
@@ -249,7 +250,7 @@ const ORDER: [c_int; 17] = [
 ];
 
 unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: what the system gives a handler.
+    // SAFETY: the kernel passes valid pointers to a handler with SA_SIGINFO.
     let (info, context) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
     let words = &mut context.uc_mcontext.gregs;
     let mut registers = Registers(ORDER.map(|register| words[register as usize] as usize));
@@ -262,9 +263,9 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let calm = (0x37f, 0, 0x1f80);
     if !p.crashing.get() && signal != libc::SIGABRT {
         let overflow = p.stack().start > registers.stack();
-        // SAFETY: what the system gives a handler.
+        // SAFETY: the arguments are from the kernel, and this handler runs on its alternate stack.
         if unsafe { own::deliver(p, signal, info, context, overflow) } {
-            // SAFETY: the system saves these registers for every handler.
+            // SAFETY: the kernel saves these registers for every handler; the pointer is null or valid.
             if let Some(saved) = unsafe { context.uc_mcontext.fpregs.as_mut() } {
                 (saved.cwd, saved.swd, saved.mxcsr) = calm;
             }
@@ -279,7 +280,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let Some(ground) = ground.as_ref().ok().and_then(|ground| ground.as_ref()) else { return step_back(signal) };
     let stack = ground.stack();
     let guard = stack.start - GUARD..stack.start;
-    // SAFETY: a signal that comes of an address has one.
+    // SAFETY: reading the field is sound for every signal; the value is used only for signals with an address.
     let address = unsafe { info.si_addr() } as usize;
     let below = registers.stack() < stack.start && stack.start - registers.stack() < LARGEST_FRAME;
     let full = signal == libc::SIGSEGV
@@ -306,21 +307,21 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     words[libc::REG_RBP as usize] = go_on.rbp as i64;
     words[libc::REG_RDI as usize] = go_on.rdi as i64;
     words[libc::REG_RSI as usize] = go_on.rsi as i64;
-    // As the calling convention wants it: the direction flag clear, floating-point exceptions masked.
+    // The calling convention requires a clear direction flag and masked floating-point exceptions.
     words[libc::REG_EFL as usize] &= !0x400;
-    // SAFETY: the system saves these registers for every handler.
+    // SAFETY: the kernel saves these registers for every handler; the pointer is null or valid.
     if let Some(saved) = unsafe { context.uc_mcontext.fpregs.as_mut() } {
         (saved.cwd, saved.swd, saved.mxcsr) = calm;
     }
 }
 
-/// The last call of a rank that has crashed.
+/// Returns the last call of a crashed rank.
 fn failed(p: &Process) -> Call {
     let crash = CRASH.take().expect("the handler has left it on this thread");
     Call::Fail(Box::new(report::error(p, &crash)))
 }
 
-/// Ends the rank, which has called for it, as a crash does.
+/// Ends the rank at its own request, as a crash does.
 pub fn called(p: &Process, signal: c_int) -> ! {
     p.crashing.set(true);
     let stack = p.stack();
@@ -330,18 +331,18 @@ pub fn called(p: &Process, signal: c_int) -> ! {
     unreachable!("a failed rank does not go on")
 }
 
-/// A signal on a thread that runs no rank: a thread of a program's own, or mcpsim's.
+/// Handles a signal on a thread without a rank: a thread of a program, or a thread of mcpsim.
 fn of_thread(signal: c_int, info: &libc::siginfo_t, error: i64, registers: &Registers) {
     let top = registers.stack();
     let known = THREAD_STACK.get();
-    // SAFETY: as in `handle`.
+    // SAFETY: reading the field is sound for every signal; the value is used only for signals with an address.
     let address = unsafe { info.si_addr() } as usize;
-    // A frame that does not fit begins below the stack.
+    // A frame that does not fit starts below the stack.
     let below = known.0 > top && known.0 - top < LARGEST_FRAME;
     let full = signal == libc::SIGSEGV
         && info.si_code > 0
         && (below || (known.0.saturating_sub(GUARD)..known.0).contains(&address));
-    // The thread's stack from here on: as much as any frame information is believed.
+    // The readable part of the thread's stack, which bounds the stack walk.
     let stack = if full { known.0..known.1 } else { top..readable_end(top) };
     let overflow = full.then_some(Overflow::Thread(stack.len()));
     let trace = StackTrace::new(*registers, &stack);
@@ -358,14 +359,14 @@ fn of_thread(signal: c_int, info: &libc::siginfo_t, error: i64, registers: &Regi
     hand_over(&Notice { crash, crashed });
 }
 
-/// How far memory can be read from `start` on, at most 64 KiB.
+/// Returns the end of readable memory from `start`, at most 64 KiB.
 fn readable_end(start: usize) -> usize {
     const PAGE: usize = 4096;
     let mut end = start;
     for _ in 0..16 {
         let next = (end / PAGE + 1) * PAGE;
         let mut seen = 0u8;
-        // SAFETY: of memory that is not there, the system says so.
+        // SAFETY: `mincore` returns an error for unmapped memory and writes one byte for one page.
         let there = unsafe { libc::mincore((end / PAGE * PAGE) as *mut c_void, PAGE, &mut seen) } == 0;
         if !there {
             break;
@@ -375,7 +376,7 @@ fn readable_end(start: usize) -> usize {
     end
 }
 
-/// A crash that another thread reports.
+/// A crash reported by another thread.
 struct Notice {
     crash: Crash,
     crashed: CrashedCode,
@@ -396,11 +397,11 @@ enum CrashedCode {
 
 static NOTICE: AtomicPtr<Notice> = AtomicPtr::new(ptr::null_mut());
 
-/// Has another thread report the crash and end the process, which it does soon.
+/// Passes the crash to the reporting thread, which ends the process, and waits.
 fn hand_over(notice: &Notice) -> ! {
     let first =
         NOTICE.compare_exchange(ptr::null_mut(), ptr::from_ref(notice).cast_mut(), Ordering::AcqRel, Ordering::Acquire);
-    // SAFETY: these functions may be called in handlers.
+    // SAFETY: these functions are async-signal-safe, and the pointers are valid.
     unsafe {
         if first.is_ok() {
             libc::write(BELL.load(Ordering::Acquire), c"!".as_ptr().cast(), 1);
@@ -413,26 +414,26 @@ fn hand_over(notice: &Notice) -> ! {
 }
 
 fn last_words(text: &std::ffi::CStr) -> ! {
-    // SAFETY: these functions may be called in handlers.
+    // SAFETY: these functions are async-signal-safe, and the pointers are valid.
     unsafe {
         libc::write(2, text.as_ptr().cast(), text.count_bytes());
         libc::_exit(4)
     }
 }
 
-/// The thread that reports what a crashed one cannot.
+/// Thread that reports crashes when the crashed thread cannot.
 fn report_when_asked(bell: c_int) {
     let mut byte = 0u8;
-    // SAFETY: room for one byte.
+    // SAFETY: the buffer has room for one byte.
     while unsafe { libc::read(bell, ptr::from_mut(&mut byte).cast(), 1) } != 1 {
         if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
             return;
         }
     }
-    // SAFETY: the thread that has crashed waits, so the notice on its stack and the rank stay.
+    // SAFETY: the crashed thread waits, so the notice on its stack and the rank remain valid.
     let Some(notice) = (unsafe { NOTICE.load(Ordering::Acquire).as_ref() }) else { return };
     let crash = &notice.crash;
-    // SAFETY: as above.
+    // SAFETY: the crashed thread waits, so the rank remains valid.
     let text = unsafe {
         match notice.crashed {
             CrashedCode::Rank(p) => text_of(&*p, report::error(&*p, crash)),

@@ -1,4 +1,4 @@
-//! Functions that programs are given, with their names.
+//! Functions provided to programs, with their names.
 #![allow(unsafe_code)]
 
 /// The address of a C function.

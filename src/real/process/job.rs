@@ -1,4 +1,4 @@
-//! What all ranks of a run share: the program, the machine, how code is timed, where output goes.
+//! State shared by all ranks of a run: programs, machine, timing options and output.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_int};
@@ -20,25 +20,25 @@ use mcpsim_core::platform::{MemoryPart, Platform, Site};
 use mcpsim_core::rank::Rank;
 use mcpsim_core::units::SimSpan;
 
-/// Which clock of the host times local execution blocks.
+/// Host clock that measures local execution blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostClock {
-    /// The thread's CPU time: what else the host does has no influence.
+    /// CPU time of the thread, independent of other processes on the host.
     #[default]
     Cpu,
-    /// Wall-clock time: for programs with threads of their own.
+    /// Wall-clock time, for programs with threads.
     Wall,
 }
 
-/// What local execution blocks cost.
+/// Cost of local execution blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComputeMode {
-    /// Their time on the host, times the platform's scale factor.
+    /// Time on the host multiplied by the platform's scale factor.
     #[default]
     Measure,
-    /// Nothing.
+    /// No cost.
     Skip,
-    /// The same each.
+    /// A fixed cost per block.
     Fixed(SimSpan),
 }
 
@@ -51,13 +51,13 @@ pub enum Stream {
     Err,
 }
 
-/// Where what ranks print goes.
+/// Destination of the output of ranks.
 pub trait Output: Send + Sync {
-    /// `bytes` of `rank`: whole lines, but for the last of a stream and for very long ones.
+    /// Writes `bytes` of `rank`. They consist of whole lines, except at the end of a stream and in very long lines.
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]);
 }
 
-/// A program of a job, and how its ranks start.
+/// A program of a job, and the start conditions of its ranks.
 pub struct JobProgram {
     /// The code.
     pub image: Image,
@@ -65,56 +65,56 @@ pub struct JobProgram {
     pub arguments: Vec<CString>,
     /// `environ`, as NAME=value.
     pub environment: Vec<CString>,
-    /// The directory in which its ranks start, if it is another than that of mcpsim.
+    /// Start directory of the ranks, if it differs from mcpsim's directory.
     pub directory: Option<CString>,
-    /// The number of its ranks: the first program has the first ranks.
+    /// Number of ranks. The first program has the first ranks.
     pub ranks: u32,
 }
 
-/// How the programs of a job are started.
+/// Start conditions common to the programs of a job.
 #[derive(Debug)]
 pub struct Started {
-    /// Numbers of the ranks' processes.
+    /// Process numbers of the ranks.
     pub numbers: ProcessNumbers,
-    /// Whether messages state their buffers.
+    /// True if messages contain their buffers' numbers.
     pub states_buffers: bool,
 }
 
-/// Which standard sends may complete before their receives begin.
+/// Standard sends that may complete before their receives are posted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Buffering {
-    /// Those that the platform sends eagerly.
+    /// Sends that use the eager protocol on the platform.
     #[default]
     Platform,
-    /// None: all are synchronous.
+    /// No sends: all are synchronous.
     None,
 }
 
-/// Which mistakes of programs to look for, besides those that cost nothing to find.
+/// Optional checks for mistakes of programs. Checks without cost are always active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
     /// Objects that were not freed.
     pub leaks: bool,
-    /// Arguments of collectives and datatypes of messages that differ between ranks.
+    /// Arguments of collectives, and datatypes of messages, that differ between ranks.
     pub calls: bool,
     /// Writes beside blocks of memory or to freed ones.
     pub heap: bool,
 }
 
-/// How real programs are run.
+/// Options for real programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOptions {
-    /// What times local execution blocks.
+    /// Host clock for local execution blocks.
     pub clock: HostClock,
-    /// What they cost.
+    /// Cost of local execution blocks.
     pub compute: ComputeMode,
-    /// A rank's stack, bytes.
+    /// Stack size of a rank in bytes.
     pub stack_size: usize,
-    /// Which mistakes of programs to look for.
+    /// Optional checks.
     pub checks: Checks,
-    /// Which sends are buffered.
+    /// Sends that are buffered.
     pub buffering: Buffering,
-    /// Libraries of which all ranks share one copy: beginnings of their files' names.
+    /// Libraries shared by all ranks, as prefixes of file names.
     pub shared: Vec<String>,
 }
 
@@ -131,64 +131,64 @@ impl Default for JobOptions {
     }
 }
 
-/// What all ranks of a run share.
+/// State shared by all ranks of a run.
 pub struct Job {
-    /// The programs, in the order of their ranks; at least one.
+    /// Programs in the order of their ranks; at least one.
     pub programs: Vec<JobProgram>,
     /// The target machine.
     pub platform: Arc<Platform>,
-    /// Where each rank is.
+    /// Location of each rank.
     pub sites: Vec<Site>,
-    /// Each rank's number among those of its node, and how many these are.
+    /// For each rank, its number among the ranks of its node and the number of these ranks.
     pub places_in_nodes: Vec<(u32, u32)>,
-    /// Numbers of the ranks' processes.
+    /// Process numbers of the ranks.
     pub numbers: ProcessNumbers,
-    /// Whether messages state their buffers.
+    /// True if messages contain their buffers' numbers.
     pub states_buffers: bool,
-    /// How code is timed and run.
+    /// Options of the run.
     pub options: JobOptions,
-    /// Where output goes.
+    /// Destination of output.
     pub output: Box<dyn Output>,
-    /// What starting and stopping the timer adds to what it measures, ns.
+    /// Time in ns that start and stop of the timer add to a measurement.
     pub timer_overhead: u64,
-    /// What each rank's code costs against the host's, by rank.
+    /// Ratio of target time to host time, by rank.
     factors: Vec<f64>,
     costs: Vec<DataCost>,
     endings: Mutex<Endings>,
-    /// Places in the source that reports have named.
+    /// Cache of source positions.
     places: Mutex<HashMap<(usize, usize), String>>,
-    /// Numbers of the places from which MPI functions are called, where these are counted.
+    /// Numbers of the code positions that call MPI functions, if calls are counted by position.
     call_places: Mutex<HashMap<(usize, usize), u32>>,
-    /// Blocks that all ranks sample together, by their places in the program.
+    /// Blocks sampled by all ranks together, by position in the program.
     pub samples: Mutex<HashMap<(usize, usize), Sampled>>,
-    /// Ranks that wait at words in memory.
+    /// Ranks that wait on futex words.
     pub futexes: Futexes,
-    /// Collectives that are compared between ranks.
+    /// Collectives under comparison.
     pub collectives: CollectiveChecks,
 }
 
-/// There are less than so many communicators: each has two contexts.
+/// Upper bound of communicator numbers. Each communicator has two contexts.
 pub const MOST_COMMS: u32 = u32::MAX / 4;
 
-/// What is known of ranks after their end.
+/// Results of ranks after their end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Endings {
-    /// Ranks that ended with a code other than 0.
+    /// Ranks that ended with an exit code other than 0.
     pub codes: Vec<(Rank, i32)>,
-    /// Mistakes of ranks' MPI calls.
+    /// Mistakes in MPI calls.
     pub mistakes: Vec<Mistake>,
     /// Ranks that ended between MPI_Init and MPI_Finalize.
     pub unfinalised: Vec<Rank>,
-    /// Ranks that idled so long in vain and then went on by themselves.
+    /// Ranks that idled without effect and then continued, with the idle time.
     pub in_vain: Vec<(Rank, SimSpan)>,
-    /// The files of libraries that ranks had no copies of.
+    /// Files of libraries without per-rank copies.
     pub shared: Vec<String>,
     /// The number of allocations that were to be guarded and were not.
     pub unguarded: u64,
 }
 
 impl Endings {
-    /// What is known in several processes, in order of ranks.
+    /// Merges the results of several processes, in rank order.
     pub fn merge(parts: Vec<Endings>) -> Endings {
         let mut all = Endings::default();
         for part in parts {
@@ -210,7 +210,7 @@ impl Endings {
 }
 
 impl Job {
-    /// A run of `programs` with a rank on each of `sites`, which have these parts of memory and caches.
+    /// Creates a run of `programs` with one rank on each of `sites`, which have these parts of memory and caches.
     pub fn new(
         programs: Vec<JobProgram>,
         platform: Arc<Platform>,
@@ -251,18 +251,18 @@ impl Job {
         }
     }
 
-    /// The target time of `ns` of host time of `rank`'s code (the paper's eq. 1).
+    /// Converts `ns` of host time of `rank`'s code to target time (the paper's eq. 1).
     pub fn scaled(&self, rank: Rank, ns: u64) -> SimSpan {
         let ps = ns as f64 * 1e3 * self.factors[rank as usize];
         SimSpan::from_ps(ps.round() as u64)
     }
 
-    /// What combining and copying data costs `rank`.
+    /// Returns the cost of reductions and copies for `rank`.
     pub fn cost(&self, rank: Rank) -> DataCost {
         self.costs[rank as usize]
     }
 
-    /// The number of the program that `rank` runs, its place in [`Job::programs`].
+    /// Returns the index in [`Job::programs`] of the program of `rank`.
     pub fn program_number(&self, rank: Rank) -> usize {
         let mut behind = 0;
         let ends = self.programs.iter().map(|program| {
@@ -272,12 +272,12 @@ impl Job {
         ends.take_while(|&end| end <= rank).count().min(self.programs.len() - 1)
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.sites.len() as u32
     }
 
-    /// A rank has ended with `code`; whether outside of MPI_Init and MPI_Finalize.
+    /// Records the end of a rank with exit code `code`. `orderly` is false between MPI_Init and MPI_Finalize.
     pub fn ended(&self, rank: Rank, code: i32, orderly: bool) {
         if code == 0 && orderly {
             return;
@@ -291,7 +291,7 @@ impl Job {
         }
     }
 
-    /// As [`Image::describe`], once a place: many ranks are at the same.
+    /// Variant of [`Image::describe`] with a cache, because many ranks are at the same position.
     pub fn describe(&self, module: usize, offset: usize) -> String {
         let known = |places: &HashMap<_, String>| places.get(&(module, offset)).cloned();
         if let Some(place) = known(&self.places.lock().expect("nothing panics with this lock held")) {
@@ -304,14 +304,14 @@ impl Job {
         place
     }
 
-    /// A number for a place in the code from which ranks call MPI functions: the same for all ranks.
+    /// Returns the number of a code position that calls MPI functions, equal for all ranks.
     pub fn call_place(&self, module: usize, offset: usize) -> u32 {
         let mut known = self.call_places.lock().expect("nothing panics with this lock held");
         let next = known.len() as u32;
         *known.entry((module, offset)).or_insert(next)
     }
 
-    /// Which place has number `number`: "main at ring.c:42" where there is debug information, "main+0x1f" elsewhere.
+    /// Returns the position with number `number`: "main at ring.c:42" with debug information, "main+0x1f" without it.
     pub fn call_place_name(&self, number: u32) -> String {
         let known = self.call_places.lock().expect("nothing panics with this lock held");
         let found = known.iter().find(|(_, of)| **of == number).map(|(code, _)| *code);
@@ -324,12 +324,12 @@ impl Job {
         self.endings.lock().expect("nothing panics with this lock held").mistakes.push(mistake);
     }
 
-    /// A rank has idled for `time` in all without a change, and then gone on.
+    /// Records that a rank idled for a total of `time` without effect and then continued.
     pub fn idled_in_vain(&self, rank: Rank, time: SimSpan) {
         self.endings.lock().expect("nothing panics with this lock held").in_vain.push((rank, time));
     }
 
-    /// What is known of ranks after their end, in order of ranks.
+    /// Returns the results of ranks after their end, in rank order.
     pub fn endings(&self) -> Endings {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
         let compared = Endings { mistakes: self.collectives.left(), ..Endings::default() };
@@ -348,7 +348,7 @@ impl fmt::Debug for Job {
 
 static LATEST: Mutex<Weak<Job>> = Mutex::new(Weak::new());
 
-/// A rank of `job` starts.
+/// Records the job of a rank that starts.
 pub(super) fn set_latest(job: &Arc<Job>) {
     let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
     if !std::ptr::eq(latest.as_ptr(), Arc::as_ptr(job)) {
@@ -356,18 +356,18 @@ pub(super) fn set_latest(job: &Arc<Job>) {
     }
 }
 
-/// The job of which a rank has started last.
+/// Returns the job whose rank was started last.
 pub(super) fn latest() -> Option<Arc<Job>> {
     LATEST.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
 }
 
-/// Ends the process with a message; the signal, if one has ended the program.
+/// Function that ends the process with a message. `signal` is the signal that ended the program, if any.
 pub type Fatal = fn(message: &str, signal: Option<c_int>) -> !;
 
 static FATAL: OnceLock<Fatal> = OnceLock::new();
 
-/// What to do when a program does what no rank can be blamed for in an orderly way, such as calling MPI from a thread
-/// that is no rank's: there is no run it could be reported to. Once a process.
+/// Sets the function for errors that belong to no rank, such as an MPI call on a thread without a rank. There is no run
+/// to report them to. Only the first call in a process has an effect.
 pub fn on_fatal(fatal: Fatal) {
     let _ = FATAL.set(fatal);
 }

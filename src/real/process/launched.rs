@@ -1,14 +1,15 @@
-//! Environment variables by which launchers tell a rank its number and its place.
+//! Environment variables by which launchers pass rank numbers to processes.
 
 use std::ffi::CString;
 
 use crate::process::job::Job;
 use mcpsim_core::rank::Rank;
 
-/// The variable by which a program started by a rank knows that no launcher has started it.
+/// Variable that marks the environment of a simulated rank. A program started by a rank uses it to detect that no
+/// launcher started it.
 pub const SIMULATED_RANK: &str = "MCPSIM_COMM_WORLD_RANK";
 
-/// Numbers of a rank that launchers tell.
+/// Number passed by launchers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Rank,
@@ -19,7 +20,7 @@ enum Told {
     Nodes,
 }
 
-/// The variables of Open MPI, PMI, MPICH's Hydra, MVAPICH2 and Slurm.
+/// Variables of Open MPI, PMI, MPICH's Hydra, MVAPICH2 and Slurm.
 const VARIABLES: [(&str, Told); 24] = [
     (SIMULATED_RANK, Told::Rank),
     ("OMPI_COMM_WORLD_RANK", Told::Rank),
@@ -47,7 +48,7 @@ const VARIABLES: [(&str, Told); 24] = [
     ("SLURM_NNODES", Told::Nodes),
 ];
 
-/// Each rank's number among those of its node, and how many these are.
+/// Returns for each rank its number among the ranks of its node and the number of these ranks.
 pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u32)> {
     let mut ranks: Vec<u32> = Vec::new();
     let mut count = |node: u32| {
@@ -60,7 +61,8 @@ pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u3
     numbers.into_iter().zip(nodes).map(|(number, node)| (number, ranks[node as usize])).collect()
 }
 
-/// The environment of a rank: the job's, with the launchers' variables in place of those that mcpsim was started with.
+/// Returns the environment of a rank: the job's environment, with the launcher variables of mcpsim's environment
+/// replaced by those of the rank.
 pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
     let site = job.sites[rank as usize];
     let (number, ranks) = job.places_in_nodes[rank as usize];

@@ -1,12 +1,11 @@
-//! Code of a program that runs with nothing outside of it, as far as exceptions are concerned: one that nothing catches
-//! ends the program where it is thrown (`std::terminate`), and meets none of our frames.
+//! Boundary frame for C++ exceptions: an uncaught exception of the program calls `std::terminate` at the throw, and the
+//! unwinder never reaches frames of mcpsim.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
-    /// Calls `function` with the other arguments. For who looks for a handler of an exception, there is nothing
-    /// outside.
+    /// Calls `function` with the other arguments. Exception unwinding ends at this frame.
     #[link_name = "mcpsim_outermost"]
     fn call(first: usize, second: usize, third: usize, function: usize) -> c_int;
 }
@@ -29,33 +28,33 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// Calls the `main` of a program.
+/// Calls the `main` function of a program.
 ///
 /// # Safety
-/// `main` is one, and the arguments are what the C library gives it.
+/// `main` is a `main` function, and the arguments are those of the C library.
 pub unsafe fn main(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char, main: usize) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `main` accepts these arguments by the contract of this function.
     unsafe { call(count as usize, arguments as usize, environment as usize, main) }
 }
 
-/// Does what may call other code of the program.
+/// Calls `run`, which may call code of the program.
 pub fn outermost<R>(run: impl FnOnce() -> R) -> R {
     let mut kept = (Some(run), None);
-    // SAFETY: the function gets what it takes.
+    // SAFETY: `carry_out_as` returns the function for the type of `kept`, which lives during the call.
     unsafe { self::call(&raw mut kept as usize, 0, 0, carry_out_as(&kept) as usize) };
     kept.1.expect("it has run")
 }
 
-/// What is to run, and what it gives.
+/// The closure and its result.
 type Kept<F, R> = (Option<F>, Option<R>);
 
-/// The function that carries out what is in `_kept`.
+/// Returns the function that runs the closure in `_kept`.
 fn carry_out_as<F: FnOnce() -> R, R>(_kept: &Kept<F, R>) -> unsafe extern "C-unwind" fn(*mut c_void) {
     carry_out::<F, R>
 }
 
 unsafe extern "C-unwind" fn carry_out<F: FnOnce() -> R, R>(kept: *mut c_void) {
-    // SAFETY: `outermost` gives one of these.
+    // SAFETY: `outermost` passes a pointer to a `Kept` of this type.
     let kept = unsafe { &mut *kept.cast::<Kept<F, R>>() };
     kept.1 = kept.0.take().map(|run| run());
 }

@@ -1,10 +1,10 @@
-//! Ranks that look for messages in a loop, and when the time between two looks may pass at once.
+//! Idle detection for ranks that poll for messages in a loop.
 //!
-//! A program that polls gets an answer for each poll, and each costs time. But a rank that does nothing else until
-//! something changes would poll millions of times. Whether it does nothing else shows in what it comes with: the
-//! registers that functions keep for their callers and the innermost part of the stack. If these are as they were at an
-//! earlier poll, the rank goes round in a circle and may idle; if they are not, as where a loop counts its turns, it
-//! may leave the loop by itself, and each poll is one.
+//! Each poll of a program gets an answer and costs time. A rank that only polls until a change would poll millions of
+//! times. Idle detection compares the state at each poll: the callee-saved registers and the innermost part of the
+//! stack. If the state equals that of an earlier poll, the rank is in a cycle and may idle until the next change. If
+//! the state always differs, for example in a loop with a counter, the rank may leave the loop by itself, and each poll
+//! is executed.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,46 +14,48 @@ use crate::process::unwind::{Registers, kept_registers, read};
 use mcpsim_core::rank::Call;
 use mcpsim_core::units::SimSpan;
 
-/// Failed polls in a row after which a rank is taken to do nothing else, if its state recurs.
+/// Consecutive failed polls after which a rank with a recurring state may idle.
 const POLLS_BEFORE_IDLE: u32 = 16;
-/// As many polls later, idling takes twice as long.
+/// Number of further polls after which the idle time doubles.
 const POLLS_A_DOUBLING: u32 = 8;
-/// Once it could idle so long, it polls one by one so many times: what it counts may be where nobody looks. After that
-/// it may be a deadlock, see [`Call::Idle`].
+/// Idle time after which a rank executes [`LAST_POLLS`] single polls, because a counter may be outside the compared
+/// state. After these polls the rank may be in a deadlock, see [`Call::Idle`].
 const LONG: SimSpan = SimSpan::from_us(10_000_000);
 const LAST_POLLS: u32 = 20_000;
-/// The longest idling: 2^40 polls.
+/// Maximum idle time: 2^40 polls.
 const MOST_DOUBLINGS: u32 = 40;
-/// A rank that has idled so long in vain and then goes on is told of.
+/// Minimum idle time without effect that is reported if the rank then continues.
 const LONG_IN_VAIN: SimSpan = SimSpan::from_us(1000);
-/// A rank that comes with something else each time idles after so many polls all the same, twice as long every so many.
+/// Number of polls after which a rank without a recurring state also idles. The idle time doubles after every
+/// [`SINGLE_A_DOUBLING`] further polls.
 const MOST_SINGLE: u32 = 65_536;
 const SINGLE_A_DOUBLING: u32 = 8192;
 
-/// What is looked at of the stack: from where the program called, and below where its frame begins.
+/// Compared part of the stack in bytes: from the program's call upwards, and below the start of its frame.
 const INNERMOST: usize = 1024;
 const FRAME: usize = 256;
 
-/// A rank's polls that failed, one right after another.
+/// Consecutive failed polls of a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Polls {
-    /// How many.
+    /// Number of polls.
     count: u32,
-    /// The state that is waited for to recur, and of which poll it was (Brent's search for cycles: of powers of two).
+    /// State expected to recur, and the number of its poll. Brent's cycle detection stores the states of polls at
+    /// powers of two.
     anchor: u64,
     anchored: u32,
-    /// Polls since the state recurred first; 0 if it has not.
+    /// Number of polls since the first recurrence, or 0.
     circling: u32,
-    /// The poll by which the state must have recurred again.
+    /// Number of the poll by which the state must recur again.
     due: u32,
-    /// Polls one by one since it could idle long.
+    /// Number of single polls since a long idle time was permitted.
     last: u32,
-    /// What it has idled without a change.
+    /// Idle time without effect.
     in_vain: SimSpan,
 }
 
 impl Polls {
-    /// A poll comes with this state, and costs `poll`: for how long the rank may idle before it, if it may.
+    /// Records a poll with this state and cost `poll`. Returns the idle time permitted before the poll.
     fn come(&mut self, state: u64, poll: SimSpan) -> Option<SimSpan> {
         let Polls { count, anchor, anchored, circling, due, last, .. } = self;
         if *count < POLLS_BEFORE_IDLE {
@@ -84,7 +86,7 @@ impl Polls {
 }
 
 impl Process {
-    /// The rank does something else than polling.
+    /// Records an action other than a poll.
     #[inline]
     pub fn no_poll(&self) {
         let polls = self.polls.get();
@@ -94,7 +96,7 @@ impl Process {
         }
     }
 
-    /// The rank does something else than before: was it by itself, after a long time?
+    /// Records the first action after polls, and reports a rank that continued by itself after a long idle time.
     #[cold]
     fn go_on_from(&self, polls: Polls) {
         if polls.in_vain >= LONG_IN_VAIN {
@@ -102,8 +104,8 @@ impl Process {
         }
     }
 
-    /// A poll begins. A rank that does nothing but poll lets the time up to the next change pass at once, at most about
-    /// as long as it has polled already.
+    /// Starts a poll. A rank that only polls idles until the next change, at most about as long as it has polled so
+    /// far.
     pub fn before_poll(&self) -> Polls {
         let mut polls = self.polls.get();
         if polls.count < POLLS_BEFORE_IDLE {
@@ -118,40 +120,40 @@ impl Process {
             let start = self.clock.get();
             self.call_done(Call::Idle(longest));
             let idled = self.clock.get().since(start);
-            // What ends before its time was ended by a change, and so is perhaps all that was before.
+            // An idle time that ended early was ended by a change, which may also explain the idle times before.
             polls.in_vain = if idled < longest { SimSpan::ZERO } else { polls.in_vain + idled };
         }
         polls
     }
 
-    /// The poll has ended.
+    /// Ends a poll.
     pub fn after_poll(&self, polls: Polls, found: bool) {
-        // Code of some length between polls is work, and not to be skipped over.
+        // A long block between polls is work and must not be skipped.
         let busy = self.block.get() > self.job.platform.core.poll * 10;
         let next = Polls { count: polls.count.saturating_add(1), ..polls };
         self.polls.set(if found || busy { Polls::default() } else { next });
     }
 }
 
-/// Where an MPI function keeps what it must give back to its caller.
+/// Locations where an MPI function saves the registers of its caller.
 #[derive(Clone, Copy, Debug)]
 struct KnownPolls {
-    /// Where in the function.
+    /// Address in the function.
     at: usize,
-    /// From its stack pointer to the first of the registers it has put on the stack, to that of its caller's frame, and
-    /// to the end of its own.
+    /// Offsets from the stack pointer: to the first saved register, to the frame of the caller, and to the end of the
+    /// function's frame.
     first: usize,
     frame: Option<usize>,
     end: usize,
 }
 
 thread_local! {
-    /// The functions polled with last.
+    /// Functions of recent polls.
     static KEPT: Cell<[Option<KnownPolls>; 4]> = const { Cell::new([None; 4]) };
 }
 
-/// What the program came with to the MPI function that is `here` on `stack`, as a number: equal if all is as it was; 0
-/// if it cannot be told.
+/// Returns a hash of the program's state at its call of the MPI function at `here` on `stack`. Equal states have equal
+/// hashes; 0 represents an unknown state.
 fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     let mut known = KEPT.get();
     let kept = known.iter().flatten().find(|kept| kept.at == here[0]).copied().or_else(|| {
@@ -166,7 +168,7 @@ fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     let innermost = top + first..(top + end).saturating_add(INNERMOST).min(stack.end);
     let registers = came_with.iter().fold(here[0] as u64, |hash, word| mixed(hash, *word));
     let mut hash = digest(registers, innermost.clone(), stack);
-    // Without optimization, a function's variables are right below where its frame begins.
+    // Without optimisation, variables of a function are directly below the start of its frame.
     if let Some(frame) = frame.and_then(|offset| read(stack, top + offset))
         && frame > innermost.end
     {
@@ -175,7 +177,7 @@ fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     hash | 1
 }
 
-/// Where the function that is `here` keeps the registers of its caller.
+/// Returns where the function at `here` saves the registers of its caller.
 fn kept(here: [usize; 3]) -> Option<KnownPolls> {
     let [at, top, _] = here;
     let (end, saved) = kept_registers(&Registers::at(here))?;
@@ -185,7 +187,7 @@ fn kept(here: [usize; 3]) -> Option<KnownPolls> {
     Some(KnownPolls { at, first: inside(first).unwrap_or(end - top), frame, end: end - top })
 }
 
-/// The words of `part` that are on `stack`, and what was before, as a number.
+/// Returns a hash of `before` and the words of `part` that are on `stack`.
 fn digest(before: u64, part: Range<usize>, stack: &Range<usize>) -> u64 {
     let words = part.step_by(size_of::<usize>()).map_while(|address| read(stack, address));
     words.fold(before, mixed)
@@ -201,7 +203,7 @@ mod tests {
 
     const POLL: SimSpan = SimSpan::from_ns(100);
 
-    /// How many times the cost of a poll ranks idle whose polls come with these states.
+    /// Returns the idle times, in polls, for polls with these states.
     fn idles(states: impl IntoIterator<Item = u64>) -> Vec<Option<u64>> {
         let mut polls = Polls::default();
         let come = |state| {

@@ -1,4 +1,4 @@
-//! A rank of a real program, as the engine runs it.
+//! A rank of a real program from the view of the engine.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int};
@@ -19,26 +19,26 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::SimSpan;
 
-/// A rank of a real program, which calls MPI through `I`.
+/// A rank of a real program whose MPI interface is `I`.
 pub struct RealProgram<I: Interface> {
-    /// Absent before the start and after the end, unless the rank has failed.
+    /// `None` before the start and after the end, unless the rank has failed.
     fiber: Option<Fiber>,
-    /// What follows the local execution block that has just been charged.
+    /// Call that follows the local execution block charged last.
     held: Option<Call>,
-    /// The collective that is entered by what was or is held.
+    /// Collective entered by the held call.
     called: Option<Called>,
     begun: bool,
-    /// It has come to its end, and not to another's or a crash.
+    /// True if the rank has ended normally, without a crash and not because another rank ended the run.
     finished: bool,
-    // Last: the fiber's code uses it.
+    // The last field, so that it is dropped after the fiber whose code uses it.
     process: Box<I>,
 }
 
-// SAFETY: the engine runs a rank on one thread at a time, and nothing of it is shared with other ranks but the job.
+// SAFETY: the engine runs a rank on one thread at a time, and ranks share only the job, which is `Sync`.
 unsafe impl<I: Interface> Send for RealProgram<I> {}
 
 impl<I: Interface> RealProgram<I> {
-    /// Rank `rank` of `job`, before its start.
+    /// Creates rank `rank` of `job` before its start.
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         RealProgram {
             fiber: None,
@@ -84,10 +84,10 @@ fn fail(kind: FailureKind, place: &str, what: String) -> Call {
 }
 
 impl<I: Interface> Drop for RealProgram<I> {
-    /// What was printed and not passed on is shown however the rank ended.
+    /// Prints the remaining output, also after a failure of the rank.
     fn drop(&mut self) {
         clib::close_streams(&self.process);
-        // Threads of the rank may still run its code, on variables of its stack.
+        // Threads of the rank may still run its code and access its stack.
         if self.process.runtime.is_some() && !self.finished || clib::threads_were_started() {
             std::mem::forget(self.process.instance.take());
             std::mem::forget(self.fiber.take());
@@ -96,7 +96,7 @@ impl<I: Interface> Drop for RealProgram<I> {
 }
 
 impl<I: Interface> RealProgram<I> {
-    /// Runs the rank's code, in `resume`, up to a call for the engine.
+    /// Runs the rank's code with `resume` until its next call.
     #[inline(always)]
     fn run(&mut self, resume: impl FnOnce(&mut Fiber) -> Option<Call>) -> Option<Call> {
         if let Some(call) = self.held.take() {
@@ -123,7 +123,7 @@ impl<I: Interface> RealProgram<I> {
             self.process.ground.replace(None);
         }
         if let Call::Enter(_) = call {
-            // Before strands can enter others.
+            // Taken here, before a strand can enter another collective.
             self.called = self.process.called.take();
         }
         let charge = self.process.take_charge();
@@ -205,7 +205,7 @@ impl<I: Interface> Program for RealProgram<I> {
     }
 }
 
-/// A rank from its start to its end: its last call.
+/// Runs a rank from start to end and returns its last call.
 fn main(p: &Process) -> Call {
     let data = |name: &str| clib::data(p, name);
     let instance = match p.program().image.instance(&data) {
@@ -230,30 +230,30 @@ fn main(p: &Process) -> Call {
     let main = {
         let instance = p.instance.borrow();
         let instance = instance.as_ref().expect("just loaded");
-        // SAFETY: the functions of a program, given what the C library gives them.
+        // SAFETY: these are the program's initialisers, which get the arguments that the C library would pass.
         outermost(|| unsafe { instance.initialise(count, arguments, clib::environment(p)) });
-        // The second is a way to a `main` that is hidden.
+        // `mcpsim_main` is an alias of a hidden `main`.
         instance.symbol("main").or_else(|| instance.symbol("mcpsim_main"))
     };
     let Some(main) = main else {
         return fail(FailureKind::Error, "the start of the rank", "the program has no main function".to_owned());
     };
     p.start_timer();
-    // SAFETY: main of a C program.
+    // SAFETY: `main` is the `main` function of a C program, and its arguments are valid lists with a final null.
     let code = unsafe { outermost::main(count, arguments, clib::environment(p), main) };
     end(p, code)
 }
 
-/// A rank has left its main function, or called `exit`: what is left to do, and its last call.
+/// Completes a rank that has returned from `main` or called `exit`, and returns its last call.
 pub fn end(p: &Process, code: c_int) -> Call {
     if let Some(instance) = &*p.instance.borrow() {
-        // SAFETY: the program's own functions, at its end.
+        // SAFETY: these are the program's finalisers, called once at its end.
         outermost(|| unsafe { instance.finalise(code) });
     }
     leave(p, code)
 }
 
-/// The end of a rank without functions that the program wants called before.
+/// Ends a rank without the program's exit functions.
 pub fn leave(p: &Process, code: c_int) -> Call {
     clib::flush(p);
     if let Some(kept) = &p.runtime
@@ -273,7 +273,7 @@ pub fn leave(p: &Process, code: c_int) -> Call {
     Call::Finish
 }
 
-/// A list of strings as C has them, with a null at the end. It is the rank's for good.
+/// Returns a list of C strings with a final null. It is never freed.
 fn strings(texts: impl Iterator<Item = CString>) -> *mut *mut c_char {
     let mut list: Vec<*mut c_char> = texts.map(CString::into_raw).collect();
     list.push(ptr::null_mut());

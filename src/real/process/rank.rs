@@ -1,4 +1,4 @@
-//! A rank as its code sees it: its clock, its timer, and its way to the engine.
+//! A rank from the view of its code: clock, timer and calls to the engine.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ use crate::loader::{self, Instance, InstanceId, SavedRuntime};
 use mcpsim_core::rank::{Call, Called, FailureKind, FiberHandle, Message, ProgramError, Rank, Served};
 use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 
-/// Where a rank is between its start and its end.
+/// Stage of a rank between its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankStage {
     /// Before MPI_Init.
@@ -30,51 +30,50 @@ pub enum RankStage {
 
 /// A rank.
 ///
-/// All is in cells: while one of the rank's MPI functions waits, its strands go on and change the same objects. No
-/// borrow may be held over [`Process::call`], nor while a function of the program is called.
+/// All fields are cells: while an MPI function of the rank waits, its strands run and change the same objects. No
+/// borrow may be held across [`Process::call`] or a call of the program's functions.
 ///
-/// What every call touches comes first: ranks take turns so often that their data is seldom in the host's nearest
-/// caches.
+/// Fields used by every call are first. Ranks alternate so often that their data is rarely in the host's inner caches.
 #[repr(C, align(64))]
 pub struct Process {
-    /// The way out of the task that runs.
+    /// Fiber handle of the current task.
     pub(super) handle: Cell<*const FiberHandle<'static>>,
-    /// The clock of the task that runs, at its last reply.
+    /// Clock of the current task at its last reply.
     pub clock: Cell<SimTime>,
-    /// What all ranks share.
+    /// State shared by all ranks.
     pub job: Arc<Job>,
-    /// The copy of the program that is the rank's.
+    /// The rank's copy of the program.
     pub instance_id: Cell<Option<InstanceId>>,
     /// The MPI function called last.
     pub function: Cell<&'static str>,
-    /// Its number.
+    /// Rank in MPI_COMM_WORLD.
     pub rank: Rank,
-    /// Polls that failed one after another, with no other call in between.
+    /// Consecutive failed polls without another call between them.
     pub(super) polls: Cell<Polls>,
-    /// Where it is between its start and its end.
+    /// Stage between start and end.
     pub stage: Cell<RankStage>,
-    /// Time that code has taken and that is still to be charged, besides the timer's.
+    /// Time to charge in addition to the timer's measurement.
     charged: Cell<SimSpan>,
-    /// What the local execution block before the last call cost.
+    /// Cost of the local execution block before the last call.
     pub(super) block: Cell<SimSpan>,
-    /// What measures its code.
+    /// Timer of the rank's code.
     pub timer: Timer,
-    /// Where the MPI function that is running is; all zero outside of one.
+    /// Position of the running MPI function, or zeros outside MPI functions.
     pub here: Cell<[usize; 3]>,
-    /// What its caller had in registers, where builds are not optimised.
+    /// Callee-saved registers at the call of the MPI function, in builds without optimisation.
     pub came_with: Cell<[usize; 5]>,
-    /// What local execution blocks have cost so far.
+    /// Total cost of local execution blocks.
     computed: Cell<SimSpan>,
 
-    /// The program's code and data; absent before the start.
+    /// Code and data of the program; `None` before the start.
     pub instance: RefCell<Option<Instance>>,
-    /// What the OpenMP runtime keeps of the rank, if the program has one.
+    /// Per-rank state of the OpenMP runtime, for programs that use it.
     pub runtime: Option<SavedRuntime>,
     /// The rank's variables of the C library.
     pub variables: Variables,
-    /// Where the code runs that runs now.
+    /// Crash context of the current code.
     pub ground: RefCell<Option<CrashContext>>,
-    /// How long it has idled without a change and then gone on by itself.
+    /// Idle time without effect after which the rank continued by itself.
     pub in_vain: Cell<SimSpan>,
     /// Set once the rank has crashed.
     pub crashing: Cell<bool>,
@@ -82,31 +81,31 @@ pub struct Process {
     pub faulted: Cell<Option<FaultInCall>>,
     /// The access of another rank to its memory that is served, or was served last.
     pub remote: Cell<Option<RemoteAccess>>,
-    /// What is counted of its calls.
+    /// Call counts.
     pub counts: CallCounts,
-    /// The collectives that it enters are recorded as calls.
+    /// True if collectives are recorded as calls.
     pub tells_collectives: Cell<bool>,
-    /// The one that the task that runs is about to enter, if they are.
+    /// Recorded collective that the current task enters next.
     pub called: RefCell<Option<Called>>,
 }
 
-/// What is counted of a rank's calls for profiles.
+/// Call counts of a rank for profiles.
 #[derive(Debug, Default)]
 pub struct CallCounts {
-    /// Calls are counted by their functions.
+    /// True if calls are counted by function.
     pub is_wanted: Cell<bool>,
-    /// And by where in the program they are made.
+    /// True if calls are also counted by position in the program.
     pub by_place: Cell<bool>,
-    /// MPI_Pcontrol has switched profiling off.
+    /// True if MPI_Pcontrol has disabled the profile.
     pub is_off: Cell<bool>,
-    /// All calls so far.
+    /// Number of all calls.
     pub entries: Cell<u64>,
-    /// Those that are profiled, by function.
+    /// Number of profiled calls, by function.
     pub made: RefCell<FxHashMap<&'static str, u64>>,
 }
 
 impl CallCounts {
-    /// The rank calls the function `name`.
+    /// Counts a call of the function `name`.
     #[inline]
     pub fn enter(&self, name: &'static str) {
         self.entries.set(self.entries.get() + 1);
@@ -116,30 +115,30 @@ impl CallCounts {
     }
 }
 
-/// What looking at a clock takes where code is not measured.
+/// Cost of a clock query if code is not measured.
 const CLOCK_COST: SimSpan = SimSpan::from_ns(20);
 
-/// A rank with what an MPI interface keeps of it.
+/// A rank with the state of its MPI interface.
 ///
 /// # Safety
-/// The type is `repr(C)`, and its [`Process`] is its first field: a pointer to the one is a pointer to the other.
+/// The type is `repr(C)` and its first field is its [`Process`], so a pointer to one is a pointer to the other.
 pub unsafe trait Interface: Deref<Target = Process> + 'static {
-    /// Around a rank before its start.
+    /// Wraps a rank before its start.
     fn new(process: Process) -> Self;
 
     /// Serves a message in place of the rank's code.
     fn serve(&self, message: Served, answers: &mut Vec<Message>);
 
-    /// The rank's code has come to its end: whether its stack must stay.
+    /// Ends the rank's code and returns whether its stack must be kept.
     fn ended(&self) -> ProgramMemory;
 }
 
-/// What becomes of the stack of a rank whose code has ended.
+/// Use of a rank's stack after the end of its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramMemory {
-    /// Nothing uses it any more.
+    /// The stack is unused.
     Free,
-    /// Collectives under way or other ranks' one-sided calls may use it until the run ends.
+    /// Active collectives or one-sided operations of other ranks may use the stack until the run ends.
     Needed,
 }
 
@@ -148,39 +147,39 @@ thread_local! {
     static CURRENT: Cell<*const Process> = const { Cell::new(std::ptr::null()) };
 }
 
-/// The rank whose code runs on this thread. The reference holds as long as the rank's code runs: the code asks for it
-/// on its own stack, which ends before the rank.
+/// Returns the rank whose code runs on this thread. The reference is valid while the rank's code runs: the caller is on
+/// the rank's stack, which ends before the rank.
 #[inline]
 pub fn current<'a>() -> Option<&'a Process> {
     // SAFETY: the pointer is set only while the rank's code runs, and the rank outlives its code.
     unsafe { CURRENT.get().as_ref() }
 }
 
-/// As [`current`], with what the interface `I` keeps.
+/// Variant of [`current`] that returns the interface `I`.
 ///
 /// # Safety
-/// Whatever was given to [`run_as`] on this thread was an `I`.
+/// Every value passed to [`run_as`] on this thread was an `I`.
 #[inline]
 pub unsafe fn current_as<'a, I: Interface>() -> Option<&'a I> {
-    // SAFETY: as above; the pointer was made of one to an `I`, whose first field it points to.
+    // SAFETY: the pointer was derived from an `I`, whose first field is the process, and the rank outlives its code.
     unsafe { CURRENT.get().cast::<I>().as_ref() }
 }
 
-/// The code of `process` runs on this thread from now on.
+/// Makes `process` the current rank of this thread.
 #[inline]
 pub fn run_as<I: Interface>(process: &I) {
     CURRENT.set(std::ptr::from_ref(process).cast());
     loader::set_main(process.instance_id.get());
 }
 
-/// No rank's code runs on this thread any more.
+/// Removes the current rank of this thread.
 #[inline]
 pub fn run_as_nobody() {
     CURRENT.set(std::ptr::null());
 }
 
 impl Process {
-    /// A rank before its start.
+    /// Creates a rank before its start.
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         Process {
             rank,
@@ -211,37 +210,38 @@ impl Process {
         }
     }
 
-    /// The program that the rank runs.
+    /// Returns the program of the rank.
     pub fn program(&self) -> &JobProgram {
         &self.job.programs[self.job.program_number(self.rank)]
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.job.size()
     }
 
-    /// The way out of the task that runs from now on.
+    /// Sets the fiber handle of the current task and returns the previous handle.
     pub fn set_handle(&self, handle: *const FiberHandle<'static>) -> *const FiberHandle<'static> {
         self.handle.replace(handle)
     }
 
-    /// The rank's code looks at its floating-point environment or changes it.
+    /// Marks that the rank's code reads or changes its floating-point environment.
     pub fn keep_floats(&self) {
         self.out().keep_floats();
     }
 
-    /// Whether [`Process::keep_floats`] holds of the task that runs.
+    /// Returns true if [`Process::keep_floats`] was called for the current task.
     pub fn keeps_floats(&self) -> bool {
         self.out().keeps_floats()
     }
 
     fn out(&self) -> &FiberHandle<'static> {
-        // SAFETY: the handle belongs to the fiber that runs this code.
+        // SAFETY: the handle belongs to the fiber that runs this code, so it is alive.
         unsafe { &*self.handle.get() }
     }
 
-    /// An MPI function begins, which may copy data before it asks the engine: none of this is the program's own time.
+    /// Stops the timer at the start of an MPI function. The function may copy data before its call, and this time is
+    /// not part of the program's own time.
     #[inline]
     pub fn pause_timer(&self) {
         if self.job.options.compute == ComputeMode::Measure {
@@ -263,7 +263,7 @@ impl Process {
         }
     }
 
-    /// Goes on measuring: the rank's own code runs again.
+    /// Starts the timer when the rank's own code continues.
     #[inline]
     pub fn start_timer(&self) {
         match self.job.options.compute {
@@ -273,12 +273,12 @@ impl Process {
         }
     }
 
-    /// Charges target time to the rank's clock, besides what is measured.
+    /// Charges target time to the rank's clock in addition to the measurement.
     pub fn charge(&self, span: SimSpan) {
         self.charged.set(self.charged.get() + span);
     }
 
-    /// The call for a local execution block that cost so much: of code, if that is timed.
+    /// Returns the call for a local execution block with cost `charge`. It is a block of code if code is timed.
     #[inline]
     pub fn charged_block(&self, charge: SimSpan) -> Call {
         match self.job.options.compute {
@@ -287,7 +287,7 @@ impl Process {
         }
     }
 
-    /// What local execution blocks have cost since the last time.
+    /// Returns the cost of local execution blocks since the last call of this function.
     #[inline]
     pub fn take_charge(&self) -> SimSpan {
         let measured = self.timer.take();
@@ -298,20 +298,19 @@ impl Process {
         block
     }
 
-    /// The rank's virtual time now, in the middle of a local execution block.
+    /// Returns the virtual time of the rank within a local execution block.
     pub fn now(&self) -> SimTime {
         self.ask_for_clock();
         self.reached()
     }
 
-    /// As [`Process::now`], but a rank that runs ahead may have got further.
+    /// Variant of [`Process::now`] that ignores run-ahead: the actual time of a rank that runs ahead may be later.
     pub fn reached(&self) -> SimTime {
         self.clock.get() + self.block_so_far()
     }
 
-    /// Charges what the block has cost so far, and waits until virtual time has come to it: the replies that a rank
-    /// gets which runs ahead do not tell its clock. One that does not asks too, so that its blocks end at the same
-    /// places.
+    /// Charges the block so far and waits until virtual time reaches its end. Replies to a rank that runs ahead do not
+    /// contain its clock. Other ranks also wait, so that blocks end at the same positions in all runs.
     fn ask_for_clock(&self) {
         let running = self.job.options.compute == ComputeMode::Measure && self.timer.is_running();
         if running {
@@ -323,7 +322,7 @@ impl Process {
         }
     }
 
-    /// What the present local execution block has cost.
+    /// Returns the cost of the current local execution block.
     fn block_so_far(&self) -> SimSpan {
         let running = match self.job.options.compute {
             ComputeMode::Measure => self.job.scaled(self.rank, self.timer.peek()),
@@ -332,24 +331,24 @@ impl Process {
         self.charged.get() + running
     }
 
-    /// What the rank's own code has cost, up to now.
+    /// Returns the cost of the rank's own code until now.
     pub fn computed(&self) -> SimSpan {
         self.computed.get() + self.block_so_far()
     }
 
-    /// A poll for what only the rank itself can bring about.
+    /// Charges a failed poll for a condition that only the rank itself can change.
     pub fn failed_poll(&self) {
         self.charge(self.job.platform.core.poll);
     }
 
-    /// Looking at a clock takes time too, without which a rank that waits for a time would wait for ever.
+    /// Charges a clock query. Without a cost, a rank that waits for a point in time would never finish.
     pub fn look_at_clock(&self) {
         if self.job.options.compute != ComputeMode::Measure {
             self.charge(CLOCK_COST);
         }
     }
 
-    /// The rank's code begins to run on this thread, or stops: what libraries keep of the thread is exchanged.
+    /// Exchanges per-thread library state when the rank's code starts or stops on this thread.
     #[inline(always)]
     pub fn swap_runtime(&self) {
         self.variables.swap();
@@ -358,46 +357,46 @@ impl Process {
         }
     }
 
-    /// Lets virtual time pass, as in a sleep.
+    /// Advances virtual time by `span`, as a sleep does.
     pub fn pass(&self, span: SimSpan) {
         self.call_done(Call::Compute(span));
     }
 
-    /// Ends the rank and with it the run.
+    /// Ends the rank and the run with an error.
     pub fn fail(&self, kind: FailureKind, what: String) -> ! {
         self.fail_at(self.position().unwrap_or_default(), kind, what)
     }
 
-    /// As [`Process::fail`], outside of MPI functions.
+    /// Variant of [`Process::fail`] outside MPI functions.
     pub fn fail_at(&self, place: String, kind: FailureKind, what: String) -> ! {
         self.call_done(Call::Fail(Box::new(ProgramError { kind, place, what })));
         unreachable!("a failed rank does not go on")
     }
 
-    /// The name of the node that it is on.
+    /// Returns the name of the rank's node.
     pub fn node_name(&self) -> String {
         format!("node{}", self.job.sites[self.rank as usize].node)
     }
 
-    /// Virtual time as programs see it: each look at it costs what looking at a clock does, so that waiting for a time
+    /// Returns the virtual time for programs. Each query has a cost, so that a loop that waits for a point in time
     /// ends.
     pub fn wtime(&self) -> SimTime {
         self.look_at_clock();
         self.now()
     }
 
-    /// The stack on which the rank's code runs; empty if it does not.
+    /// Returns the stack of the rank's running code, or an empty range.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.ground.borrow().as_ref().map_or(0..0, CrashContext::stack)
     }
 
-    /// Whether an MPI function of the rank is running.
+    /// Returns true if an MPI function of the rank is running.
     pub fn in_call(&self) -> bool {
         self.here.get() != [0; 3]
     }
 
-    /// Where the MPI function is from which the one is called that has just begun: `outer`, unless a handler of a fault
-    /// has jumped out of that.
+    /// Returns the position of the MPI function that calls the function that has just started. The position is `outer`
+    /// unless a fault handler has jumped out of that function.
     #[cold]
     pub fn still_running(&self, outer: [usize; 3]) -> [usize; 3] {
         let faulted = self.faulted.get().is_some_and(|fault| fault.here == outer);
@@ -409,14 +408,13 @@ impl Process {
         [0; 3]
     }
 
-    /// The number of the place in the program that called the MPI function which is running, see
-    /// [`Job::call_place_name`].
+    /// Returns the number of the program position that called the running MPI function, see [`Job::call_place_name`].
     pub fn call_place(&self) -> Option<u32> {
         let code = self.in_call().then(|| crash::calling_code(self, self.here.get(), &self.stack())).flatten();
         code.map(|(module, offset)| self.job.call_place(module, offset))
     }
 
-    /// What the rank was last seen to do, for reports: "MPI_Recv at ring.c:42" where there is debug information.
+    /// Returns the last known position of the rank for reports: "MPI_Recv at ring.c:42" with debug information.
     pub fn position(&self) -> Option<String> {
         let function = self.function.get();
         let called = || crash::caller(self, self.here.get(), &self.stack());
@@ -428,22 +426,22 @@ impl Process {
     }
 }
 
-/// Text from C.
+/// Converts text from C.
 ///
 /// # Safety
 /// `text` is null or points to a string with a final zero.
 pub unsafe fn text<'a>(text: *const c_char) -> Option<std::borrow::Cow<'a, str>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `text` is not null, so it is a string with a final zero by the contract of this function.
     (!text.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy())
 }
 
-/// Writes a string with a final zero into C's buffer of `room` bytes, cut if it must be; gives its length.
+/// Writes a string with a final zero to a C buffer of `room` bytes, truncated if necessary. Returns its length.
 ///
 /// # Safety
-/// `buffer` has room for so many bytes.
+/// `buffer` has room for `room` bytes, and `room` is not 0.
 pub unsafe fn put_text(buffer: *mut c_char, room: usize, text: &str) -> usize {
     let length = text.len().min(room.saturating_sub(1));
-    // SAFETY: the caller's promise.
+    // SAFETY: `length + 1` is at most `room`, which is the size of the buffer by the contract of this function.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
         *buffer.add(length) = 0;
@@ -451,7 +449,7 @@ pub unsafe fn put_text(buffer: *mut c_char, room: usize, text: &str) -> usize {
     length
 }
 
-/// As [`Bytes::new`] for lengths in memory.
+/// Converts a length in memory to [`Bytes`].
 pub fn bytes(length: usize) -> Bytes {
     Bytes::new(length as u64)
 }

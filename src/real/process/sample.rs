@@ -1,4 +1,4 @@
-//! Blocks of code that run a few times and are then charged for (`mcpsim.h`).
+//! Sampled blocks: code that runs a few times and afterwards is only charged (`mcpsim.h`).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -8,12 +8,12 @@ use crate::process::{Process, current};
 use mcpsim_core::rank::FailureKind;
 use mcpsim_core::units::SimSpan;
 
-/// What is known of a block.
+/// Samples of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampled {
-    /// How often it has run to its end.
+    /// Number of completed executions.
     times: u64,
-    /// What that cost, ps.
+    /// Total cost of these executions in ps.
     cost: u64,
 }
 
@@ -23,8 +23,8 @@ impl Sampled {
         self.cost = self.cost.saturating_add(cost.as_ps());
     }
 
-    /// What it costs without being run; none if it is to be run, because it has not been as often as asked for or,
-    /// while others are at it for the first time, nothing is known yet.
+    /// Returns the cost of the block without execution. Returns `None` if it must be executed: it has fewer executions
+    /// than requested, or other ranks execute it for the first time and no sample exists.
     fn mean(self, asked: u64) -> Option<SimSpan> {
         match self.times {
             _ if asked == 0 => Some(SimSpan::ZERO),
@@ -35,35 +35,35 @@ impl Sampled {
     }
 }
 
-/// A place in the program's source, which begins as zeros.
+/// A position in the program's source, initialised with zeros.
 #[repr(C)]
 pub struct SampleSite {
     times: u64,
     cost: u64,
-    /// What the rank's code had cost when the block began, ps.
+    /// Cost of the rank's code at the start of the block, in ps.
     begun: u64,
     global: u64,
     rest: [u64; 4],
 }
 
-/// The functions of `mcpsim.h`.
+/// Functions of `mcpsim.h`.
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("mcpsim_sample_begin", Function(begin as *const ())),
     ("mcpsim_sample_end", Function(end as *const ())),
     ("mcpsim_compute", Function(compute as *const ())),
 ];
 
-/// The key of a block that all ranks sample together.
+/// Returns the key of a block that all ranks sample together.
 fn key(p: &Process, sample: *const SampleSite) -> (usize, usize) {
     let instance = p.instance.borrow();
     let place = instance.as_ref().and_then(|instance| instance.contains(sample as usize));
     place.unwrap_or((usize::MAX, sample as usize))
 }
 
-/// Whether the block is to be run. A thread that is no rank's runs every block.
+/// Returns 1 if the block must be executed. A thread without a rank executes every block.
 unsafe extern "C" fn begin(sample: *mut SampleSite, asked: c_int, global: c_int) -> c_int {
     let Some(p) = current() else { return 1 };
-    // SAFETY: the program's own variable.
+    // SAFETY: the macros of `mcpsim.h` pass a static variable of this layout.
     let known = unsafe {
         (*sample).global = u64::from(global != 0);
         match global {
@@ -84,7 +84,7 @@ unsafe extern "C" fn begin(sample: *mut SampleSite, asked: c_int, global: c_int)
             0
         }
         None => {
-            // SAFETY: as above.
+            // SAFETY: the macros of `mcpsim.h` pass a static variable of this layout.
             unsafe { (*sample).begun = p.computed().as_ps() };
             1
         }
@@ -93,7 +93,7 @@ unsafe extern "C" fn begin(sample: *mut SampleSite, asked: c_int, global: c_int)
 
 unsafe extern "C" fn end(sample: *mut SampleSite) {
     let Some(p) = current() else { return };
-    // SAFETY: the program's own variable.
+    // SAFETY: the macros of `mcpsim.h` pass a static variable of this layout.
     let sample = unsafe { &mut *sample };
     let cost = SimSpan::from_ps(p.computed().as_ps().saturating_sub(sample.begun));
     if sample.global == 0 {

@@ -1,24 +1,24 @@
-//! Type signatures: the basic elements of a message without their places (MPI-3.1, section 4.1).
+//! Type signatures: the basic elements of a message without their displacements (MPI-3.1, section 4.1).
 
 use std::fmt;
 
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::{BasicKind, Datatype};
 
-/// Runs that a comparison looks at; signatures that are alike up to there count as alike.
+/// Maximum number of runs compared. Signatures that are equal up to this number count as equal.
 const MOST_RUNS: usize = 1 << 20;
 
-/// The basic elements of some items of a datatype, as runs of equal elements that are repeated.
+/// Basic elements of some items of a datatype, as a repeated list of runs of equal elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
-    /// The named datatype of each run, and its length.
+    /// Named datatype and length of each run.
     runs: Vec<(Handle, u64)>,
-    /// How often the runs follow each other.
+    /// Number of repetitions of the runs.
     times: u64,
 }
 
 impl Signature {
-    /// The signature of `count` items of `datatype`.
+    /// Returns the signature of `count` items of `datatype`.
     pub fn new(datatype: &Datatype, count: usize) -> Self {
         let mut runs: Vec<(Handle, u64)> = Vec::new();
         if count > 0 {
@@ -37,7 +37,7 @@ impl Signature {
         }
     }
 
-    /// The runs one after another, where neighbours differ.
+    /// Iterates over all runs, with adjacent runs of equal elements merged.
     fn elements(&self) -> impl Iterator<Item = (Handle, u64)> + '_ {
         let mut all = (0..self.times).flat_map(|_| self.runs.iter().copied()).peekable();
         std::iter::from_fn(move || {
@@ -49,12 +49,12 @@ impl Signature {
         })
     }
 
-    /// Whether packed data are part of it, which any other signature matches.
+    /// Returns true if the signature contains packed data, which matches any signature.
     fn is_packed(&self) -> bool {
         self.runs.iter().any(|(handle, _)| *handle == abi::MPI_PACKED)
     }
 
-    /// Whether both have the same elements.
+    /// Returns true if both signatures have the same elements.
     pub fn matches(&self, other: &Signature) -> bool {
         if self == other || self.is_packed() || other.is_packed() {
             return true;
@@ -70,8 +70,8 @@ impl Signature {
         true
     }
 
-    /// Whether a message with this signature fits a receive with that of `room`: its elements are the first of these.
-    /// Of a message that is longer, the elements that there is room for count.
+    /// Returns true if a message with this signature fits a receive with signature `room`: its elements are the first
+    /// elements of `room`. For a message that is too long, the elements within `room` are compared.
     pub fn fits(&self, room: &Signature) -> bool {
         if self == room || self.is_packed() || room.is_packed() {
             return true;
@@ -83,14 +83,14 @@ impl Signature {
                 return false;
             }
             if sent != wanted {
-                // One of both ends in this run, or the next run of the other is of another kind.
+                // Only a signature that ends within this run is a match; another kind of element would start a new run.
                 return if sent < wanted { mine.next().is_none() } else { theirs.next().is_none() };
             }
         }
         true
     }
 
-    /// As bytes, in front of which the length of all is known.
+    /// Encodes the signature as bytes. The reader must know the length.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.times.to_ne_bytes());
         for &(handle, length) in &self.runs {
@@ -99,7 +99,7 @@ impl Signature {
         }
     }
 
-    /// The signature that [`Signature::encode`] has written.
+    /// Decodes the result of [`Signature::encode`].
     pub fn decode(bytes: &[u8]) -> Signature {
         let (numbers, _) = bytes.as_chunks::<8>();
         let mut numbers = numbers.iter().map(|&number| u64::from_ne_bytes(number));
@@ -162,7 +162,7 @@ mod tests {
                 && pairs.fits(&Signature::new(&pair, 3))
         );
         assert!(of(abi::MPI_INT, 3).fits(&of(abi::MPI_INT, 9)) && !of(abi::MPI_DOUBLE, 3).fits(&of(abi::MPI_INT, 9)));
-        // What is too long is an error of another kind.
+        // Excess length is a different error.
         assert!(of(abi::MPI_INT, 9).fits(&of(abi::MPI_INT, 3)));
         assert_eq!(pairs.to_string(), "2 times (1 MPI_INT, 1 MPI_DOUBLE)");
         let mut bytes = Vec::new();

@@ -1,29 +1,29 @@
-//! How long a rank's own code takes on the host.
+//! Time that a rank's own code takes on the host.
 //!
-//! The thread's CPU time is what a block costs, but asking for it is a system call, many times as dear as looking at
-//! the wall clock, which programs map. Between two MPI calls that follow one another closely, as nearly all do, the two
-//! clocks tell the same: a thread that is taken off its core stays away for longer than [`SHORT`]. So a short block is
-//! its wall time, and only the end of a long one asks for the CPU time, from which follows how long the thread was away
-//! since it last did.
+//! The cost of a block is the CPU time of the thread. Reading the CPU time is a system call and costs many times as
+//! much as the wall clock, which is mapped into programs. Most MPI calls follow each other closely, and within such
+//! short times both clocks advance equally: a thread that loses its core stays away for longer than [`SHORT`]. The cost
+//! of a short block is therefore its wall time. Only the end of a long block reads the CPU time, which yields the time
+//! that the thread was away since the last reading.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 
 use crate::process::job::HostClock;
 
-/// Blocks up to this cost their wall time on either clock, ns.
+/// Maximum duration in ns of a block whose cost is its wall time.
 const SHORT: u64 = 10_000;
-/// A block that begins this long after the thread's CPU time was last read has it read anew, ns: what the thread was
-/// away in between is none of the block's. It bounds by how much a block can be wrong whose thread was away just before
-/// it.
+/// Maximum age in ns of the last reading of the CPU time at the start of a block; an older reading is renewed. Time
+/// away before the block is not part of the block. The constant bounds the error of a block whose thread was away just
+/// before its start.
 const STALE: u64 = 50_000;
 
 thread_local! {
-    /// Where both clocks of this thread were when they were last read together.
+    /// Last common reading of both clocks on this thread.
     static BOTH: Cell<Reading> = const { Cell::new(Reading { wall: 0, cpu: 0 }) };
 }
 
-/// Both clocks, read one right after the other, ns.
+/// Both clocks, read in immediate succession, in ns.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     wall: u64,
@@ -31,38 +31,38 @@ struct Reading {
 }
 
 impl Reading {
-    /// The thread's CPU time beside a look at the wall clock just taken, kept for the next time.
+    /// Reads the CPU time, which belongs to the given wall time, and stores the pair.
     fn take(wall: u64) -> Reading {
         let reading = Reading { wall, cpu: read(libc::CLOCK_THREAD_CPUTIME_ID) };
         BOTH.set(reading);
         reading
     }
 
-    /// How long the thread was not running since `earlier`, ns.
+    /// Returns the time in ns that the thread was not running since `earlier`.
     fn away_since(&self, earlier: Reading) -> u64 {
         (self.wall - earlier.wall).saturating_sub(self.cpu - earlier.cpu)
     }
 }
 
-/// Measures local execution blocks: runs while a rank's own code does, and stands still inside MPI functions.
+/// Measures local execution blocks. The timer runs during the rank's own code and stops in MPI functions.
 #[derive(Debug)]
 pub struct Timer {
     clock: HostClock,
-    /// What starting and stopping adds to what is measured, ns.
+    /// Time in ns that start and stop add to a measurement.
     overhead: u64,
-    /// When the block began by the wall clock, ns; 0 while the timer stands still.
+    /// Wall time in ns at the start of the block, or 0 while the timer is stopped.
     started: Cell<u64>,
-    /// Measured and not yet taken, ns.
+    /// Measured time in ns not yet taken.
     measured: Cell<u64>,
 }
 
 impl Timer {
-    /// A timer that stands still.
+    /// Creates a stopped timer.
     pub fn new(clock: HostClock, overhead: u64) -> Self {
         Timer { clock, overhead, started: Cell::new(0), measured: Cell::new(0) }
     }
 
-    /// A block begins.
+    /// Starts a block.
     #[inline]
     pub fn start(&self) {
         if self.started.get() == 0 {
@@ -70,7 +70,7 @@ impl Timer {
         }
     }
 
-    /// The block ends.
+    /// Ends the block.
     #[inline]
     pub fn stop(&self) {
         let started = self.started.replace(0);
@@ -79,40 +79,41 @@ impl Timer {
         }
     }
 
-    /// Whether a block is under way.
+    /// Returns true if a block is running.
     pub fn is_running(&self) -> bool {
         self.started.get() != 0
     }
 
-    /// As [`Timer::start`], without looking at the clock.
+    /// Variant of [`Timer::start`] that does not read the clock.
     pub fn set_running(&self) {
         self.started.set(1);
     }
 
-    /// As [`Timer::stop`], without looking at the clock: whether the timer ran.
+    /// Variant of [`Timer::stop`] that does not read the clock. Returns true if the timer was running.
     pub fn take_running(&self) -> bool {
         self.started.replace(0) != 0
     }
 
-    /// What was measured since the last time, ns; the present block is left out.
+    /// Returns the time in ns measured since the last call, without the current block.
     #[inline]
     pub fn take(&self) -> u64 {
         self.measured.replace(0)
     }
 
-    /// What was measured and not taken, with the present block, ns. Looking costs the block nothing: another begins.
+    /// Returns the measured time in ns that was not taken, including the current block. The query is not measured: it
+    /// starts a new block.
     pub fn peek(&self) -> u64 {
         let started = self.started.get();
         if started != 0 {
             let now = wall();
-            // A look at the CPU time took a while, which is nobody's.
+            // The time of a CPU time reading belongs to no block.
             let asked = self.end(started, now);
             self.started.set(if asked { wall() } else { now });
         }
         self.measured.get()
     }
 
-    /// The wall clock at a block's beginning, ns.
+    /// Returns the wall time in ns at the start of a block.
     #[inline]
     fn begin(&self) -> u64 {
         match self.clock {
@@ -121,7 +122,7 @@ impl Timer {
         }
     }
 
-    /// Adds a block by when it began and ended: whether that took a look at the CPU time.
+    /// Adds a block with this start and end. Returns true if the CPU time was read.
     #[inline]
     fn end(&self, started: u64, now: u64) -> bool {
         let length = now.saturating_sub(started);
@@ -132,9 +133,9 @@ impl Timer {
     }
 }
 
-/// The wall clock, after a look at the CPU time where the last is stale, ns.
-// Neither this nor the next is inlined: a fiber may go on in another thread, where the address of a thread-local that a
-// caller kept is wrong.
+/// Returns the wall time in ns. Reads the CPU time first if the last reading is stale.
+// This function and the next one are not inlined: a fiber may continue on another thread, where a cached address of a
+// thread-local variable would be wrong.
 #[inline(never)]
 fn wall_beside_cpu() -> u64 {
     let now = wall();
@@ -145,7 +146,7 @@ fn wall_beside_cpu() -> u64 {
     wall()
 }
 
-/// How long the thread was not running since its CPU time was last read, ns.
+/// Returns the time in ns that the thread was not running since the last reading of its CPU time.
 #[cold]
 #[inline(never)]
 fn away_until(now: u64) -> u64 {
@@ -153,7 +154,7 @@ fn away_until(now: u64) -> u64 {
     Reading::take(now).away_since(last)
 }
 
-/// What is measured where nothing is: the cost of the timer itself, ns.
+/// Returns the time in ns of an empty measurement, which is the cost of the timer itself.
 pub fn overhead() -> u64 {
     let mut all = [0u64; 101].map(|_| {
         let before = wall();
@@ -163,13 +164,13 @@ pub fn overhead() -> u64 {
     all[all.len() / 2]
 }
 
-/// The wall clock, ns; never 0.
+/// Returns the wall time in ns; never 0.
 #[inline]
 fn wall() -> u64 {
     read(libc::CLOCK_MONOTONIC).max(1)
 }
 
-/// A clock of the host, ns.
+/// Returns a clock of the host in ns.
 #[inline]
 fn read(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -218,7 +219,7 @@ mod tests {
             std::hint::black_box(wall());
         }
         let (measured, all) = (timer.take(), wall() - before);
-        // It looks twice, and code that is not optimised takes longer than the clock.
+        // The timer reads the clock twice, and unoptimised code takes longer than the clock.
         assert!(measured < all, "{measured} ns of {all} ns");
     }
 
@@ -227,7 +228,7 @@ mod tests {
         let nap = std::time::Duration::from_millis(20);
         for (clock, slept) in [(HostClock::Cpu, false), (HostClock::Wall, true)] {
             let timer = Timer::new(clock, 0);
-            // Before a block is no part of it, whatever the thread does there.
+            // Time before a block is not part of it.
             std::thread::sleep(nap);
             timer.start();
             std::thread::sleep(nap);
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_block_is_its_cpu_time_however_it_is_cut() {
-        // Steps of some hundred nanoseconds, and of more than any short block.
+        // Steps of some hundred nanoseconds, and steps longer than a short block.
         for steps in [100, 100_000] {
             let timer = Timer::new(HostClock::Cpu, 0);
             let mut value = 1u64;

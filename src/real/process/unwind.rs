@@ -1,5 +1,5 @@
-//! Who called whom, by call frame information: takes no memory, locks nothing and reads nothing but code and the given
-//! stack, so that handlers of signals may do it.
+//! Stack walks by call frame information. They allocate no memory, take no locks and read only code and the given
+//! stack, so signal handlers may use them.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -11,50 +11,50 @@ use addr2line::gimli::{
 
 use crate::loader::{self, UnwindCode};
 
-/// The frames that are kept.
+/// Maximum number of frames stored.
 pub const DEPTH: usize = 64;
-/// Registers by their numbers in call frame information: the general ones, and last the next instruction.
+/// Number of registers in call frame information: the general registers, and last the instruction pointer.
 const REGISTERS: usize = 17;
 const RBP: usize = 6;
 const RSP: usize = 7;
 const RIP: usize = 16;
 
-/// The general registers and the next instruction.
+/// General registers and instruction pointer.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers(pub [usize; REGISTERS]);
 
 impl Registers {
-    /// What is known of them at `(instruction, stack, frame)`.
+    /// Creates registers from `(instruction, stack, frame)`; the others are 0.
     pub fn at([pc, stack, frame]: [usize; 3]) -> Self {
         let mut registers = [0; REGISTERS];
         (registers[RIP], registers[RSP], registers[RBP]) = (pc, stack, frame);
         Registers(registers)
     }
 
-    /// The number of the frame pointer.
+    /// Number of the frame pointer.
     pub const FRAME: usize = RBP;
 
-    /// The stack pointer.
+    /// Returns the stack pointer.
     pub fn stack(&self) -> usize {
         self.0[RSP]
     }
 
-    /// Takes the instruction before for the next: after a breakpoint, the breakpoint.
+    /// Moves the instruction pointer back by one byte: after a breakpoint, to the breakpoint.
     pub fn step_back(&mut self) {
         self.0[RIP] = self.0[RIP].wrapping_sub(1);
     }
 
-    /// The next instruction.
+    /// Returns the instruction pointer.
     pub fn pc(&self) -> usize {
         self.0[RIP]
     }
 }
 
-/// The caller's instruction, stack and frame pointer.
+/// Returns instruction, stack and frame pointer of the caller.
 #[inline(always)]
 pub fn here() -> [usize; 3] {
     let (pc, stack, frame): (usize, usize, usize);
-    // SAFETY: registers are looked at.
+    // SAFETY: the instructions only read registers.
     unsafe {
         std::arch::asm!("lea {0}, [rip]", "mov {1}, rsp", "mov {2}, rbp", out(reg) pc, out(reg) stack, out(reg) frame,
             options(nomem, nostack, preserves_flags));
@@ -62,12 +62,12 @@ pub fn here() -> [usize; 3] {
     [pc, stack, frame]
 }
 
-/// What the registers hold that functions keep for their callers. Code that is not optimised does not put them on the
-/// stack: there, at the beginning of a function, it is what the caller has in them.
+/// Returns the callee-saved registers. Unoptimised code does not save them on the stack, so at the start of a function
+/// they contain the values of the caller.
 #[inline(always)]
 pub fn kept_for_caller() -> [usize; 5] {
     let mut kept = [0; 5];
-    // SAFETY: registers are looked at.
+    // SAFETY: the instructions read registers and write the five words of `kept`.
     unsafe {
         std::arch::asm!("mov [{0}], rbx", "mov [{0} + 8], r12", "mov [{0} + 16], r13", "mov [{0} + 24], r14",
             "mov [{0} + 32], r15", in(reg) kept.as_mut_ptr(), options(nostack, preserves_flags));
@@ -75,26 +75,26 @@ pub fn kept_for_caller() -> [usize; 5] {
     kept
 }
 
-/// A function that is running.
+/// A running function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwindFrame {
-    /// Where it is: its instruction, or one within the call that it is in.
+    /// Position in the function: its instruction, or an address within its current call instruction.
     pub at: usize,
-    /// Its first address; 0 if that is not known.
+    /// First address of the function, or 0 if unknown.
     pub function: usize,
 }
 
-/// The functions that are running, the innermost first.
+/// Running functions, innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct StackTrace {
     frames: [UnwindFrame; DEPTH],
     count: usize,
-    /// Whether there are more than are kept.
+    /// True if the stack has more frames than are stored.
     pub cut: bool,
 }
 
 impl StackTrace {
-    /// Those of the code at `registers`, as far as they are on `stack`.
+    /// Walks the stack of the code at `registers`, as far as its frames are on `stack`.
     pub fn new(mut registers: Registers, stack: &Range<usize>) -> StackTrace {
         let mut trace = StackTrace { frames: [UnwindFrame::default(); DEPTH], count: 0, cut: false };
         let mut called = false;
@@ -114,13 +114,13 @@ impl StackTrace {
         }
     }
 
-    /// The functions.
+    /// Returns the functions.
     pub fn frames(&self) -> &[UnwindFrame] {
         &self.frames[..self.count]
     }
 }
 
-/// As [`StackTrace::new`], only up to the first frame for which `found` gives something.
+/// Walks the stack up to the first frame for which `found` returns a value.
 pub fn first<R>(
     mut registers: Registers,
     stack: &Range<usize>,
@@ -139,8 +139,8 @@ pub fn first<R>(
     None
 }
 
-/// Goes to the caller of the code at `at`: the first address of the function left, 0 if it is not known; none where
-/// there is no way on.
+/// Steps to the caller of the code at `at`. Returns the first address of the function left, or 0 if it is unknown.
+/// Returns `None` if the caller is unknown.
 fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: bool) -> Option<usize> {
     if let Some(code) = loader::code(at)
         && let Some(function) = step_by_table(registers, at, stack, code)
@@ -149,7 +149,7 @@ fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: b
     }
     let [rbp, rsp] = [registers.0[RBP], registers.0[RSP]];
     if innermost && loader::code(at).is_none() {
-        // A jump to nowhere, most likely a call: its return address is what was pushed last.
+        // The target of a jump is not code. The jump is probably a call, whose return address was pushed last.
         registers.0[RIP] = read(stack, rsp)?;
         registers.0[RSP] = rsp + 8;
         return Some(0);
@@ -162,7 +162,7 @@ fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: b
     Some(0)
 }
 
-/// Room that is part of the context.
+/// Storage that is part of the context.
 struct InPlace;
 
 impl UnwindContextStorage<usize> for InPlace {
@@ -170,14 +170,14 @@ impl UnwindContextStorage<usize> for InPlace {
     type Stack = [UnwindTableRow<usize, Self>; 4];
 }
 
-/// Looks at what call frame information says of the code at `at`, with the first address of its function.
+/// Passes the call frame information of the code at `at` to `look`, with the first address of its function.
 fn with_row<T>(
     at: usize,
     code: UnwindCode,
     look: impl FnOnce(&UnwindTableRow<usize, InPlace>, usize) -> Option<T>,
 ) -> Option<T> {
     let slice = |from: usize| {
-        // SAFETY: the module is mapped from its start to its end, and stays while its code runs.
+        // SAFETY: the module is mapped from its start to its end, and remains mapped while its code runs.
         let bytes = unsafe { std::slice::from_raw_parts(from as *const u8, code.end.checked_sub(from)?) };
         Some(EndianSlice::new(bytes, LittleEndian))
     };
@@ -194,7 +194,7 @@ fn with_row<T>(
     look(row, usize::try_from(entry.initial_address()).ok()?)
 }
 
-/// Where the frame of the caller begins.
+/// Returns the address at which the caller's frame starts.
 fn end_of_frame(registers: &Registers, row: &UnwindTableRow<usize, InPlace>) -> Option<usize> {
     let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
     Some(registers.0.get(usize::from(register.0))?.wrapping_add_signed(offset as isize))
@@ -223,8 +223,8 @@ fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, cod
     })
 }
 
-/// Where the function at `registers` keeps what is its caller's: the end of its own frame, and of each register by its
-/// number the place where it is.
+/// Returns where the function at `registers` saves the registers of its caller: the end of its frame, and the location
+/// of each register by number.
 pub fn kept_registers(registers: &Registers) -> Option<(usize, [Option<usize>; REGISTERS])> {
     with_row(registers.pc(), loader::code(registers.pc())?, |row, _| {
         let cfa = end_of_frame(registers, row)?;
@@ -238,11 +238,11 @@ pub fn kept_registers(registers: &Registers) -> Option<(usize, [Option<usize>; R
     })
 }
 
-/// The word at `address` of the stack.
+/// Returns the word at `address` of the stack.
 #[inline]
 pub fn read(stack: &Range<usize>, address: usize) -> Option<usize> {
     let inside = stack.contains(&address) && stack.end - address >= size_of::<usize>();
-    // SAFETY: the stack is mapped; what is there is a number, whatever it means.
+    // SAFETY: the word is within the stack, which is mapped, and any bits are a valid number.
     inside.then(|| unsafe { (address as *const usize).read_unaligned() })
 }
 
@@ -252,7 +252,7 @@ mod tests {
 
     fn stack() -> Range<usize> {
         let top = here()[1];
-        // Enough for the frames of a test, and below the end of its thread's stack.
+        // Sufficient for the frames of a test, and below the end of the thread's stack.
         top..top + 2048
     }
 

@@ -1,5 +1,5 @@
-//! What there is not yet: files (MPI-3.1, chapter 13) and processes that come later (chapter 10). Programs that could
-//! call these are linked all the same; a call is an error that names the function.
+//! Unsupported functions: files (MPI-3.1, chapter 13) and dynamic processes (chapter 10). Programs with such calls
+//! still link; a call is an error that names the function.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -12,7 +12,7 @@ use mcpsim_core::mpi::abi;
 macro_rules! absent {
     ($($name:ident)*) => {
         $(
-            /// Whatever its arguments are, which are not looked at.
+            /// Ignores all arguments.
             #[allow(non_snake_case)]
             extern "C" fn $name() -> c_int {
                 define::run(stringify!($name), |_| {

@@ -13,7 +13,7 @@ use crate::process::Function;
 use mcpsim_core::mpi::abi::{self, Handle};
 
 impl MpiProcess {
-    /// What is attached to the window behind `handle`.
+    /// Returns the attributes of the window of `handle`.
     ///
     /// # Errors
     /// MPI_ERR_WIN.
@@ -52,7 +52,8 @@ unsafe fn create(
     key: *mut c_int,
     extra: *mut c_void,
 ) -> MpiResult {
-    // SAFETY: the program's functions, but for the special values.
+    // SAFETY: apart from the special values, MPI requires the addresses of functions with these signatures; null
+    // becomes `None`.
     let (copy, delete) = unsafe {
         let copy = match copy {
             abi::MPI_NULL_COPY_FN => Copying::Never,
@@ -61,13 +62,13 @@ unsafe fn create(
         };
         (copy, std::mem::transmute::<usize, Option<DeleteFunction>>(delete))
     };
-    // SAFETY: the program's result.
+    // SAFETY: MPI requires a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *key = p.attributes.add(AttributeKey { of, copy, delete, extra, freed: false }) };
     Ok(())
 }
 
 unsafe fn free(p: &MpiProcess, of: Holder, key: *mut c_int) -> MpiResult {
-    // SAFETY: the program's key.
+    // SAFETY: MPI requires a valid pointer to a key.
     unsafe {
         p.attributes.free(of, *key)?;
         *key = abi::MPI_KEYVAL_INVALID;
@@ -109,7 +110,7 @@ unsafe fn get(
             found
         }
     };
-    // SAFETY: the program's results.
+    // SAFETY: MPI requires valid pointers for results, and `mpi_functions!` rejects null.
     unsafe {
         *flag = c_int::from(found.is_some());
         if let Some(found) = found {
@@ -129,7 +130,7 @@ fn delete(p: &MpiProcess, of: Holder, handle: Handle, key: c_int) -> MpiResult {
             return Err(on(of, handle)(MpiError::new(abi::MPI_ERR_KEYVAL, what)));
         }
     };
-    // An attribute whose function refuses stays.
+    // An attribute whose delete function fails is kept.
     p.delete_attribute(handle, key, value).map_err(on(of, handle))?;
     p.with_attributes(of, handle, |list| take(list, key))?;
     Ok(())

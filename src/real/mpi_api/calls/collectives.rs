@@ -1,4 +1,4 @@
-//! Collectives, blocking and not (MPI-3.1, sections 5.3 to 5.12).
+//! Blocking and nonblocking collectives (MPI-3.1, sections 5.3 to 5.12).
 #![allow(unsafe_code)]
 
 mod buffer;
@@ -23,7 +23,7 @@ fn in_place(buffer: *const c_void) -> bool {
     buffer as usize == abi::MPI_IN_PLACE
 }
 
-/// What is sent and what is received must be in different places (MPI-3.1, section 5.2.1).
+/// Rejects identical send and receive buffers (MPI-3.1, section 5.2.1).
 fn apart(shared: bool, comm: &Comm) -> MpiResult {
     error::expect(!shared, abi::MPI_ERR_BUFFER, || {
         "the send and receive buffers are the same: expected buffers that do not overlap, or MPI_IN_PLACE".to_owned()
@@ -31,7 +31,7 @@ fn apart(shared: bool, comm: &Comm) -> MpiResult {
     .map_err(|error| error.on_comm(comm.handle))
 }
 
-/// Blocks of varying size at displacements in items.
+/// Returns count and byte displacement of blocks whose displacements are in items.
 unsafe fn varying(
     ranks: u32,
     counts: *const c_int,
@@ -39,7 +39,7 @@ unsafe fn varying(
     datatype: &Datatype,
 ) -> MpiResult<Rc<[(usize, isize)]>> {
     let block = |block: usize| {
-        // SAFETY: the program gave one of each a rank.
+        // SAFETY: MPI requires arrays with one entry per rank.
         let (count, displacement) = unsafe { (*counts.add(block), *displs.add(block)) };
         let count = error::count(count, &format!("count {block}"))?;
         Ok((count, displacement as isize * datatype.extent() as isize))
@@ -47,7 +47,7 @@ unsafe fn varying(
     (0..ranks as usize).map(block).collect()
 }
 
-/// The sizes of blocks.
+/// Returns the sizes of blocks.
 fn sizes(blocks: &[(usize, isize)], datatype: &Datatype) -> Sizes {
     Sizes::Each(blocks.iter().map(|(count, _)| bytes(count * datatype.size())).collect())
 }
@@ -93,7 +93,7 @@ fn bcast(
         alike: vec![buffer.signature()],
         ..ComparedArguments::default()
     });
-    // Datatypes may differ between ranks: what they share, and what is divided, are the bytes.
+    // Datatypes may differ between ranks, so the schedule divides bytes.
     let part = move |base: *mut u8| {
         let output = Region::new(base, named(abi::MPI_BYTE), BufferShape::Whole(size.get() as usize));
         let mover = DataMover::new(Region::absent(named(abi::MPI_BYTE)), output);
@@ -105,29 +105,29 @@ fn bcast(
     let sends = comm.rank() == root;
     let mut memory = Vec::with_capacity(size.get() as usize);
     if sends {
-        // SAFETY: the program's buffer holds the items.
+        // SAFETY: MPI requires a buffer with `count` items of the datatype.
         unsafe { buffer.datatype.pack(buffer.base, buffer.count, &mut memory) };
     }
     memory.resize(size.get() as usize, 0);
     Ok(CollectivePlan::code(&comm, move |p, sequence| {
         part(memory.as_mut_ptr()).carry_out(p, sequence)?;
         if !sends {
-            // SAFETY: the program's buffer has room for the items.
+            // SAFETY: MPI requires a buffer with room for `count` items of the datatype.
             unsafe { buffer.datatype.unpack(buffer.base, buffer.count, &memory) };
         }
         Ok(())
     }))
 }
 
-/// A copy of the program's buffer, for collectives that would write what they still have to read.
+/// Copies the program's buffer for collectives that overwrite it before the last read.
 fn copied(buffer: &CallBuffer) -> Region {
     let own = Region::room(&buffer.datatype, buffer.count);
-    // SAFETY: both have room for the items.
+    // SAFETY: MPI requires `count` items in the program's buffer, and the region was created for `count` items.
     unsafe { buffer.datatype.copy(buffer.base, buffer.count, &buffer.datatype, own.base, buffer.count) };
     own
 }
 
-/// Reductions to one or to all, and over ranks before.
+/// Plans reductions to one rank, reductions to all ranks, and scans.
 fn reduction(
     p: &MpiProcess,
     collective: Collective,
@@ -159,7 +159,7 @@ fn reduction(
     }
     let from = if in_place(sendbuf) { copied(&input) } else { input.region(whole.clone()) };
     let to = if collective == Collective::Reduce && comm.rank() != root {
-        // Only the root's buffer is there.
+        // The receive buffer is significant at the root only.
         Region::room(&input.datatype, input.count)
     } else {
         result.region(whole)
@@ -168,7 +168,7 @@ fn reduction(
     Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(size), mover }.into())
 }
 
-/// Reduction to blocks of varying size, one a rank.
+/// Plans a reduction with one block per rank, of varying size.
 unsafe fn reduce_scatter(
     p: &MpiProcess,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),
@@ -212,7 +212,7 @@ unsafe fn reduce_scatter(
     Ok(CollectivePart { collective: Collective::ReduceScatter, comm, root: 0, sizes, mover }.into())
 }
 
-/// States what goes from or to the root, if it is compared.
+/// Stores the data sent to or from the root, if the check is enabled.
 fn compare_rooted(p: &MpiProcess, root: c_int, data: impl FnOnce() -> [Option<PeerSignatures>; 2]) {
     p.compare(|| {
         let [sent, received] = data();
@@ -220,7 +220,7 @@ fn compare_rooted(p: &MpiProcess, root: c_int, data: impl FnOnce() -> [Option<Pe
     });
 }
 
-/// States what goes between all ranks, if it is compared.
+/// Stores the data exchanged between all ranks, if the check is enabled.
 fn compare_all(p: &MpiProcess, (sent, to): (&Region, u32), (received, from): (&Region, u32)) {
     p.compare(|| {
         let [sent, received] = [sent.signatures(to), received.signatures(from)].map(Some);
@@ -228,7 +228,7 @@ fn compare_all(p: &MpiProcess, (sent, to): (&Region, u32), (received, from): (&R
     });
 }
 
-/// A buffer as the program gives it.
+/// A buffer as the program passes it.
 pub type Argument = (*const c_void, c_int, Handle);
 
 unsafe fn gather(
@@ -242,7 +242,8 @@ unsafe fn gather(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Gather } else { Collective::Gatherv };
     if comm.is_inter() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the arrays of `all` have one entry per rank of the remote group, as MPI requires and the caller
+        // guarantees.
         return unsafe {
             super::intercomm::gather(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
         };
@@ -255,7 +256,7 @@ unsafe fn gather(
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the arrays of `all` have one entry per rank, as MPI requires and the caller guarantees.
     let (shape, sizes) = unsafe { all.shape(&result, comm.size())? };
     let output = result.region(shape);
     let input =
@@ -278,7 +279,8 @@ unsafe fn scatter(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Scatter } else { Collective::Scatterv };
     if comm.is_inter() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the arrays of `all` have one entry per rank of the remote group, as MPI requires and the caller
+        // guarantees.
         return unsafe {
             super::intercomm::scatter(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
         };
@@ -291,7 +293,7 @@ unsafe fn scatter(
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
     let source = CallBuffer::new(p, send.0, send.1, send.2)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the arrays of `all` have one entry per rank, as MPI requires and the caller guarantees.
     let (shape, sizes) = unsafe { all.shape(&source, comm.size())? };
     let input = source.region(shape);
     let output =
@@ -313,7 +315,7 @@ unsafe fn allgather(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Allgather } else { Collective::Allgatherv };
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the arrays of `all` have one entry per peer, as MPI requires and the caller guarantees.
     let (shape, sizes) = unsafe { all.shape(&result, comm.peers().size())? };
     let output = result.region(shape);
     if comm.is_inter() {
@@ -341,19 +343,19 @@ unsafe fn alltoall(
     let collective = if let BufferBlocks::Same = sent { Collective::Alltoall } else { Collective::Alltoallv };
     let ranks = comm.peers().size();
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the arrays of `received` have one entry per peer, as MPI requires and the caller guarantees.
     let (shape, received_sizes) = unsafe { received.shape(&result, ranks)? };
     let output = result.region(shape);
     let (input, sizes) = if in_place(send.0) {
-        // What is received would overwrite what is still to be sent.
+        // Received data would overwrite data that is not sent yet.
         (output.copy(ranks), received_sizes)
     } else {
         let source = CallBuffer::new(p, send.0, send.1, send.2)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the arrays of `sent` have one entry per peer, as MPI requires and the caller guarantees.
         let (shape, sizes) = unsafe { sent.shape(&source, ranks)? };
         (source.region(shape), sizes)
     };
-    // The copy of what is sent in place has lost its datatype.
+    // The copy of an in-place buffer consists of bytes, so the output provides the datatype.
     compare_all(p, (if in_place(send.0) { &output } else { &input }, ranks), (&output, ranks));
     exchange(comm, collective, input, output, sizes)
 }
@@ -381,7 +383,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
     let ranks = comm.peers().size();
     let region = |(base, counts, displs, types): Mixed| -> MpiResult<Region> {
         let block = |block: usize| {
-            // SAFETY: the program gave one of each a rank.
+            // SAFETY: MPI requires arrays with one entry per rank.
             let (count, at, datatype) = unsafe { (*counts.add(block), *displs.add(block), *types.add(block)) };
             Ok((error::count(count, &format!("count {block}"))?, at as isize, p.committed(datatype)?))
         };

@@ -1,4 +1,4 @@
-//! Communicators: making, comparing, naming, freeing (MPI-3.1, sections 6.4, 6.6 and 6.8).
+//! Communicators: creation, comparison, names and destruction (MPI-3.1, sections 6.4, 6.6 and 6.8).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -16,7 +16,7 @@ use mcpsim_core::mpi::groups;
 use mcpsim_core::mpi::info::Info;
 
 impl MpiProcess {
-    /// The intercommunicator behind `handle`.
+    /// Returns the intercommunicator of `handle`.
     ///
     /// # Errors
     /// MPI_ERR_COMM.
@@ -29,7 +29,7 @@ impl MpiProcess {
         Ok(comm)
     }
 
-    /// The intracommunicator behind `handle`.
+    /// Returns the intracommunicator of `handle`.
     ///
     /// # Errors
     /// MPI_ERR_COMM.
@@ -42,11 +42,11 @@ impl MpiProcess {
         Ok(comm)
     }
 
-    /// Takes up a communicator that was made from `old`, whose error handler it has; of `remote` with an
-    /// intercommunicator. Gives MPI_COMM_NULL to those who are not in it.
+    /// Adds a communicator derived from `old`, with the same error handler. With `remote` it is an intercommunicator.
+    /// Returns MPI_COMM_NULL to ranks that are not members.
     ///
     /// # Errors
-    /// If there are no more numbers.
+    /// No free communicator number.
     pub fn make_comm(&self, old: &Comm, number: u32, local: Group, remote: Option<Group>) -> MpiResult<Handle> {
         error::expect(number < MOST_COMMS, abi::MPI_ERR_OTHER, || {
             format!("the run has made {MOST_COMMS} communicators: expected less")
@@ -68,15 +68,15 @@ impl MpiProcess {
     }
 }
 
-/// A new communicator's number: the leader of the members has it, the others learn it.
+/// Returns a new communicator number on the leader of the members, and 0 on other ranks.
 pub fn offer(p: &MpiProcess, comm: &Comm) -> u32 {
     if comm.rank() == 0 { p.new_comm() } else { 0 }
 }
 
-/// All members of `comm` agree on a number for a new communicator, in the `sequence`th collective.
+/// Agrees on a number for a new communicator among all members of `comm`, in collective `sequence`.
 ///
 /// # Errors
-/// What the schedule finds wrong.
+/// Errors of the schedule.
 pub fn agree(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32) -> MpiResult<u32> {
     match comm.is_inter() {
         true => Ok(own::leaders_tell(p, comm, sequence, &[offer(p, comm)], 1)?[0]),
@@ -84,18 +84,18 @@ pub fn agree(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32) -> MpiResult<u32> {
     }
 }
 
-/// The remote group of an intercommunicator.
+/// Returns the remote group of an intercommunicator.
 fn remote(comm: &Comm) -> Option<Group> {
     comm.is_inter().then(|| comm.peers().clone())
 }
 
-/// The duplicate has `hints` or, if there are none, those of the communicator.
+/// Duplicates a communicator, with `hints` or else with the hints of the original.
 fn dup(p: &MpiProcess, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) -> MpiResult<CollectivePlan> {
-    // SAFETY: the program's result.
+    // SAFETY: MPI requires a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *newcomm = abi::MPI_COMM_NULL };
     let comm = p.comm(comm)?;
     let old = comm.clone();
-    // What the duplicate takes over is what the communicator has now, whenever it is made (section 6.4.2).
+    // The duplicate receives the state at the time of the call, also if it is created later (section 6.4.2).
     let given = comm.attributes.borrow().clone();
     let attributes = p.copy_attributes(comm.handle, &given).map_err(|error| error.on_comm(comm.handle))?;
     let topology = comm.topology.borrow().clone();
@@ -107,7 +107,7 @@ fn dup(p: &MpiProcess, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) 
         new.topology.replace(topology);
         new.info.replace(info);
         new.attributes.replace(attributes);
-        // SAFETY: the program's result, which is there until the function completes.
+        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
@@ -135,7 +135,7 @@ fn create(p: &MpiProcess, comm: Handle, group: Handle, newcomm: *mut Handle) -> 
             (agree(p, &old, sequence)?, None)
         };
         let handle = p.make_comm(&old, number, group, remote)?;
-        // SAFETY: the program's result.
+        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
@@ -152,10 +152,10 @@ fn create_group(
     subset(&group, &comm)?;
     let tag = message_tag(tag, &comm)?;
     let Some(rank) = group.member(p.rank) else {
-        // Only members have to call; as in MPI libraries, others get nothing.
+        // Only members must call. Other callers receive MPI_COMM_NULL, as in MPI libraries.
         let alone = mcpsim_core::mpi::CommMember::new(comm.local.id(), 0, Group::from_ranks(vec![p.rank]));
         return Ok(CollectivePlan::code(&Rc::new(Comm::intra(comm.handle, alone)), move |_, _| {
-            // SAFETY: the program's result.
+            // SAFETY: MPI requires a result pointer that is valid until the operation completes.
             unsafe { *newcomm = abi::MPI_COMM_NULL };
             Ok(())
         }));
@@ -166,13 +166,13 @@ fn create_group(
     Ok(CollectivePlan::code(&members, move |p, _| {
         let number = own::greatest(p, &within, Comm::tagged(tag), offer(p, &within))?;
         let handle = p.make_comm(&comm, number, group, None)?;
-        // SAFETY: the program's result.
+        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
 }
 
-/// A tag that programs give to tell what they make.
+/// Checks a tag that identifies a creation of communicators.
 ///
 /// # Errors
 /// MPI_ERR_TAG if it is negative.
@@ -181,8 +181,8 @@ pub fn message_tag(tag: c_int, comm: &Comm) -> MpiResult<u32> {
         .map_err(|_| MpiError::new(abi::MPI_ERR_TAG, format!("tag {tag}: expected 0 or more")).on_comm(comm.handle))
 }
 
-/// The members of `group` with this colour, by their keys and then their ranks; `table` has the colour and the key of
-/// each.
+/// Returns the members of `group` with this colour, ordered by key and then by rank. `table` contains colour and key of
+/// each member.
 fn of_colour(table: &[u32], colour: u32, group: &Group) -> Group {
     let members = table.chunks_exact(2).zip(0u32..).filter(|(pair, _)| pair[0] == colour);
     let mut members: Vec<(c_int, u32)> = members.map(|(pair, member)| (pair[1] as c_int, member)).collect();
@@ -201,7 +201,7 @@ fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut 
         let (mine, offered) = (colour as u32, offer(p, &old));
         let (number, local, remote) = match &old.remote {
             None => {
-                // The number travels with the rest.
+                // The allgather includes the communicator number.
                 let all = own::allgather(p, &old, sequence, &[mine, key as u32, offered])?;
                 let table: Vec<u32> = all.chunks_exact(3).flat_map(|member| [member[0], member[1]]).collect();
                 (all[2], table, None)
@@ -219,13 +219,13 @@ fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut 
         } else {
             p.make_comm(&old, number, of_colour(&local, mine, old.local.group()), remote)?
         };
-        // SAFETY: the program's result.
+        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
 }
 
-/// The colour of the ranks on one node.
+/// Returns the colour that groups ranks by node.
 fn shared(p: &MpiProcess, comm: Handle, split_type: c_int) -> MpiResult<c_int> {
     match split_type {
         abi::MPI_UNDEFINED => Ok(abi::MPI_UNDEFINED),
@@ -238,7 +238,7 @@ fn shared(p: &MpiProcess, comm: Handle, split_type: c_int) -> MpiResult<c_int> {
 }
 
 fn free(p: &MpiProcess, comm: *mut Handle) -> MpiResult {
-    // SAFETY: the program's handle.
+    // SAFETY: MPI requires a valid pointer to a handle.
     let handle = unsafe { *comm };
     let object = p.comm(handle)?;
     error::expect(handle != abi::MPI_COMM_WORLD && handle != abi::MPI_COMM_SELF, abi::MPI_ERR_COMM, || {
@@ -247,14 +247,14 @@ fn free(p: &MpiProcess, comm: *mut Handle) -> MpiResult {
     .map_err(|error| error.on_comm(handle))?;
     let attributes = object.attributes.take();
     p.delete_attributes(handle, attributes).map_err(|error| error.on_comm(handle))?;
-    // What is under way keeps the communicator.
+    // Pending operations keep the communicator.
     p.comms.borrow_mut().remove(handle);
-    // SAFETY: as above.
+    // SAFETY: MPI requires a valid pointer to a handle.
     unsafe { *comm = abi::MPI_COMM_NULL };
     Ok(())
 }
 
-/// MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL.
+/// Returns MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL.
 fn compare(a: &Comm, b: &Comm) -> c_int {
     if a.handle == b.handle {
         return abi::MPI_IDENT;

@@ -1,5 +1,5 @@
-//! How MPI functions are defined: `mpi_functions!` makes each a C function that finds its rank and turns errors into
-//! codes.
+//! Definition of MPI functions: `mpi_functions!` creates C functions that look up the calling rank and convert errors
+//! to codes.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -9,7 +9,7 @@ use crate::mpi_api::process::{MpiProcess, enter};
 use crate::process::unwind::{here, kept_for_caller};
 use mcpsim_core::mpi::abi;
 
-/// Runs an MPI function: what C gets.
+/// Runs an MPI function and returns its error code.
 #[inline(always)]
 pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c_int {
     let came = if cfg!(debug_assertions) { kept_for_caller() } else { [0; 5] };
@@ -40,8 +40,8 @@ pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c
     code
 }
 
-/// Defines MPI functions and the chapter's `TABLE` of them. `p` in `fn MPI_Name(p; …)` is the rank; the body gives an
-/// [`MpiResult`], whose error goes to the error handler it belongs to.
+/// Defines MPI functions and their `TABLE` for one chapter. `p` in `fn MPI_Name(p; …)` is the rank. The body returns an
+/// [`MpiResult`], whose error is passed to the responsible error handler.
 macro_rules! mpi_functions {
     ($($(#[$meta:meta])* fn $name:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
         $(
@@ -56,7 +56,7 @@ macro_rules! mpi_functions {
                             return Err(no_room(stringify!($argument)));
                         }
                     )*
-                    // SAFETY: the arguments are what the standard demands of the caller.
+                    // SAFETY: the program must pass arguments that are valid by the MPI standard.
                     #[allow(unused_unsafe)]
                     unsafe { $body }
                 })
@@ -68,7 +68,7 @@ macro_rules! mpi_functions {
     };
 }
 
-/// Defines the blocking and the non-blocking form of a collective from the same plan.
+/// Defines the blocking and the nonblocking form of a collective from the same plan.
 macro_rules! collectives {
     ($($blocking:ident $started:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $plan:block)*) => {
         mpi_functions! {

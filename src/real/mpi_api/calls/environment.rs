@@ -1,4 +1,4 @@
-//! The environment: beginning and end, time, names, versions (MPI-3.1, chapter 8; section 14.2.4).
+//! Environment: initialisation, finalisation, time, names and versions (MPI-3.1, chapter 8; section 14.2.4).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -15,7 +15,7 @@ fn begin(p: &MpiProcess, required: c_int, provided: *mut c_int) -> error::MpiRes
     })?;
     p.stage.set(RankStage::Initialised);
     if !provided.is_null() {
-        // SAFETY: the program's result.
+        // SAFETY: MPI requires a valid result pointer, and it is not null.
         unsafe { *provided = required.min(abi::MPI_THREAD_FUNNELED) };
     }
     Ok(())
@@ -105,9 +105,9 @@ mpi_functions! {
 
 #[allow(non_snake_case)]
 unsafe extern "C" fn MPI_Wtime() -> f64 {
-    // A thread that is no rank's sees the start.
+    // A thread without a rank gets the start of the run.
     let Some(p) = current() else { return 0.0 };
-    // What the rank has computed is before this call, not before the last one.
+    // The computation so far precedes this call, not the previous MPI call.
     p.function.set("MPI_Wtime");
     p.wtime().as_seconds()
 }
@@ -127,7 +127,7 @@ unsafe extern "C" fn MPI_Aint_diff(a: abi::Aint, b: abi::Aint) -> abi::Aint {
     a.wrapping_sub(b)
 }
 
-/// Functions that give no error code.
+/// Functions that return a value instead of an error code.
 pub const VALUES: &[(&str, Function)] = &[
     ("MPI_Wtime", Function(MPI_Wtime as *const ())),
     ("MPI_Wtick", Function(MPI_Wtick as *const ())),

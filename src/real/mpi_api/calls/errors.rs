@@ -17,16 +17,16 @@ fn bad_code(code: c_int) -> MpiError {
 
 unsafe fn create(p: &MpiProcess, of: Holder, function: Option<HandlerFunction>, handler: *mut Handle) -> MpiResult {
     let function = function.ok_or_else(|| MpiError::new(abi::MPI_ERR_ARG, "the function is null"))?;
-    // SAFETY: the program's result.
+    // SAFETY: MPI requires a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *handler = p.errors.add_handler(of, function) };
     Ok(())
 }
 
-/// A program may call the handler of its object itself.
+/// Calls the error handler of an object for the program.
 fn call(p: &MpiProcess, code: c_int, on: On) -> MpiResult {
     p.errors.class(code).ok_or_else(|| bad_code(code))?;
     let error = MpiError::new(code, p.errors.text(code).unwrap_or_default()).on(on);
-    // The function has done what it was asked for, whatever the handler returns.
+    // The function succeeds for any result of the handler.
     p.raise(error);
     Ok(())
 }

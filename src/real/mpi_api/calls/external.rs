@@ -8,9 +8,9 @@ use crate::mpi_api::error::{self, MpiResult};
 use crate::process::text;
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 
-/// The representation that a program asks for.
+/// Checks the data representation argument.
 unsafe fn external32(name: *const c_char) -> MpiResult {
-    // SAFETY: the program's string.
+    // SAFETY: MPI requires a string with a final zero.
     let name = unsafe { text(name) }.unwrap_or_default();
     error::expect(name == "external32", abi::MPI_ERR_ARG, || {
         format!("data representation \"{name}\": expected \"external32\"")

@@ -1,5 +1,5 @@
-//! Handles and statuses as Fortran has them (MPI-3.1, sections 17.2.4 and 17.2.5): a handle is the number that C has, a
-//! status an array of the ints that C's is made of.
+//! Handles and statuses in Fortran (MPI-3.1, sections 17.2.4 and 17.2.5). A Fortran handle has the value of the C
+//! handle; a Fortran status is an array of the integers of a C status.
 #![allow(unsafe_code)]
 #![allow(non_snake_case)]
 
@@ -9,12 +9,12 @@ use crate::mpi_api::error;
 use crate::process::Function;
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 
-/// Handles of C count objects, so they fit.
+/// Converts a C handle. Handles contain small indices and fit in an `int`.
 unsafe extern "C" fn c2f(handle: Handle) -> c_int {
     handle as c_int
 }
 
-/// What is no handle stays none.
+/// Converts a Fortran handle. Invalid handles remain invalid.
 unsafe extern "C" fn f2c(handle: c_int) -> Handle {
     handle as Handle
 }
@@ -69,7 +69,7 @@ mod tests {
         let mut table = HandleTable::new(HandleKind::Message);
         let many = (0..1000).map(|_| table.insert(())).last().unwrap();
         for handle in [abi::MPI_COMM_WORLD, abi::MPI_COMPLEX32, many] {
-            // SAFETY: they only convert numbers.
+            // SAFETY: both functions only convert numbers.
             assert_eq!(unsafe { f2c(c2f(handle)) }, handle);
         }
     }

@@ -18,9 +18,9 @@ use mcpsim_core::mpi::fault::Fault;
 use mcpsim_core::mpi::topology::{Contribution, Edge, GraphTopology, Neighbours, Topology};
 use mcpsim_core::rank::Requests;
 
-/// The graph that MPI_Graph_create is given.
+/// Reads the graph argument of MPI_Graph_create.
 unsafe fn read(comm: &Comm, nnodes: c_int, index: *const c_int, edges: *const c_int) -> MpiResult<GraphTopology> {
-    // SAFETY: the program's arrays.
+    // SAFETY: MPI requires arrays of these lengths.
     unsafe {
         let index = array(index, nnodes, "nodes")?;
         let edges = array(edges, index.last().map_or(0, |&end| end.max(0)), "edges")?;
@@ -28,7 +28,7 @@ unsafe fn read(comm: &Comm, nnodes: c_int, index: *const c_int, edges: *const c_
     }
 }
 
-/// What a communicator with a graph says.
+/// Returns `ask` of a communicator's graph.
 fn graph<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&GraphTopology) -> Result<R, Fault>) -> MpiResult<R> {
     let comm = p.comm(comm)?;
     let topology = comm.topology.borrow().clone();
@@ -50,7 +50,7 @@ fn signed(numbers: &[u32]) -> Vec<c_int> {
     numbers.iter().map(|&number| number as c_int).collect()
 }
 
-/// What a communicator with a distributed graph says.
+/// Returns `ask` of a communicator's distributed graph.
 fn distributed<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Neighbours) -> R) -> MpiResult<R> {
     let comm = p.comm(comm)?;
     let topology = comm.topology.borrow().clone();
@@ -60,17 +60,17 @@ fn distributed<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Neighbours) ->
     }
 }
 
-/// Weights; `None` for MPI_UNWEIGHTED.
+/// Reads weights. `None` represents MPI_UNWEIGHTED.
 unsafe fn weights<'a>(weights: *const c_int, count: c_int) -> MpiResult<Option<&'a [c_int]>> {
     match weights as usize {
         abi::MPI_UNWEIGHTED => Ok(None),
         abi::MPI_WEIGHTS_EMPTY => Ok(Some(&[])),
-        // SAFETY: the program's array.
+        // SAFETY: MPI requires an array with `count` entries.
         _ => Ok(Some(unsafe { array(weights, count, "weights")? })),
     }
 }
 
-/// Everybody tells the ends of the edges it knows, and is told its own.
+/// Sends edges to the ranks at their ends, and receives the edges of this rank.
 fn tell(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, given: &Contribution) -> Result<Neighbours, MpiError> {
     let mut told: BTreeMap<u32, Vec<u32>> = given.by_end();
     let me = comm.rank();
@@ -92,11 +92,11 @@ fn tell(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, given: &Contribution) ->
 unsafe fn give(to: (*mut c_int, *mut c_int), room: c_int, edges: &[Edge], weighted: bool) {
     let room = room.max(0) as usize;
     let ranks: Vec<c_int> = edges.iter().map(|edge| edge.rank as c_int).collect();
-    // SAFETY: the program's arrays have so much room.
+    // SAFETY: MPI requires arrays with room for `room` entries.
     unsafe { put(to.0, room, &ranks) };
     if weighted && ![0, abi::MPI_UNWEIGHTED, abi::MPI_WEIGHTS_EMPTY].contains(&(to.1 as usize)) {
         let weights: Vec<c_int> = edges.iter().map(|edge| edge.weight).collect();
-        // SAFETY: as above.
+        // SAFETY: MPI requires an array with room for `room` weights unless it is one of the constants excluded above.
         unsafe { put(to.1, room, &weights) };
     }
 }

@@ -10,7 +10,7 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::groups::{self, Range};
 
 impl MpiProcess {
-    /// The group behind `handle`.
+    /// Returns the group of `handle`.
     ///
     /// # Errors
     /// MPI_ERR_GROUP.
@@ -27,34 +27,34 @@ impl MpiProcess {
         }
     }
 
-    /// Takes up a group and gives its handle.
+    /// Adds a group and returns its handle.
     pub fn add_group(&self, group: Group) -> Handle {
         if group.size() == 0 { abi::MPI_GROUP_EMPTY } else { self.groups.borrow_mut().insert(group) }
     }
 }
 
-/// An array of C's, of `count` elements; it need not be there if it has none.
+/// Reads an array of `count` elements from C. The address of an empty array is ignored.
 ///
 /// # Errors
-/// If the count is negative, or there is no array.
+/// A negative count, or a null array that is not empty.
 ///
 /// # Safety
-/// The array is there, or null.
+/// The array has `count` elements or is null.
 pub unsafe fn array<'a, T>(address: *const T, count: c_int, name: &str) -> MpiResult<&'a [T]> {
     match error::count(count, &format!("the number of {name}"))? {
         0 => Ok(&[]),
         _ if address.is_null() => Err(MpiError::new(abi::MPI_ERR_ARG, format!("the array of {name} is null"))),
-        // SAFETY: the caller's promise.
+        // SAFETY: the address is not null, so the array has `count` elements by the contract of this function.
         count => Ok(unsafe { std::slice::from_raw_parts(address, count) }),
     }
 }
 
-/// Gives as much of `values` to C as there is room for.
+/// Copies the first `room` elements of `values` to C.
 ///
 /// # Safety
-/// There is room for so many elements.
+/// `to` has room for `room` elements.
 pub unsafe fn put<T: Copy>(to: *mut T, room: usize, values: &[T]) {
-    // SAFETY: the caller's promise.
+    // SAFETY: at most `room` elements are copied, and `to` has that room by the contract of this function.
     unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), to, room.min(values.len())) };
 }
 
@@ -117,7 +117,7 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Group_free(p; group: *mut Handle) {
-        // Groups that came out empty may be freed as any other.
+        // Empty groups returned by other functions may be freed.
         p.group(*group)?;
         p.groups.borrow_mut().remove(*group);
         *group = abi::MPI_GROUP_NULL;

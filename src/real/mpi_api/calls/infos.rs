@@ -1,4 +1,4 @@
-//! Info objects (MPI-3.1, chapter 9; section 6.4.4 for those of communicators).
+//! Info objects (MPI-3.1, chapter 9; section 6.4.4 for communicators).
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int};
@@ -17,18 +17,18 @@ fn bad_info(handle: Handle) -> MpiError {
     MpiError::new(abi::MPI_ERR_INFO, what)
 }
 
-/// Text of the program's as it is.
+/// Returns the bytes of a string argument.
 unsafe fn bytes<'a>(text: *const c_char, name: &str, class: c_int) -> MpiResult<&'a [u8]> {
     error::expect(!text.is_null(), class, || format!("{name} is null"))?;
-    // SAFETY: the caller's promise: a string with a final zero.
+    // SAFETY: the text is not null, and MPI requires a string with a final zero.
     Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// Writes text with a final zero, as far as there is room.
+/// Writes text with a final zero, truncated to `room` bytes.
 unsafe fn put(buffer: *mut c_char, room: usize, text: &[u8]) {
     let length = text.len().min(room.saturating_sub(1));
     if room > 0 {
-        // SAFETY: the caller's promise: so much room.
+        // SAFETY: `length + 1` is at most `room`, and MPI requires a buffer of `room` bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
             *buffer.add(length) = 0;
@@ -36,11 +36,11 @@ unsafe fn put(buffer: *mut c_char, room: usize, text: &[u8]) {
     }
 }
 
-/// How the program was started (MPI-3.1, section 10.3.4).
+/// Returns the start parameters of the program (MPI-3.1, section 10.3.4).
 fn environment(p: &MpiProcess) -> Info {
     let mut info = Info::default();
     let mut set = |key: &str, value: &[u8]| {
-        // What is too long for a value is left out.
+        // Values longer than the limit are omitted.
         let _ = info.set(key.as_bytes(), value);
     };
     let words: Vec<&[u8]> = p.program().arguments.iter().map(|word| word.to_bytes()).collect();
@@ -56,7 +56,7 @@ fn environment(p: &MpiProcess) -> Info {
 }
 
 impl MpiProcess {
-    /// The info object behind `handle`: a copy.
+    /// Returns a copy of the info object of `handle`.
     ///
     /// # Errors
     /// MPI_ERR_INFO.
@@ -67,7 +67,7 @@ impl MpiProcess {
         self.infos.borrow().get(handle).cloned().ok_or_else(|| bad_info(handle))
     }
 
-    /// The same of an argument that may be MPI_INFO_NULL.
+    /// Returns a copy of an info argument, or an empty object for MPI_INFO_NULL.
     ///
     /// # Errors
     /// MPI_ERR_INFO.
@@ -75,12 +75,12 @@ impl MpiProcess {
         if handle == abi::MPI_INFO_NULL { Ok(Info::default()) } else { self.info(handle) }
     }
 
-    /// Takes up an info object and gives its handle.
+    /// Adds an info object and returns its handle.
     pub fn add_info(&self, info: Info) -> Handle {
         self.infos.borrow_mut().insert(info)
     }
 
-    /// Lets `look` see the info object, without a copy where there is one.
+    /// Calls `look` with the info object, without a copy if possible.
     fn with_info<R>(&self, handle: Handle, look: impl FnOnce(&Info) -> MpiResult<R>) -> MpiResult<R> {
         match self.infos.borrow().get(handle) {
             Some(info) => look(info),
@@ -129,7 +129,7 @@ mpi_functions! {
             let found = info.get(key)?;
             *flag = c_int::from(found.is_some());
             if let Some(found) = found {
-                // There is room for a final zero besides (MPI-3.1, chapter 9).
+                // The buffer has room for the final zero (MPI-3.1, chapter 9).
                 put(value, length + 1, found);
             }
             Ok(())

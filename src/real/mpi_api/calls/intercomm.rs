@@ -1,7 +1,7 @@
-//! Collectives of intercommunicators (MPI-3.1, section 5.2.2): what one group gives goes to the other.
+//! Collectives of intercommunicators (MPI-3.1, section 5.2.2): data of one group is received by the other.
 //!
-//! Groups collect and distribute by their own communicators; between them go messages of their leaders or, where every
-//! rank has something for every other, of all.
+//! Each group collects and distributes with its local communicator. Messages between the groups are sent by the
+//! leaders, or by all ranks if each rank has data for each remote rank.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -21,12 +21,12 @@ use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::Requests;
 use mcpsim_core::units::Bytes;
 
-/// The communicator of the local group.
+/// Returns the communicator of the local group.
 fn local(comm: &Comm) -> Rc<Comm> {
     comm.remote.as_ref().expect("an intercommunicator").1.clone()
 }
 
-/// Carries out a collective of the local group, one of two that are part of one of both.
+/// Executes one of the two collectives of the local group within a collective of both groups.
 fn locally(
     between: &CollectiveMessages<'_>,
     stage: u32,
@@ -38,22 +38,22 @@ fn locally(
     CollectivePart { collective, comm, root: 0, sizes, mover }.carry_out(between.p, Comm::part(between.sequence, stage))
 }
 
-/// The data of a buffer, packed.
+/// Packs the data of a buffer.
 fn packed(buffer: &CallBuffer) -> Vec<u8> {
     let mut data = Vec::with_capacity(buffer.count * buffer.datatype.size());
-    // SAFETY: the program's buffer is there until the collective ends.
+    // SAFETY: MPI requires a buffer that is valid until the collective completes.
     unsafe { buffer.datatype.pack(buffer.base, buffer.count, &mut data) };
     data
 }
 
-/// Stores packed data, which came from the peer `from`, in a buffer.
+/// Stores packed data from the peer `from` in a buffer.
 fn store(between: &CollectiveMessages<'_>, buffer: &CallBuffer, from: u32, data: &[u8]) -> MpiResult {
     let region = buffer.region(BufferShape::Only(from, buffer.count));
-    // SAFETY: as above.
+    // SAFETY: MPI requires a buffer that is valid until the collective completes.
     unsafe { region.store(from, data) }.map_err(|error| error.on_comm(between.comm.handle))
 }
 
-/// Receives a block from each of `peers` while what `sends` starts goes on.
+/// Receives a block from each of `peers`, concurrently with the sends started by `sends`.
 fn receive(
     between: &CollectiveMessages<'_>,
     output: &Region,
@@ -64,20 +64,20 @@ fn receive(
     requests.extend(sends());
     let mut result = Ok(());
     for (&from, data) in peers.iter().zip(between.finish_all(requests, peers.len())) {
-        // SAFETY: the program's buffer is there until the collective ends.
+        // SAFETY: MPI requires a buffer that is valid until the collective completes.
         result = result.and(unsafe { output.store(from, &data) });
     }
     result.map_err(|error| error.on_comm(between.comm.handle))
 }
 
-/// The leader's buffer goes to the whole local group.
+/// Broadcasts the leader's buffer to the local group.
 fn spread(between: &CollectiveMessages<'_>, buffer: &CallBuffer) -> MpiResult {
     let output = buffer.region(BufferShape::Whole(buffer.count));
     let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
     locally(between, 1, Collective::Bcast, Sizes::Same(buffer.size()), mover)
 }
 
-/// The local group's contributions, combined at its leader.
+/// Reduces the contributions of the local group at its leader.
 fn collect(
     between: &CollectiveMessages<'_>,
     input: &CallBuffer,
@@ -93,12 +93,12 @@ fn collect(
     Ok(if between.comm.rank() == 0 { packed(&result) } else { Vec::new() })
 }
 
-/// Who a rank is in a collective with a root.
+/// Role of a rank in a collective with a root.
 enum RootRole {
     Root,
-    /// In the root's group, with nothing to do.
+    /// A passive member of the root's group.
     Beside,
-    /// In the other group; the root's number.
+    /// A member of the other group. The value is the rank of the root.
     Other(u32),
 }
 
@@ -150,7 +150,7 @@ pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: CallBuffer) -> MpiResult<Colle
             if between.comm.rank() == 0 {
                 stored = store(&between, &buffer, root, &between.recv(root));
             }
-            // The others wait, whatever came.
+            // The other ranks wait for the data even after an error.
             spread(&between, &buffer).and(stored)
         }
     })
@@ -202,7 +202,7 @@ pub fn reduce_scatter(
     code(comm, move |between| {
         let data = collect(&between, &input, combine, handle)?;
         let size = input.datatype.size();
-        // The local group's blocks of what the remote group has combined.
+        // Blocks for the local group, reduced by the remote group.
         let theirs = between.leaders_exchange(data).unwrap_or_default();
         let byte = named_byte();
         let mut at = 0;
@@ -221,11 +221,11 @@ pub fn reduce_scatter(
     })
 }
 
-/// What ranks of the local group give goes to the ranks of the remote one that take it.
+/// Sends data from each rank of the local group to each rank of the remote group.
 fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: Region) -> MpiResult<CollectivePlan> {
     code(comm, move |between| {
         let (me, remote) = (between.comm.rank(), between.comm.peers().size());
-        // Beginning with one's own number, so that not all send to the same first.
+        // The first peer differs per rank to avoid a hot spot.
         let peers: Vec<u32> = (0..remote).map(|distance| (me + distance) % remote).collect();
         receive(&between, &output, &peers, || peers.iter().map(|&to| between.start(to, input(to))).collect())
     })
@@ -236,15 +236,17 @@ pub fn allgather(comm: Rc<Comm>, mine: CallBuffer, output: Region) -> MpiResult<
 }
 
 pub fn alltoall(comm: Rc<Comm>, input: Region, output: Region) -> MpiResult<CollectivePlan> {
-    // SAFETY: the program's buffer is there until the collective ends.
+    // SAFETY: MPI requires a buffer that is valid until the collective completes.
     let block = move |to: u32| unsafe { input.packed(to) };
     all_to_all(comm, block, output)
 }
 
 type Argument = (*const c_void, c_int, Handle);
 
+/// Plans MPI_Gather and MPI_Gatherv.
+///
 /// # Safety
-/// The arguments are a collective's.
+/// The arguments are valid for the collective.
 pub unsafe fn gather(
     p: &MpiProcess,
     comm: Rc<Comm>,
@@ -273,8 +275,10 @@ pub unsafe fn gather(
     }
 }
 
+/// Plans MPI_Scatter and MPI_Scatterv.
+///
 /// # Safety
-/// The arguments are a collective's.
+/// The arguments are valid for the collective.
 pub unsafe fn scatter(
     p: &MpiProcess,
     comm: Rc<Comm>,
@@ -289,7 +293,7 @@ pub unsafe fn scatter(
             let source = CallBuffer::new(p, send.0, send.1, send.2)?;
             let input = source.region(shape(&source, comm.peers().size())?.0);
             code(comm, move |between| {
-                // SAFETY: the program's buffer is there until the collective ends.
+                // SAFETY: MPI requires a buffer that is valid until the collective completes.
                 let start = |to| between.start(to, unsafe { input.packed(to) });
                 let requests = (0..between.comm.peers().size()).map(start).collect();
                 between.finish(requests);

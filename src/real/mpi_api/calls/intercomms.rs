@@ -1,4 +1,4 @@
-//! Making intercommunicators of two groups, and one group of both (MPI-3.1, section 6.6.2).
+//! Creation of an intercommunicator from two groups, and of an intracommunicator from both (MPI-3.1, section 6.6.2).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -22,7 +22,7 @@ fn create(
     comm.peer(local_leader)?;
     let leader = local_leader as u32;
     let tag = message_tag(tag, &comm)?;
-    // Only the leaders know both.
+    // The peer communicator and the remote leader are significant at the leader only.
     let bridge = if comm.rank() == leader {
         let bridge = p.comm(peer_comm)?;
         bridge.peer(remote_leader)?;
@@ -51,7 +51,7 @@ fn create(
             return Err(MpiError::new(abi::MPI_ERR_COMM, what).on_comm(old.handle));
         }
         let handle = p.make_comm(&old, head[0], local.clone(), Some(remote))?;
-        // SAFETY: the program's result.
+        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
@@ -64,12 +64,12 @@ fn merge(p: &MpiProcess, inter: Handle, high: bool, newcomm: *mut Handle) -> Mpi
         let (local, remote) = (old.local.group(), old.peers());
         let mine = [offer(p, &old), u32::from(high)];
         let theirs = own::leaders_tell(p, &old, sequence, &mine, mine.len())?;
-        // Where both say the same, the order is free.
+        // With equal `high` arguments the order is free.
         let first = if theirs[1] == mine[1] { local.world(0) < remote.world(0) } else { !high };
         let (first, second) = if first { (local, remote) } else { (remote, local) };
         let all = Group::from_ranks(first.ranks().chain(second.ranks()).collect());
         let handle = p.make_comm(&old, theirs[0], all, None)?;
-        // SAFETY: the program's result.
+        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))

@@ -1,5 +1,4 @@
-//! Neighbourhood collectives, blocking and not (MPI-3.1, sections 7.6 and 7.7): with those next to a rank in its
-//! topology.
+//! Blocking and nonblocking neighbourhood collectives (MPI-3.1, sections 7.6 and 7.7).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -16,12 +15,12 @@ use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::topology::Topology;
 use mcpsim_core::rank::Requests;
 
-/// With whom a rank exchanges, by the blocks of its buffers.
+/// Neighbours of a rank, by block of its buffers.
 struct Neighbourhood {
     comm: Rc<Comm>,
     sources: Vec<c_int>,
     destinations: Vec<c_int>,
-    /// The order in which the blocks of one source come, if it has several: as that sends them.
+    /// Order of the receives. Several blocks from one source are received in the order in which it sends them.
     order: Vec<usize>,
 }
 
@@ -33,13 +32,15 @@ impl Neighbourhood {
         let (sources, destinations) = topology.neighbours(comm.rank());
         let mut order: Vec<usize> = (0..sources.len()).collect();
         if let Topology::Cart(_) = *topology {
-            // What one sends down a dimension comes from above, also in rings of two, where both are the same rank.
+            // In each dimension, a message sent downwards is received from above. This matters for rings of two ranks,
+            // where both neighbours are the same rank.
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         }
         Ok(Neighbourhood { comm, sources, destinations, order })
     }
 
-    /// The plan by which each block of `input` goes to its destination, and each of `output` comes from its source.
+    /// Plans the exchange: each block of `input` is sent to its destination, and each block of `output` is received
+    /// from its source.
     fn exchange(self, input: Region, output: Region) -> CollectivePlan {
         let Neighbourhood { comm, sources, destinations, order } = self;
         let with = comm.clone();
@@ -51,13 +52,13 @@ impl Neighbourhood {
                 receives.iter().map(|&block| letters.start_recv(sources[block] as u32)).collect();
             for (block, &to) in destinations.iter().enumerate() {
                 let Some(to) = there(to) else { continue };
-                // SAFETY: the program's buffer is there until the collective ends.
+                // SAFETY: MPI requires a buffer that is valid until the collective completes.
                 requests.push(letters.start(to, unsafe { input.packed(block as u32) }));
             }
             let came = letters.finish_all(requests, receives.len());
             let mut result = Ok(());
             for (&block, data) in receives.iter().zip(came) {
-                // SAFETY: as above.
+                // SAFETY: MPI requires a buffer that is valid until the collective completes.
                 result = result.and(unsafe { output.store(block as u32, &data) });
             }
             result.map_err(|error: MpiError| error.on_comm(with.handle))
@@ -74,9 +75,9 @@ unsafe fn allgather(
 ) -> MpiResult<CollectivePlan> {
     let near = Neighbourhood::of(p, comm)?;
     let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
-    // SAFETY: the caller's promise.
+    // SAFETY: the arrays of `all` have one entry per source, as MPI requires and the caller guarantees.
     let (shape, _) = unsafe { all.shape(&result, near.sources.len() as u32)? };
-    // The same for everybody.
+    // All destinations receive the same data.
     let same = vec![(mine.count, 0); near.destinations.len()];
     let input = mine.region(BufferShape::Varying(same.into()));
     Ok(near.exchange(input, result.region(shape)))
@@ -90,7 +91,7 @@ unsafe fn alltoall(
 ) -> MpiResult<CollectivePlan> {
     let near = Neighbourhood::of(p, comm)?;
     let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
-    // SAFETY: the caller's promise.
+    // SAFETY: the arrays have one entry per destination and per source, as MPI requires and the caller guarantees.
     let (from, to) = unsafe {
         let (from, _) = sent.shape(&mine, near.destinations.len() as u32)?;
         (from, received.shape(&result, near.sources.len() as u32)?.0)
@@ -104,7 +105,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
     let near = Neighbourhood::of(p, comm)?;
     let region = |(base, counts, displs, types): Mixed, blocks: usize| -> MpiResult<Region> {
         let block = |block: usize| {
-            // SAFETY: the program gave one of each a neighbour.
+            // SAFETY: MPI requires arrays with one entry per neighbour.
             let (count, at, datatype) = unsafe { (*counts.add(block), *displs.add(block), *types.add(block)) };
             Ok((error::count(count, &format!("count {block}"))?, at, p.committed(datatype)?))
         };

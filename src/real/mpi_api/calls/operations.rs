@@ -15,10 +15,10 @@ fn bad_op(handle: Handle) -> MpiError {
 }
 
 impl MpiProcess {
-    /// The operation behind `handle`, for items of `datatype`.
+    /// Returns the operation of `handle` for items of `datatype`.
     ///
     /// # Errors
-    /// MPI_ERR_OP if there is none, or if it does not take such items.
+    /// MPI_ERR_OP for an unknown operation or an unsupported datatype.
     pub fn combine(&self, handle: Handle, datatype: &Datatype) -> MpiResult<Combine> {
         if let Some(builtin) = op::builtin(handle) {
             error::expect(builtin.allowed(datatype) && !builtin.only_accumulates(), abi::MPI_ERR_OP, || {

@@ -1,4 +1,4 @@
-//! Packing data into the program's own buffers (MPI-3.1, section 4.2).
+//! Packing of data into buffers of the program (MPI-3.1, section 4.2).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -8,10 +8,10 @@ use super::type_contents::int;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 
-/// The part of a buffer of `size` bytes that `length` bytes at `position` are.
+/// Returns the range of `length` bytes at `position` in a buffer of `size` bytes.
 ///
 /// # Errors
-/// MPI_ERR_TRUNCATE if there are not as many.
+/// MPI_ERR_TRUNCATE if the range exceeds the buffer.
 pub fn part(position: Aint, length: usize, size: Aint) -> MpiResult<Range<usize>> {
     let (Ok(start), Ok(room)) = (usize::try_from(position), usize::try_from(size)) else {
         let what = format!("position {position} in a buffer of {size} bytes: expected 0 or more of both");

@@ -1,4 +1,4 @@
-//! Persistent requests (MPI-3.1, section 3.9) and generalised ones (section 12.2).
+//! Persistent requests (MPI-3.1, section 3.9) and generalised requests (section 12.2).
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use crate::mpi_api::request::{Generalised, Operation, Persistent, Request, messa
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, SendMode};
 
-/// Takes up a persistent send that is not active.
+/// Adds an inactive persistent send.
 fn send_init(p: &MpiProcess, send: Outgoing) -> Handle {
     let Outgoing { comm, buffer, count, datatype, to, tag, mode } = send;
     let persistent = Persistent::Send { buffer, count, datatype, to, tag, mode };
@@ -38,7 +38,7 @@ unsafe fn start(p: &MpiProcess, handle: Handle) -> MpiResult {
         Persistent::Send { to: abi::MPI_PROC_NULL, .. } => (COMPLETE, Operation::Nothing(proc_null())),
         Persistent::Send { buffer, count, datatype, to, tag, mode } => {
             let mut data = payloads::buffer(datatype.size() * count);
-            // SAFETY: the program's buffer is there as long as its request.
+            // SAFETY: MPI requires a buffer that is valid as long as its persistent request.
             unsafe { datatype.pack(buffer, count, &mut data) };
             let message = message_to(p, comm.peer(to)?, (&comm, tag), (data, buffer), (&datatype, count), mode);
             (p.call_start(Call::Isend(message)), Operation::Send)

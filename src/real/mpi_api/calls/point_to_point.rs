@@ -20,7 +20,7 @@ use mcpsim_core::units::Bytes;
 /// The greatest tag (MPI_TAG_UB).
 pub const TAG_UB: c_int = i32::MAX;
 
-/// What a send sends, checked.
+/// Checked arguments of a send.
 pub struct Outgoing {
     pub comm: Rc<Comm>,
     pub buffer: *const u8,
@@ -31,13 +31,13 @@ pub struct Outgoing {
     pub mode: SendMode,
 }
 
-/// The datatype of a message; of one to or from nobody, it need be none.
+/// Returns the datatype argument, which is ignored for MPI_PROC_NULL.
 #[inline]
 fn for_nobody(datatype: Handle, peer: c_int) -> Handle {
     if peer == abi::MPI_PROC_NULL && datatype == abi::MPI_DATATYPE_NULL { abi::MPI_BYTE } else { datatype }
 }
 
-/// A tag of a message to send.
+/// Checks the tag of a send.
 #[inline]
 fn check_tag(tag: c_int, comm: &Comm) -> MpiResult {
     if tag < 0 { Err(bad_tag(tag, comm)) } else { Ok(()) }
@@ -71,29 +71,29 @@ impl Outgoing {
         Ok(Outgoing { comm, buffer: buffer.cast(), count, datatype, to, tag, mode })
     }
 
-    /// The data as it is sent.
+    /// Packs the data.
     ///
     /// # Safety
     /// The buffer holds `count` elements of the datatype.
     #[inline(always)]
     pub unsafe fn data(&self) -> Data {
         let mut data = payloads::buffer(self.datatype.size() * self.count);
-        // SAFETY: the caller's promise.
+        // SAFETY: the buffer holds `count` elements by the contract of this function.
         unsafe { self.datatype.pack(self.buffer, self.count, &mut data) };
         data
     }
 
-    /// The message; `None` if it goes to nobody.
+    /// Creates the message, or `None` for MPI_PROC_NULL.
     ///
     /// # Safety
-    /// As [`Outgoing::data`].
+    /// As for [`Outgoing::data`].
     #[inline(always)]
     pub unsafe fn message(&self, p: &MpiProcess) -> MpiResult<Option<mcpsim_core::rank::Message>> {
         if self.to == abi::MPI_PROC_NULL {
             return Ok(None);
         }
         let to = self.comm.peer(self.to)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: this function has the contract of `data`.
         let data = unsafe { self.data() };
         Ok(Some(message_to(
             p,
@@ -111,7 +111,7 @@ impl Outgoing {
             return Ok(());
         }
         let to = self.comm.peer(self.to)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: MPI requires a buffer with `count` elements, and the caller passes the arguments of an MPI send.
         let data = unsafe { self.data() };
         p.no_poll();
         let call = || {
@@ -134,7 +134,7 @@ impl Outgoing {
             (COMPLETE, Operation::Nothing(proc_null()))
         } else {
             let to = self.comm.peer(self.to)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: MPI requires a buffer with `count` elements, and the caller passes the arguments of an MPI send.
             let data = unsafe { self.data() };
             let call = || {
                 ManuallyDrop::new(Call::Isend(message_to(
@@ -148,17 +148,17 @@ impl Outgoing {
             };
             (p.call_made(call, started), Operation::Send)
         };
-        // SAFETY: the program's request.
+        // SAFETY: MPI requires a valid pointer for the request.
         unsafe { *request = p.add_request(Request::new(engine, operation, self.comm)) };
         Ok(())
     }
 }
 
-/// What a receive takes, checked.
+/// Checked arguments of a receive.
 pub struct Incoming {
     pub comm: Rc<Comm>,
     pub target: ReceiveBuffer,
-    /// `None` if it is from nobody.
+    /// `None` for MPI_PROC_NULL.
     pub pattern: Option<Pattern>,
 }
 
@@ -186,14 +186,14 @@ impl Incoming {
     #[inline(always)]
     unsafe fn recv(self, p: &MpiProcess, status: *mut Status) -> MpiResult {
         let Some(pattern) = self.pattern else {
-            // SAFETY: the caller's promise.
+            // SAFETY: MPI requires MPI_STATUS_IGNORE or a valid status.
             unsafe { put_status(status, proc_null()) };
             return Ok(());
         };
         p.no_poll();
         p.call_made(
             || ManuallyDrop::new(Call::Recv(pattern)),
-            // SAFETY: the caller's promise.
+            // SAFETY: MPI requires a buffer with room for `count` elements, and MPI_STATUS_IGNORE or a valid status.
             |reply| unsafe { self.target.store(&mut completed(reply)[0], &self.comm, status) },
         )
     }
@@ -211,8 +211,8 @@ impl Incoming {
     }
 }
 
-/// What a receive or probe takes; `None` if it is from nobody. Any size fits: what is too long is found when it is
-/// stored.
+/// Creates the pattern of a receive or probe, or `None` for MPI_PROC_NULL. It matches messages of any size; truncation
+/// is detected when the data is stored.
 ///
 /// # Errors
 /// MPI_ERR_RANK, MPI_ERR_TAG.
@@ -236,19 +236,19 @@ pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern
     }))
 }
 
-/// Gives the empty status to the program if it wants it; its error field is MPI_SUCCESS (MPI-3.1, section 3.7.3).
+/// Stores the empty status unless `to` is MPI_STATUS_IGNORE. Its error field is MPI_SUCCESS (MPI-3.1, section 3.7.3).
 ///
 /// # Safety
-/// As [`put_status`].
+/// As for [`put_status`].
 pub unsafe fn put_empty(to: *mut Status) {
     if to as usize != abi::MPI_STATUS_IGNORE {
-        // SAFETY: the caller's promise.
+        // SAFETY: `to` is not MPI_STATUS_IGNORE, so it is a valid status.
         unsafe { *to = empty_status() };
     }
 }
 
 impl MpiProcess {
-    /// Takes up a request and gives its handle.
+    /// Adds a request and returns its handle.
     #[inline(always)]
     pub fn add_request(&self, request: Request) -> Handle {
         self.no_poll();
@@ -257,7 +257,7 @@ impl MpiProcess {
         handle
     }
 
-    /// Whether a buffered send of so many bytes fits what the program has attached.
+    /// Checks that a buffered send of `size` bytes fits in the attached buffer.
     fn check_buffer(&self, size: usize, comm: &Comm) -> MpiResult {
         let (_, room) = self.buffer.get();
         error::expect(size + abi::MPI_BSEND_OVERHEAD <= room, abi::MPI_ERR_BUFFER, || {
@@ -348,9 +348,9 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Buffer_detach(p; buffer: *mut *mut c_void, size: *mut c_int) {
-        // What was sent from the buffer is on its way: nothing to wait for.
+        // The data of buffered sends is already copied, so there is nothing to wait for.
         let (attached, room) = p.buffer.replace((std::ptr::null_mut(), 0));
-        // Programs pass the addresses of pointers of any kind, which need not be aligned.
+        // Programs pass the address of a pointer of any type, possibly unaligned.
         buffer.write_unaligned(attached.cast());
         *size = room as c_int;
         Ok(())
@@ -366,14 +366,14 @@ unsafe fn exchange(
     let Incoming { comm, target, pattern } = recv;
     match (message, pattern) {
         (Some(message), Some(pattern)) => p.call_completed(Call::Exchange(message, pattern), |completions| {
-            // SAFETY: the caller's promise.
+            // SAFETY: MPI requires a buffer with room for `count` elements, and MPI_STATUS_IGNORE or a valid status.
             unsafe { target.store(&mut completions[0], &comm, status) }
         }),
         (message, pattern) => {
             if let Some(message) = message {
                 p.call_done(Call::Send(message));
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: MPI requires a buffer with room for `count` elements, and MPI_STATUS_IGNORE or a valid status.
             unsafe { Incoming { comm, target, pattern }.recv(p, status) }
         }
     }

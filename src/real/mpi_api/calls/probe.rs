@@ -1,4 +1,4 @@
-//! Probing for messages, and receiving what was found (MPI-3.1, section 3.8).
+//! Probes and matched receives (MPI-3.1, section 3.8).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -13,14 +13,14 @@ use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Completion, Pattern, RequestId, Requests, Source, TagPattern};
 use mcpsim_core::units::Bytes;
 
-/// A message that a matched probe has found: a receive posted for it and no other.
+/// A message found by a matched probe. A receive that only this message matches is posted.
 #[derive(Debug)]
 pub struct Matched {
     pub engine: RequestId,
     pub comm: Rc<Comm>,
 }
 
-/// The status of a message that has not been received.
+/// Returns the status of a message before its receive.
 fn seen(comm: &Comm, completion: &Completion) -> Status {
     let mut status =
         Status { source: comm.peer_number(completion.source), tag: completion.tag as c_int, ..Status::default() };
@@ -28,7 +28,7 @@ fn seen(comm: &Comm, completion: &Completion) -> Status {
     status
 }
 
-/// Looks for a message now.
+/// Tests for a matching message.
 fn look(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> Option<(Status, Pattern)> {
     let polls = p.before_poll();
     let found =
@@ -37,12 +37,13 @@ fn look(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> Option<(Status, Patter
     found
 }
 
-/// Waits for a message.
+/// Waits for a matching message.
 fn wait(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> (Status, Pattern) {
     p.call_completed(Call::Probe(pattern), |found| (seen(comm, &found[0]), only(&found[0], comm)))
 }
 
-/// What takes the message found and, posted at once, no other: it is the first of its sender and tag.
+/// Returns a pattern that only the found message matches. The message is the first of its sender and tag, and the
+/// receive is posted immediately.
 fn only(found: &Completion, comm: &Comm) -> Pattern {
     Pattern {
         from: Source::Rank(found.source),
@@ -53,15 +54,15 @@ fn only(found: &Completion, comm: &Comm) -> Pattern {
     }
 }
 
-/// Takes the message out of matching.
+/// Removes the message from matching.
 fn take(p: &MpiProcess, comm: Rc<Comm>, only: Pattern) -> Handle {
     let engine = p.call_start(Call::Irecv(only));
     p.messages.borrow_mut().insert(Matched { engine, comm })
 }
 
-/// The matched message behind `handle`, which becomes null; `None` if it is from nobody.
+/// Returns the matched message of `handle` and sets the handle to null. Returns `None` for MPI_MESSAGE_NO_PROC.
 unsafe fn matched(p: &MpiProcess, handle: *mut Handle) -> MpiResult<Option<Matched>> {
-    // SAFETY: the program's handle.
+    // SAFETY: MPI requires a valid pointer to a handle.
     let name = unsafe { std::mem::replace(&mut *handle, abi::MPI_MESSAGE_NULL) };
     if name == abi::MPI_MESSAGE_NO_PROC {
         return Ok(None);

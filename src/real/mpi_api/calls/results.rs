@@ -1,16 +1,16 @@
-//! Room for results: what MPI functions give through pointers, for which a null pointer is an error and no crash.
+//! Null checks of result pointers: a null pointer is an MPI error instead of a crash.
 
 use crate::mpi_api::error::MpiError;
 use mcpsim_core::mpi::abi;
 
-/// The names of arguments by which functions give a single result, where they are pointers.
+/// Names of pointer arguments that receive a single result.
 const RESULTS: &str = " address baseptr class code combiner comm comm_cart comm_dist_graph comm_graph commute count datatype \
                        extent flag group handler indegree info key lb length message name ndims nedges newcomm newgroup \
                        newintercomm newintracomm newrank newtype nkeys nneighbors nnodes op outcount outdegree parent \
                        position rank rank_dest rank_source request result size string subversion ub valuelen version \
                        weighted win ";
 
-/// Whether the argument `name` is where a function puts a result.
+/// Returns true if the argument `name` receives a result.
 pub const fn is_result(name: &str) -> bool {
     let (all, name) = (RESULTS.as_bytes(), name.as_bytes());
     let mut start = 1;
@@ -33,11 +33,11 @@ pub const fn is_result(name: &str) -> bool {
     false
 }
 
-/// An argument of an MPI function. `(&Given(argument)).is_null()` is that of [`Pointer`] if it is a pointer to results,
-/// and that of [`Plain`] otherwise.
+/// An argument of an MPI function. `(&Given(argument)).is_null()` resolves to [`Pointer`] for result pointers and to
+/// [`Plain`] otherwise.
 pub struct Given<T>(pub T);
 
-/// Arguments that can be null.
+/// Arguments that may be null.
 pub trait Pointer {
     fn is_null(&self) -> bool;
 }
@@ -49,7 +49,7 @@ impl<T> Pointer for Given<*mut T> {
     }
 }
 
-/// Arguments that cannot.
+/// Arguments that are never null.
 pub trait Plain {
     #[inline(always)]
     fn is_null(&self) -> bool {
@@ -59,7 +59,7 @@ pub trait Plain {
 
 impl<T> Plain for &Given<T> {}
 
-/// There is no room for the result `name`.
+/// Creates the error for a null pointer argument `name`.
 #[cold]
 pub fn no_room(name: &str) -> MpiError {
     MpiError::new(abi::MPI_ERR_ARG, format!("the argument {name} is null: expected room for a result"))

@@ -1,4 +1,4 @@
-//! Statuses: how much has arrived, and what programs state themselves (MPI-3.1, sections 3.2.5, 4.1.11, 12.3).
+//! Statuses: number of received elements, and fields set by programs (MPI-3.1, sections 3.2.5, 4.1.11, 12.3).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -9,7 +9,7 @@ use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Count, Handle, Status};
 use mcpsim_core::mpi::datatype::Datatype;
 
-/// The bytes of `elements` basic elements of items.
+/// Returns the size in bytes of `elements` basic elements.
 fn bytes_of(datatype: &Datatype, elements: u64) -> Option<u64> {
     let (items, rest) = match datatype.elements() {
         0 => return (elements == 0).then_some(0),
@@ -22,7 +22,7 @@ fn bytes_of(datatype: &Datatype, elements: u64) -> Option<u64> {
             bytes += whole * kind.size() as u64;
             left -= whole * kind.basics();
             if whole < n as u64 && left > 0 {
-                // One of a pair.
+                // A pair may be incomplete.
                 bytes += kind.scalar.size() as u64;
                 left = 0;
             }
@@ -37,7 +37,7 @@ unsafe fn set_elements(p: &MpiProcess, status: *mut Status, datatype: Handle, co
         let what = format!("{count} elements of a datatype of {} bytes: expected 0 or more", datatype.size());
         MpiError::new(abi::MPI_ERR_COUNT, what)
     })?;
-    // SAFETY: the program's status.
+    // SAFETY: MPI requires a valid pointer to a status.
     unsafe { (*status).set_bytes(bytes) };
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The tool information interface (MPI-3.1, section 14.3): there are no control variables, performance variables and
-//! categories, which the standard allows.
+//! Tool information interface (MPI-3.1, section 14.3). It has no control variables, performance variables or
+//! categories, as the standard permits.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -9,7 +9,7 @@ use crate::mpi_api::error::{MpiError, MpiResult, On};
 use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Handle};
 
-/// These functions return their errors and call no handler (section 14.3.9).
+/// Returns an error without a call of an error handler (section 14.3.9).
 fn refuse(class: c_int) -> MpiResult {
     Err(MpiError::new(class, "").on(On::Nobody))
 }
@@ -21,7 +21,7 @@ fn ready(p: &MpiProcess) -> MpiResult {
     }
 }
 
-/// Nothing has an index, so that every index is wrong.
+/// Rejects every index, because no items exist.
 fn by_index(p: &MpiProcess) -> MpiResult {
     ready(p)?;
     refuse(abi::MPI_T_ERR_INVALID_INDEX)
@@ -32,13 +32,13 @@ fn by_name(p: &MpiProcess) -> MpiResult {
     refuse(abi::MPI_T_ERR_INVALID_NAME)
 }
 
-/// No handle was given out.
+/// Rejects every handle, because no handles exist.
 fn by_handle(p: &MpiProcess) -> MpiResult {
     ready(p)?;
     refuse(abi::MPI_T_ERR_INVALID_HANDLE)
 }
 
-/// The one value of sessions: without variables nothing tells them apart.
+/// Value of all sessions. Without variables, sessions have no state.
 const SESSION: Handle = 1;
 
 /// MPI_T_PVAR_ALL_HANDLES.
@@ -52,7 +52,7 @@ fn in_session(p: &MpiProcess, session: Handle) -> MpiResult {
     }
 }
 
-/// An action on all handles of a session, of which there are none.
+/// Applies an action to all handles of a session. No handles exist.
 fn on_all(p: &MpiProcess, session: Handle, handle: Handle) -> MpiResult {
     in_session(p, session)?;
     match handle {
@@ -63,7 +63,7 @@ fn on_all(p: &MpiProcess, session: Handle, handle: Handle) -> MpiResult {
 
 fn none(p: &MpiProcess, count: *mut c_int) -> MpiResult {
     ready(p)?;
-    // SAFETY: the program's result.
+    // SAFETY: MPI requires a valid pointer for the result.
     unsafe { *count = 0 };
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Cartesian topologies, and what all topologies have (MPI-3.1, section 7.5).
+//! Cartesian topologies, and functions common to all topologies (MPI-3.1, section 7.5).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -15,19 +15,19 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::fault::Fault;
 use mcpsim_core::mpi::topology::{Cart, Topology, dims_create};
 
-/// Faults belong to the communicator.
+/// Assigns faults to the communicator.
 pub fn on(comm: &Comm) -> impl Fn(Fault) -> MpiError {
     let handle = comm.handle;
     move |fault| MpiError::from(fault).on_comm(handle)
 }
 
-/// A communicator has no topology, or not this.
+/// Creates the error for a communicator without the expected topology.
 pub fn wrong_topology(comm: &Comm, expected: &str) -> MpiError {
     let what = format!("{} has no {expected} topology", comm.describe());
     MpiError::new(abi::MPI_ERR_TOPOLOGY, what).on_comm(comm.handle)
 }
 
-/// Makes a communicator of the first `size` ranks of `comm`, with this topology.
+/// Plans a communicator of the first `size` ranks of `comm`, with this topology.
 pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *mut Handle) -> CollectivePlan {
     let group = comm.local.group();
     let members = if size == group.size() {
@@ -38,7 +38,7 @@ pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *m
     among(comm, members, topology, newcomm)
 }
 
-/// Makes communicators of parts of `comm`: that of the calling rank has these members and this topology.
+/// Plans communicators of disjoint parts of `comm`. `members` and `topology` describe the part of the calling rank.
 fn among(comm: &Rc<Comm>, members: Group, topology: Topology, newcomm: *mut Handle) -> CollectivePlan {
     let old = comm.clone();
     CollectivePlan::code(comm, move |p, sequence| {
@@ -47,13 +47,13 @@ fn among(comm: &Rc<Comm>, members: Group, topology: Topology, newcomm: *mut Hand
         if handle != abi::MPI_COMM_NULL {
             p.comm(handle)?.topology.replace(Some(Rc::new(topology)));
         }
-        // SAFETY: the program's result.
+        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     })
 }
 
-/// What a Cartesian communicator says.
+/// Returns `ask` of a communicator's Cartesian topology.
 fn cart<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Cart, &Comm) -> Result<R, Fault>) -> MpiResult<R> {
     let comm = p.comm(comm)?;
     let topology = comm.topology.borrow().clone();
@@ -63,9 +63,9 @@ fn cart<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Cart, &Comm) -> Resul
     }
 }
 
-/// A grid for the ranks of a communicator.
+/// Creates a Cartesian grid for the ranks of a communicator.
 unsafe fn grid(comm: &Comm, ndims: c_int, dims: *const c_int, periods: *const c_int) -> MpiResult<Cart> {
-    // SAFETY: the program's arrays.
+    // SAFETY: MPI requires arrays with `ndims` entries.
     let (dims, periods) = unsafe { (array(dims, ndims, "dimensions")?, array(periods, ndims, "dimensions")?) };
     let periods: Vec<bool> = periods.iter().map(|&period| period != 0).collect();
     Cart::new(comm.size(), dims, &periods).map_err(on(comm))

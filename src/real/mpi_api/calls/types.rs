@@ -1,4 +1,4 @@
-//! Making datatypes (MPI-3.1, sections 4.1.2 to 4.1.10).
+//! Constructors of datatypes (MPI-3.1, sections 4.1.2 to 4.1.10).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -9,20 +9,20 @@ use crate::process::Function;
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 use mcpsim_core::mpi::datatype::{Datatype, Distributed, Order, Type, TypeError};
 
-/// An array from C.
+/// Reads an array from C.
 ///
 /// # Errors
-/// If there is none although it has entries, or their number is negative.
+/// A negative length, or a null array that is not empty.
 ///
 /// # Safety
-/// `array` is null or has so many entries.
+/// `array` is null or has `length` entries.
 pub unsafe fn array<'a, T>(array: *const T, length: c_int, name: &str) -> MpiResult<&'a [T]> {
     let length = error::count(length, &format!("the length of {name}"))?;
     if length == 0 {
         return Ok(&[]);
     }
     error::expect(!array.is_null(), abi::MPI_ERR_ARG, || format!("{name} is null: expected {length} entries"))?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the array is not null, so it has `length` entries by the contract of this function.
     Ok(unsafe { std::slice::from_raw_parts(array, length) })
 }
 
@@ -31,10 +31,10 @@ const PLACES: &str = "array_of_displacements";
 
 type Made = Result<Type, TypeError>;
 
-/// Takes up what was made of the datatype behind `old`.
+/// Adds a datatype derived from the datatype of `old`.
 unsafe fn derive(p: &MpiProcess, old: Handle, new: *mut Handle, make: impl FnOnce(&Type) -> Made) -> MpiResult {
     let made = make(&p.datatype(old)?)?;
-    // SAFETY: the program's result.
+    // SAFETY: MPI requires a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *new = p.types.borrow_mut().insert(made, false) };
     Ok(())
 }
@@ -172,7 +172,7 @@ mpi_functions! {
     }
 }
 
-/// Names that the standard has given up, for functions that it has kept.
+/// Deprecated names of current functions.
 pub const OLD_NAMES: &[(&str, Function)] = &[
     ("MPI_Type_hvector", Function(MPI_Type_create_hvector as *const ())),
     ("MPI_Type_hindexed", Function(MPI_Type_create_hindexed as *const ())),

@@ -1,4 +1,4 @@
-//! Completion of requests: waiting, testing, freeing, cancelling (MPI-3.1, sections 3.7.3 to 3.8.4).
+//! Completion of requests: wait, test, free and cancel (MPI-3.1, sections 3.7.3 to 3.8.4).
 #![allow(unsafe_code)]
 
 mod handles;
@@ -16,11 +16,11 @@ use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Completion, Requests, Which};
 
 impl MpiProcess {
-    /// Whether the request behind `handle` is a generalised one that is not complete, for which no engine can wait.
+    /// Rejects a wait for an incomplete generalised request, because the engine cannot wait for it.
     fn check_waitable(&self, handles: &Handles, active: &ActiveRequests) -> MpiResult {
         let table = self.requests.borrow();
         for &place in &active.places {
-            // SAFETY: the program gave so many.
+            // SAFETY: the program passed `count` handles, and active places are below `count`.
             let request = table.get(unsafe { *handles.at(place as usize) }).expect("the request is active");
             if let Operation::Generalised(request) = &request.operation
                 && !request.complete.get()
@@ -33,13 +33,13 @@ impl MpiProcess {
         Ok(())
     }
 
-    /// Whether there are operations whose requests the program has freed before they were complete.
+    /// Returns true if freed requests have pending operations.
     #[inline]
     pub fn has_abandoned(&self) -> bool {
         !self.abandoned.borrow().is_empty()
     }
 
-    /// Finishes those that are complete now: what receives of them got is stored.
+    /// Completes freed requests that are done and stores their received data.
     #[cold]
     pub fn store_abandoned(&self) {
         let engine: Requests = self.abandoned.borrow().iter().map(|request| request.engine).collect();
@@ -49,15 +49,15 @@ impl MpiProcess {
             for completion in completions.iter_mut().rev() {
                 let Request { operation, comm, .. } = abandoned.remove(completion.index as usize);
                 if let Operation::Recv(target) = operation {
-                    // SAFETY: the program promised its buffer until the receive is complete. Of errors nobody can hear.
+                    // SAFETY: MPI requires a buffer that is valid until the receive completes. The error is dropped,
+                    // because the request has no owner.
                     let _ = unsafe { target.store(completion, &comm, abi::MPI_STATUS_IGNORE as *mut Status) };
                 }
             }
         });
     }
 
-    /// Tests, at the cost of a poll if nothing comes of it; a rank that polls in a loop lets the time in between pass
-    /// at once.
+    /// Tests requests. An unsuccessful test costs one poll; a rank that polls in a loop skips the time between polls.
     fn test(&self, requests: Requests, which: Which, take: &mut dyn FnMut(&mut [Completion])) -> bool {
         let polls = self.before_poll();
         let found = self.call_completed(Call::Test { requests, which, poll: true }, |completions| {
@@ -73,52 +73,56 @@ unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> M
     let mut active = handles.active(p)?;
     if active.places.len() < handles.count && statuses as usize != abi::MPI_STATUS_IGNORE {
         for place in 0..handles.count {
-            // SAFETY: the program gave as many statuses as requests.
+            // SAFETY: MPI requires one status per request.
             unsafe { put_status(status_at(statuses, place), empty_status()) };
         }
     }
     p.check_waitable(&handles, &active)?;
     if active.engine.iter().all(|&id| id == COMPLETE) {
         let mut completions: SmallVec<[Completion; 4]> = active.places.iter().map(|_| nothing()).collect();
-        // SAFETY: the caller's promise.
+        // SAFETY: the handles are active, MPI requires valid buffers until completion, and one status per request or
+        // MPI_STATUSES_IGNORE.
         return unsafe { settle_all(p, &handles, &active, &mut completions, statuses) };
     }
     let engine = std::mem::take(&mut active.engine);
-    // SAFETY: the caller's promise. Generalised requests call the program, and never reach this: they are complete.
+    // SAFETY: as in the branch above. Settling a generalised request calls the program, but such requests are complete
+    // and do not reach this branch.
     p.call_completed(Call::WaitAll(engine), |completions| unsafe {
         settle_all(p, &handles, &active, completions, statuses)
     })
 }
 
-/// Waits for one of the active requests: its place.
+/// Waits for one of the active requests and returns its place.
 unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (Option<usize>, MpiResult) {
     let active = match handles.active(p) {
         Ok(active) => active,
         Err(error) => return (None, Err(error)),
     };
     if active.places.is_empty() {
-        // SAFETY: the caller's promise.
+        // SAFETY: MPI requires MPI_STATUS_IGNORE or a valid status.
         unsafe { put_empty(status) };
         return (None, Ok(()));
     }
     let ActiveRequests { places, engine } = active;
-    // What is complete without the engine is taken without it.
+    // A request that is complete without the engine is settled directly.
     let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
         Some(at) => {
             let place = places[at] as usize;
-            // SAFETY: the caller's promise.
+            // SAFETY: the handle is active, MPI requires valid buffers until completion, and MPI_STATUS_IGNORE or a
+            // valid status.
             (place, unsafe { settle(p, handles.at(place), &mut nothing(), status) })
         }
         None => p.call_completed(Call::WaitAny(engine), |completions| {
             let place = places[completions[0].index as usize] as usize;
-            // SAFETY: the caller's promise.
+            // SAFETY: the handle is active, MPI requires valid buffers until completion, and MPI_STATUS_IGNORE or a
+            // valid status.
             (place, unsafe { settle(p, handles.at(place), &mut completions[0], status) })
         }),
     };
     (Some(place), result)
 }
 
-/// Completes what is complete now of an array, with statuses one after another: how many, and their places into
+/// Completes the finished requests of an array, with consecutive statuses. Stores their number, and their places in
 /// `indices`.
 unsafe fn some(
     p: &MpiProcess,
@@ -128,7 +132,7 @@ unsafe fn some(
 ) -> MpiResult {
     let active = handles.active(p)?;
     if active.places.is_empty() {
-        // SAFETY: the program's result.
+        // SAFETY: MPI requires a valid pointer for the result.
         unsafe { *outcount = abi::MPI_UNDEFINED };
         return Ok(());
     }
@@ -137,7 +141,8 @@ unsafe fn some(
     let mut take = |places: &[u32], completions: &mut [Completion]| {
         for completion in completions {
             let place = places[completion.index as usize] as usize;
-            // SAFETY: the caller's promise.
+            // SAFETY: `done` is below the number of requests, and MPI requires as many indices and statuses as
+            // requests. The handle is active.
             unsafe {
                 let status = status_at(statuses, done);
                 *indices.add(done) = place as c_int;
@@ -160,12 +165,12 @@ unsafe fn some(
         let engine = active.engine.clone();
         p.test(engine, Which::Some, &mut |completions| take(&active.places, completions));
     }
-    // SAFETY: the program's result.
+    // SAFETY: MPI requires a valid pointer for the result.
     unsafe { *outcount = done as c_int };
     if errors.is_empty() {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `done` statuses were written, and MPI requires as many statuses as requests or MPI_STATUSES_IGNORE.
     unsafe { in_status(&Handles { first: handles.first, count: done }, statuses, &errors) }
 }
 
@@ -180,7 +185,8 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
         p.failed_poll();
         false
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: the handles are active, MPI requires valid buffers until completion, and one status per request or
+        // MPI_STATUSES_IGNORE.
         p.test(engine, Which::All, &mut |completions| unsafe {
             if completions.len() == active.places.len() {
                 result = settle_all(p, &handles, &active, completions, statuses);
@@ -190,27 +196,28 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
     if found && active.places.len() < handles.count {
         let inactive = (0..handles.count).filter(|place| !active.places.contains(&(*place as u32)));
         for place in inactive {
-            // SAFETY: the program gave as many statuses as requests.
+            // SAFETY: MPI requires one status per request.
             unsafe { put_status(status_at(statuses, place), empty_status()) };
         }
     }
-    // SAFETY: the program's result.
+    // SAFETY: MPI requires a valid pointer for the result.
     unsafe { *flag = c_int::from(found) };
     result
 }
 
-/// Tests for one of the active requests: whether it is complete or there are none, and its place.
+/// Tests for one of the active requests. Returns true if one is complete or none is active, and the place of the
+/// request.
 unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (bool, Option<usize>, MpiResult) {
     let mut active = match handles.active(p) {
         Ok(active) => active,
         Err(error) => return (true, None, Err(error)),
     };
     if active.places.is_empty() {
-        // SAFETY: the caller's promise.
+        // SAFETY: MPI requires MPI_STATUS_IGNORE or a valid status.
         unsafe { put_status(status, empty_status()) };
         return (true, None, Ok(()));
     }
-    // Generalised requests that are not complete take no part.
+    // Incomplete generalised requests are excluded.
     let mut keep = ActiveRequests::default();
     for (&place, &engine) in active.places.iter().zip(&active.engine) {
         let one = ActiveRequests { places: SmallVec::from_slice(&[place]), engine: Requests::new() };
@@ -229,7 +236,8 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
     p.test(engine, Which::First, &mut |completions| {
         if let Some(completion) = completions.first_mut() {
             let place = active.places[completion.index as usize] as usize;
-            // SAFETY: the caller's promise.
+            // SAFETY: the handle is active, MPI requires valid buffers until completion, and MPI_STATUS_IGNORE or a
+            // valid status.
             let result = unsafe { settle(p, handles.at(place), completion, status) };
             taken = (true, Some(place), result);
         }
@@ -302,7 +310,7 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Request_get_status(p; request: Handle, flag: *mut c_int, status: *mut Status) {
-        // A completed request stays: it is taken from the engine and becomes one that is complete without it.
+        // The completed request is kept: it is removed from the engine and marked complete.
         let mut handle = request;
         let handles = Handles { first: &mut handle, count: 1 };
         let active = handles.active(p)?;
@@ -362,8 +370,8 @@ mpi_functions! {
         match operation {
             Operation::Recv(_) if engine != COMPLETE => p.call_done(Call::Cancel(engine)),
             Operation::Send if engine != COMPLETE => {
-                // It is not withdrawn: its data is on its way. A wait for it must not depend on others any more
-                // (section 3.8.4).
+                // A send is not cancelled, because its data is already sent. A wait for it must become local (section
+                // 3.8.4).
                 let mut table = p.requests.borrow_mut();
                 let entry = table.get_mut(*request).expect("the request is active");
                 entry.engine = COMPLETE;

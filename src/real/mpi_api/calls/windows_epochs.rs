@@ -69,7 +69,7 @@ mpi_functions! {
     }
     fn MPI_Win_sync(p; win: Handle) {
         on(p, win, |_| {
-            // A rank may look at its memory in a loop around this: what others do comes to pass meanwhile.
+            // A rank may poll its memory in a loop with this function. The call lets operations of other ranks proceed.
             let polls = p.before_poll();
             p.call_done(Call::Test { requests: Requests::new(), which: Which::Some, poll: true });
             p.after_poll(polls, false);

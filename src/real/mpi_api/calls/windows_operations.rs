@@ -15,7 +15,7 @@ type Origin = (*const c_void, c_int, Handle);
 type Result = (*mut c_void, c_int, Handle);
 type Target = (c_int, Aint, c_int, Handle);
 
-/// Where the data of an operation come from and go to, checked.
+/// Checked data locations of an operation.
 struct Ends {
     origin: Option<OriginMemory>,
     result: Option<OriginMemory>,
@@ -59,13 +59,15 @@ impl Ends {
         Ok(Ends { origin, result, target, displacement: displacement as i64, count, datatype })
     }
 
+    /// Creates the operation and packs its data.
+    ///
     /// # Safety
     /// The origin's memory holds its data.
     unsafe fn work(self, action: TargetOperation, op: Option<Handle>) -> CheckedOperation {
         let Ends { origin, result, target, displacement, count, datatype } = self;
         let mut data = Vec::new();
         if let (Some(origin), true) = (origin, target.is_some()) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the origin's memory holds `count` items by the contract of this function.
             unsafe { origin.datatype.pack(origin.base, origin.count, &mut data) };
         }
         let back = result.map_or(Back::Nothing, Back::Into);
@@ -73,7 +75,7 @@ impl Ends {
     }
 }
 
-/// An operation that accumulates items of this datatype.
+/// Returns the operator of an accumulation for items of this datatype.
 fn accumulating(handle: Handle, datatype: &Datatype, fetches: bool) -> MpiResult<Builtin> {
     let failed = |what: String| MpiError::new(abi::MPI_ERR_OP, what);
     let builtin = op::builtin(handle).ok_or_else(|| {
@@ -94,13 +96,13 @@ fn accumulating(handle: Handle, datatype: &Datatype, fetches: bool) -> MpiResult
 
 unsafe fn put(p: &MpiProcess, window: &Window, origin: Origin, target: Target, requested: bool) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, Some(origin), None, target)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: MPI requires `count` items in the origin's memory.
     window.carry_out(p, unsafe { ends.work(TargetOperation::Put, None) }, requested)
 }
 
 unsafe fn get(p: &MpiProcess, window: &Window, result: Result, target: Target, requested: bool) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, None, Some(result), target)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: a get has no origin data.
     window.carry_out(p, unsafe { ends.work(TargetOperation::Get, None) }, requested)
 }
 
@@ -114,7 +116,7 @@ unsafe fn accumulate(
 ) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, Some(origin), None, target)?;
     accumulating(op, &ends.datatype, false)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: MPI requires `count` items in the origin's memory.
     window.carry_out(p, unsafe { ends.work(TargetOperation::Accumulate, Some(op)) }, requested)
 }
 
@@ -126,11 +128,11 @@ unsafe fn get_accumulate(
     op: Handle,
     requested: bool,
 ) -> MpiResult<Handle> {
-    // The origin's buffer has no meaning where nothing is stored.
+    // The origin buffer is ignored for MPI_NO_OP.
     let origin = (op != abi::MPI_NO_OP).then_some(origin);
     let ends = Ends::new(p, window, origin, Some(result), target)?;
     accumulating(op, &ends.datatype, true)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: MPI requires `count` items in the origin's memory unless the operation is MPI_NO_OP.
     window.carry_out(p, unsafe { ends.work(TargetOperation::GetAccumulate, Some(op)) }, requested)
 }
 

@@ -1,4 +1,4 @@
-//! Moves the data of a collective between the program's buffers, the collective's own, and messages.
+//! Data movement of a collective between buffers of the program, buffers of the collective, and messages.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -13,19 +13,19 @@ use mcpsim_core::mpi::schedule::{BlockLayout, Piece, Side, Space, Then};
 use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::{Data, Payload};
 
-/// How contributions are combined.
+/// Reduction operation of a collective.
 #[derive(Clone, Copy, Debug)]
 pub enum Combine {
     /// A built-in operation.
     Builtin(Builtin),
-    /// A function of the program's (MPI-3.1, section 5.9.5), and whether it commutes.
+    /// A function of the program (MPI-3.1, section 5.9.5), and its commutativity.
     User { function: UserFunction, commutes: bool },
 }
 
 /// `MPI_User_function`.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
 
-/// The data of a rank's part in a collective.
+/// Data of a rank in a collective.
 #[derive(Debug)]
 pub struct DataMover {
     input: Region,
@@ -33,15 +33,14 @@ pub struct DataMover {
     temp: Option<Region>,
     scratch: Option<Region>,
     node: Option<Region>,
-    /// Of a reduction: how to combine items, of how many items the buffer is, and what the program calls their
-    /// datatype.
+    /// For reductions: operation, number of items in the buffer, and datatype handle of the program.
     reduction: Option<(Combine, usize, Handle)>,
-    /// The size of messages that did not fit, and the room for them.
+    /// Size of a truncated message and of its buffer, in bytes.
     too_long: Option<(usize, usize)>,
 }
 
 impl Combine {
-    /// Whether a ∘ b = b ∘ a.
+    /// Returns true if a ∘ b = b ∘ a.
     pub fn commutes(self) -> bool {
         match self {
             Combine::Builtin(builtin) => builtin.commutes(),
@@ -49,10 +48,10 @@ impl Combine {
         }
     }
 
-    /// `inout[i] = input[i] ∘ inout[i]`.
+    /// Computes `inout[i] = input[i] ∘ inout[i]`.
     ///
     /// # Safety
-    /// There are `count` items of the datatype at each address.
+    /// Both addresses hold `count` items of the datatype.
     pub unsafe fn apply(self, datatype: &Datatype, handle: Handle, input: *mut u8, inout: *mut u8, count: usize) {
         if count == 0 {
             return;
@@ -60,12 +59,13 @@ impl Combine {
         match self {
             Combine::Builtin(builtin) => {
                 let kind = datatype.kind().expect("a reduction's datatype was checked");
-                // SAFETY: the caller's promise.
+                // SAFETY: both addresses hold `count` items by the contract of this function.
                 unsafe { builtin.apply(kind, input, inout, count) };
             }
             Combine::User { function, .. } => {
                 let (mut count, mut handle) = (count as c_int, handle);
-                // SAFETY: a function of the program's, called as the standard says.
+                // SAFETY: the program registered this function with this signature, and both addresses hold `count`
+                // items.
                 unsafe { function(input.cast(), inout.cast(), &mut count, &mut handle) };
             }
         }
@@ -73,30 +73,30 @@ impl Combine {
 }
 
 impl DataMover {
-    /// Data that is only moved.
+    /// Creates a mover without reduction.
     pub fn new(input: Region, output: Region) -> Self {
         DataMover { input, output, temp: None, scratch: None, node: None, reduction: None, too_long: None }
     }
 
-    /// Data that is combined: `count` items in all, whose datatype the program calls `handle`.
+    /// Creates a mover for a reduction of `count` items; `handle` is the program's handle of their datatype.
     pub fn combining(input: Region, output: Region, combine: Combine, count: usize, handle: Handle) -> Self {
         DataMover { reduction: Some((combine, count, handle)), ..DataMover::new(input, output) }
     }
 
-    /// The size of a message that did not fit, and the room there was, bytes.
+    /// Returns the size of a truncated message and of its buffer, in bytes.
     pub fn too_long(&self) -> Option<(usize, usize)> {
         self.too_long
     }
 
-    /// Copies the program's buffers, which have `blocks` blocks: what moves from now on is in memory of the collective's
-    /// own.
+    /// Copies the program's buffers, which have `blocks` blocks, to memory of the collective. Later steps use the
+    /// copies.
     pub fn detach(&mut self, blocks: u32) {
         self.input = self.input.detached(blocks);
         self.output = self.output.detached(blocks);
     }
 
     fn region(&mut self, layout: &BlockLayout, space: Space) -> &Region {
-        // What is combined is kept as items; what is only moved as bytes.
+        // Reductions need items; other collectives move bytes.
         let own = || match self.reduction {
             Some((_, count, _)) => Region::own(layout, &self.input.datatype, count),
             None => Region::own(layout, &bytes(), layout.whole().get() as usize),
@@ -112,7 +112,7 @@ impl DataMover {
 
     fn packed(&mut self, layout: &BlockLayout, piece: Piece) -> Data {
         let mut data = payloads::buffer(layout.bytes(piece.blocks).get() as usize);
-        // SAFETY: the program's buffers are there until the collective ends.
+        // SAFETY: the program's buffers are valid until the collective completes, or were replaced by copies.
         unsafe { self.region(layout, piece.space).pack(layout, piece.blocks, &mut data) };
         data
     }
@@ -126,13 +126,14 @@ impl DataMover {
             let (other, others) = rest.split_at_mut(rest.len().min(count * datatype.size()));
             rest = others;
             let count = other.len() / datatype.size().max(1);
-            // SAFETY: both have so many items.
+            // SAFETY: both sides hold `count` items: `count` is derived from the length of `other`, and the region has
+            // the block.
             unsafe { combine_items(combine, datatype, handle, side, (mine, other), count) };
         }
     }
 }
 
-/// Combines packed items with those at `mine`.
+/// Combines packed items with the items at `mine`.
 unsafe fn combine_items(
     combine: Combine,
     datatype: &Type,
@@ -148,15 +149,16 @@ unsafe fn combine_items(
         let (first, end) = datatype.span(count);
         spread.resize(((end - first) as usize).div_ceil(8), 0u64);
         let base = spread.as_mut_ptr().cast::<u8>().wrapping_offset(-first as isize);
-        // SAFETY: there is room for the items.
+        // SAFETY: `spread` was resized to the span of `count` items.
         unsafe { datatype.unpack(base, count, other) };
         base
     };
     if side == Side::Left || combine.commutes() {
-        // SAFETY: the caller's promise.
+        // SAFETY: both addresses hold `count` items, as the caller guarantees.
         unsafe { combine.apply(datatype, handle, theirs, mine, count) };
     } else {
-        // SAFETY: as above; the result is at the right operand, and goes to mine.
+        // SAFETY: both addresses hold `count` items, as the caller guarantees. `apply` leaves the result in its right
+        // operand, so it is copied to `mine`.
         unsafe {
             combine.apply(datatype, handle, mine, theirs, count);
             datatype.copy(theirs, count, datatype, mine, count);
@@ -164,7 +166,7 @@ unsafe fn combine_items(
     }
 }
 
-/// MPI_BYTE.
+/// Returns MPI_BYTE.
 fn bytes() -> Type {
     Datatype::named(mcpsim_core::mpi::abi::MPI_BYTE).expect("a named datatype").clone()
 }
@@ -190,7 +192,7 @@ impl Mover for DataMover {
         match then {
             Then::Store => {
                 let size = data.len();
-                // SAFETY: the program's buffers are there until the collective ends.
+                // SAFETY: the program's buffers are valid until the collective completes, or were replaced by copies.
                 let left = unsafe { self.region(layout, piece.space).unpack(layout, piece.blocks, &data) };
                 if left > 0 {
                     self.too_long = Some((size, size - left));
@@ -210,7 +212,7 @@ impl Mover for DataMover {
 
     fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
         let data = self.packed(layout, from);
-        // SAFETY: as above.
+        // SAFETY: the program's buffers are valid until the collective completes, or were replaced by copies.
         unsafe { self.region(layout, to.space).unpack(layout, to.blocks, &data) };
     }
 

@@ -1,5 +1,5 @@
-//! Collectives on numbers of the simulator's own: what ranks tell each other to make communicators and their like. They
-//! cost what a program's own would.
+//! Collectives on internal numbers, used to create communicators and similar objects. They cost as much as collectives
+//! of the program.
 
 use std::rc::Rc;
 
@@ -23,21 +23,21 @@ fn number() -> Type {
     Datatype::named(NUMBER).expect("a named datatype").clone()
 }
 
-/// Numbers as they are sent.
+/// Returns the bytes of `numbers`.
 pub fn packed(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-/// Numbers that were received.
+/// Returns the numbers in received bytes.
 pub fn unpacked(data: &[u8]) -> Vec<u32> {
     let (numbers, _) = data.as_chunks::<SIZE>();
     numbers.iter().map(|&number| u32::from_ne_bytes(number)).collect()
 }
 
-/// The greatest of all members' numbers, for all, in the `sequence`th collective of an intracommunicator.
+/// Returns the maximum over all members to all members, in collective `sequence` of an intracommunicator.
 ///
 /// # Errors
-/// What the schedule finds wrong.
+/// Errors of the schedule.
 pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> MpiResult<u32> {
     let max = op::builtin(abi::MPI_MAX).expect("a built-in operation");
     let (mut given, mut result) = (vec![mine], vec![mine]);
@@ -50,10 +50,10 @@ pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> Mp
     Ok(result[0])
 }
 
-/// The numbers of all members in order of their ranks, as many each, for all.
+/// Returns the numbers of all members in rank order. Each member contributes the same amount.
 ///
 /// # Errors
-/// What the schedule finds wrong.
+/// Errors of the schedule.
 pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -> MpiResult<Vec<u32>> {
     let mut all = vec![0; mine.len() * comm.size() as usize];
     let input = Region::new(mine.as_ptr().cast_mut().cast(), number(), BufferShape::Only(comm.rank(), mine.len()));
@@ -64,10 +64,10 @@ pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -
     Ok(all)
 }
 
-/// The sum of what all members have for this one: each has a number for everybody.
+/// Returns the sum of the numbers that all members have for this member. `each` contains one number per member.
 ///
 /// # Errors
-/// What the schedule finds wrong.
+/// Errors of the schedule.
 pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u32]) -> MpiResult<u32> {
     let sum = op::builtin(abi::MPI_SUM).expect("a built-in operation");
     let mut result = vec![0];
@@ -80,10 +80,10 @@ pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u
     Ok(result[0])
 }
 
-/// The numbers of member `root` for all, who know how many they are.
+/// Broadcasts the numbers of member `root`. All members know their amount.
 ///
 /// # Errors
-/// What the schedule finds wrong.
+/// Errors of the schedule.
 pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers: &mut [u32]) -> MpiResult {
     let output = Region::new(numbers.as_mut_ptr().cast(), number(), BufferShape::Whole(numbers.len()));
     let mover = DataMover::new(Region::absent(number()), output);
@@ -91,11 +91,11 @@ pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers:
     CollectivePart { collective: Collective::Bcast, comm: comm.clone(), root, sizes, mover }.carry_out(p, sequence)
 }
 
-/// What each group's leader of an intercommunicator says to all of the other group: `room` numbers come. The first of
-/// them is the greater of what both leaders say.
+/// Sends the numbers of each leader of an intercommunicator to all ranks of the other group, which receive `room`
+/// numbers. The first number received is the maximum over both leaders.
 ///
 /// # Errors
-/// What the schedule finds wrong.
+/// Errors of the schedule.
 pub fn leaders_tell(p: &MpiProcess, comm: &Comm, sequence: u32, mine: &[u32], room: usize) -> MpiResult<Vec<u32>> {
     let (_, local) = comm.remote.as_ref().expect("an intercommunicator");
     let mut theirs = match CollectiveMessages::new(p, comm, sequence).leaders_exchange(packed(mine)) {

@@ -1,4 +1,4 @@
-//! Messages of collectives that no schedule gives: with peers by their number, apart from all that programs send.
+//! Messages of collectives without a schedule, addressed by peer rank and separate from messages of the program.
 
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::process::MpiProcess;
@@ -8,22 +8,22 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::Bytes;
 
-/// A rank's messages in one collective.
+/// Messages of a rank in one collective.
 #[derive(Clone, Copy)]
 pub struct CollectiveMessages<'a> {
     pub p: &'a MpiProcess,
     pub comm: &'a Comm,
-    /// The number of the collective.
+    /// Sequence number of the collective.
     pub sequence: u32,
 }
 
 impl<'a> CollectiveMessages<'a> {
-    /// Messages of the `sequence`th collective of `comm`.
+    /// Creates the interface to messages of collective `sequence` of `comm`.
     pub fn new(p: &'a MpiProcess, comm: &'a Comm, sequence: u32) -> Self {
         CollectiveMessages { p, comm, sequence }
     }
 
-    /// Starts to send to the peer `to`.
+    /// Starts a send to the peer `to`.
     pub fn start(&self, to: u32, data: Vec<u8>) -> RequestId {
         self.p.call_start(Call::Isend(Message {
             to: self.comm.peers().world(to),
@@ -42,7 +42,7 @@ impl<'a> CollectiveMessages<'a> {
         self.finish(Requests::from_slice(&[request]));
     }
 
-    /// Waits for what was started.
+    /// Waits for `requests`.
     pub fn finish(&self, requests: Requests) {
         if requests.iter().any(|&request| request != COMPLETE) {
             self.p.complete(requests);
@@ -63,19 +63,19 @@ impl<'a> CollectiveMessages<'a> {
         self.p.call_completed(Call::Recv(self.pattern(self.from(from))), |completions| data(&mut completions[0]))
     }
 
-    /// Receives from whichever peer sends: who it was, and what.
+    /// Receives from any peer and returns the peer and the data.
     pub fn recv_any(&self) -> (u32, Vec<u8>) {
         self.p.call_completed(Call::Recv(self.pattern(Source::Any)), |completions| {
             (self.comm.peer_number(completions[0].source) as u32, data(&mut completions[0]))
         })
     }
 
-    /// Starts to receive from the peer `from`.
+    /// Starts a receive from the peer `from`.
     pub fn start_recv(&self, from: u32) -> RequestId {
         self.p.call_start(Call::Irecv(self.pattern(self.from(from))))
     }
 
-    /// Waits for what was started, and gives the data of the first `receives`.
+    /// Waits for `requests` and returns the data of the first `receives`.
     pub fn finish_all(&self, requests: Requests, receives: usize) -> Vec<Vec<u8>> {
         if requests.is_empty() {
             return Vec::new();
@@ -93,7 +93,7 @@ impl<'a> CollectiveMessages<'a> {
         theirs
     }
 
-    /// The leaders of both groups exchange data; the others get nothing.
+    /// Exchanges data between the leaders of both groups. Returns `None` to other ranks.
     pub fn leaders_exchange(&self, data: Vec<u8>) -> Option<Vec<u8>> {
         (self.comm.rank() == 0).then(|| self.exchange(0, data))
     }

@@ -10,50 +10,49 @@ use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::schedule::{BlockLayout, Blocks};
 use mcpsim_core::units::Bytes;
 
-/// For regions that are divided without a layout: all but those of shape [`BufferShape::Whole`].
+/// Layout argument for regions whose shape is not [`BufferShape::Whole`]; their blocks do not depend on a layout.
 pub const NO_LAYOUT: BlockLayout = BlockLayout::Uniform { block: Bytes::ZERO, parts: 1 };
 
 /// A buffer of a collective.
 #[derive(Debug)]
 pub struct Region {
-    /// Where item 0 is.
+    /// Address of item 0.
     pub base: *mut u8,
     pub datatype: Type,
     pub shape: BufferShape,
-    /// The memory, if it is the collective's own.
+    /// Memory owned by the region, for buffers of the collective.
     _memory: Option<Vec<u64>>,
 }
 
-/// How a buffer is divided into blocks.
+/// Division of a buffer into blocks.
 #[derive(Clone, Debug)]
 pub enum BufferShape {
-    /// One buffer of so many items, divided as the schedule's layout says.
+    /// One buffer with this number of items, divided by the layout of the schedule.
     Whole(usize),
-    /// As many items a block, one block after the other.
+    /// Contiguous blocks, each with this number of items.
     Blocks(usize),
-    /// So many items, and so many bytes from the base, for each block.
+    /// Number of items and byte displacement from the base, for each block.
     Varying(Rc<[(usize, isize)]>),
-    /// As `Varying`, with a datatype for each block (MPI_Alltoallw).
+    /// `Varying` with a datatype for each block (MPI_Alltoallw).
     Mixed(Rc<[(usize, isize, Type)]>),
-    /// Only the block of this number, of so many items.
+    /// Only the block with this number, of this many items.
     Only(u32, usize),
-    /// Nothing: a buffer that has no meaning at this rank.
+    /// No data: the buffer is not significant at this rank.
     Absent,
 }
 
 impl Region {
-    /// The program's buffer.
+    /// Creates a region in the program's buffer.
     pub fn new(base: *mut u8, datatype: Type, shape: BufferShape) -> Self {
         Region { base, datatype, shape, _memory: None }
     }
 
-    /// A buffer that has no meaning at this rank.
+    /// Creates a region that is not significant at this rank.
     pub fn absent(datatype: Type) -> Self {
         Region::new(std::ptr::null_mut(), datatype, BufferShape::Absent)
     }
 
-    /// A buffer of the collective's own, with a block for each of the layout's, of as much data; the blocks of a split
-    /// buffer are those of `whole` items.
+    /// Creates a buffer of the collective with the blocks of the layout. A split layout divides `whole` items.
     pub fn own(layout: &BlockLayout, datatype: &Type, whole: usize) -> Self {
         let size = datatype.size().max(1) as u64;
         let mut items = 0;
@@ -81,7 +80,7 @@ impl Region {
         Region { base, datatype: datatype.clone(), shape, _memory: Some(memory) }
     }
 
-    /// The signatures of all `blocks` blocks, or of the only one.
+    /// Returns the signatures of all `blocks` blocks, or of the only block.
     pub fn signatures(&self, blocks: u32) -> PeerSignatures {
         let of = |block| {
             let (_, count, datatype) = self.block(&NO_LAYOUT, block);
@@ -94,36 +93,37 @@ impl Region {
         }
     }
 
-    /// Block `block` alone, where it is.
+    /// Returns a region with block `block` only, in the same memory.
     pub fn only(&self, block: u32) -> Region {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         Region::new(at, datatype.clone(), BufferShape::Only(block, count))
     }
 
-    /// A copy of all `blocks` blocks, of the collective's own.
+    /// Copies all `blocks` blocks to a packed buffer of the collective.
     pub fn copy(&self, blocks: u32) -> Region {
         let mut data: Vec<u8> = Vec::new();
         let mut at: Vec<(usize, isize)> = Vec::new();
         for block in 0..blocks {
             let (from, count, datatype) = self.block(&NO_LAYOUT, block);
             let before = data.len();
-            // SAFETY: the program's buffer is there.
+            // SAFETY: the program's buffer is valid until the collective completes.
             unsafe { datatype.pack(from, count, &mut data) };
             at.push((data.len() - before, before as isize));
         }
         let byte = Datatype::named(MPI_BYTE).expect("a named datatype").clone();
         let mut memory = vec![0u64; data.len().div_ceil(8)];
         let base = memory.as_mut_ptr().cast::<u8>();
-        // SAFETY: there is room for the data.
+        // SAFETY: `memory` was allocated with room for `data`.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), base, data.len()) };
         Region { base, datatype: byte, shape: BufferShape::Varying(at.into()), _memory: Some(memory) }
     }
 
-    /// A copy with the same division into `blocks` blocks, in memory of the collective's own.
+    /// Copies `blocks` blocks, with the same division, to memory of the collective.
     pub fn detached(&self, blocks: u32) -> Region {
         let copied = |from: *mut u8, count: usize, datatype: &Type| {
             let own = Region::room(datatype, count);
-            // SAFETY: the program's buffer is there, and there is room for the items.
+            // SAFETY: the program's buffer is valid until the collective completes, and `own` has room for `count`
+            // items.
             unsafe { datatype.copy(from, count, datatype, own.base, count) };
             own
         };
@@ -152,13 +152,13 @@ impl Region {
         }
     }
 
-    /// A buffer of the collective's own of `items` items.
+    /// Creates a buffer of the collective with `items` items.
     pub fn room(datatype: &Type, items: usize) -> Region {
         let whole = BlockLayout::Split { total: Bytes::ZERO, parts: 1, element: 1 };
         Region::own(&whole, datatype, items)
     }
 
-    /// Block `block`: where it is, how many items of which datatype.
+    /// Returns address, number of items and datatype of block `block`.
     pub fn block(&self, layout: &BlockLayout, block: u32) -> (*mut u8, usize, &Type) {
         if let BlockLayout::Headed { head, .. } = layout {
             let (start, count, datatype) = self.block(&NO_LAYOUT, block / 2);
@@ -187,69 +187,69 @@ impl Region {
         }
     }
 
-    /// Whether block `block` begins with the same memory in `other`, both without a layout.
+    /// Returns true if block `block` has the same address in `other`. Neither region has a layout.
     pub fn shares(&self, other: &Region, block: u32) -> bool {
         let ((mine, count, datatype), (theirs, others, _)) =
             (self.block(&NO_LAYOUT, block), other.block(&NO_LAYOUT, block));
         mine == theirs && !mine.is_null() && count > 0 && others > 0 && datatype.size() > 0
     }
 
-    /// The data of block `block` of a region without a layout, packed.
+    /// Packs block `block` of a region without a layout.
     ///
     /// # Safety
-    /// The buffer is there.
+    /// The buffer is valid.
     pub unsafe fn packed(&self, block: u32) -> Vec<u8> {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         let mut data = Vec::with_capacity(count * datatype.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the buffer is valid by the contract of this function.
         unsafe { datatype.pack(at, count, &mut data) };
         data
     }
 
-    /// Stores packed data in block `block` of a region without a layout, as far as there is room.
+    /// Stores packed data in block `block` of a region without a layout, truncated to the block.
     ///
     /// # Errors
-    /// MPI_ERR_TRUNCATE if there is not enough.
+    /// MPI_ERR_TRUNCATE if the data exceeds the block.
     ///
     /// # Safety
-    /// The buffer is there.
+    /// The buffer is valid.
     pub unsafe fn store(&self, block: u32, data: &[u8]) -> MpiResult {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         let (size, room) = (data.len(), count * datatype.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the buffer is valid by the contract of this function, and the data is cut to the block.
         unsafe { datatype.unpack(at, count, &data[..size.min(room)]) };
         expect(size <= room, MPI_ERR_TRUNCATE, || {
             format!("{size} bytes came from rank or neighbour {block} for a block of {room} bytes")
         })
     }
 
-    /// Appends the data of `blocks`, packed.
+    /// Appends the packed data of `blocks`.
     ///
     /// # Safety
-    /// The buffer is there.
+    /// The buffer is valid.
     pub unsafe fn pack(&self, layout: &BlockLayout, blocks: Blocks, out: &mut Vec<u8>) {
         let windowed = matches!(layout, BlockLayout::Window { .. });
         if let (BufferShape::Whole(count), Blocks::All, false) = (&self.shape, blocks, windowed) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the buffer is valid by the contract of this function.
             return unsafe { self.datatype.pack(self.base, *count, out) };
         }
         for block in blocks.indices(layout.parts()) {
             let (at, count, datatype) = self.block(layout, block);
-            // SAFETY: as above.
+            // SAFETY: the buffer is valid by the contract of this function.
             unsafe { datatype.pack(at, count, out) };
         }
     }
 
-    /// Stores packed data in `blocks`; gives what is left of it.
+    /// Stores packed data in `blocks` and returns the number of bytes left over.
     ///
     /// # Safety
-    /// As [`Region::pack`].
+    /// As for [`Region::pack`].
     pub unsafe fn unpack(&self, layout: &BlockLayout, blocks: Blocks, data: &[u8]) -> usize {
         let mut rest = data;
         for block in blocks.indices(layout.parts()) {
             let (at, count, datatype) = self.block(layout, block);
             let (mine, others) = rest.split_at(rest.len().min(count * datatype.size()));
-            // SAFETY: as above.
+            // SAFETY: the buffer is valid by the contract of this function, and `mine` is cut to the block.
             unsafe { datatype.unpack(at, count, mine) };
             rest = others;
         }

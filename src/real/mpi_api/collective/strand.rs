@@ -1,4 +1,4 @@
-//! Collectives that do not block: the same code in a fiber of its own, beside the rank's.
+//! Nonblocking collectives: the code of the blocking form in a separate fiber.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -15,10 +15,10 @@ use crate::process::{outermost, run_as, run_as_nobody};
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::rank::{Call, Called, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
 
-/// A strand's stack: enough for functions of the program that combine data.
+/// Stack size of a strand in bytes, sufficient for reduction functions of the program.
 const STACK: usize = 256 << 10;
 
-/// A collective under way beside the rank's program.
+/// A nonblocking collective of a rank.
 struct CollectiveStrand {
     fiber: Fiber,
     handle: Rc<Cell<*const FiberHandle<'static>>>,
@@ -26,13 +26,13 @@ struct CollectiveStrand {
     name: &'static str,
 }
 
-// SAFETY: a strand runs on the thread of its rank.
+// SAFETY: a strand runs only on the thread of its rank, so its pointers are not shared.
 unsafe impl Send for CollectiveStrand {}
 
-/// Starts `body` in a strand of `p`: the request that completes with it.
+/// Starts `body` in a strand of `p` and returns the request that completes with it.
 ///
 /// # Errors
-/// MPI_ERR_NO_MEM if there is no room for its stack.
+/// MPI_ERR_NO_MEM if its stack cannot be allocated.
 pub fn start_strand(
     p: &MpiProcess,
     name: &'static str,
@@ -43,7 +43,7 @@ pub fn start_strand(
     let handle = Rc::new(Cell::new(ptr::null()));
     let process: *const MpiProcess = p;
     let (to, own_handle) = (result.clone(), handle.clone());
-    // Data are combined as the rank would combine them.
+    // Reductions use the floating-point environment of the rank.
     let floats = p.keeps_floats().then(FloatEnvironment::now);
     let fiber = Fiber::new(STACK, move |out| {
         // SAFETY: the process outlives its strands, and the handle lives as long as the fiber's code.
@@ -92,7 +92,7 @@ impl Program for CollectiveStrand {
     }
 
     fn called(&mut self) -> Option<Called> {
-        // SAFETY: as above.
+        // SAFETY: the process outlives its strands.
         unsafe { &*self.process }.called.take()
     }
 }

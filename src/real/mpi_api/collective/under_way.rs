@@ -1,5 +1,5 @@
-//! Non-blocking collectives that the rank's program may leave under way: at the rank's end they get copies of the
-//! program's buffers, so that other ranks still receive the data and nothing writes to memory that is gone.
+//! Nonblocking collectives that a rank has not completed when it ends. They continue with copies of the program's
+//! buffers: other ranks still receive the data, and no freed memory is written.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -12,9 +12,9 @@ use mcpsim_core::mpi::schedule::{BlockLayout, Piece, Side, Then};
 use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::Payload;
 
-/// A mover whose result can be asked for.
+/// A mover that reports truncated messages.
 pub trait CheckedMover: Mover {
-    /// The size of a message that did not fit, and the room there was, bytes.
+    /// Returns the size of a truncated message and of its buffer, in bytes.
     fn too_long(&self) -> Option<(usize, usize)>;
 }
 
@@ -24,19 +24,19 @@ impl CheckedMover for DataMover {
     }
 }
 
-/// The data of a collective in a strand.
+/// Data of a collective in a strand.
 #[derive(Debug)]
 pub struct StrandMover(Rc<RefCell<DataMover>>);
 
-/// The collectives of a rank that are under way, with the number of blocks of their buffers.
+/// Active nonblocking collectives of a rank, with the number of blocks of their buffers.
 pub type UnderWay = RefCell<Vec<(Weak<RefCell<DataMover>>, u32)>>;
 
 impl StrandMover {
-    /// Moves as `mover` does, for a collective of `p` among `blocks` ranks.
+    /// Wraps `mover` for a collective of `p` among `blocks` ranks.
     pub fn new(p: &MpiProcess, mover: DataMover, blocks: u32) -> Self {
         let shared = Rc::new(RefCell::new(mover));
         let mut under_way = p.under_way.borrow_mut();
-        // Room is made only where the list would grow: each entry is looked at a constant number of times on average.
+        // Completed entries are removed only when the list would grow, so the amortised cost is constant.
         if under_way.len() == under_way.capacity() {
             under_way.retain(|(mover, _)| mover.strong_count() > 0);
         }
@@ -80,7 +80,7 @@ impl Mover for StrandMover {
 }
 
 impl MpiProcess {
-    /// Takes the collectives under way from the program's buffers.
+    /// Replaces the program's buffers of active collectives by copies.
     pub fn detach_collectives(&self) {
         for (mover, blocks) in self.under_way.take() {
             if let Some(mover) = mover.upgrade() {
@@ -89,7 +89,7 @@ impl MpiProcess {
         }
     }
 
-    /// Whether anything may still look at the stack of the rank's program, which has ended.
+    /// Returns true if an operation may still access the stack of the rank's program after its end.
     pub fn needs_memory(&self) -> bool {
         let requests = self.requests.borrow();
         let strands = requests.iter().any(|(_, request)| matches!(request.operation, Operation::Strand { .. }));

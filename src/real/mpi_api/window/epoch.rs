@@ -1,4 +1,4 @@
-//! Epochs (MPI-3.1, section 11.5): what a rank has opened, and what it may do in it.
+//! Epochs of a window (MPI-3.1, section 11.5): open access and exposure epochs of a rank, and permitted operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
@@ -12,26 +12,27 @@ use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{COMPLETE, Call, Pattern, RequestId, Requests, SendMode, Source, Tag, TagPattern, Which};
 use mcpsim_core::units::Bytes;
 
-/// Tags in the context of answers: a target is open to the origin.
+/// Tag in the context of answers: a target is exposed to the origin.
 pub const POSTED: Tag = 0;
-/// All origins have completed; a rank tells itself.
+/// Tag of the message that a rank sends to itself after the last origin has completed.
 pub const COMPLETED: Tag = 1;
-/// The first of those that answers have.
+/// First tag of answers.
 pub const FIRST_ANSWER: Tag = 2;
 
-/// What a rank may reach.
+/// Access epoch of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Nothing.
+    /// No epoch.
     #[default]
     Closed,
-    /// Everything, up to the next fence.
+    /// All targets, until the next fence.
     Fence,
-    /// This group (MPI_Win_start).
+    /// The targets in this group (MPI_Win_start).
     Started(Group),
-    /// Single targets; whether each has been asked for its lock.
+    /// Single targets, each with a flag that is true after its lock was requested.
     Locked(BTreeMap<u32, bool>),
-    /// Everything (MPI_Win_lock_all); the targets that have been asked for their locks, or none is to be.
+    /// All targets (MPI_Win_lock_all). The set contains targets whose lock was requested; `None` if no locks are
+    /// needed.
     AllLocked(Option<BTreeSet<u32>>),
 }
 
@@ -58,7 +59,7 @@ fn check_assert(assert: c_int, allowed: c_int) -> MpiResult {
 }
 
 impl Window {
-    /// An error of synchronisation.
+    /// Creates a synchronisation error.
     fn out_of_order(&self, found: &str, expected: &str) -> MpiError {
         self.error(abi::MPI_ERR_RMA_SYNC, format!("{} is in {found}: expected {expected}", self.describe()))
     }
@@ -74,7 +75,7 @@ impl Window {
         }
     }
 
-    /// Whether an epoch of access may begin: none is open, or one of fences in which nothing has been done.
+    /// Checks that an access epoch may start: none is open, or a fence epoch without operations.
     fn check_idle(&self) -> MpiResult {
         let origin = self.origin.borrow();
         match &origin.access {
@@ -84,7 +85,7 @@ impl Window {
         }
     }
 
-    /// Whether nothing is open, so that the window may be freed.
+    /// Checks that no epoch is open, so that the window may be freed.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC.
@@ -96,10 +97,10 @@ impl Window {
         }
     }
 
-    /// An operation on `target` begins: takes its lock if that is still to be done.
+    /// Starts an operation on `target` and requests its lock if necessary.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC if the target may not be reached.
+    /// MPI_ERR_RMA_SYNC if the epoch does not permit access to the target.
     pub fn reach(&self, p: &MpiProcess, target: u32) -> MpiResult {
         let ask = match &self.origin.borrow().access {
             Access::Fence => false,
@@ -115,7 +116,7 @@ impl Window {
         if ask { self.lock_some(p, &[target]) } else { Ok(()) }
     }
 
-    /// Takes shared locks for MPI_Win_lock_all.
+    /// Acquires shared locks for MPI_Win_lock_all.
     fn lock_some(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
         let grants: Requests = targets.iter().map(|&target| self.ask(p, target, TargetOperation::LockShared)).collect();
         p.complete(grants);
@@ -125,7 +126,7 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_fence: what this rank has done is done at its targets, then all ranks meet.
+    /// MPI_Win_fence: completes the operations of this rank at their targets, then synchronises all ranks.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT, errors of the operations.
@@ -143,10 +144,10 @@ impl Window {
         result
     }
 
-    /// MPI_Win_post: opens this rank's memory to `origins`.
+    /// MPI_Win_post: exposes the memory of this rank to `origins`.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT, and MPI_ERR_GROUP for ranks that the window does not have.
+    /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT, and MPI_ERR_GROUP for ranks outside the window's group.
     pub fn post(&self, p: &MpiProcess, origins: &Group, assert: c_int) -> MpiResult {
         check_assert(assert, abi::MPI_MODE_NOCHECK | abi::MPI_MODE_NOSTORE | abi::MPI_MODE_NOPUT)?;
         self.check_members(origins)?;
@@ -191,10 +192,10 @@ impl Window {
         }
     }
 
-    /// MPI_Win_start: waits until `targets` are open to this rank.
+    /// MPI_Win_start: waits until `targets` are exposed to this rank.
     ///
     /// # Errors
-    /// As [`Window::post`].
+    /// As for [`Window::post`].
     pub fn start(&self, p: &MpiProcess, targets: Group, assert: c_int) -> MpiResult {
         check_assert(assert, abi::MPI_MODE_NOCHECK)?;
         self.check_members(&targets)?;
@@ -208,10 +209,10 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_complete: ends what [`Window::start`] began.
+    /// MPI_Win_complete: ends the epoch of [`Window::start`].
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, errors of operations that gave something back.
+    /// MPI_ERR_RMA_SYNC, errors of operations with a result.
     pub fn finish(&self, p: &MpiProcess) -> MpiResult {
         let targets = match &self.origin.borrow().access {
             Access::Started(targets) => targets.clone(),
@@ -231,7 +232,7 @@ impl Window {
         self.origin.borrow().posted.ok_or_else(|| self.out_of_order("no epoch of MPI_Win_post", "one"))
     }
 
-    /// MPI_Win_wait: until all origins have completed.
+    /// MPI_Win_wait: waits until all origins have completed.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC, errors of the origins' operations.
@@ -243,10 +244,10 @@ impl Window {
         self.unpost()
     }
 
-    /// MPI_Win_test: whether all origins have completed.
+    /// MPI_Win_test: returns true if all origins have completed.
     ///
     /// # Errors
-    /// As [`Window::wait`].
+    /// As for [`Window::wait`].
     pub fn test(&self, p: &MpiProcess) -> MpiResult<bool> {
         let requests = Requests::from_slice(&[self.posted()?]);
         let polls = p.before_poll();
@@ -298,7 +299,7 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_unlock: what was done there is done, and the lock given back.
+    /// MPI_Win_unlock: completes the operations on `target` and releases its lock.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC, errors of the operations.
@@ -322,8 +323,8 @@ impl Window {
         result
     }
 
-    /// MPI_Win_lock_all. A target's lock is taken when it is first reached; that of memory which the program reaches
-    /// without calls at once.
+    /// MPI_Win_lock_all. The lock of a target is requested at the first operation on it. Shared memory is accessible
+    /// without calls, so its locks are requested immediately.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT.
@@ -359,10 +360,10 @@ impl Window {
         result
     }
 
-    /// Whether operations can be flushed.
+    /// Checks that operations can be flushed.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC outside epochs of locks.
+    /// MPI_ERR_RMA_SYNC outside epochs with locks.
     pub fn check_flush(&self, target: Option<u32>) -> MpiResult {
         match &self.origin.borrow().access {
             Access::AllLocked(_) => Ok(()),

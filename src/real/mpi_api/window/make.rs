@@ -1,4 +1,4 @@
-//! How windows come about: what their ranks agree on, and memory that goes with them.
+//! Creation of windows: agreement between their ranks, and allocation of their memory.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -21,9 +21,9 @@ use mcpsim_core::mpi::op::Builtin;
 use mcpsim_core::platform::Collective;
 use mcpsim_core::units::Bytes;
 
-/// Memory of windows begins at multiples of this: of a cache line.
+/// Alignment of window memory in bytes, equal to a cache line.
 const ALIGNMENT: usize = 64;
-/// What calloc aligns by itself.
+/// Alignment that calloc guarantees, in bytes.
 const CALLOC_ALIGNMENT: usize = 16;
 
 /// The function that `p` is in, if the heap is checked.
@@ -31,7 +31,7 @@ fn guarded(p: &MpiProcess) -> Option<&'static str> {
     p.job.options.checks.heap.then_some(p.function.get())
 }
 
-/// The size of a rank's memory and the unit of displacements in it, bytes.
+/// Size of a rank's memory and unit of displacements, both in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSize {
     pub size: Aint,
@@ -39,7 +39,8 @@ pub struct WindowSize {
 }
 
 impl WindowSize {
-    /// Where from the base a span begins whose bytes lie at `first..end` from there; what is wrong if it is not within.
+    /// Returns the offset from the base at which a range starts; `first..end` are its bytes relative to the
+    /// displacement. Returns the text of an error if the range is not within the memory.
     pub fn place(&self, displacement: i64, (first, end): (i64, i64)) -> Result<isize, String> {
         let place = || {
             let at = displacement.checked_mul(i64::from(self.unit))?;
@@ -53,16 +54,16 @@ impl WindowSize {
     }
 }
 
-/// Where a window's memory is from.
+/// Origin of a window's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
-    /// The program gives it.
+    /// Provided by the program.
     Create(*mut u8),
-    /// It goes with the window.
+    /// Allocated with the window.
     Allocate,
 }
 
-/// Memory that goes with a window: of the C library, as from MPI_Alloc_mem.
+/// Memory allocated with a window by the C library, as for MPI_Alloc_mem.
 #[derive(Debug)]
 pub struct WindowMemory {
     base: *mut u8,
@@ -78,11 +79,11 @@ impl WindowMemory {
     fn new(size: usize, guarded: Option<&'static str>) -> MpiResult<Self> {
         let failed = || MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a window of {size} bytes"));
         let room = size.max(1).checked_add(ALIGNMENT).ok_or_else(failed)?;
-        // For more than calloc's own alignment all pages would be written to clear them.
+        // A larger alignment would make the allocator clear all pages by writing.
         let layout = Layout::from_size_align(room, CALLOC_ALIGNMENT).map_err(|_| failed())?;
         let start = match guarded {
             Some(function) => heap::allocate(function, size, ALIGNMENT).cast(),
-            // SAFETY: the layout has a size.
+            // SAFETY: the size of the layout is not 0.
             None => unsafe { System.alloc_zeroed(layout) },
         };
         let guarded = guarded.is_some();
@@ -109,7 +110,7 @@ fn integer() -> Type {
     Datatype::named(abi::MPI_INT64_T).expect("a named datatype").clone()
 }
 
-/// The maximum of each value over all ranks.
+/// Returns the maximum of each value over all ranks.
 fn agree<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> MpiResult<[i64; N]> {
     let (mut mine, mut all) = (values, [0; N]);
     let region = |values: &mut [i64; N]| Region::new(values.as_mut_ptr().cast(), integer(), Blocks::Whole(N));
@@ -121,7 +122,7 @@ fn agree<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> M
     Ok(all)
 }
 
-/// The values of all ranks.
+/// Returns the values of all ranks.
 fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> MpiResult<Vec<[i64; N]>> {
     let mut mine = values;
     let mut all = vec![[0; N]; comm.size() as usize];
@@ -133,7 +134,7 @@ fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> 
     Ok(all)
 }
 
-/// All ranks of a communicator meet.
+/// Synchronises all ranks of a communicator.
 pub fn barrier(p: &MpiProcess, comm: &Rc<Comm>) -> MpiResult {
     let mover = DataMover::new(Region::absent(integer()), Region::absent(integer()));
     let sizes = Sizes::Same(Bytes::ZERO);
@@ -150,14 +151,14 @@ fn check_shape(shape: WindowSize, comm: &Comm) -> MpiResult {
         .map_err(|error| error.on_comm(comm.handle))
 }
 
-/// What the ranks of a new window agree on.
+/// Properties on which the ranks of a new window agree.
 struct AgreedWindow {
     comm: Rc<Comm>,
     everywhere: Option<WindowSize>,
 }
 
 impl AgreedWindow {
-    /// Agrees on the window's contexts, and on whether memory is alike everywhere.
+    /// Agrees on the window's contexts, and determines if size and unit are equal on all ranks.
     fn new(p: &MpiProcess, parent: &Rc<Comm>, WindowSize { size, unit }: WindowSize) -> MpiResult<Self> {
         let (size, unit) = (size as i64, i64::from(unit));
         let number = if parent.rank() == 0 { p.new_comm() } else { 0 };
@@ -174,7 +175,7 @@ impl AgreedWindow {
     }
 }
 
-/// A window before it is one of the rank's.
+/// A window before its registration.
 struct Blank {
     agreed: AgreedWindow,
     base: *mut u8,
@@ -185,7 +186,7 @@ struct Blank {
 }
 
 impl Blank {
-    /// Takes the window up, at all ranks before one of them goes on.
+    /// Registers the window on all ranks before any rank continues.
     fn take_up(self, p: &MpiProcess) -> MpiResult<Rc<Window>> {
         let Blank { agreed: AgreedWindow { comm, everywhere }, base, shape, flavor, memory, shared } = self;
         let make = |handle| Window {
@@ -250,10 +251,10 @@ pub fn make_dynamic(p: &MpiProcess, comm: Handle) -> MpiResult<Rc<Window>> {
     Blank { agreed, base: std::ptr::null_mut(), shape, flavor, memory: None, shared: Vec::new() }.take_up(p)
 }
 
-/// MPI_Win_allocate_shared. Rank 0 allocates for all, one part after another unless they are to be `apart`.
+/// MPI_Win_allocate_shared. Rank 0 allocates the memory of all ranks, contiguously unless `apart` is true.
 ///
 /// # Errors
-/// As [`make_window`], and MPI_ERR_RMA_SHARED if not all ranks are on one node.
+/// As for [`make_window`], and MPI_ERR_RMA_SHARED if not all ranks are on one node.
 pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
     check_shape(shape, &parent)?;
@@ -283,7 +284,7 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
         None
     };
     let base = memory.as_ref().map_or(std::ptr::null_mut(), |memory| memory.base);
-    // All ranks of a node share an address space.
+    // All ranks of a node share an address space, so the address is valid for each rank.
     let [base] = agree(p, &parent, [base as i64])?;
     let shared: Vec<(*mut u8, WindowSize)> =
         shared.into_iter().map(|(at, shape)| ((base as usize + at) as *mut u8, shape)).collect();
@@ -295,7 +296,7 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
 
 impl super::Windows {
     fn insert(&mut self, make: impl FnOnce(Handle) -> Window) -> Rc<Window> {
-        // The handle is part of the window: it is where the next one goes.
+        // The window contains its handle, which is the next handle of the table.
         let handle = self.table.next_handle();
         let window = Rc::new(make(handle));
         self.table.insert(window.clone());
@@ -305,10 +306,10 @@ impl super::Windows {
 }
 
 impl Window {
-    /// MPI_Win_free: all ranks meet, then the window is gone.
+    /// MPI_Win_free: synchronises all ranks, then removes the window.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC; of functions that delete attributes.
+    /// MPI_ERR_RMA_SYNC, errors of functions that delete attributes.
     pub fn free(&self, p: &MpiProcess) -> MpiResult {
         self.check_closed()?;
         let attached = p.of_window(self.handle)?;
@@ -323,7 +324,7 @@ impl Window {
         Ok(())
     }
 
-    /// Whether other ranks load and store its memory.
+    /// Returns true if other ranks load and store the memory of the window.
     fn is_shared(&self) -> bool {
         self.shared.len() > 1
     }
@@ -331,7 +332,7 @@ impl Window {
     /// MPI_Win_attach.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_RMA_ATTACH if the memory overlaps other that is attached.
+    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_RMA_ATTACH if the memory overlaps attached memory.
     pub fn attach(&self, base: *mut u8, size: Aint) -> MpiResult {
         self.check_dynamic()?;
         let length = usize::try_from(size).map_err(|_| {
@@ -351,7 +352,7 @@ impl Window {
     /// MPI_Win_detach.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_BASE if no attached memory begins there.
+    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_BASE if no attached memory starts at `base`.
     pub fn detach(&self, base: *const u8) -> MpiResult {
         self.check_dynamic()?;
         let regions = &mut self.exposed.borrow_mut().regions;
@@ -382,7 +383,7 @@ mod tests {
         for (displacement, span) in [(3, (0, 29)), (0, (-1, 4)), (-1, (0, 4)), (i64::MAX, (0, 4)), (10, (0, 1))] {
             assert!(shape.place(displacement, span).is_err(), "{displacement} {span:?}");
         }
-        // Nothing lies anywhere.
+        // An empty range is valid at any displacement.
         assert!(shape.place(1000, (0, 0)).is_ok());
     }
 
@@ -390,7 +391,7 @@ mod tests {
     fn memory_is_clear_and_aligned() {
         let memory = WindowMemory::new(100, None).unwrap();
         assert_eq!(memory.base as usize % ALIGNMENT, 0);
-        // SAFETY: there are so many.
+        // SAFETY: the window has 100 initialised bytes.
         assert!(unsafe { std::slice::from_raw_parts(memory.base, 100) }.iter().all(|&byte| byte == 0));
     }
 }

@@ -1,4 +1,4 @@
-//! The origin's side: operations that are sent to targets, and what is still to come back.
+//! Origin side of windows: operations sent to targets, and pending answers.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -19,39 +19,39 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::Bytes;
 
-/// A rank as an origin.
+/// State of a rank as an origin.
 #[derive(Debug, Default)]
 pub struct Origin {
     pub access: Access,
-    /// Between MPI_Win_post and MPI_Win_wait: the receive that completes with the last origin.
+    /// Receive that completes with the last origin, between MPI_Win_post and MPI_Win_wait.
     pub posted: Option<RequestId>,
-    /// Targets of operations that are not known to be done.
+    /// Targets with operations whose completion is not confirmed.
     pub unacknowledged: BTreeSet<u32>,
-    /// Operations that give something back which has not been taken.
+    /// Operations with pending results.
     pending: Vec<Pending>,
     answers: Tag,
 }
 
 impl Origin {
-    /// Whether all operations have been completed.
+    /// Returns true if all operations are complete.
     pub fn is_quiet(&self) -> bool {
         self.pending.is_empty() && self.unacknowledged.is_empty()
     }
 }
 
-/// What an operation gives back.
+/// The pending result of an operation.
 #[derive(Debug)]
 struct Pending {
     engine: RequestId,
     target: u32,
-    /// Where it goes to; absent for what is kept with the program's request.
+    /// Destination of the result; `None` if the request has the destination.
     room: Option<ReceiveBuffer>,
     /// The program's request.
     request: Handle,
     expected: usize,
 }
 
-/// The program's memory at an end of an operation.
+/// Memory of the program used by an operation.
 #[derive(Clone, Debug)]
 pub struct OriginMemory {
     pub base: *mut u8,
@@ -65,29 +65,29 @@ impl OriginMemory {
     }
 }
 
-/// What an operation gives back: nothing, into memory, or by a request of the program's.
+/// Destination of an operation's result: none, memory, or a request of the program.
 #[derive(Clone, Debug)]
 pub enum Back {
     Nothing,
     Into(OriginMemory),
 }
 
-/// An operation, checked but for its epoch.
+/// An operation whose arguments, except the epoch, are checked.
 pub struct CheckedOperation {
     pub action: TargetOperation,
     pub target: Option<u32>,
     pub displacement: i64,
     pub count: usize,
     pub datatype: Type,
-    /// Of an accumulation.
+    /// Operator of an accumulation.
     pub op: Option<Handle>,
-    /// Data for the target, packed.
+    /// Packed data for the target.
     pub data: Vec<u8>,
     pub back: Back,
 }
 
 impl Window {
-    /// Sends a message that the target serves.
+    /// Sends a message to the target's service.
     pub fn tell(&self, p: &MpiProcess, to: Rank, tag: Tag, data: Vec<u8>) {
         p.no_poll();
         let size = bytes(data.len());
@@ -103,7 +103,7 @@ impl Window {
         }));
     }
 
-    /// Sends such a message, which is answered: the receive of the answer, posted before.
+    /// Sends a message to the target's service and returns the receive of the answer, which was posted before.
     fn tell_and_listen(&self, p: &MpiProcess, target: u32, data: Vec<u8>) -> RequestId {
         let tag = {
             let mut origin = self.origin.borrow_mut();
@@ -124,12 +124,12 @@ impl Window {
         answer
     }
 
-    /// Asks a target for what takes no arguments: the receive of the answer.
+    /// Sends a request without arguments to a target and returns the receive of the answer.
     pub fn ask(&self, p: &MpiProcess, target: u32, action: TargetOperation) -> RequestId {
         self.tell_and_listen(p, target, wire::header(self.number(), action))
     }
 
-    /// Whether a span lies within the target's window, where that is known here.
+    /// Checks that a range is within the target's window, if the size is known on this rank.
     fn check_range(&self, work: &CheckedOperation, target: u32) -> MpiResult {
         let Some(shape) = &self.everywhere else { return Ok(()) };
         let span = work.datatype.span(work.count);
@@ -143,7 +143,7 @@ impl Window {
         }
     }
 
-    /// Sends an operation. Gives the request of the program's if it is to have one.
+    /// Sends an operation and returns the request of the program, if it has one.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC, MPI_ERR_RMA_RANGE.
@@ -158,7 +158,7 @@ impl Window {
         self.check_range(&work, target)?;
         let CheckedOperation { action, displacement, count, datatype, op, data, back, .. } = work;
         let span = TargetRange { displacement, count, datatype };
-        // A request's error can be told only later.
+        // The error of a request without a local range check is reported later.
         let told = requested && self.everywhere.is_none() && !action.is_silent();
         let mut message = wire::operation(self.number(), action, told, op, &span);
         message.extend(data);
@@ -179,14 +179,14 @@ impl Window {
         };
         let mut origin = self.origin.borrow_mut();
         if requested {
-            // The handle may have been another's that is long complete.
+            // The handle may be reused from a completed request.
             origin.pending.retain(|pending| pending.request != request);
         }
         origin.pending.push(Pending { engine, target, room, request, expected });
         Ok(request)
     }
 
-    /// Takes what has come back from `target`, or from all, and then the answers of `others`; waits for all of it.
+    /// Waits for the results from `target`, or from all targets, and then for the answers of `others`.
     fn collect(&self, p: &MpiProcess, target: Option<u32>, others: &[RequestId]) -> MpiResult {
         let mut taken: Vec<Pending> = Vec::new();
         {
@@ -213,7 +213,7 @@ impl Window {
         })
     }
 
-    /// Whether the program's request has not been completed yet.
+    /// Returns true if the request of the program is not complete.
     fn is_alive(&self, p: &MpiProcess, pending: &Pending) -> bool {
         let table = p.requests.borrow();
         let entry = table.get(pending.request).filter(|entry| Rc::ptr_eq(&entry.comm, &self.comm));
@@ -221,7 +221,7 @@ impl Window {
             || p.abandoned.borrow().iter().any(|request| request.engine == pending.engine)
     }
 
-    /// What came back goes to where it belongs.
+    /// Stores a result in its destination.
     fn take(&self, p: &MpiProcess, pending: &Pending, completion: &mut Completion) -> MpiResult {
         if (completion.size.get() as usize) < pending.expected {
             let what = format!(
@@ -235,14 +235,14 @@ impl Window {
         let mut table = p.requests.borrow_mut();
         let entry = table.get_mut(pending.request).filter(|entry| entry.engine == pending.engine);
         let mut status = Status::default();
-        // SAFETY: the program's buffers are there until its operations are complete.
+        // SAFETY: MPI requires buffers that are valid until the operation completes.
         let mut store = |room: &ReceiveBuffer| unsafe { room.store(completion, &self.comm, &mut status) };
         match (&pending.room, entry) {
             (Some(room), _) => store(room),
             (None, Some(entry)) => {
                 let Operation::Recv(room) = &entry.operation else { return Ok(()) };
                 let result = store(room);
-                // The program still waits for it, without the engine.
+                // The program has not completed the request yet, so it is marked complete without the engine.
                 (entry.engine, entry.operation) = (COMPLETE, Operation::Nothing(status));
                 result
             }
@@ -257,10 +257,10 @@ impl Window {
         }
     }
 
-    /// Everything done to `target`, or to all, is done.
+    /// Waits until all operations on `target`, or on all targets, are complete at the target.
     ///
     /// # Errors
-    /// Of the operations.
+    /// Errors of the operations.
     pub fn flush(&self, p: &MpiProcess, target: Option<u32>) -> MpiResult {
         let targets = {
             let mut origin = self.origin.borrow_mut();
@@ -274,15 +274,15 @@ impl Window {
         self.collect(p, target, &answers)
     }
 
-    /// Everything done to `target`, or to all, needs the program's buffers no more.
+    /// Waits until all operations on `target`, or on all targets, no longer need the program's buffers.
     ///
     /// # Errors
-    /// Of the operations.
+    /// Errors of the operations.
     pub fn flush_local(&self, p: &MpiProcess, target: Option<u32>) -> MpiResult {
         self.collect(p, target, &[])
     }
 
-    /// As [`Window::flush`] of these targets, whose locks go back.
+    /// Flushes these targets as [`Window::flush`] does, and releases their locks.
     pub fn give_back(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
         let answers: Vec<RequestId> =
             targets.iter().map(|&target| self.ask(p, target, TargetOperation::Unlock)).collect();
@@ -293,15 +293,15 @@ impl Window {
         }
     }
 
-    /// All ranks of the window meet.
+    /// Synchronises all ranks of the window.
     ///
     /// # Errors
-    /// What is wrong with the machine's choice of algorithms.
+    /// Errors in the machine's choice of algorithms.
     pub fn barrier(&self, p: &MpiProcess) -> MpiResult {
         super::make::barrier(p, &self.comm)
     }
 
-    /// The error of an operation on this window.
+    /// Assigns the error of an operation to this window.
     pub fn on(&self, error: MpiError) -> MpiError {
         error.on_win(self.handle)
     }

@@ -1,6 +1,7 @@
-//! The target's side: memory that origins reach, and who has locked it.
+//! Target side of windows: exposed memory and locks.
 //!
-//! A message is served while the rank's program is suspended, so one at a time: accumulations are atomic.
+//! A message is served while the rank's program is suspended, and messages are served one by one. Accumulations are
+//! therefore atomic.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -13,19 +14,19 @@ use crate::process::{RemoteAccess, bytes};
 use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{Message, Rank, SendMode, Served, Tag};
 
-/// What a rank's window is to the others.
+/// State of a rank as a target.
 #[derive(Debug, Default)]
 pub struct Exposed {
     locks: Locks,
-    /// What was wrong with operations whose origin has not heard of it.
+    /// Errors of operations not yet reported to the origin.
     errors: Vec<(Rank, MpiError)>,
-    /// Origins of epochs of MPI_Win_post that have not completed; negative if they were faster than the post.
+    /// Origins of a post epoch that have not completed. The number is negative if origins complete before the post.
     pub awaited: i64,
-    /// Attached memory: its first byte and its size.
+    /// Attached memory: address of the first byte and size.
     pub regions: Vec<(usize, usize)>,
 }
 
-/// Who has locked the window, and who waits for it, in the order they came.
+/// Owners of the window's lock, and waiting ranks in order of arrival.
 #[derive(Debug, Default)]
 struct Locks {
     exclusive: bool,
@@ -65,7 +66,7 @@ impl Locks {
 }
 
 impl Exposed {
-    /// Takes the first of the errors that an origin, or anybody, has not heard of.
+    /// Removes and returns the first unreported error of an origin, or of any origin.
     pub fn take_error(&mut self, from: Option<Rank>) -> Option<MpiError> {
         let mut first = None;
         self.errors.retain(|(origin, error)| {
@@ -84,7 +85,7 @@ pub fn serve(p: &MpiProcess, message: Served, answers: &mut Vec<Message>) {
     let Served { from, tag, payload, .. } = message;
     let Some(payload) = payload else { return };
     let Some(asked) = wire::read(&payload) else { return };
-    // A window that is not there has been freed, and then nobody waits for an answer.
+    // An unknown window was freed, so no rank waits for an answer.
     let window = p.windows.borrow().numbers.get(&asked.window).cloned();
     if let Some(window) = window {
         Service { p, window: &window, from, tag, answers }.carry_out(asked);
@@ -147,7 +148,7 @@ impl Service<'_> {
         }
     }
 
-    /// An operation on memory.
+    /// Executes an operation on memory.
     fn operate(&mut self, asked: &WindowRequest<'_>) {
         let span = asked.span.as_ref().expect("an operation has a place");
         let (action, data) = (asked.action, asked.data);
@@ -158,7 +159,7 @@ impl Service<'_> {
                     self.window.exposed.borrow_mut().errors.push((self.from, error));
                 }
                 if !action.is_silent() {
-                    // Less than was asked for.
+                    // An empty answer reports the failure.
                     self.answer(self.from, self.tag, Vec::new());
                 }
                 return;
@@ -169,18 +170,19 @@ impl Service<'_> {
         let TargetRange { count, datatype, .. } = span;
         if !action.is_silent() {
             let mut before = Vec::with_capacity(datatype.packed_size(*count));
-            // SAFETY: the span lies within the window.
+            // SAFETY: `locate` checked that the range is within the window.
             unsafe { datatype.pack(base, *count, &mut before) };
             if action == TargetOperation::CompareSwap {
                 let (compared, new) = data.split_at(data.len() / 2);
                 if compared == &before[..] {
-                    // SAFETY: as above.
+                    // SAFETY: `locate` checked that the range is within the window.
                     unsafe { datatype.unpack(base, *count, new) };
                 }
             }
             self.answer(self.from, self.tag, before);
         }
-        // SAFETY: as above. What an operation does not take the origin has found out.
+        // SAFETY: `locate` checked that the range is within the window. The origin checked that the operator accepts
+        // the datatype.
         unsafe {
             match (action, asked.op) {
                 (TargetOperation::Put, _) => _ = datatype.unpack(base, *count, data),
@@ -192,7 +194,7 @@ impl Service<'_> {
 }
 
 impl Exposed {
-    /// Whether all data of a span lie in memory that is attached, which may be in several pieces.
+    /// Returns true if all data of a range is in attached memory, possibly in several regions.
     fn holds_all(&self, span: &TargetRange) -> bool {
         let (first, end) = span.datatype.span(span.count);
         let at = |offset: i64| span.displacement.wrapping_add(offset);
@@ -207,7 +209,7 @@ impl Exposed {
         all
     }
 
-    /// Whether the addresses `from` to `to` are attached: pieces may lie next to each other.
+    /// Returns true if the addresses `from` to `to` are attached, possibly in adjacent regions.
     fn holds(&self, from: i64, to: i64) -> bool {
         let mut reached = from;
         while reached < to {
@@ -220,7 +222,7 @@ impl Exposed {
 }
 
 impl Window {
-    /// Where a span begins in this rank's memory.
+    /// Returns the address of a range in this rank's memory.
     fn locate(&self, span: &TargetRange) -> Result<*mut u8, MpiError> {
         let (first, end) = span.datatype.span(span.count);
         let outside = |found: String| {
@@ -262,7 +264,7 @@ mod tests {
         locks.ask(1, 0, false, note);
         locks.ask(2, 0, false, note);
         locks.ask(3, 0, true, note);
-        // A reader that came after the writer waits for it.
+        // A shared request that arrives after an exclusive one waits for it.
         locks.ask(4, 0, false, note);
         locks.ask(5, 0, false, note);
         assert_eq!(*log.borrow(), [1, 2]);

@@ -1,29 +1,29 @@
-//! What origins and targets of one-sided operations send each other, as bytes without pointers.
+//! Format of messages between origins and targets of one-sided operations: bytes without pointers.
 
 use crate::mpi_api::error::MpiError;
 use mcpsim_core::mpi::datatype::wire::{WireReader, put_number};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::op::{self, Builtin};
 
-/// What the target is to do.
+/// Action requested from the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetOperation {
     Put,
-    /// Answered with the data.
+    /// The answer contains the data.
     Get,
     Accumulate,
-    /// Answered with the data before.
+    /// The answer contains the previous data.
     GetAccumulate,
-    /// The data are the value to compare with and the new one; answered with the value before.
+    /// The data contains the compare value and the new value. The answer contains the previous value.
     CompareSwap,
-    /// Answered when the lock is granted.
+    /// The answer is sent when the lock is granted.
     LockShared,
     LockExclusive,
-    /// Answered with what was wrong since the last time.
+    /// The answer contains errors since the last answer of this kind.
     Unlock,
-    /// As `Unlock`.
+    /// The answer is as for `Unlock`.
     Flush,
-    /// An epoch of MPI_Win_start ends.
+    /// End of an epoch of MPI_Win_start.
     Complete,
 }
 
@@ -40,27 +40,27 @@ const ACTIONS: [TargetOperation; 10] = [
     TargetOperation::Complete,
 ];
 
-/// In the byte of an action with an answer: what is wrong is told to the next flush too.
+/// Flag in the action byte: the next flush reports an error in addition to the answer.
 const TOLD: u8 = 0x80;
 
-/// Memory of the target.
+/// A range of the target's memory.
 #[derive(Clone, Debug)]
 pub struct TargetRange {
-    /// In the target's units.
+    /// Displacement in units of the target.
     pub displacement: i64,
     pub count: usize,
     pub datatype: Type,
 }
 
-/// What an origin asks.
+/// The request of an origin.
 #[derive(Debug)]
 pub struct WindowRequest<'a> {
     pub window: u32,
     pub action: TargetOperation,
     pub told: bool,
-    /// Of an operation on memory.
+    /// Range, for operations on memory.
     pub span: Option<TargetRange>,
-    /// Of an accumulation.
+    /// Operator, for accumulations.
     pub op: Option<Builtin>,
     pub data: &'a [u8],
 }
@@ -96,21 +96,21 @@ impl TargetOperation {
         }
     }
 
-    /// Whether what is wrong with it can be told only by a flush.
+    /// Returns true if only a flush can report an error of this operation.
     pub fn is_silent(self) -> bool {
         matches!(self, TargetOperation::Put | TargetOperation::Accumulate)
     }
 }
 
-/// The beginning of a message without data.
+/// Creates a message without data.
 pub fn header(window: u32, action: TargetOperation) -> Vec<u8> {
-    // Numbers and addresses that are not the same in every run have as many bytes in every run.
+    // Fields have fixed sizes, so the message size is the same in every run even if numbers and addresses differ.
     let mut out = vec![action as u8];
     out.extend(window.to_le_bytes());
     out
 }
 
-/// The beginning of a message of an operation; the data follow.
+/// Creates the start of an operation's message. The data follows.
 pub fn operation(
     window: u32,
     action: TargetOperation,
@@ -131,7 +131,7 @@ pub fn operation(
     out
 }
 
-/// What a message says.
+/// Parses a message.
 pub fn read(bytes: &[u8]) -> Option<WindowRequest<'_>> {
     let mut from = WireReader::new(bytes);
     let first = from.byte()?;
@@ -147,7 +147,7 @@ pub fn read(bytes: &[u8]) -> Option<WindowRequest<'_>> {
     Some(WindowRequest { window, action, told: first & TOLD != 0, span, op, data: from.rest() })
 }
 
-/// An error for the answer to a flush.
+/// Encodes an error in the answer to a flush.
 pub fn put_error(error: &MpiError) -> Vec<u8> {
     let mut out = Vec::new();
     put_number(&mut out, i64::from(error.class));
@@ -155,7 +155,7 @@ pub fn put_error(error: &MpiError) -> Vec<u8> {
     out
 }
 
-/// The error in the answer to a flush, if there was one.
+/// Decodes the error in the answer to a flush.
 pub fn read_error(answer: &[u8]) -> Option<MpiError> {
     let mut from = WireReader::new(answer);
     let class = from.number()?;

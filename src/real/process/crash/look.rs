@@ -1,5 +1,5 @@
-//! Where ranks' code is that goes on for long: asked by another thread of those that run it, by a signal that programs
-//! are not given.
+//! Positions of ranks whose code runs for a long time. Another thread requests them with a signal that is not delivered
+//! to programs.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -14,15 +14,16 @@ use crate::process::current;
 use crate::process::unwind::{Registers, StackTrace};
 use mcpsim_core::rank::Rank;
 
-/// Ignored where nobody handles it. What a program wants done about it is the rank's affair alone.
+/// Default action of this signal: ignore. Handlers of programs are simulated and do not affect it.
 const SIGNAL: c_int = libc::SIGURG;
-/// A thread that has not answered by then waits in the system where signals are held back.
+/// Maximum time for an answer. A thread without an answer is in a system call with signals blocked.
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// What a thread answers: the rank whose code it runs, the MPI function called last, where it is.
+/// Answer of a thread: the rank whose code it runs, the last MPI function, and the stack trace.
 type Answer = (Rank, &'static str, StackTrace);
 
-/// The states of [`StackRequest`]: nobody asks; a thread is to answer; it does; it has; it runs no rank's code.
+/// States of [`StackRequest`]: no request; request sent; answer in progress; answer complete; thread runs no rank's
+/// code.
 const IDLE: u32 = 0;
 const ASKED: u32 = 1;
 const TAKEN: u32 = 2;
@@ -34,21 +35,22 @@ struct StackRequest {
     answer: UnsafeCell<MaybeUninit<Answer>>,
 }
 
-// SAFETY: the state says whose the answer is: from TAKEN on the thread's that is asked, from ANSWERED on the asker's.
+// SAFETY: the state determines the owner of the answer: the asked thread from TAKEN on, the requesting thread from
+// ANSWERED on.
 unsafe impl Sync for StackRequest {}
 
 static QUESTION: StackRequest =
     StackRequest { state: AtomicU32::new(IDLE), answer: UnsafeCell::new(MaybeUninit::uninit()) };
 
-/// The threads that run ranks.
+/// Threads that run ranks.
 static THREADS: Mutex<Vec<libc::pthread_t>> = Mutex::new(Vec::new());
 
-/// This thread among [`THREADS`], for as long as it is.
+/// Entry of this thread in [`THREADS`], removed at the end of the thread.
 pub(super) struct Listed(libc::pthread_t);
 
 impl Listed {
     pub fn new() -> Self {
-        // SAFETY: always succeeds.
+        // SAFETY: `pthread_self` has no preconditions.
         let own = unsafe { libc::pthread_self() };
         THREADS.lock().unwrap_or_else(PoisonError::into_inner).push(own);
         Listed(own)
@@ -61,9 +63,9 @@ impl Drop for Listed {
     }
 }
 
-/// Makes the process ready for questions.
+/// Installs the handler for requests.
 pub(super) fn install() {
-    // SAFETY: the handler is a function of this signature; all zeros is a valid action.
+    // SAFETY: zero is a valid `sigaction`, and the handler has the signature that SA_SIGINFO requires.
     unsafe {
         let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
         action.sa_sigaction = answer as *const () as usize;
@@ -77,19 +79,20 @@ unsafe extern "C" fn answer(_: c_int, _: *mut libc::siginfo_t, context: *mut c_v
     if state.compare_exchange(ASKED, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    // SAFETY: what the system gives a handler.
+    // SAFETY: the kernel passes a valid context to a handler with SA_SIGINFO.
     let words = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let registers = Registers(ORDER.map(|register| words[register as usize] as usize));
     let Some(p) = current().filter(|p| p.stack().contains(&registers.stack())) else {
         return state.store(NOBODY, Ordering::Release);
     };
     let trace = StackTrace::new(registers, &p.stack());
-    // SAFETY: the answer is this thread's until the state says that it is given.
+    // SAFETY: in state TAKEN the answer belongs to this thread.
     unsafe { (*QUESTION.answer.get()).write((p.rank, p.function.get(), trace)) };
     state.store(ANSWERED, Ordering::Release);
 }
 
-/// The ranks whose code runs at the moment, and where: "rank 1, after MPI_Barrier, in main at ring.c:42".
+/// Returns the ranks whose code runs now, and their positions, such as "rank 1, after MPI_Barrier, in main at
+/// ring.c:42".
 pub fn running() -> Vec<String> {
     let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found: Vec<String> = threads.iter().filter_map(|&thread| ask(thread)).map(|answer| text(&answer)).collect();
@@ -97,11 +100,11 @@ pub fn running() -> Vec<String> {
     found
 }
 
-/// Asks a thread, which is there: the list is locked.
+/// Requests the position of a thread. The thread exists, because the list is locked.
 fn ask(thread: libc::pthread_t) -> Option<Answer> {
     let state = &QUESTION.state;
     state.store(ASKED, Ordering::Release);
-    // SAFETY: the thread has not ended.
+    // SAFETY: the thread has not ended, because the list is locked.
     if unsafe { libc::pthread_kill(thread, SIGNAL) } != 0 {
         state.store(IDLE, Ordering::Release);
         return None;
@@ -109,7 +112,7 @@ fn ask(thread: libc::pthread_t) -> Option<Answer> {
     let asked = Instant::now();
     loop {
         match state.load(Ordering::Acquire) {
-            // SAFETY: the answer is there.
+            // SAFETY: in state ANSWERED the answer is initialised and belongs to this thread.
             ANSWERED => return Some(unsafe { (*QUESTION.answer.get()).assume_init_read() }),
             NOBODY => return None,
             ASKED if asked.elapsed() > LONGEST => {

@@ -1,8 +1,8 @@
-//! Handlers of programs for faults of their own: they run where the rank's code was, as if the kernel had called them.
+//! Fault handlers of programs. They run at the position of the rank's code, as if the kernel had called them.
 //!
-//! The kernel's frame lies on mcpsim's stack for handlers. A copy of it goes onto the rank's own stack, or its
-//! alternate one, and this handler returns into the program's. That may end the rank, jump out (`siglongjmp`) or
-//! return: then the copy is what the kernel restores, with all that the program has changed in it.
+//! The kernel's signal frame is on mcpsim's handler stack. A copy of the frame is placed on the rank's stack or on its
+//! alternate stack, and mcpsim's handler returns into the program's handler. The program's handler may end the rank,
+//! jump out (`siglongjmp`) or return. On return the kernel restores the copy, including the changes by the program.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -11,21 +11,21 @@ use std::mem;
 use super::super::clib::{self, FaultAction};
 use super::super::rank::Process;
 
-/// Below the stack pointer, code may keep data (the red zone of the x86-64 ABI).
+/// Size in bytes of the red zone below the stack pointer, where code may keep data (x86-64 ABI).
 const RED_ZONE: usize = 128;
-/// What marks floating-point registers that are saved with more than the first 512 bytes (`FP_XSTATE_MAGIC1`).
+/// Mark of saved floating-point registers with more than the first 512 bytes (`FP_XSTATE_MAGIC1`).
 const EXTENDED: u32 = 0x4650_5853;
-/// Where that mark is, and the size of all, in the 512 bytes.
+/// Offset of the mark in the first 512 bytes, followed by the total size.
 const MARK: usize = 464;
-/// The bytes of the first part.
+/// Size of the first part in bytes.
 const PLAIN: usize = 512;
-/// Room that the handler needs at least.
+/// Minimum stack space for the handler in bytes.
 const ROOM: usize = 4096;
 
-/// What the kernel puts onto a stack for a handler, above what holds the floating-point registers.
+/// Layout of the kernel's signal frame below the saved floating-point registers.
 #[repr(C)]
 struct Frame {
-    /// Where the handler returns to.
+    /// Return address of the handler.
     back: usize,
     context: libc::ucontext_t,
     info: libc::siginfo_t,
@@ -49,10 +49,11 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// Has the handler of the rank run, if it has one for this fault: whether `context` now leads there.
+/// Prepares the call of the rank's handler for this fault. Returns true if the rank has a handler and `context` now
+/// leads to it.
 ///
 /// # Safety
-/// The arguments are what the kernel has given a handler of `signal`, on a stack of its own.
+/// The arguments are those of the kernel's call of a handler of `signal`, which runs on its own stack.
 pub unsafe fn deliver(
     p: &Process,
     signal: c_int,
@@ -78,7 +79,7 @@ pub unsafe fn deliver(
     if saved.is_null() {
         return false;
     }
-    // SAFETY: the kernel has saved the registers there, and says how many bytes.
+    // SAFETY: the kernel saved the registers at this address and stored their size at the offset of the mark.
     let size = unsafe {
         match saved.add(MARK).cast::<u32>().read_unaligned() {
             EXTENDED => saved.add(MARK + 4).cast::<u32>().read_unaligned() as usize,
@@ -86,13 +87,14 @@ pub unsafe fn deliver(
         }
     };
     let registers = (top - size) & !63;
-    // At a function's entry, the stack pointer is eight bytes below a multiple of 16.
+    // At the entry of a function, the stack pointer is 8 bytes below a multiple of 16.
     let place = ((registers - size_of::<Frame>()) & !15) - 8;
     let lowest = alternate.filter(|range| range.end == top).map_or(stack.start, |range| range.start);
     if place < lowest + ROOM {
         return false;
     }
-    // SAFETY: the room below the rank's stack pointer, or on its alternate stack, is free.
+    // SAFETY: the space below the red zone of the rank's stack, or on its alternate stack, is unused and was checked to
+    // suffice.
     unsafe {
         std::ptr::copy_nonoverlapping(saved, registers as *mut u8, size);
         let frame = place as *mut Frame;
@@ -112,24 +114,24 @@ pub unsafe fn deliver(
     true
 }
 
-/// A fault within an MPI function, as with a bad buffer, for which a handler of the rank was called.
+/// A fault within an MPI function, such as a bad buffer, for which a handler of the rank was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultInCall {
-    /// Where the MPI function is.
+    /// Position of the MPI function.
     pub here: [usize; 3],
-    /// The instruction, and the address that it could not reach.
+    /// The faulting instruction and the address whose access failed.
     place: [usize; 2],
-    /// How often it has met the fault in a row.
+    /// Number of consecutive occurrences.
     times: u32,
 }
 
-/// A handler that returns without having mended anything meets the fault again. After so many times the rank has
-/// crashed.
+/// Maximum number of consecutive occurrences. A handler that returns without a repair causes the same fault again, and
+/// then the rank has crashed.
 const MOST_TIMES: u32 = 3;
 
-/// Whether this fault within an MPI function has led to the rank's handler too often.
+/// Returns true if this fault within an MPI function has called the rank's handler too often.
 fn is_again(p: &Process, info: &libc::siginfo_t, context: &libc::ucontext_t) -> bool {
-    // SAFETY: a signal that comes of an address has one; of others it is a number.
+    // SAFETY: reading the field is sound for every signal; it is an address or another number.
     let address = unsafe { info.si_addr() } as usize;
     let place = [context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize, address];
     let here = p.here.get();

@@ -1,4 +1,4 @@
-//! What a crash was and where, in words.
+//! Text of crash reports: cause and position.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -12,10 +12,10 @@ use crate::process::unwind::{Registers, StackTrace, UnwindFrame, first};
 use mcpsim_core::rank::{FailureKind, ProgramError};
 use mcpsim_core::units::Bytes;
 
-/// The frames shown.
+/// Maximum number of frames printed.
 const SHOWN: usize = 16;
 
-/// What is said where the stack cannot show who called whom any more.
+/// Text for stacks whose callers are unknown.
 const OVERWRITTEN: &str = "; the stack is overwritten up to its top, as by a local array that is too short";
 
 /// What is said where damage by another rank may be the cause.
@@ -24,7 +24,7 @@ const SHARED_HEAP: &str =
 /// Addresses below come of null pointers.
 const NULL_AREA: usize = 1 << 16;
 
-/// The error with which the rank ends.
+/// Returns the error with which the rank ends.
 pub fn error(p: &Process, crash: &Crash) -> ProgramError {
     let function = p.function.get();
     let when = match (function, p.in_call()) {
@@ -67,7 +67,7 @@ fn signal_name(signal: std::ffi::c_int) -> String {
     unsafe { CStr::from_ptr(libc::strsignal(signal)) }.to_string_lossy().into_owned()
 }
 
-/// What is said of a thread that is no rank's.
+/// Returns the report of a crash on a thread without a rank.
 pub fn of_thread(crash: &Crash) -> String {
     let name = signal_name(crash.signal);
     let describe = |frame: &UnwindFrame| {
@@ -79,18 +79,18 @@ pub fn of_thread(crash: &Crash) -> String {
     format!("a thread of the program crashed with signal {} ({name}): {what}\n{lines}", crash.signal)
 }
 
-/// The innermost function of the program that runs: "main at ring.c:42".
+/// Returns the innermost function of the program, such as "main at ring.c:42".
 pub fn innermost(trace: &StackTrace) -> Option<String> {
     let (_, module, offset) = trace.frames().iter().find_map(|frame| loader::place_at_once(frame.at))?;
     Some(job::latest().map_or_else(|| format!("{offset:#x}"), |job| job.describe(module, offset)))
 }
 
-/// A line a frame of the program's.
+/// Returns one line per frame of the program.
 fn lines(trace: &StackTrace, describe: impl Fn(&UnwindFrame) -> Option<String>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for frame in trace.frames() {
         match describe(frame) {
-            // What leads to main and from a failed assertion is no part of the program.
+            // Callers of `main` and of a failed assertion are not part of the program.
             Some(place) if place.starts_with("mcpsim_") => {}
             Some(place) => lines.push(format!("  {place}")),
             None if lines.is_empty() => lines.extend(system_function(frame).map(|name| format!("  {name}"))),
@@ -105,10 +105,10 @@ fn lines(trace: &StackTrace, describe: impl Fn(&UnwindFrame) -> Option<String>) 
     lines.join("\n")
 }
 
-/// The name of a function of a library of the system.
+/// Returns the name of a function in a system library.
 fn system_function(frame: &UnwindFrame) -> Option<String> {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: room for the answer; its strings stay while the library does.
+    // SAFETY: `found` has room for the result, whose strings are valid as long as the library is loaded.
     unsafe {
         if frame.function == 0 || libc::dladdr(frame.function as *const _, found.as_mut_ptr()) == 0 {
             return None;
@@ -119,7 +119,7 @@ fn system_function(frame: &UnwindFrame) -> Option<String> {
         }
         let file = CStr::from_ptr(found.dli_fname).to_string_lossy().into_owned();
         let file = file.rsplit('/').next().unwrap_or_default();
-        // The simulator's own functions tell the user nothing.
+        // Functions of the simulator are not useful to users.
         file.contains(".so").then(|| format!("{} in {file}", CStr::from_ptr(found.dli_sname).to_string_lossy()))
     }
 }
@@ -141,7 +141,7 @@ fn reason_in(p: &Process, crash: &Crash) -> String {
     }
 }
 
-/// What went wrong.
+/// Returns the cause of a crash.
 fn reason(crash: &Crash) -> String {
     let at = format!("{:#x}", crash.address);
     if let Some(overflow) = crash.overflow {
@@ -182,7 +182,7 @@ fn reason(crash: &Crash) -> String {
     }
 }
 
-/// The functions of the C library that manage memory, as far as they are there.
+/// Returns the memory management functions of the C library that exist.
 pub fn memory_functions() -> Vec<usize> {
     let names = [
         c"malloc",
@@ -198,18 +198,18 @@ pub fn memory_functions() -> Vec<usize> {
         c"mallinfo2",
         c"malloc_usable_size",
     ];
-    // SAFETY: the names are terminated.
+    // SAFETY: the names have a final zero.
     let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
     names.into_iter().map(find).filter(|&address| address != 0).collect()
 }
 
-/// Whether locks of the memory management may be held: nothing that takes memory can be done on this thread any more.
+/// Returns true if locks of the memory management may be held. Then this thread must not allocate memory.
 pub fn in_memory_management(trace: &StackTrace) -> bool {
     let functions = MEMORY.get().map_or(&[][..], Vec::as_slice);
     trace.frames().iter().any(|frame| functions.contains(&frame.function))
 }
 
-/// The place in the source where the code at `here` on `stack` was called by the program, without the function:
+/// Returns the source position at which the program called the code at `here` on `stack`, without the function:
 /// "ring.c:42".
 pub fn caller(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<String> {
     let (module, offset) = calling_code(p, here, stack)?;
@@ -217,7 +217,8 @@ pub fn caller(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> 
     place.rsplit_once(" at ").map(|(_, line)| line.to_owned())
 }
 
-/// The program's code that called what is at `here` on `stack`: its file and the offset in it, see [`Job::describe`].
+/// Returns the file and the offset in it of the program's code that called the code at `here` on `stack`. See
+/// [`Job::describe`].
 ///
 /// [`Job::describe`]: crate::process::Job::describe
 pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<(usize, usize)> {

@@ -1,9 +1,9 @@
-//! The buffers of a collective as a program names them.
+//! Buffer arguments of collectives.
 #![allow(unsafe_code)]
 
 use super::*;
 
-/// A buffer argument: where, how many items, of which datatype.
+/// A buffer argument: address, number of items and datatype.
 #[derive(Clone)]
 pub struct CallBuffer {
     pub base: *mut u8,
@@ -17,7 +17,7 @@ impl CallBuffer {
         Ok(CallBuffer { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
     }
 
-    /// The same if there can be data.
+    /// Checks that the buffer can contain data.
     ///
     /// # Errors
     /// MPI_ERR_BUFFER.
@@ -26,7 +26,7 @@ impl CallBuffer {
         Ok(self)
     }
 
-    /// The same data for each rank, or from each.
+    /// Returns the signature, equal for all peers.
     pub(super) fn signatures(&self) -> PeerSignatures {
         PeerSignatures::Same(self.signature())
     }
@@ -43,36 +43,36 @@ impl CallBuffer {
         Region::new(self.base, self.datatype.clone(), shape)
     }
 
-    /// Whether `other`, of as many items, is the same memory.
+    /// Returns true if `other`, with the same number of items, is the same memory.
     pub(super) fn shares(&self, other: &CallBuffer) -> bool {
         self.base == other.base && !self.base.is_null() && self.size() > Bytes::ZERO
     }
 
-    /// It is the only block that the rank has, of number `block`.
+    /// Returns a region that consists of block `block` only.
     pub(super) fn block_of(&self, block: u32) -> Region {
         self.region(BufferShape::Only(block, self.count))
     }
 }
 
-/// Where a rank's blocks of a gather, scatter or exchange are.
+/// Arrangement of a rank's blocks in a gather, scatter or exchange.
 pub enum BufferBlocks {
     Same,
     Varying(*const c_int, *const c_int),
 }
 
 impl BufferBlocks {
-    /// The shape of a buffer with a block for each of `ranks`, and the sizes of the blocks.
+    /// Returns the shape of a buffer with one block for each of `ranks`, and the sizes of the blocks.
     ///
     /// # Errors
     /// A negative count.
     ///
     /// # Safety
-    /// The arrays are there.
+    /// The arrays have `ranks` entries.
     pub unsafe fn shape(&self, buffer: &CallBuffer, ranks: u32) -> MpiResult<(BufferShape, Sizes)> {
         Ok(match *self {
             BufferBlocks::Same => (BufferShape::Blocks(buffer.count), Sizes::Same(buffer.size())),
             BufferBlocks::Varying(counts, displs) => {
-                // SAFETY: the program gave one of each a rank.
+                // SAFETY: the arrays have `ranks` entries by the contract of this function.
                 let blocks = unsafe { varying(ranks, counts, displs, &buffer.datatype)? };
                 let sizes = sizes(&blocks, &buffer.datatype);
                 (BufferShape::Varying(blocks), sizes)

@@ -1,16 +1,16 @@
-//! Requests by their handles: which are active, and what a completed one leaves in handle and status.
+//! Request handles: selection of active requests, and the effect of completion on handle and status.
 #![allow(unsafe_code)]
 
 use super::*;
 
-/// The requests of an array that take part in a wait or test: their places, and what the engine knows them by.
+/// Active requests of an array in a wait or test: their places and engine requests.
 #[derive(Default)]
 pub(super) struct ActiveRequests {
     pub(super) places: SmallVec<[u32; 12]>,
     pub(super) engine: Requests,
 }
 
-/// The program's request handles.
+/// Request handles of the program.
 pub(super) struct Handles {
     pub(super) first: *mut Handle,
     pub(super) count: usize,
@@ -23,16 +23,16 @@ impl Handles {
 
     pub(super) fn at(&self, place: usize) -> *mut Handle {
         debug_assert!(place < self.count);
-        // SAFETY: the program gave so many.
+        // SAFETY: `place` is below `count`, and MPI requires an array with `count` handles.
         unsafe { self.first.add(place) }
     }
 
-    /// Those that are neither null nor inactive.
+    /// Returns the requests that are neither null nor inactive.
     pub(super) fn active(&self, p: &MpiProcess) -> MpiResult<ActiveRequests> {
         let table = p.requests.borrow();
         let mut active = ActiveRequests::default();
         for place in 0..self.count {
-            // SAFETY: as above.
+            // SAFETY: `place` is below `count`.
             let handle = unsafe { *self.at(place) };
             if handle == abi::MPI_REQUEST_NULL {
                 continue;
@@ -52,15 +52,16 @@ pub(super) fn bad_request(handle: Handle) -> MpiError {
     MpiError::new(abi::MPI_ERR_REQUEST, format!("{handle:#x} is no handle of a request"))
 }
 
-/// What completed a request that the engine knew nothing of.
+/// Returns the completion of a request without the engine.
 pub(super) fn nothing() -> Completion {
     Completion { index: 0, source: 0, tag: 0, size: mcpsim_core::units::Bytes::ZERO, payload: None, cancelled: false }
 }
 
-/// A request has completed: gives its status and error; the handle becomes null unless it is persistent.
+/// Settles a completed request: stores its status and returns its error. The handle becomes null unless the request is
+/// persistent.
 ///
 /// # Safety
-/// `handle` points to the handle of an active request, whose buffers are there; `to` is MPI_STATUS_IGNORE or a status.
+/// `handle` points to the handle of an active request with valid buffers; `to` is MPI_STATUS_IGNORE or a valid status.
 pub(super) unsafe fn settle(
     p: &MpiProcess,
     handle: *mut Handle,
@@ -68,22 +69,22 @@ pub(super) unsafe fn settle(
     to: *mut Status,
 ) -> MpiResult {
     let mut table = p.requests.borrow_mut();
-    // SAFETY: the caller's promise.
+    // SAFETY: `handle` is a valid pointer by the contract of this function.
     let name = unsafe { *handle };
     let entry = table.get_mut(name).expect("the request is active");
     if let (None, Operation::Recv(_) | Operation::Send) = (&entry.persistent, &entry.operation) {
-        // What happens most is done without moving the request.
+        // Fast path for the most frequent requests, without a move of the request.
         let result = match &entry.operation {
-            // SAFETY: the caller's promise.
+            // SAFETY: the request's buffer and `to` are valid by the contract of this function.
             Operation::Recv(target) => unsafe { target.store(completion, &entry.comm, to) },
             _ => {
-                // SAFETY: the caller's promise.
+                // SAFETY: `to` is MPI_STATUS_IGNORE or a valid status by the contract of this function.
                 unsafe { put_status(to, empty_status()) };
                 Ok(())
             }
         };
         table.discard(name);
-        // SAFETY: the caller's promise.
+        // SAFETY: `handle` is a valid pointer by the contract of this function.
         unsafe { *handle = abi::MPI_REQUEST_NULL };
         return result;
     }
@@ -92,20 +93,20 @@ pub(super) unsafe fn settle(
         (entry.operation.clone(), entry.comm.clone())
     } else {
         let Request { operation, comm, .. } = table.remove(name).expect("the request is active");
-        // SAFETY: the caller's promise.
+        // SAFETY: `handle` is a valid pointer by the contract of this function.
         unsafe { *handle = abi::MPI_REQUEST_NULL };
         (operation, comm)
     };
     drop(table);
     let (status, result) = match operation {
-        // SAFETY: the caller's promise.
+        // SAFETY: the request's buffer and `to` are valid by the contract of this function.
         Operation::Recv(target) => return unsafe { target.store(completion, &comm, to) },
         Operation::Send => (empty_status(), Ok(())),
         Operation::Nothing(status) => (status, Ok(())),
         Operation::Strand { result, .. } => (empty_status(), std::mem::replace(&mut *result.borrow_mut(), Ok(()))),
         Operation::Generalised(request) => {
             let mut status = empty_status();
-            // SAFETY: functions of the program, called as the standard says.
+            // SAFETY: the program registered these functions with this state, and MPI defines when they are called.
             let code = unsafe {
                 let code = (request.query)(request.state, &mut status);
                 (request.free)(request.state);
@@ -115,22 +116,23 @@ pub(super) unsafe fn settle(
             (status, if code == abi::MPI_SUCCESS { Ok(()) } else { Err(failed()) })
         }
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `to` is MPI_STATUS_IGNORE or a valid status by the contract of this function.
     unsafe { put_status(to, status) };
     result
 }
 
-/// The status at `place` of an array, if the program wants any.
+/// Returns the status at `place` of an array, or MPI_STATUS_IGNORE.
 ///
 /// # Safety
-/// `first` is MPI_STATUSES_IGNORE or there are so many.
+/// `first` is MPI_STATUSES_IGNORE or an array with more than `place` entries.
 #[inline]
 pub(super) unsafe fn status_at(first: *mut Status, place: usize) -> *mut Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: `place` is within the array by the contract of this function.
     if first as usize == abi::MPI_STATUS_IGNORE { first } else { unsafe { first.add(place) } }
 }
 
-/// Completes all of `active`, whose completions are given in their order: the error of an array of requests.
+/// Settles all requests of `active`, with their completions in the same order. Returns the error of the array of
+/// requests.
 pub(super) unsafe fn settle_all(
     p: &MpiProcess,
     handles: &Handles,
@@ -140,9 +142,9 @@ pub(super) unsafe fn settle_all(
 ) -> MpiResult {
     let mut errors: SmallVec<[(usize, MpiError); 1]> = SmallVec::new();
     for (&place, completion) in active.places.iter().zip(completions) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees one status per request or MPI_STATUSES_IGNORE.
         let status = unsafe { status_at(statuses, place as usize) };
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees valid buffers, the request is active, and the status is from `status_at`.
         let result = unsafe { settle(p, handles.at(place as usize), completion, status) };
         if let Err(error) = result {
             errors.push((place as usize, error));
@@ -151,16 +153,16 @@ pub(super) unsafe fn settle_all(
     if errors.is_empty() {
         return Ok(());
     }
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees one status per request or MPI_STATUSES_IGNORE.
     unsafe { in_status(handles, statuses, &errors) }
 }
 
-/// The errors of single requests go into the statuses (MPI-3.1, section 3.7.5).
+/// Stores the errors of single requests in the statuses (MPI-3.1, section 3.7.5).
 pub(super) unsafe fn in_status(handles: &Handles, statuses: *mut Status, errors: &[(usize, MpiError)]) -> MpiResult {
     if statuses as usize != abi::MPI_STATUS_IGNORE {
         for place in 0..handles.count {
             let error = errors.iter().find(|(at, _)| *at == place).map_or(abi::MPI_SUCCESS, |(_, error)| error.class);
-            // SAFETY: the program gave as many statuses as requests.
+            // SAFETY: MPI requires one status per request, and `statuses` is not MPI_STATUSES_IGNORE.
             unsafe { (*statuses.add(place)).error = error };
         }
     }
