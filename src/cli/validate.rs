@@ -4,6 +4,7 @@
 
 mod args;
 mod host_load;
+mod new;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,7 +21,7 @@ use crate::profile::AppFigure;
 use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
 };
-use crate::run::{Given, Model, PredictError, Resolved, RunRequest, Sources, write_whole};
+use crate::run::{Given, Model, PredictError, Resolved, RunRequest, Sources};
 use crate::study::validate::{Ask, Case, CasePoints, MeasuredTable, Role, Validation, Wanted, assess};
 use crate::study::{self, Limits, MemoryBudget, Programs, RankKind, Running, measures, simulate};
 
@@ -29,18 +30,11 @@ pub(super) use args::ValidateArgs;
 use super::exit::{Exit, Failure};
 use super::interrupt::{self, Listening};
 use super::output;
-use super::output::{OutputTarget, cannot_write};
+use super::output::OutputTarget;
 use super::sweep::limits;
 
 /// Name of a case's file.
 const CASE: &str = "case.toml";
-
-/// Files of a new case.
-const TEMPLATE: [(&str, &str); 3] = [
-    (CASE, include_str!("validate/template/case.toml")),
-    ("measured.csv", include_str!("validate/template/measured.csv")),
-    ("app.toml", include_str!("validate/template/app.toml")),
-];
 
 /// Folder that `--all` searches.
 const FOLDER: &str = "validation";
@@ -48,7 +42,7 @@ const FOLDER: &str = "validation";
 /// Validates the requested cases; returns the exit code.
 pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     if let Some(folder) = &args.new {
-        return template(folder, args.quiet);
+        return new::write_case(folder, &args.import, args.quiet);
     }
     let folders = if args.all { all(Path::new(FOLDER))? } else { args.cases.clone() };
     // Errors in any case are reported before the first run.
@@ -314,29 +308,6 @@ impl Prepared {
         }
         Ok(configuration)
     }
-}
-
-/// Writes a commented case into `folder`, which must not exist.
-fn template(folder: &Path, quiet: bool) -> Result<u8, Failure> {
-    let shown = folder.display();
-    let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => {
-            Failure::bad_input(format!("--new {shown}: is there already, expected a new folder"))
-        }
-        _ => Failure::bad_input(format!("--new {shown}: {error}")),
-    };
-    std::fs::create_dir(folder).map_err(failed)?;
-    for (name, text) in TEMPLATE {
-        write_whole(&folder.join(name), text).map_err(|error| {
-            let _ = std::fs::remove_dir_all(folder);
-            cannot_write(&folder.join(name).display().to_string(), &error)
-        })?;
-    }
-    if !quiet {
-        let names = TEMPLATE.map(|(name, _)| name).join(", ");
-        output::print(&format!("{shown}: {names}\nmcpsim validate {shown} predicts it as it is\n"))?;
-    }
-    Ok(Exit::Predicted.code())
 }
 
 /// Resolves a placement file of a case relative to the case's `folder`.

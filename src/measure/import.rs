@@ -1,13 +1,17 @@
-//! A platform file from the output of benchmarks: OSU's osu_latency, osu_bw, osu_bibw, osu_mbw_mr, and IMB's PingPong,
-//! Uniband, Biband.
+//! A platform file from the output of benchmarks: OSU's osu_latency, osu_bw, osu_bibw, osu_mbw_mr, IMB's PingPong,
+//! Uniband, Biband, or CSV. Times of collectives become measured runs of a validation case ([`MeasuredCalls`]).
 //!
 //! The user states the level of each file. Other values are copied from another platform or assumed, and the file
 //! states which. Only the values named in [`level`] are fitted.
 
+mod calls;
 mod imb;
 mod level;
+mod named;
 mod osu;
+mod output;
 mod part;
+mod section;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -23,6 +27,8 @@ use super::occupancy::MeasuredOccupancy;
 use super::text::{comment, link, overhead, taken};
 use level::{ImportSource, ImportedLevel, chosen};
 
+pub use calls::MeasuredCalls;
+pub use output::BenchmarkOutput;
 pub use part::ImportPart;
 pub use windows::WindowSizes;
 
@@ -57,6 +63,8 @@ pub struct ImportedPlatform {
     pub shape: Shape,
     /// Origins in the order of the file.
     pub keys: Vec<ImportedKey>,
+    /// Parts of the files that are not in the platform, each with its place and reason.
+    pub skipped: Vec<String>,
 }
 
 /// Origin of values.
@@ -98,8 +106,18 @@ impl Import {
     /// ranks of this machine that neither a file nor the base covers.
     pub fn platform(&self) -> Result<ImportedPlatform, ConfigError> {
         let mut sources: Vec<(Vec<Level>, ImportSource)> = Vec::new();
+        let mut skipped = Vec::new();
         for (part, text) in &self.files {
-            let tables = table::tables(&part.file, text)?;
+            let read = BenchmarkOutput::read(&part.file, text)?;
+            let (tables, calls): (Vec<_>, Vec<_>) =
+                read.tables.into_iter().partition(|table| table.benchmark.is_of_pairs());
+            skipped.extend(read.skipped);
+            if let Some(note) = calls_note(&part.file, &calls) {
+                if tables.is_empty() {
+                    return Err(ConfigError::new(note));
+                }
+                skipped.push(note);
+            }
             let found = chosen(part, tables)?.into_iter();
             sources.extend(found.map(|source| (part.levels.clone(), source)));
         }
@@ -116,7 +134,8 @@ impl Import {
             let eager = self.eager.iter().find(|(other, _)| *other == level).map(|(_, eager)| *eager);
             levels.push(level::level(level, &of, eager, self.windows)?);
         }
-        Ok(ImportedPlatform { text: self.written(shape, &levels)?, shape, keys: self.keys(&levels) })
+        let text = self.written(shape, &levels, &skipped)?;
+        Ok(ImportedPlatform { text, shape, keys: self.keys(&levels), skipped })
     }
 
     /// Returns the origins of the values, as in the comments of the file.
@@ -189,7 +208,7 @@ impl Import {
         )))
     }
 
-    fn written(&self, shape: Shape, levels: &[ImportedLevel]) -> Result<String, ConfigError> {
+    fn written(&self, shape: Shape, levels: &[ImportedLevel], skipped: &[String]) -> Result<String, ConfigError> {
         let mut text = String::new();
         comment(&mut text, &self.made);
         comment(&mut text, "latency, bandwidth: half round trips. The comments say what else is from where.");
@@ -198,6 +217,7 @@ impl Import {
                 self.base.as_ref().map_or("two nodes, a core for each pair".to_owned(), |base| base.name().to_owned());
             comment(&mut text, &format!("nct: ASSUMED: {from}."));
         }
+        skipped.iter().for_each(|what| comment(&mut text, &format!("Skipped: {what}.")));
         let name = toml::Value::String(self.name.clone());
         let Shape { nodes, cmps, cores } = shape;
         let _ = write!(text, "\nname = {name}\nnct = [{nodes}, {cmps}, {cores}]\n");
@@ -249,6 +269,15 @@ impl Import {
         fit.errors = Vec::new();
         link(text, &fit);
     }
+}
+
+/// Note on times of calls, which no platform contains.
+fn calls_note(file: &str, calls: &[table::BenchmarkTable]) -> Option<String> {
+    let mut names: Vec<&str> = calls.iter().map(|table| table.benchmark.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let what = format!("{file}: times of {} are not used: a validation case reads them", names.join(", "));
+    (!names.is_empty()).then(|| format!("{what}, mcpsim validate --new DIR --import {file}"))
 }
 
 /// Returns `base` with the given cost of posting a receive.

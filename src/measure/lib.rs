@@ -48,7 +48,7 @@ pub use collectives::{CollectiveFit, CollectiveTests, Growth, GrowthForm, TimedC
 pub use cores::{Detours, MeasuredCores, PIECE, measure_cores};
 pub use effects::MeasuredEffects;
 pub use fit::{FitPiece, Floor, pieces};
-pub use import::{Import, ImportPart, ImportedKey, ImportedPlatform, WindowSizes};
+pub use import::{BenchmarkOutput, Import, ImportPart, ImportedKey, ImportedPlatform, MeasuredCalls, WindowSizes};
 pub use infer_platform::Guess;
 pub use kernels::{Figures, Kernel, Speed};
 pub use library::{MANY_BLOCKS, MeasuredLibrary, OWN_BYTES};

@@ -32,6 +32,12 @@ pub fn imported_summary(name: &str, made: &ImportedPlatform) -> String {
     for of in made.keys.iter().filter(|of| of.keys.is_empty()) {
         text.push_str(&format!("  {}\n", lines(&format!("{} {}", of.table, of.from), 78, 76).join("\n    ")));
     }
+    if !made.skipped.is_empty() {
+        text.push_str("\nskipped\n");
+    }
+    for what in &made.skipped {
+        text.push_str(&format!("  {}\n", lines(what, 78, 76).join("\n    ")));
+    }
     text
 }
 
@@ -55,7 +61,12 @@ mod tests {
             key("send_overhead, recv_overhead", &"windows ".repeat(9), false),
             key("gap", "none", true),
         ];
-        let made = ImportedPlatform { text: String::new(), shape: Shape { nodes: 2, cmps: 1, cores: 4 }, keys };
+        let made = ImportedPlatform {
+            text: String::new(),
+            shape: Shape { nodes: 2, cmps: 1, cores: 4 },
+            keys,
+            skipped: Vec::new(),
+        };
         let text = imported_summary("m", &made);
         let expected = "m: (2, 1, 4)
 

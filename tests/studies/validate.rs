@@ -183,6 +183,34 @@ fn a_new_case_runs_as_it_is_and_replaces_nothing() {
 }
 
 #[test]
+fn output_of_benchmarks_becomes_a_case_of_measured_collectives() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let osu = "# OSU MPI Allreduce Latency Test v5.6\n# Size       Avg Latency(us)\n4 5.89\n1024 12.00\n# OSU MPI Latency \
+               Test v5.6\n# Size Latency (us)\n8 1.00\n";
+    std::fs::write(here.join("osu.txt"), osu).unwrap();
+    std::fs::write(here.join("a.csv"), "collective,ranks,bytes,latency_us\nsendrecv,4,8,2\nreduce_scatter,4,64,3\n")
+        .unwrap();
+    let ran = run(here, "validate --new mine --import 8=osu.txt --import a.csv");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let said = "mine: case.toml, measured.csv, app.toml\nskipped: osu.txt: osu_latency 5.6 measures messages of pairs: a \
+                platform reads it, mcpsim measure --import LEVEL=osu.txt\nmcpsim validate mine predicts it as it is\n";
+    assert_eq!(ran.stdout, said);
+    let measured = std::fs::read_to_string(here.join("mine/measured.csv")).unwrap();
+    let rows = "benchmark,ranks,bytes,time_s\nallreduce,8,4,5.89e-6\nallreduce,8,1024,1.2e-5\nreduce_scatter,4,64,3e-6\n\
+                sendrecv,4,8,2e-6\n";
+    assert!(measured.ends_with(rows), "{measured}");
+    let ran = run(here, "validate mine");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  4 points predicted, 0 given for calibration\n"), "{}", ran.stdout);
+    let ran = run(here, "validate --new other --import osu.txt");
+    let expected =
+        "error: osu.txt: osu_allreduce 5.6 prints no number of processes: expected it, as in --import 64=osu.txt\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), expected));
+    assert!(!here.join("other").exists());
+}
+
+#[test]
 fn a_placement_file_stands_beside_its_case() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();

@@ -54,6 +54,11 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     pub new: Option<PathBuf>,
 
+    /// With --new: measured times of collectives, from output of OSU's or IMB's programs or CSV; PROCESSES where the
+    /// program does not print it
+    #[arg(long, value_name = "[PROCESSES=]FILE", requires = "new")]
+    pub import: Vec<String>,
+
     /// Predict only the points in whose column is one of the values
     #[arg(long, value_name = "COLUMN=VALUES", value_parser = parse_only)]
     pub only: Vec<(String, Cells)>,

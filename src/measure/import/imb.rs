@@ -1,96 +1,141 @@
-//! Output of the Intel MPI Benchmarks: one section per test and number of processes.
+//! Output of the Intel MPI Benchmarks, version 2.3 and later: one section per test and number of processes.
 
 use mcpsim_core::config::ConfigError;
 
+use super::section::{Columns, FigureUnit, Section};
 use super::table::{Benchmark, BenchmarkTable, TableLines, WINDOW};
 
-/// Supported tests. Other tests, which a full run also contains, are skipped.
-const TESTS: [(&str, Benchmark); 3] =
-    [("PingPong", Benchmark::PingPong), ("Uniband", Benchmark::OneWay), ("Biband", Benchmark::BothWays)];
+/// The tests that are read.
+const TESTS: [(&str, Benchmark); 21] = [
+    ("PingPong", Benchmark::PingPong),
+    ("PingPing", Benchmark::PingPing),
+    ("Uniband", Benchmark::OneWay),
+    ("Biband", Benchmark::BothWays),
+    ("Sendrecv", Benchmark::Call("sendrecv")),
+    ("Exchange", Benchmark::Call("exchange")),
+    ("Allreduce", Benchmark::Call("allreduce")),
+    ("Reduce", Benchmark::Call("reduce")),
+    ("Reduce_scatter", Benchmark::Call("reduce_scatter")),
+    ("Reduce_scatter_block", Benchmark::Call("reduce_scatter")),
+    ("Allgather", Benchmark::Call("allgather")),
+    ("Allgatherv", Benchmark::Call("allgatherv")),
+    ("Gather", Benchmark::Call("gather")),
+    ("Gatherv", Benchmark::Call("gatherv")),
+    ("Scatter", Benchmark::Call("scatter")),
+    ("Scatterv", Benchmark::Call("scatterv")),
+    ("Alltoall", Benchmark::Call("alltoall")),
+    ("Alltoallv", Benchmark::Call("alltoallv")),
+    ("Bcast", Benchmark::Call("bcast")),
+    ("Barrier", Benchmark::Call("barrier")),
+    ("Scan", Benchmark::Call("scan")),
+];
 
-/// Last line of complete output.
-const END: &str = "# All processes entering MPI_Finalize";
+/// Last line of a complete output.
+pub(super) const END: &str = "# All processes entering MPI_Finalize";
 
-const TIMES: [&str; 4] = ["#bytes", "#repetitions", "t[usec]", "Mbytes/sec"];
-const RATES: [&str; 4] = ["#bytes", "#repetitions", "Mbytes/sec", "Msg/sec"];
+/// Head of an output: its version and its greatest message.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ImbHead {
+    pub version: String,
+    pub most: Option<u64>,
+}
 
-/// Returns the tables of a file, one per section.
-pub(super) fn tables(lines: &TableLines, title: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
-    let version = title.trim_start_matches('#').trim().trim_start_matches("Intel(R) MPI Benchmarks");
-    let version = version.split(',').next().unwrap_or_default().trim();
-    let mut most = None;
-    let mut sections: Vec<(usize, BenchmarkTable)> = Vec::new();
-    let mut others: Vec<&str> = Vec::new();
-    // Whether rows of a supported section may follow.
-    let mut reads = false;
-    for (number, line) in lines.iter() {
-        let trimmed = line.trim();
-        if let Some(size) = trimmed.strip_prefix("# Maximum message length in bytes:") {
-            most = size.trim().parse::<u64>().ok();
-        } else if let Some(test) = trimmed.strip_prefix("# Benchmarking ") {
-            let found = TESTS.iter().find(|(name, _)| *name == test.trim());
-            reads = found.is_some();
-            match found {
-                Some((name, benchmark)) => {
-                    let program = format!("IMB {version} {name}");
-                    let table = BenchmarkTable {
-                        benchmark: *benchmark,
-                        program,
-                        processes: 0,
-                        window: WINDOW,
-                        rows: Vec::new(),
-                    };
-                    sections.push((number, table));
-                }
-                None => others.push(test.trim()),
-            }
-        } else if let Some((_, table)) = sections.last_mut().filter(|_| reads) {
-            if let Some(processes) = trimmed.strip_prefix("# #processes =") {
-                table.processes = processes.trim().parse().unwrap_or(0);
-            } else if trimmed.starts_with("#bytes") {
-                let expected = columns(table.benchmark);
-                if trimmed.split_whitespace().ne(expected) {
-                    let expected = format!("expected the columns {}", expected.join(" "));
-                    return Err(lines.wrong(number, format!("{expected}; found \"{trimmed}\"")));
-                }
-            } else if trimmed.starts_with(|c: char| c.is_ascii_digit()) {
-                let row = lines.numbers(number, trimmed, &columns(table.benchmark))?;
-                let figure = if table.benchmark == Benchmark::PingPong { row[2] / 1e6 } else { row[3] };
-                lines.push(number, table, row[0], figure)?;
-            }
+impl ImbHead {
+    /// Reads a title such as `# Intel (R) MPI Benchmark Suite V3.2, MPI-1 part`.
+    pub fn titled(line: &str) -> Option<ImbHead> {
+        let title = line.trim().strip_prefix('#')?.trim();
+        let is_ours = title.starts_with("Intel") || title.to_uppercase().starts_with("PALLAS");
+        let (_, rest) = title.split_once("MPI Benchmark").filter(|_| is_ours)?;
+        let version = rest.trim_start_matches('s').split(',').next().unwrap_or_default().trim();
+        let version = version.trim_start_matches("Suite").trim().trim_start_matches('V');
+        Some(ImbHead { version: version.to_owned(), most: None })
+    }
+
+    /// Reads the line of the greatest message.
+    pub fn limit(&mut self, line: &str) -> bool {
+        let size = line.trim().strip_prefix("# Maximum message length in bytes:");
+        if let Some(size) = size {
+            self.most = size.trim().parse().ok();
         }
+        size.is_some()
     }
-    if sections.is_empty() {
-        let found = if others.is_empty() { "no section \"# Benchmarking\"".to_owned() } else { others.join(", ") };
-        let expected = "expected IMB's PingPong, Uniband or Biband";
-        return Err(ConfigError::new(format!("{}: {expected}; found {found}", lines.name)));
+
+    /// Returns the section that starts with this line, or the name of a test that is not read.
+    pub fn section(&self, number: usize, line: &str) -> Option<Result<Section, String>> {
+        let test = line.trim().strip_prefix("# Benchmarking ")?.trim();
+        let (together, name) = test.strip_prefix("Multi-").map_or((false, test), |name| (true, name));
+        let name = name.trim_start_matches("(Multi-)");
+        let program = ["IMB", &self.version, test].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>();
+        let program = program.join(" ");
+        let Some((_, benchmark)) = TESTS.iter().find(|(known, _)| *known == name) else { return Some(Err(program)) };
+        if together && !matches!(benchmark, Benchmark::PingPong | Benchmark::PingPing) {
+            return Some(Err(program));
+        }
+        let table =
+            BenchmarkTable { benchmark: *benchmark, program, processes: 0, together, window: WINDOW, rows: Vec::new() };
+        let mut section = Section::new(number, table);
+        section.most = self.most;
+        Some(Ok(section))
     }
-    for (number, table) in &sections {
-        check(lines, *number, table, most)?;
-    }
-    if !lines.iter().any(|(_, line)| line.trim() == END) {
-        let last = lines.iter().count();
-        return Err(lines.wrong(last, format!("expected \"{END}\" at the end; found none: the file is cut")));
-    }
-    Ok(sections.into_iter().map(|(_, table)| table).collect())
 }
 
-fn columns(benchmark: Benchmark) -> [&'static str; 4] {
-    if benchmark == Benchmark::PingPong { TIMES } else { RATES }
-}
-
-/// Checks that a section states an even number of processes and reaches the size in the header of the file.
-fn check(lines: &TableLines, number: usize, table: &BenchmarkTable, most: Option<u64>) -> Result<(), ConfigError> {
-    let BenchmarkTable { program, processes, .. } = table;
-    if *processes < 2 || processes % 2 == 1 {
-        return Err(lines.wrong(number, format!("expected \"# #processes =\" and an even number in {program}")));
-    }
-    let (last, _) = table.last();
-    if table.rows.is_empty() || most.is_some_and(|most| last != most) {
-        let expected = most.map_or_else(|| "rows".to_owned(), |most| format!("sizes up to {most} B, as its head says"));
-        let found = if table.rows.is_empty() { "none".to_owned() } else { format!("sizes up to {last} B") };
-        let what = format!("{program} of {processes} processes: expected {expected}; found {found}: the file is cut");
-        return Err(lines.wrong(number, what));
+/// Reads a line of a section that starts with `#` or names the columns.
+///
+/// # Errors
+/// A column is missing.
+pub(super) fn comment(
+    section: &mut Section,
+    lines: &TableLines<'_>,
+    number: usize,
+    line: &str,
+) -> Result<(), ConfigError> {
+    let line = line.trim();
+    if let Some(processes) = line.strip_prefix("# #processes =") {
+        section.table.processes = processes.trim().parse().unwrap_or(0);
+    } else if let Some((groups, size)) = groups(line) {
+        section.table.processes = groups.saturating_mul(size);
+        section.table.together = groups > 1;
+    } else if is_header(line) {
+        section.columns =
+            Some(columns(section.table.benchmark, line).map_err(|expected| {
+                lines.wrong(number, format!("expected the columns {expected}; found \"{line}\""))
+            })?);
     }
     Ok(())
+}
+
+/// Returns whether the line names columns.
+pub(super) fn is_header(line: &str) -> bool {
+    line.contains("#repetitions")
+}
+
+/// Numbers in `# ( 2 groups of 2 processes each running simultaneous )`.
+fn groups(line: &str) -> Option<(u32, u32)> {
+    let (groups, rest) = line.strip_prefix('#')?.trim().strip_prefix('(')?.split_once("groups of")?;
+    Some((groups.trim().parse().ok()?, rest.split_whitespace().next()?.parse().ok()?))
+}
+
+/// Columns of a test by their names, or the expected names.
+fn columns(benchmark: Benchmark, header: &str) -> Result<Columns, &'static str> {
+    let names: Vec<String> = header.split_whitespace().map(str::to_owned).collect();
+    let place = |name: &str| names.iter().position(|column| column == name);
+    let (figure, unit, expected) = match benchmark {
+        Benchmark::OneWay | Benchmark::BothWays => {
+            (place("Msg/sec"), FigureUnit::Messages, "#bytes #repetitions Mbytes/sec Msg/sec")
+        }
+        Benchmark::PingPong | Benchmark::PingPing => (
+            place("t[usec]").or_else(|| place("t_avg[usec]")),
+            FigureUnit::Microseconds,
+            "#bytes #repetitions t[usec] Mbytes/sec",
+        ),
+        Benchmark::Call("barrier") => {
+            (place("t_avg[usec]"), FigureUnit::Microseconds, "#repetitions t_min[usec] t_max[usec] t_avg[usec]")
+        }
+        Benchmark::Call(_) => {
+            (place("t_avg[usec]"), FigureUnit::Microseconds, "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]")
+        }
+    };
+    let size = place("#bytes");
+    let figure = figure.filter(|_| size.is_some() || benchmark == Benchmark::Call("barrier")).ok_or(expected)?;
+    Ok(Columns { by_group: place("Group").is_some(), names, size, figure, unit })
 }

@@ -88,7 +88,7 @@ pub fn level(
 ) -> Result<ImportedLevel, ConfigError> {
     let name = level.name();
     let mut told: Vec<String> = sources.iter().map(from).collect();
-    let Some(ping_pong) = one(level, sources, Benchmark::PingPong, |_| true)? else {
+    let Some(ping_pong) = ping_pong(level, sources, &mut told)? else {
         return Err(ConfigError::new(format!(
             "--import: no ping-pong for {name}: expected a file of osu_latency or IMB PingPong"
         )));
@@ -175,6 +175,32 @@ pub fn level(
         effects: MeasuredEffects::default(),
     };
     Ok(ImportedLevel { fit, told, posting, files: sources.len() })
+}
+
+/// The ping-pong of one pair, or else a table that is close to it.
+fn ping_pong(
+    level: Level,
+    sources: &[ImportSource],
+    told: &mut Vec<String>,
+) -> Result<Option<BenchmarkTable>, ConfigError> {
+    let alone = one(level, sources, Benchmark::PingPong, |table| !table.together)?;
+    if alone.is_some() {
+        return Ok(alone);
+    }
+    let together = one(level, sources, Benchmark::PingPong, |table| table.together)?;
+    let (found, why) = match together {
+        Some(table) => {
+            (Some(table), "ping-pongs of several pairs at the same time: they may be slower than one pair's")
+        }
+        None => {
+            let crossing = one(level, sources, Benchmark::PingPing, |_| true)?;
+            (crossing, "ping-ping, whose two messages cross each other: they may be slower than one")
+        }
+    };
+    if found.is_some() {
+        told.push(format!("latency, bandwidth: NO DATA (ping-pong of one pair). ASSUMED: {why}."));
+    }
+    Ok(found)
 }
 
 /// Returns the cost of posting a receive, if windows both ways of one pair take longer than their sends and receives.

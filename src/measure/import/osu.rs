@@ -1,77 +1,94 @@
-//! Output of the OSU micro-benchmarks: a title, comments, and rows of a size and its values.
+//! Output of the OSU micro-benchmarks: a title, comments, and rows of a size and its figures.
 
-use mcpsim_core::config::ConfigError;
+use super::section::{Columns, FigureUnit, Section};
+use super::table::{Benchmark, BenchmarkTable, WINDOW};
 
-use super::table::{Benchmark, BenchmarkTable, TableLines, WINDOW};
-
-/// Prefix of a title.
-pub(super) const TITLE: &str = "# OSU MPI ";
-
-/// Tests, by the text between "OSU MPI" and the version.
-const TESTS: [(&str, &str, Benchmark); 4] = [
+/// The tests of pairs, by the words between "OSU MPI" and the version.
+const PAIRS: [(&str, &str, Benchmark); 5] = [
     ("Latency Test", "osu_latency", Benchmark::PingPong),
+    ("Multi Latency Test", "osu_multi_lat", Benchmark::PingPong),
     ("Bandwidth Test", "osu_bw", Benchmark::OneWay),
     ("Bi-Directional Bandwidth Test", "osu_bibw", Benchmark::BothWays),
     ("Multiple Bandwidth / Message Rate Test", "osu_mbw_mr", Benchmark::OneWay),
 ];
 
-/// Columns of each kind of output.
-const LATENCY: [&str; 2] = ["Size", "Latency (us)"];
-const BANDWIDTH: [&str; 2] = ["Size", "Bandwidth (MB/s)"];
-const RATE: [&str; 3] = ["Size", "MB/s", "Messages/s"];
+/// The collectives, by the words before "Latency Test".
+const CALLS: [(&str, &str, &str); 15] = [
+    ("Allgather", "osu_allgather", "allgather"),
+    ("Allgatherv", "osu_allgatherv", "allgatherv"),
+    ("Allreduce", "osu_allreduce", "allreduce"),
+    ("All-to-All Personalized Exchange", "osu_alltoall", "alltoall"),
+    ("All-to-Allv Personalized Exchange", "osu_alltoallv", "alltoallv"),
+    ("Alltoall", "osu_alltoall", "alltoall"),
+    ("Barrier", "osu_barrier", "barrier"),
+    ("Broadcast", "osu_bcast", "bcast"),
+    ("Bcast", "osu_bcast", "bcast"),
+    ("Gather", "osu_gather", "gather"),
+    ("Gatherv", "osu_gatherv", "gatherv"),
+    ("Reduce", "osu_reduce", "reduce"),
+    ("Reduce_scatter", "osu_reduce_scatter", "reduce_scatter"),
+    ("Scatter", "osu_scatter", "scatter"),
+    ("Scatterv", "osu_scatterv", "scatterv"),
+];
 
-/// Returns the tables of a file, one per title.
-pub(super) fn tables(lines: &TableLines) -> Result<Vec<BenchmarkTable>, ConfigError> {
-    let mut tables: Vec<(usize, bool, BenchmarkTable)> = Vec::new();
-    for (number, line) in lines.iter() {
-        if let Some(title) = line.strip_prefix(TITLE) {
-            let (test, version) = title.rsplit_once(" v").unwrap_or((title, ""));
-            let Some((_, program, benchmark)) = TESTS.iter().find(|(name, ..)| *name == test.trim()) else {
-                let expected = "expected osu_latency, osu_bw, osu_bibw or osu_mbw_mr";
-                return Err(lines.wrong(number, format!("{expected}; found \"OSU MPI {}\"", test.trim())));
-            };
-            let program = format!("{program} {}", version.trim());
-            let is_rate = test.contains("Message Rate");
-            let table =
-                BenchmarkTable { benchmark: *benchmark, program, processes: 2, window: WINDOW, rows: Vec::new() };
-            tables.push((number, is_rate, table));
-            continue;
-        }
-        let Some((_, is_rate, table)) = tables.last_mut() else { continue };
-        if let Some(comment) = line.trim_start().strip_prefix('#') {
-            if *is_rate && let Some((pairs, window)) = bracketed(comment) {
-                (table.processes, table.window) = (pairs.saturating_mul(2), window);
-            }
-            continue;
-        }
-        if line.trim().is_empty() {
-            continue;
-        }
-        let row = |columns: &[&str]| lines.numbers(number, line, columns);
-        let (bytes, figure) = match table.benchmark {
-            Benchmark::PingPong => {
-                let row = row(&LATENCY)?;
-                (row[0], row[1] / 1e6)
-            }
-            _ if *is_rate => {
-                let row = row(&RATE)?;
-                (row[0], row[2])
-            }
-            _ => {
-                let row = row(&BANDWIDTH)?;
-                (row[0], row[1] * 1e6 / row[0].max(1.0))
-            }
-        };
-        lines.push(number, table, bytes, figure)?;
+/// Returns the section that starts with a title such as `# OSU MPI-CUDA Latency Test v5.7`, or the title of a test that
+/// is not read.
+pub(super) fn section(number: usize, line: &str) -> Option<Result<Section, String>> {
+    let title = line.trim().strip_prefix("# OSU ")?.trim();
+    let (family, rest) = title.split_once(' ')?;
+    let other = || Some(Err(format!("OSU {title}")));
+    if family != "MPI" && !family.starts_with("MPI-") {
+        return other();
     }
-    if let Some((number, _, table)) = tables.iter().find(|(.., table)| table.rows.is_empty()) {
-        let what = format!("{} has no figures: the file is cut", table.program);
-        return Err(lines.wrong(*number, what));
-    }
-    Ok(tables.into_iter().map(|(.., table)| table).collect())
+    let (test, version) = match rest.split_once(" (Version ") {
+        Some((test, version)) => (test, version.trim_end_matches(')')),
+        None => rest.rsplit_once(" v").unwrap_or((rest, "")),
+    };
+    let test = test.trim();
+    let pairs = PAIRS.iter().find(|(name, ..)| *name == test).map(|(_, program, benchmark)| (*program, *benchmark));
+    let call = || {
+        let name = test.strip_suffix("Latency Test")?.trim();
+        let (_, program, call) = CALLS.iter().find(|(words, ..)| *words == name)?;
+        Some((*program, Benchmark::Call(call)))
+    };
+    let Some((program, benchmark)) = pairs.or_else(call) else { return other() };
+    let device = family.strip_prefix("MPI").unwrap_or_default().replace('-', " ");
+    let program_name = format!("{program} {}{device}", version.trim());
+    let processes = if benchmark.is_of_pairs() { 2 } else { 0 };
+    let together = program == "osu_multi_lat";
+    let rows = Vec::new();
+    let table = BenchmarkTable { benchmark, program: program_name, processes, together, window: WINDOW, rows };
+    let mut section = Section::new(number, table);
+    section.columns = Some(match benchmark {
+        _ if program == "osu_mbw_mr" => columns(&["Size", "MB/s", "Messages/s"], FigureUnit::Messages),
+        Benchmark::OneWay | Benchmark::BothWays => columns(&["Size", "Bandwidth (MB/s)"], FigureUnit::Megabytes),
+        Benchmark::Call("barrier") => columns(&["Latency (us)"], FigureUnit::Microseconds),
+        _ => columns(&["Size", "Latency (us)"], FigureUnit::Microseconds),
+    });
+    Some(Ok(section))
 }
 
-/// Parses pairs and window in "[ pairs: 32 ] [ window size: 64 ]".
+/// Columns whose last one is the figure.
+fn columns(names: &[&str], unit: FigureUnit) -> Columns {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let (figure, size) = (names.len() - 1, (names.len() > 1).then_some(0));
+    Columns { names, size, figure, unit, by_group: false }
+}
+
+/// Reads a comment of a section.
+pub(super) fn comment(section: &mut Section, line: &str) {
+    let comment = line.trim().trim_start_matches('#').trim();
+    if let Some((pairs, window)) = bracketed(comment) {
+        (section.table.processes, section.table.window) = (pairs.saturating_mul(2), window);
+    }
+    let buffers = comment.strip_prefix("Send Buffer on ").and_then(|rest| rest.split_once(" and Receive Buffer on "));
+    if let Some((send, receive)) = buffers.filter(|_| comment.contains("DEVICE") || comment.contains("MANAGED")) {
+        let first = |text: &str| text.split_whitespace().next().unwrap_or_default().to_lowercase();
+        section.table.program.push_str(&format!(", buffers on {} and {}", first(send), first(receive)));
+    }
+}
+
+/// Pairs and window in "[ pairs: 32 ] [ window size: 64 ]".
 fn bracketed(comment: &str) -> Option<(u32, u32)> {
     let number = |key: &str| {
         let (_, rest) = comment.split_once(key)?;

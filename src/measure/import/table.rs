@@ -1,10 +1,8 @@
-//! Output of a benchmark in a common form: the test, the number of pairs, and one value per size.
+//! A table of a benchmark program in one form: the test, the number of processes, and one figure per size.
 
 use mcpsim_core::config::ConfigError;
 
-use super::{imb, osu};
-
-/// A test that both suites have.
+/// A test of a benchmark program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Benchmark {
     /// Half a round trip of one message, seconds: osu_latency, IMB PingPong.
@@ -13,6 +11,10 @@ pub enum Benchmark {
     OneWay,
     /// Windows of messages both ways, messages per second of all pairs and both directions: osu_bibw, IMB Biband.
     BothWays,
+    /// Two messages that cross each other, seconds: IMB PingPing.
+    PingPing,
+    /// A call of several ranks, seconds: its name in described applications.
+    Call(&'static str),
 }
 
 impl Benchmark {
@@ -22,7 +24,14 @@ impl Benchmark {
             Benchmark::PingPong => "ping-pong",
             Benchmark::OneWay => "windows one way",
             Benchmark::BothWays => "windows both ways",
+            Benchmark::PingPing => "ping-ping",
+            Benchmark::Call(name) => name,
         }
+    }
+
+    /// Whether the figures describe messages of pairs, which make a platform.
+    pub const fn is_of_pairs(self) -> bool {
+        !matches!(self, Benchmark::Call(_))
     }
 }
 
@@ -33,8 +42,10 @@ pub struct BenchmarkTable {
     pub benchmark: Benchmark,
     /// Program and version, from its output.
     pub program: String,
-    /// Number of processes: two per pair.
+    /// Number of processes: two per pair; 0 if the output does not state it.
     pub processes: u32,
+    /// Whether several ping-pongs ran at the same time.
+    pub together: bool,
     /// Number of messages that a pair has in flight in windows.
     pub window: u32,
     /// Bytes per message, in increasing order, and the value, above zero.
@@ -61,46 +72,23 @@ impl BenchmarkTable {
     }
 }
 
-/// Returns the tables in `text`; `name` is the file name in messages.
-///
-/// # Errors
-/// Output of other programs, tests without pairs, rows without their values, truncated output.
-pub fn tables(name: &str, text: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
-    let lines = TableLines { name, text };
-    if !text.is_empty() && !text.ends_with('\n') {
-        let last = text.lines().count();
-        return Err(lines.wrong(last, "the last line does not end: the file is cut"));
-    }
-    if let Some((_, line)) = lines.iter().find(|(_, line)| line.contains("Intel(R) MPI Benchmarks")) {
-        return imb::tables(&lines, line);
-    }
-    if lines.iter().any(|(_, line)| line.starts_with(osu::TITLE)) {
-        return osu::tables(&lines);
-    }
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let first: String = first.chars().filter(|c| !c.is_control()).take(60).collect();
-    let expected =
-        "expected the output of osu_latency, osu_bw, osu_bibw, osu_mbw_mr, or of IMB's PingPong, Uniband, Biband";
-    Err(ConfigError::new(format!("{name}: {expected}; found \"{first}\"")))
-}
-
-/// Lines of a file, and its name in messages.
+/// A file's lines, and how it is named in messages.
 pub(super) struct TableLines<'a> {
     pub name: &'a str,
     pub text: &'a str,
 }
 
 impl<'a> TableLines<'a> {
-    /// Iterates over the lines with their numbers from 1.
+    /// The lines with their numbers from 1, without the prefixes of launchers.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &'a str)> {
-        self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
+        self.text.lines().enumerate().map(|(index, line)| (index + 1, without_prefix(line)))
     }
 
     pub fn wrong(&self, line: usize, what: impl std::fmt::Display) -> ConfigError {
         ConfigError::new(format!("{}:{line}: {what}", self.name))
     }
 
-    /// Parses the numbers of a row with at least as many cells as `columns`.
+    /// The numbers of a row, as many as there are `columns` or more.
     pub fn numbers(&self, line: usize, text: &str, columns: &[&str]) -> Result<Vec<f64>, ConfigError> {
         let cells: Vec<&str> = text.split_whitespace().collect();
         if cells.len() < columns.len() {
@@ -116,7 +104,7 @@ impl<'a> TableLines<'a> {
         cells.iter().zip(columns).map(number).collect()
     }
 
-    /// Adds a row; a value of 0 is omitted, because it carries no information.
+    /// Adds a row; a figure of 0 says nothing and is left out.
     pub fn push(&self, line: usize, table: &mut BenchmarkTable, bytes: f64, figure: f64) -> Result<(), ConfigError> {
         let size = Some(bytes).filter(|bytes| bytes.fract() == 0.0 && *bytes < 9e18).map(|bytes| bytes as u64);
         let Some(size) = size else {
@@ -131,5 +119,23 @@ impl<'a> TableLines<'a> {
             table.rows.push((size, figure));
         }
         Ok(())
+    }
+}
+
+/// Returns the line without the rank that a launcher writes before it: `[1,0]<stdout>:`, `[0] `, `0: `.
+fn without_prefix(line: &str) -> &str {
+    if let Some(at) = ["<stdout>:", "<stdout> "].iter().find_map(|tag| Some(line.find(tag)? + tag.len())) {
+        return &line[at..];
+    }
+    let start = line.trim_start();
+    let is_rank = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    if let Some((rank, rest)) = start.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        && is_rank(rank)
+    {
+        return rest.strip_prefix(':').unwrap_or(rest);
+    }
+    match start.split_once(": ") {
+        Some((rank, rest)) if is_rank(rank) => rest,
+        _ => line,
     }
 }

@@ -143,7 +143,14 @@ mod tests {
 
     fn table(processes: u32, rows: &[(u64, f64)]) -> BenchmarkTable {
         let program = "osu".to_owned();
-        BenchmarkTable { benchmark: Benchmark::OneWay, program, processes, window: 64, rows: rows.to_vec() }
+        BenchmarkTable {
+            benchmark: Benchmark::OneWay,
+            program,
+            processes,
+            together: false,
+            window: 64,
+            rows: rows.to_vec(),
+        }
     }
 
     #[test]

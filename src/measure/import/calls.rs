@@ -1,0 +1,90 @@
+//! Times of collectives as measured runs of a validation case.
+
+use std::fmt::Write;
+
+use mcpsim_core::config::ConfigError;
+
+use super::output::BenchmarkOutput;
+use super::table::Benchmark;
+
+/// Measured calls of one or several files.
+#[derive(Clone, Debug, Default)]
+pub struct MeasuredCalls {
+    /// Rows of the table `benchmark,ranks,bytes,time_s`.
+    rows: Vec<(&'static str, u32, u64, f64)>,
+    /// Programs, each with its file.
+    pub programs: Vec<String>,
+    /// Parts of the files that are not in the table, each with its place and reason.
+    pub skipped: Vec<String>,
+}
+
+impl MeasuredCalls {
+    /// Adds the calls in `text`. `processes` is the number of ranks of programs that do not print it; if a program
+    /// prints it, only its tables of this number count.
+    ///
+    /// # Errors
+    /// No table of a call, or an unknown number of processes.
+    pub fn add(&mut self, file: &str, processes: Option<u32>, text: &str) -> Result<(), ConfigError> {
+        let read = BenchmarkOutput::read(file, text)?;
+        self.skipped.extend(read.skipped);
+        let before = self.rows.len();
+        let mut printed: Vec<u32> = Vec::new();
+        for table in read.tables {
+            let name = match table.benchmark {
+                Benchmark::Call(name) => name,
+                Benchmark::PingPing if !table.together => "pingping",
+                _ => {
+                    let what = format!("{file}: {} measures messages of pairs: a platform reads it", table.program);
+                    self.skipped.push(format!("{what}, mcpsim measure --import LEVEL={file}"));
+                    continue;
+                }
+            };
+            let ranks = match (table.processes, processes) {
+                (0, Some(processes)) => processes,
+                (0, None) => {
+                    return Err(ConfigError::new(format!(
+                        "{file}: {} prints no number of processes: expected it, as in --import 64={file}",
+                        table.program
+                    )));
+                }
+                (printed, _) => printed,
+            };
+            printed.push(ranks);
+            if processes.is_some_and(|processes| processes != ranks) {
+                continue;
+            }
+            self.programs.push(format!("{file}: {}, {ranks} processes", table.program));
+            self.rows.extend(table.rows.iter().map(|(bytes, seconds)| (name, ranks, *bytes, *seconds)));
+        }
+        if self.rows.len() > before {
+            return Ok(());
+        }
+        printed.sort_unstable();
+        printed.dedup();
+        let found = printed.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        Err(ConfigError::new(match processes {
+            Some(processes) if !printed.is_empty() => {
+                format!("{file}: expected runs of {processes} processes; found {found}")
+            }
+            _ => format!(
+                "{file}: expected times of collectives; found those of messages, which a platform reads: mcpsim \
+                          measure --import LEVEL={file}"
+            ),
+        }))
+    }
+
+    /// Greatest number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.rows.iter().map(|(_, ranks, ..)| *ranks).max().unwrap_or(1)
+    }
+
+    /// Rows of CSV with their header, in seconds.
+    pub fn csv(&self) -> String {
+        let mut text = "benchmark,ranks,bytes,time_s\n".to_owned();
+        for (name, ranks, bytes, seconds) in &self.rows {
+            // Nanoseconds suffice: programs print hundredths of a microsecond.
+            let _ = writeln!(text, "{name},{ranks},{bytes},{:e}", (seconds * 1e9).round() / 1e9);
+        }
+        text
+    }
+}
