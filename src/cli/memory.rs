@@ -51,6 +51,8 @@ const ARENA_RESERVE: libmimalloc_sys::mi_option_t = 23;
 
 /// Divisor of a limited address space for one reservation; the stacks of ranks need the rest.
 const RESERVED_PART: u64 = 32;
+/// Least divisor: a smaller address space has no arenas.
+const LARGEST_PART: u64 = 8;
 /// Reservation without a limit, in KiB: mimalloc's default.
 const RESERVED: u64 = 1 << 20;
 /// Least size of mimalloc's arenas, in KiB.
@@ -59,8 +61,8 @@ const LEAST_RESERVED: u64 = 32 << 10;
 /// Returns the reservation for an address space of `limit` bytes, in KiB. Without arenas, every large buffer would be
 /// mapped and unmapped separately.
 fn reserved(limit: u64) -> u64 {
-    let part = (limit / RESERVED_PART / 1024).min(RESERVED);
-    if part < LEAST_RESERVED { 0 } else { part }
+    let part = (limit / RESERVED_PART / 1024).clamp(LEAST_RESERVED, RESERVED);
+    if part > limit / LARGEST_PART / 1024 { 0 } else { part }
 }
 
 /// Reduces reservations if the address space is limited. Called once, before any allocation, while there is one thread.

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use smallvec::SmallVec;
 
+use super::ask::{Immediate, Simulator};
 use super::call::{
     COMPLETE, Call, CallSite, Called, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind,
     RequestId, Requests, Served,
@@ -347,8 +348,9 @@ impl RunAhead {
         if engine { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
-    /// Passes the engine's reply with the data to the waiting program.
-    fn answer(&mut self, reply: &mut Reply<'_>) {
+    /// Passes the engine's reply with the data to the waiting program. With a `simulator`, the program makes its local
+    /// calls at once, such as reads of the clock in a loop. Returns whether it waits for the reply to such a call.
+    fn answer(&mut self, reply: &mut Reply<'_>, simulator: Option<&mut dyn Simulator>) -> bool {
         let AheadState::Engine(wait) = std::mem::replace(&mut self.state, AheadState::Ended) else {
             unreachable!("the program waits for the engine")
         };
@@ -378,8 +380,22 @@ impl RunAhead {
             (kind, _) => kind,
         };
         let kind = std::mem::replace(kind, ReplyKind::Done);
-        let call = self.program.next(Reply { clock: self.clock, kind });
-        self.take(call);
+        let mut reply = Reply { clock: self.clock, kind };
+        let call = match simulator {
+            None => Some(self.program.next(reply)),
+            Some(simulator) => {
+                let mut local = LocalCalls { simulator, clock: &mut self.clock };
+                self.program.next_asking(&mut reply, &mut local)
+            }
+        };
+        match call {
+            Some(call) => self.take(call),
+            None => {
+                (self.asked, self.state) = (ReplyUse::Reply, AheadState::Engine(AheadWait::Nothing));
+                return true;
+            }
+        }
+        false
     }
 
     /// Checks that the engine completed the requests with the same messages.
@@ -417,6 +433,26 @@ impl RunAhead {
             None => ReplyUse::Nothing,
         };
         call
+    }
+}
+
+/// The engine, for calls that concern no other task and no request.
+struct LocalCalls<'a> {
+    simulator: &'a mut dyn Simulator,
+    /// Clock of the rank after the last call.
+    clock: &'a mut SimTime,
+}
+
+impl Simulator for LocalCalls<'_> {
+    fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
+        let (Call::Compute(_) | Call::Code(_) | Call::Work(_) | Call::Data(_)) = call else {
+            return Immediate::Refused;
+        };
+        let answer = self.simulator.ask(call);
+        if let Immediate::Replied(reply) = &answer {
+            *self.clock = reply.clock;
+        }
+        answer
     }
 }
 

@@ -11,18 +11,23 @@ impl Program for Nobody {
     }
 }
 
-impl Program for RunAhead {
-    fn next(&mut self, reply: Reply<'_>) -> Call {
-        let mut reply = reply;
+impl RunAhead {
+    /// A turn of the engine: takes its reply and returns the next call; `None` if the program waits for the reply to a
+    /// call that it made through `simulator`.
+    fn turn(&mut self, reply: &mut Reply<'_>, simulator: Option<&mut dyn Simulator>) -> Option<Call> {
         self.clock = reply.clock;
         match std::mem::replace(&mut self.asked, ReplyUse::Nothing) {
-            ReplyUse::Reply => self.answer(&mut reply),
+            ReplyUse::Reply => {
+                if self.answer(reply, simulator) {
+                    return None;
+                }
+            }
             ReplyUse::Start(id) => {
                 let ReplyKind::Started(engine) = reply.kind else { unreachable!("a start is answered by its name") };
                 self.names[id as usize] = engine;
             }
             ReplyUse::Nothing => {
-                if let ReplyKind::Completed(completions) = reply.kind {
+                if let ReplyKind::Completed(completions) = &mut reply.kind {
                     // The engine may have caught up with the program.
                     if self.queue.is_empty() {
                         self.run();
@@ -36,7 +41,18 @@ impl Program for RunAhead {
         } else if self.queue.len() == MOST_QUEUED / 2 {
             self.doorbell.ring(self.rank);
         }
-        self.give()
+        Some(self.give())
+    }
+}
+
+impl Program for RunAhead {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let mut reply = reply;
+        self.turn(&mut reply, None).expect("without a simulator each turn ends with a call")
+    }
+
+    fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        self.turn(reply, Some(simulator))
     }
 
     fn attach(&mut self, doorbell: &Arc<Doorbell>) {

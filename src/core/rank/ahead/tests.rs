@@ -102,3 +102,58 @@ fn an_engine_that_matches_otherwise_is_noticed() {
     }
     panic!("went on with {call:?}");
 }
+
+/// Reads its clock, first by a call that ends its turn, then three times at once, and ends.
+struct ClockReader;
+
+impl Program for ClockReader {
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        Call::Compute(SimSpan::ZERO)
+    }
+
+    fn next_asking(&mut self, _: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        for read in 1..=3 {
+            match simulator.ask(&mut Call::Compute(SimSpan::ZERO)) {
+                Immediate::Replied(reply) => assert_eq!(reply.clock, SimTime::from_ps(read)),
+                Immediate::Waits => return None,
+                Immediate::Refused => panic!("a read of the clock concerns nobody else"),
+            }
+        }
+        assert!(matches!(simulator.ask(&mut Call::Recv(PATTERN)), Immediate::Refused));
+        Some(Call::Finish)
+    }
+}
+
+/// An engine that answers so many calls at once, each one picosecond later.
+struct Answering {
+    calls: u64,
+    most: u64,
+}
+
+impl Simulator for Answering {
+    fn ask(&mut self, _: &mut Call) -> Immediate<'_> {
+        self.calls += 1;
+        if self.calls > self.most {
+            return Immediate::Waits;
+        }
+        Immediate::Replied(Reply { clock: SimTime::from_ps(self.calls), kind: ReplyKind::Done })
+    }
+}
+
+#[test]
+fn reads_of_the_clock_are_answered_within_the_turn() {
+    let begin = || {
+        let mut ahead = RunAhead::new(Box::new(ClockReader), 0, Arc::new(Mailboxes::new(1)));
+        let call = ahead.next(Reply { clock: SimTime::ZERO, kind: ReplyKind::Begin });
+        assert!(matches!(call, Call::Compute(SimSpan::ZERO)));
+        ahead
+    };
+    let done = || Reply { clock: SimTime::ZERO, kind: ReplyKind::Done };
+    let mut engine = Answering { calls: 0, most: 3 };
+    assert!(matches!(begin().next_asking(&mut done(), &mut engine), Some(Call::Finish)));
+    assert_eq!(engine.calls, 3);
+    // The engine keeps the second read: the program gets its reply in the next turn.
+    let mut ahead = begin();
+    assert!(ahead.next_asking(&mut done(), &mut Answering { calls: 0, most: 1 }).is_none());
+    assert!(matches!(ahead.next_asking(&mut done(), &mut Answering { calls: 0, most: 3 }), Some(Call::Finish)));
+}
