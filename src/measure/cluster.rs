@@ -11,6 +11,7 @@
 //! paper leaves open.
 
 mod agreement;
+mod noise;
 mod ranges;
 mod steps;
 mod stream;

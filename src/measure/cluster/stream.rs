@@ -3,7 +3,10 @@
 //! The matrices of a portion are read once for their ranges, and again at the end of the partition for the values of
 //! its clusters. Memory holds the ranges of one portion and one matrix, independent of the number of lengths.
 
+use std::ops::Range;
+
 use super::super::matrices::{Exception, Matrices, MatrixError};
+use super::noise::{Deviations, Noise};
 use super::ranges::{Precision, ranges};
 use super::steps::{by_label, preliminary, prolonged};
 
@@ -91,7 +94,7 @@ pub fn cluster(
         let of = |number| Ok(ranges(&matrices.matrix(number)?, ranks, options.precision));
         (from..all.min(from + most)).map(of).collect()
     };
-    let mut first = 0;
+    let (mut first, mut noise) = (0, None);
     while first < all {
         let labels = portion(first, options.first, matrices)?;
         let mut end = first + labels.len();
@@ -103,26 +106,56 @@ pub fn cluster(
             clusters = longer;
             end += further.len();
         }
-        take(partition(matrices, first, end, clusters, options.precision)?)?;
+        take(partition(matrices, first..end, clusters, options.precision, &mut noise)?)?;
         first = end;
     }
     Ok(())
 }
 
-/// Reads the matrices of the partition again for the values of its clusters.
+/// Reads the matrices of the partition again for the values of its clusters, and merges clusters that only noise divides.
+///
+/// `known` is the noise of the partition before; one of two lengths or fewer shows none of its own.
 fn partition(
     matrices: &mut Matrices,
-    first: usize,
-    end: usize,
-    clusters: Vec<u32>,
+    lengths: Range<usize>,
+    mut clusters: Vec<u32>,
     precision: Precision,
+    known: &mut Option<Noise>,
 ) -> Result<LengthRange, MatrixError> {
+    let small = matrices.parameters.ranks as usize;
+    loop {
+        let (range, deviations) = values_of(matrices, lengths.clone(), &clusters, precision)?;
+        let members = by_label(&clusters);
+        if lengths.len() > 2 {
+            *known = deviations.common_noise(&members);
+        }
+        let target = deviations.merged(&members, small, *known);
+        if target.iter().enumerate().all(|(cluster, target)| cluster == *target) {
+            return Ok(range);
+        }
+        // Numbers follow each other.
+        let mut number = vec![0; target.len()];
+        let stay = target.iter().enumerate().filter(|(cluster, target)| cluster == *target);
+        (0..).zip(stay).for_each(|(new, (old, _)): (u32, _)| number[old] = new);
+        clusters.iter_mut().for_each(|cluster| *cluster = number[target[*cluster as usize]]);
+    }
+}
+
+/// Reads matrices for the values of clusters.
+fn values_of(
+    matrices: &mut Matrices,
+    lengths: Range<usize>,
+    clusters: &[u32],
+    precision: Precision,
+) -> Result<(LengthRange, Deviations), MatrixError> {
     let side = matrices.parameters.ranks;
-    let members = by_label(&clusters);
-    let mut values: Vec<Vec<f64>> = vec![Vec::with_capacity(end - first); members.len()];
+    let members = by_label(clusters);
+    let mut deviations = Deviations::new(clusters.len(), members.len());
+    let first = lengths.start;
+    let mut values: Vec<Vec<f64>> = vec![Vec::with_capacity(lengths.len()); members.len()];
     let mut sums = vec![0.0; members.len()];
     let mut exceptions = Vec::new();
-    for number in first..end {
+    for number in lengths.clone() {
         let matrix = matrices.matrix(number)?;
         for ((of_cluster, values), sum) in members.iter().zip(&mut values).zip(&mut sums) {
             let mut found: Vec<f64> = of_cluster.iter().map(|element| matrix[*element as usize]).collect();
@@ -130,6 +163,7 @@ fn partition(
             let middle = found.len() / 2;
             values.push(*found.select_nth_unstable_by(middle, f64::total_cmp).1);
         }
+        deviations.add(&matrix, clusters, values.iter().map(|values| values[number - first]));
         for (element, value) in (0..).zip(&matrix) {
             let stands = values[clusters[element as usize] as usize][number - first];
             if !precision.allows(stands, *value) {
@@ -138,7 +172,7 @@ fn partition(
             }
         }
     }
-    let count = (end - first) as f64;
+    let count = lengths.len() as f64;
     let summary =
         |(of, sum): (&Vec<u32>, &f64)| ClusterSummary { pairs: of.len(), mean: sum / count / of.len() as f64 };
     let summaries: Vec<ClusterSummary> = members.iter().zip(&sums).map(summary).collect();
@@ -146,12 +180,13 @@ fn partition(
     order.sort_by(|a, b| summaries[*a].mean.total_cmp(&summaries[*b].mean));
     let mut place = vec![0; order.len()];
     (0..).zip(&order).for_each(|(new, old): (u32, _)| place[*old] = new);
-    Ok(LengthRange {
+    let range = LengthRange {
         first,
-        matrices: end - first,
-        labels: clusters.into_iter().map(|label| place[label as usize]).collect(),
+        matrices: lengths.len(),
+        labels: clusters.iter().map(|label| place[*label as usize]).collect(),
         values: order.iter().map(|old| std::mem::take(&mut values[*old])).collect(),
         clusters: order.iter().map(|old| summaries[*old]).collect(),
         exceptions,
-    })
+    };
+    Ok((range, deviations))
 }

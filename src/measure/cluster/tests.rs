@@ -102,11 +102,22 @@ fn a_partition_ends_where_clusters_do() {
 }
 
 /// Creates matrices of a machine with these kinds of pairs. Kind 0 takes no time; kind k takes k times 2 µs plus k
-/// times 0.1 µs per step of lengths.
+/// times 0.1 µs per step of lengths. Each value is the median of 100 samples.
 fn of_kinds(ranks: u32, lengths: usize, sigma: f64, seed: u64, kind: impl Fn(u32, u32) -> u32) -> (Matrices, Vec<u32>) {
+    repeated(100.0, ranks, lengths, sigma, seed, kind)
+}
+
+fn repeated(
+    repeats: f64,
+    ranks: u32,
+    lengths: usize,
+    sigma: f64,
+    seed: u64,
+    kind: impl Fn(u32, u32) -> u32,
+) -> (Matrices, Vec<u32>) {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    // The median of 100 samples has 1.2533 / 10 of their deviation.
-    let noise = LogNormal::new(0.0, sigma * 0.125_33).unwrap();
+    // The median of n samples has 1.2533 / √n of their deviation.
+    let noise = LogNormal::new(0.0, sigma * 1.2533 / repeats.sqrt()).unwrap();
     let kinds: Vec<u32> = (0..ranks * ranks).map(|pair| kind(pair / ranks, pair % ranks)).collect();
     let mut values = Vec::new();
     for length in 0..lengths {
@@ -136,6 +147,48 @@ fn the_levels_of_a_cluster_are_found_exactly_without_noise_and_nearly_with_it() 
                 assert!(found.rand_index >= least, "{sigma}: {found:?}");
                 assert!(sigma > 0.0 || partition.clusters.len() == 4);
             }
+        }
+    }
+}
+
+#[test]
+fn clusters_that_only_noise_divides_are_one() {
+    // 19 lengths end with a portion of four, 17 with one of two, which show no noise of their own.
+    for (repeats, lengths, seed) in [(3.0, 19, 1), (10.0, 19, 2), (10.0, 17, 3), (30.0, 19, 4)] {
+        let (mut of, kinds) = repeated(repeats, 128, lengths, 0.2, seed, levels);
+        for partition in clustered(&mut of, &ClusterOptions::default()) {
+            let found = agreement(&partition.labels, &kinds);
+            let clusters = partition.clusters.len();
+            assert!(clusters <= 32 && found.share >= 0.98, "{repeats} {lengths}: {found:?} in {clusters}");
+        }
+    }
+}
+
+/// Matrices without noise of kinds 0 to 32 of a ring of 64 ranks: each starts later than the one before, each byte
+/// takes as long as `per_byte` states, and messages of 10 and more steps take longer.
+fn ring_without_noise(start: f64, per_byte: impl Fn(u32) -> f64) -> Matrices {
+    let kind = |pair: u32| (pair / 64).abs_diff(pair % 64).min(64 - (pair / 64).abs_diff(pair % 64));
+    let time = |kind: u32, length: u32| {
+        let threshold = if length >= 10 { 0.5 } else { 0.0 };
+        if kind == 0 { 0.0 } else { 1.0 + start * f64::from(kind) + threshold + per_byte(kind) * f64::from(length) }
+    };
+    let values: Vec<Vec<f64>> =
+        (0..19).map(|length| (0..64 * 64).map(|pair| time(kind(pair), length) * 1e-6).collect()).collect();
+    matrices(64, &values)
+}
+
+#[test]
+fn without_noise_nothing_merges() {
+    for start in [0.01, 0.03, 0.1, 0.3] {
+        for slope in [0.0, 0.001, 0.01, 0.05] {
+            let mut of = ring_without_noise(start, |kind| 0.02 + slope * f64::from((kind * 7) % 33));
+            let options = ClusterOptions::default();
+            let labels: Vec<Vec<u32>> =
+                (0..5).map(|number| ranges(&of.matrix(number).unwrap(), 64, options.precision)).collect();
+            let preliminary = steps::preliminary(&labels);
+            let found = clustered(&mut of, &ClusterOptions { further: 1, drop: 0.0, ..options });
+            let expected = steps::by_label(&preliminary).len();
+            assert!(found[0].clusters.len() >= expected, "{start} {slope}: {} {expected}", found[0].clusters.len());
         }
     }
 }

@@ -1,0 +1,118 @@
+//! Merging of clusters that only noise divides.
+//!
+//! Steps 1 to 5 know no noise: where the values of a pair vary by more than the precision, one kind of pairs falls into
+//! many clusters. The lengths of a partition repeat the measurement of each pair. Its values over those of its cluster
+//! change smoothly from length to length, but for the noise that remains after the repeats of one value. The mean of a
+//! pair over m lengths has a standard error of noise / √m. Clusters whose means are closer than that cannot be told
+//! apart, and merge.
+
+/// Variance of the logarithm of one value by noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Noise(f64);
+
+/// Variances below this are rounding.
+const LEAST_VARIANCE: f64 = 1e-12;
+
+/// Sums over the matrices of a partition, which are read one after the other.
+pub(super) struct Deviations {
+    matrices: usize,
+    elements: Vec<ElementDeviations>,
+    /// For each cluster, the logarithm of its value in each matrix.
+    logarithms: Vec<Vec<f64>>,
+}
+
+/// Differences between an element's value and its cluster's. Where costs are linear in the length, second differences
+/// are noise.
+#[derive(Clone, Copy, Default)]
+struct ElementDeviations {
+    /// Those of the last two matrices, the latest first.
+    last: [f64; 2],
+    /// Sum of squares of second differences, as shares of the cluster's value.
+    squares: f64,
+}
+
+impl Deviations {
+    /// Creates sums for `elements` elements in `clusters` clusters.
+    pub(super) fn new(elements: usize, clusters: usize) -> Deviations {
+        let elements = vec![ElementDeviations::default(); elements];
+        Deviations { matrices: 0, elements, logarithms: vec![Vec::new(); clusters] }
+    }
+
+    /// Adds a matrix; `values` has the value of each cluster in it.
+    pub(super) fn add(&mut self, matrix: &[f64], labels: &[u32], values: impl Iterator<Item = f64>) {
+        let values: Vec<f64> = values.collect();
+        for (element, (value, label)) in self.elements.iter_mut().zip(matrix.iter().zip(labels)) {
+            let of_cluster = values[*label as usize];
+            let deviation = value - of_cluster;
+            if self.matrices >= 2 {
+                let [latest, before] = element.last;
+                element.squares += ((deviation - 2.0 * latest + before) / of_cluster).powi(2);
+            }
+            element.last = [deviation, element.last[0]];
+        }
+        self.matrices += 1;
+        self.logarithms.iter_mut().zip(values).for_each(|(of_cluster, value)| of_cluster.push(value.ln()));
+    }
+
+    /// Returns the noise of these elements: the median of their variances. `None` if there is none, or there are fewer
+    /// than three matrices.
+    fn noise<'a>(&self, elements: impl Iterator<Item = &'a u32>) -> Option<Noise> {
+        let differences = self.matrices.checked_sub(2).filter(|differences| *differences > 0)? as f64;
+        let squares = elements.map(|element| self.elements[*element as usize].squares);
+        let mut squares: Vec<f64> = squares.filter(|squares| squares.is_finite()).collect();
+        if squares.is_empty() {
+            return None;
+        }
+        let middle = squares.len() / 2;
+        let median = *squares.select_nth_unstable_by(middle, f64::total_cmp).1;
+        // A second difference of independent values has six times their variance; covariances of neighbours are -4 and 1
+        // times. The sum behaves as chi-squared with this number of degrees of freedom (Satterthwaite 1946), whose
+        // median is (1 - 2 / 9k)^3 of its mean (Wilson and Hilferty 1931).
+        let covariances = 36.0 * differences + 32.0 * (differences - 1.0) + 2.0 * (differences - 2.0).max(0.0);
+        let freedom = 36.0 * differences * differences / covariances;
+        let variance = median / (6.0 * differences) / (1.0 - 2.0 / (9.0 * freedom)).powi(3);
+        (variance > LEAST_VARIANCE).then_some(Noise(variance))
+    }
+
+    /// Returns the noise of all elements that share a cluster with others.
+    pub(super) fn common_noise(&self, members: &[Vec<u32>]) -> Option<Noise> {
+        self.noise(members.iter().filter(|of_cluster| of_cluster.len() > 1).flatten())
+    }
+
+    /// Returns the cluster into which each cluster merges; one that stays merges into itself. `members` has the elements
+    /// of each cluster. Clusters of fewer elements than `small` have `common` noise.
+    ///
+    /// Larger clusters come first. Each later one joins the nearest of those that stay, if one is near enough.
+    pub(super) fn merged(&self, members: &[Vec<u32>], small: usize, common: Option<Noise>) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..members.len()).collect();
+        order.sort_by_key(|cluster| std::cmp::Reverse(members[*cluster].len()));
+        let mut target: Vec<usize> = (0..members.len()).collect();
+        let mut stay: Vec<(usize, Noise)> = Vec::new();
+        for cluster in order {
+            let near = stay.iter().filter_map(|(other, noise)| Some((self.distance(cluster, *other, *noise)?, *other)));
+            if let Some((_, nearest)) = near.min_by(|one, other| one.0.total_cmp(&other.0)) {
+                target[cluster] = nearest;
+                continue;
+            }
+            let is_own = members[cluster].len() >= small && self.matrices > 2;
+            let noise = if is_own { self.noise(members[cluster].iter()) } else { common };
+            stay.extend(noise.map(|noise| (cluster, noise)));
+        }
+        target
+    }
+
+    /// Returns the distance of the means of two clusters if noise explains it.
+    ///
+    /// Of n pairs, the furthest is likely to be this far: √(2 ln n) standard errors for the mean; for the sum of squares
+    /// over lengths, the bound of Laurent and Massart (2000).
+    fn distance(&self, one: usize, other: usize, Noise(variance): Noise) -> Option<f64> {
+        let matrices = self.matrices as f64;
+        let tail = (self.elements.len() as f64).ln();
+        let apart = || self.logarithms[one].iter().zip(&self.logarithms[other]).map(|(one, other)| one - other);
+        let mean = apart().sum::<f64>().abs() / matrices;
+        let squares: f64 = apart().map(|apart| apart * apart).sum();
+        let most_squares = matrices + 2.0 * (matrices * tail).sqrt() + 2.0 * tail;
+        let is_near = mean * mean <= 2.0 * tail * variance / matrices;
+        (is_near && squares <= most_squares * variance).then_some(mean)
+    }
+}
