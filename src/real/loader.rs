@@ -1,8 +1,8 @@
-//! A compiled program, loaded once a rank, each with globals of its own.
+//! Loader for compiled programs with one instance per rank. Each instance has its own global variables.
 //!
-//! The system's loader gives a process one copy of a library. This one maps a shared object as often as there are
-//! ranks: its code from the file, where all share the memory, and its data for each. [`Image::open`] does once what is
-//! the same for all; [`Image::instance`] maps, copies and relocates.
+//! The system's loader gives a process one copy of a library. This loader maps a shared object once per rank: code is
+//! mapped from the file and shared, data is private to each rank. [`Image::open`] does the work that is common to all
+//! ranks; [`Image::instance`] maps, copies and relocates.
 
 mod backtrace;
 mod common;
@@ -48,33 +48,33 @@ use parts::ModuleParts;
 use runtime::Runtime;
 use search::Sharing;
 
-/// The modules of program number `n` of a run are numbered from `n` times this.
+/// Distance between the first module numbers of two programs in a run. Program `n` has modules from `n` times this.
 pub const PROGRAM_MODULES: usize = 1 << 24;
 
-/// How the names of functions begin that each program has for its libraries: as if the C library had them.
+/// Name prefix of functions that a program provides to its libraries in place of the C library's functions.
 pub const OWN_PREFIX: &str = "mcpsim_own_";
 
-/// Where undefined symbols of a program come from before the system's libraries are asked.
+/// Source of symbols that takes precedence over the system's libraries.
 pub trait Host: Sync {
-    /// The address of a function that is the same for all ranks.
+    /// Returns the address of a function that is common to all ranks.
     fn function(&self, name: &str) -> Option<usize>;
 
-    /// The variables of which each rank has its own: [`Image::instance`] is told their addresses. Asked before
-    /// [`Host::function`].
+    /// Returns the names of variables of which each rank has its own. [`Image::instance`] receives their addresses.
+    /// They take precedence over [`Host::function`].
     fn owned_names(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether `name` is one of [`Host::owned_names`].
+    /// Returns true if `name` is one of [`Host::owned_names`].
     fn owned(&self, name: &str) -> bool {
         self.owned_names().contains(&name)
     }
 
-    /// A program has opened a library that cannot be loaded as each rank would need it: may end the rank.
+    /// Called when a program opens a library that cannot be loaded per rank. May end the rank.
     fn refuse(&self, _error: &ImageError) {}
 }
 
-/// A program and the libraries that each rank has for its own, read once for all ranks.
+/// A program and its per-rank libraries, read once for all ranks.
 pub struct Image {
     path: PathBuf,
     common: Arc<Common>,
@@ -82,14 +82,14 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the program at `path`, which is number `number` of the run's programs. Opens what all ranks share of the
-    /// libraries that it needs, for the rest of the process: among them those whose file's name begins with one of `shared`.
+    /// Reads the program at `path`, with number `number` in the run. Opens the shared libraries that it needs for the
+    /// rest of the process, including libraries whose file name starts with an entry of `shared`.
     ///
-    /// The file must not change while instances are there: they are mapped from it.
+    /// The file must not change while instances exist, because they are mapped from it.
     ///
     /// # Errors
-    /// It is no program of `mcpsim cc`, or is damaged; a library or symbol is missing; it needs what the loader does
-    /// not do.
+    /// The file is not a program of `mcpsim cc` or is damaged, a library or symbol is missing, or the program needs an
+    /// unsupported feature.
     pub fn open(path: &Path, host: &'static dyn Host, shared: &[String], number: usize) -> Result<Image, ImageError> {
         let sharing = Sharing(shared.to_vec());
         let program = ModuleParts::of_program(ModuleSource::read(path)?, host, &sharing)?;
@@ -98,13 +98,13 @@ impl Image {
         Ok(Image { path: path.to_owned(), common, runtime: Runtime::find() })
     }
 
-    /// Whether a process can have so many instances.
+    /// Checks that the process can have this number of instances.
     ///
     /// # Errors
-    /// If they need more mappings of memory than the system allows.
+    /// The instances need more memory mappings than the system permits.
     pub fn check_room(&self, instances: usize) -> Result<(), ImageError> {
         let layout = &self.common.program.layout;
-        // A stack, and the page below it.
+        // A stack and its guard page.
         let needed = instances.saturating_mul(layout.mappings() + 2);
         let limit =
             std::fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|text| text.trim().parse().ok());
@@ -121,43 +121,43 @@ impl Image {
         }
     }
 
-    /// The files of libraries that all ranks share, without those that are part of the C library or a compiler's.
+    /// Returns the files of shared libraries, except those of the C library or a compiler.
     pub fn shared(&self) -> Vec<String> {
         self.common.told()
     }
 
-    /// The files that are loaded: the program, libraries of its own and those that ranks have opened, and shared ones
-    /// without those that are part of the C library or a compiler's.
+    /// Returns all loaded files: the program, per-rank libraries, libraries opened by ranks, and shared libraries
+    /// except those of the C library or a compiler.
     pub fn files(&self) -> Vec<PathBuf> {
         self.common.files()
     }
 
-    /// What the OpenMP runtime is to keep of a new rank, where there is one.
+    /// Returns the state of the OpenMP runtime for a new rank, if the runtime is loaded.
     pub fn runtime(&self) -> Option<SavedRuntime> {
         self.runtime.map(SavedRuntime::new)
     }
 
-    /// A new instance. `data` gives the address of each variable that [`Host::owned`] has claimed.
+    /// Creates an instance. `data` returns the address of each variable claimed by [`Host::owned`].
     ///
     /// # Errors
-    /// The process has no room for it, or `data` does not know a variable.
+    /// The process has no memory for the instance, or `data` does not know a variable.
     pub fn instance(&self, data: &dyn Fn(&str) -> Option<usize>) -> Result<Instance, ImageError> {
         Instance::new(&self.common, data)
     }
 
-    /// The program's file.
+    /// Returns the file of the program.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file of a module, by its index as [`Instance::contains`] gives it.
+    /// Returns the file of a module with an index from [`Instance::contains`].
     pub fn module(&self, module: usize) -> Option<PathBuf> {
         self.common.module(module)
     }
 
-    /// The place in the source of an address in a module, as in `exchange at jacobi3d.c:120`; without debug information
-    /// as in `exchange+0x34`. Reads the file again: meant for reports of crashes. Of a return address, give the byte
-    /// before.
+    /// Returns the source position of an address in a module, such as `exchange at jacobi3d.c:120`, or `exchange+0x34`
+    /// without debug information. The function reads the file again and is intended for crash reports. For a return
+    /// address, pass the preceding byte.
     pub fn describe(&self, module: usize, offset: usize) -> String {
         match self.module(module) {
             Some(path) => locate::describe(&path, offset as u64),

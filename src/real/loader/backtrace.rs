@@ -1,4 +1,5 @@
-//! `backtrace_symbols` (`<execinfo.h>`): the C library's own knows nothing of the files that ranks have for their own.
+//! `backtrace_symbols` (`<execinfo.h>`) for programs. The C library's version does not know files loaded by this
+//! loader.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -6,7 +7,7 @@ use std::fmt::Write;
 
 use super::dl;
 
-/// The functions of this file by name.
+/// Returns the function `name` of this file.
 pub(super) fn function(name: &str) -> Option<usize> {
     Some(match name {
         "backtrace_symbols" => symbols as *const () as usize,
@@ -15,14 +16,14 @@ pub(super) fn function(name: &str) -> Option<usize> {
     })
 }
 
-/// An address as the C library writes it: `file(function+0x1f) [0x7f0012345678]`.
+/// Formats an address as the C library does: `file(function+0x1f) [0x7f0012345678]`.
 fn line(address: *const c_void) -> String {
-    // SAFETY: all zeros is a valid description.
+    // SAFETY: zero is a valid `Dl_info`.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     let mut line = String::new();
-    // SAFETY: any address may be asked about.
+    // SAFETY: `dladdr` accepts any address.
     if unsafe { dl::address(address, &mut info) } != 0 && !info.dli_fname.is_null() {
-        // SAFETY: strings of who knows the file, which stay.
+        // SAFETY: `dladdr` sets pointers to strings with a final zero that remain valid while the file is loaded.
         let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_string_lossy();
         let (name, start) = match info.dli_sname.is_null() {
             true => (String::new().into(), info.dli_fbase as usize),
@@ -30,7 +31,7 @@ fn line(address: *const c_void) -> String {
         };
         let distance = (address as usize).wrapping_sub(start) as isize;
         let sign = if distance < 0 { '-' } else { '+' };
-        // As C writes "%#tx".
+        // The format "%#tx" of C.
         let zero = if distance == 0 { "" } else { "0x" };
         _ = write!(line, "{}({name}{sign}{zero}{:x}) ", text(info.dli_fname), distance.unsigned_abs());
     }
@@ -38,14 +39,14 @@ fn line(address: *const c_void) -> String {
     line
 }
 
-/// `backtrace_symbols`: the texts, in one block that the program frees.
+/// `backtrace_symbols`: returns the texts in one block, which the program frees.
 unsafe extern "C" fn symbols(addresses: *const *mut c_void, count: c_int) -> *mut *mut c_char {
     let count = usize::try_from(count).unwrap_or(0);
-    // SAFETY: the caller's addresses.
+    // SAFETY: the program must pass `count` addresses.
     let lines: Vec<String> = (0..count).map(|index| line(unsafe { *addresses.add(index) })).collect();
     let pointers = count * size_of::<*mut c_char>();
     let length = pointers + lines.iter().map(|line| line.len() + 1).sum::<usize>();
-    // SAFETY: the block has room for the pointers, then for each text with its end.
+    // SAFETY: the block has room for the pointers, followed by each text with its final zero.
     unsafe {
         let block = libc::malloc(length.max(1));
         if block.is_null() {
@@ -65,10 +66,10 @@ unsafe extern "C" fn symbols(addresses: *const *mut c_void, count: c_int) -> *mu
 /// `backtrace_symbols_fd`.
 unsafe extern "C" fn symbols_to(addresses: *const *mut c_void, count: c_int, file: c_int) {
     for index in 0..usize::try_from(count).unwrap_or(0) {
-        // SAFETY: the caller's addresses.
+        // SAFETY: the program must pass `count` addresses.
         let mut text = line(unsafe { *addresses.add(index) });
         text.push('\n');
-        // SAFETY: the bytes are there.
+        // SAFETY: the pointer and length are those of `text`.
         unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
     }
 }

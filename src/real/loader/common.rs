@@ -1,4 +1,4 @@
-//! What all ranks share of a program and of the libraries that they open: everything but memory.
+//! State shared by all ranks of a program and of the libraries that they open: everything except memory.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,7 @@ use super::link::SearchScope;
 use super::parts::ModuleParts;
 use super::search::Sharing;
 
-/// What all ranks share.
+/// State shared by all ranks.
 pub(super) struct Common {
     pub host: &'static dyn Host,
     pub sharing: Sharing,
@@ -20,22 +20,22 @@ pub(super) struct Common {
     opened: Mutex<Opened>,
 }
 
-/// What ranks have opened.
+/// Libraries opened by ranks.
 struct Opened {
-    /// In the order of their numbers.
+    /// Parts in the order of their module numbers.
     parts: Vec<Arc<ModuleParts>>,
-    /// The number of the next module.
+    /// Number of the next module.
     next: usize,
     known: HashMap<Key, Arc<ModuleParts>>,
-    /// The files of libraries that ranks have opened and share.
+    /// Files of shared libraries opened by ranks.
     told: Vec<String>,
 }
 
-/// A file and what it is linked with.
+/// Key of loaded parts: the file, and the groups with which it is linked.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     path: PathBuf,
-    /// A file that was replaced is another one.
+    /// Identity of the file. A replaced file has another identity.
     file: [i64; 4],
     scope: Vec<usize>,
     first: usize,
@@ -56,8 +56,8 @@ impl Common {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The parts of the library at `path` with what it needs, linked with what is in `scope`: worked out once for all
-    /// ranks.
+    /// Returns the parts of the library at `path` and its dependencies, linked with the groups in `scope`. The result
+    /// is computed once for all ranks.
     pub fn open(&self, path: &Path, scope: SearchScope) -> Result<Arc<ModuleParts>, ImageError> {
         let file = std::fs::metadata(path);
         let file = file.map_or([0; 4], |file| [file.dev() as i64, file.ino() as i64, file.mtime(), file.mtime_nsec()]);
@@ -91,14 +91,14 @@ impl Common {
         Ok(parts)
     }
 
-    /// The file of a module, by its number.
+    /// Returns the file of a module with this number.
     pub fn module(&self, number: usize) -> Option<PathBuf> {
         let opened = self.opened();
         let parts = &opened.parts[opened.parts.partition_point(|parts| parts.first <= number).checked_sub(1)?];
         parts.modules.get(number - parts.first).map(|module| module.path.clone())
     }
 
-    /// A rank has opened a library that all share: its file, if that is to be told.
+    /// Records that a rank has opened a shared library. `file` is `None` if the file is not reported.
     pub fn opened_shared(&self, file: Option<String>) {
         if let Some(file) = file {
             let told = &mut self.opened().told;
@@ -108,7 +108,7 @@ impl Common {
         }
     }
 
-    /// The files of all modules, and those of [`Common::told`].
+    /// Returns the files of all modules and those of [`Common::told`].
     pub fn files(&self) -> Vec<PathBuf> {
         let of_parts = |parts: &Arc<ModuleParts>| parts.modules.iter().map(|module| module.path.clone()).collect();
         let mut files: Vec<PathBuf> =
@@ -119,7 +119,7 @@ impl Common {
         files
     }
 
-    /// The files of libraries that all ranks share, without those that are part of the C library or a compiler's.
+    /// Returns the files of shared libraries, except those of the C library or a compiler.
     pub fn told(&self) -> Vec<String> {
         let opened = self.opened();
         let of_parts = opened.parts.iter().flat_map(|parts| &parts.told);

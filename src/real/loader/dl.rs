@@ -1,7 +1,6 @@
-//! Libraries that programs open themselves: `dlopen` and what belongs to it (POSIX, `<dlfcn.h>`, and `<link.h>` of the
-//! C library).
+//! Libraries opened by programs: `dlopen` and related functions (POSIX, `<dlfcn.h>`, and `<link.h>` of the C library).
 //!
-//! Who calls is known by the return address: `RTLD_NEXT` and the search for libraries depend on the calling file.
+//! The return address identifies the calling file, on which `RTLD_NEXT` and the library search depend.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
@@ -15,8 +14,8 @@ use super::loaded;
 use super::search::{Found, is_stub, other_mpi};
 use super::space::{Handle, InstanceMemory, Opened};
 
-/// The functions of this file by name. Those that get at libraries are known to the support archive by names of their
-/// own (`opens.c`).
+/// Returns the function `name` of this file. The support archive calls the functions that access libraries by separate
+/// names (`opens.c`).
 pub(super) fn function(name: &str) -> Option<usize> {
     Some(match name {
         "dlopen" | "mcpsim_dlopen" => mcpsim_dlopen as *const () as usize,
@@ -56,7 +55,7 @@ macro_rules! with_caller {
     };
 }
 
-// The return address as a further argument: the third, or the fourth.
+// The return address is passed as an additional argument: the third or the fourth.
 with_caller! {
     mcpsim_dlopen "rdx" open;
     mcpsim_dlmopen "rcx" open_apart;
@@ -68,17 +67,18 @@ with_caller! {
     mcpsim_dl_iterate_phdr "rdx" iterate;
 }
 
-/// In place of a function that is defined nowhere and was not needed when its library was opened.
+/// Replacement for an undefined function that was not needed when its library was opened.
 pub(super) unsafe extern "C" fn undefined() -> ! {
     const TEXT: &[u8] = b"error: a library has called a function that is defined nowhere (see dlopen, RTLD_LAZY)\n";
-    // SAFETY: the text is there; the process ends by a signal that is reported with the place of the call.
+    // SAFETY: the pointer and length are those of `TEXT`. `abort` raises a signal, and the crash report contains the
+    // position of the call.
     unsafe {
         libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
         libc::abort()
     }
 }
 
-/// The rank's space that the code at `caller` belongs to.
+/// Returns the instance memory that contains the code at `caller`.
 fn space(caller: usize) -> Option<Arc<InstanceMemory>> {
     loaded::space(caller)
 }
@@ -86,7 +86,7 @@ fn space(caller: usize) -> Option<Arc<InstanceMemory>> {
 unsafe extern "C" fn open(name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
     let namespace = space.namespace(caller);
-    // SAFETY: as the caller's.
+    // SAFETY: `dlopen` has the same contract as `open_in`.
     unsafe { open_in(&space, namespace, name, flags, caller) }
 }
 
@@ -100,9 +100,9 @@ unsafe fn open_in(
     if name.is_null() {
         return space.handle(Opened::Program).cast();
     }
-    // SAFETY: the caller's string.
+    // SAFETY: the program must pass a string with a final zero.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
-    // SAFETY: the program wants the library, whose code runs.
+    // SAFETY: the program requests the library, so its initialisers may run.
     match unsafe { opened(space, namespace, &name, flags, caller) } {
         Ok(Some(what)) => space.handle(what).cast(),
         Ok(None) => ptr::null_mut(),
@@ -113,7 +113,7 @@ unsafe fn open_in(
     }
 }
 
-/// What is opened; none, without an error, of what is not there and only asked about.
+/// Opens a library. Returns `None` without an error if a library with `RTLD_NOLOAD` is not loaded.
 unsafe fn opened(
     space: &Arc<InstanceMemory>,
     namespace: usize,
@@ -175,7 +175,7 @@ unsafe fn opened(
     if flags & libc::RTLD_NOLOAD != 0 {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program requests the library, so its initialisers may run.
     match unsafe { space.load(&source.path, flags, namespace) } {
         Ok(group) => {
             group.opened.fetch_add(1, Ordering::Relaxed);
@@ -191,7 +191,7 @@ unsafe fn opened(
     }
 }
 
-/// `dlmopen`: what is not in the namespace yet is loaded anew, with globals of its own.
+/// `dlmopen`: loads libraries that are not in the namespace, with separate globals.
 unsafe extern "C" fn open_apart(namespace: c_long, name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
     let refuse = |why: &str| {
@@ -209,12 +209,12 @@ unsafe extern "C" fn open_apart(namespace: c_long, name: *const c_char, flags: c
         Err(_) if namespace == libc::LM_ID_NEWLM => space.new_namespace(),
         _ => return refuse("invalid target namespace in dlmopen(): Invalid argument"),
     };
-    // SAFETY: as the caller's.
+    // SAFETY: `dlmopen` has the same contract as `open_in`.
     unsafe { open_in(&space, namespace, name, flags, caller) }
 }
 
 unsafe extern "C" fn symbol(handle: *mut c_void, name: *const c_char, caller: usize) -> *mut c_void {
-    // SAFETY: as the caller's.
+    // SAFETY: `dlsym` has the same contract as `find`.
     unsafe { find(handle, name, ptr::null(), caller) }
 }
 
@@ -224,13 +224,13 @@ unsafe extern "C" fn versioned_symbol(
     version: *const c_char,
     caller: usize,
 ) -> *mut c_void {
-    // SAFETY: as the caller's.
+    // SAFETY: `dlvsym` has the same contract as `find`.
     unsafe { find(handle, name, version, caller) }
 }
 
 unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
-    // SAFETY: the caller's strings.
+    // SAFETY: the text is not null, and the program must pass strings with a final zero.
     let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy());
     let (name, version) = (text(name).unwrap_or_default(), text(version));
     let found = match handle {
@@ -244,7 +244,7 @@ unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char,
                 space.of_module(&group, module, &name).or_else(|| space.outside(&name, version.as_deref()))
             }
             Opened::Shared(library) => {
-                // What stands for functions of the C library is the rank's.
+                // Per-rank replacements of C library functions take precedence.
                 let symbol = || {
                     let name = CString::new(name.as_bytes()).ok()?;
                     library.symbol(&name, None)
@@ -277,7 +277,7 @@ unsafe extern "C" fn close(handle: *mut c_void, caller: usize) -> c_int {
         Some(Opened::Own(group, _)) => {
             let count = |count: usize| count.checked_sub(1);
             if group.opened.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) == Ok(1) {
-                // SAFETY: the program says that it does not use the library any more.
+                // SAFETY: by its call the program states that it no longer uses the library.
                 unsafe { space.close(&group) }
             }
             0
@@ -298,7 +298,7 @@ unsafe extern "C" fn error(caller: usize) -> *const c_char {
 pub(super) unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_info) -> c_int {
     let own = loaded::space(of as usize).and_then(|space| space.place(of as usize));
     let Some((group, module, at)) = own else {
-        // SAFETY: as the caller's.
+        // SAFETY: the arguments are those of the program's `dladdr`.
         return unsafe { libc::dladdr(of, found) };
     };
     let file = &group.parts.modules[module];
@@ -310,19 +310,19 @@ pub(super) unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_
         dli_sname: nearest.map_or(ptr::null(), |(_, name)| name.as_ptr()),
         dli_saddr: nearest.map_or(ptr::null_mut(), |(at, _)| (group.base + place.offset(at)) as *mut c_void),
     };
-    // SAFETY: the caller's.
+    // SAFETY: the program must pass a valid pointer for the result.
     unsafe { found.write(info) };
     1
 }
 
-/// `dladdr1`: without more than `dladdr` knows.
+/// `dladdr1`, without additional information.
 unsafe extern "C" fn address_and_more(
     of: *const c_void,
     found: *mut libc::Dl_info,
     more: *mut *mut c_void,
     _what: c_int,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the program must pass valid pointers for results; `more` is checked for null.
     unsafe {
         if !more.is_null() {
             *more = ptr::null_mut();
@@ -331,37 +331,37 @@ unsafe extern "C" fn address_and_more(
     }
 }
 
-/// A request of `dlinfo`: the directory that the file is in.
+/// Request of `dlinfo`: the directory of the file.
 const RTLD_DI_ORIGIN: c_int = 6;
 
 unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, caller: usize) -> c_int {
     let Some(space) = space(caller) else { return -1 };
     match space.opened(handle.cast::<Handle>()) {
-        // SAFETY: the caller's room, which the system's loader would fill as well.
+        // SAFETY: `dlinfo` requires a buffer that is large enough for the path, and the handle is from `dlopen`.
         Some(Opened::Own(..) | Opened::Program) if what == RTLD_DI_ORIGIN => unsafe {
-            // A handle begins as a link map does, with the file's name in its second word.
+            // A handle starts with a link map, whose second word is the file name.
             let name = CStr::from_ptr(handle.cast::<*const c_char>().add(1).read()).to_bytes();
             let end = name.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at.max(1));
             ptr::copy_nonoverlapping(name.as_ptr().cast(), to.cast::<c_char>(), end);
             to.cast::<c_char>().add(end).write(0);
             0
         },
-        // SAFETY: the caller's; the handle begins so.
+        // SAFETY: `dlinfo` requires a pointer to a pointer for this request. A handle starts with a link map.
         Some(Opened::Own(..) | Opened::Program) if what == libc::RTLD_DI_LINKMAP => unsafe {
             to.cast::<*mut c_void>().write(handle);
             0
         },
-        // SAFETY: the caller's.
+        // SAFETY: `dlinfo` requires a pointer to a `long` for this request.
         Some(Opened::Own(group, _)) if what == libc::RTLD_DI_LMID => unsafe {
             to.cast::<c_long>().write(group.namespace as c_long);
             0
         },
-        // SAFETY: the caller's.
+        // SAFETY: `dlinfo` requires a pointer to a `long` for this request.
         Some(Opened::Program) if what == libc::RTLD_DI_LMID => unsafe {
             to.cast::<c_long>().write(libc::LM_ID_BASE);
             0
         },
-        // SAFETY: the caller's.
+        // SAFETY: the library handle is open, and `to` is the program's buffer for this request.
         Some(Opened::Shared(library)) => unsafe { libc::dlinfo(library.0, what, to) },
         Some(_) => {
             space.fail("unsupported dlinfo request".to_owned());
@@ -376,21 +376,21 @@ unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, cal
 
 type Callback = unsafe extern "C" fn(*mut libc::dl_phdr_info, libc::size_t, *mut c_void) -> c_int;
 
-/// `dl_iterate_phdr`: the rank's own files, then what all share; not mcpsim itself.
+/// `dl_iterate_phdr`: iterates over the rank's files, then over the shared ones, without mcpsim.
 unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void, caller: usize) -> c_int {
     let groups = space(caller).map_or_else(Vec::new, |space| space.groups());
     let mut is_first = true;
     for group in &groups {
         for (file, place) in group.parts.modules.iter().zip(&group.parts.layout.places) {
             let name = file.exports.path(&file.path);
-            // SAFETY: all zeros is a valid description.
+            // SAFETY: zero is a valid `dl_phdr_info`.
             let mut info: libc::dl_phdr_info = unsafe { std::mem::zeroed() };
             info.dlpi_addr = group.base.wrapping_add(place.offset(0)) as u64;
             info.dlpi_name = if std::mem::take(&mut is_first) { c"".as_ptr() } else { name.as_ptr() };
             info.dlpi_phdr = (group.base + file.headers.0) as *const _;
             info.dlpi_phnum = file.headers.1;
             info.dlpi_adds = groups.len() as u64;
-            // SAFETY: the program's function.
+            // SAFETY: the program passes a callback with this signature, and `data` is its argument.
             let result = unsafe { callback(&mut info, size_of::<libc::dl_phdr_info>(), data) };
             if result != 0 {
                 return result;
@@ -399,15 +399,16 @@ unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void, caller: usiz
     }
     struct Rest(Callback, *mut c_void, bool);
     unsafe extern "C" fn rest(info: *mut libc::dl_phdr_info, size: libc::size_t, rest: *mut c_void) -> c_int {
-        // SAFETY: what is passed below.
+        // SAFETY: `dl_iterate_phdr` passes the pointer given below, whose target lives during the call.
         let rest = unsafe { &mut *rest.cast::<Rest>() };
         if std::mem::take(&mut rest.2) {
             return 0;
         }
-        // SAFETY: the program's function, given what the system's loader gives.
+        // SAFETY: the program passes a callback with this signature, and the arguments are those of the system's
+        // loader.
         unsafe { rest.0(info, size, rest.1) }
     }
     let mut given = Rest(callback, data, true);
-    // SAFETY: the function takes what is given.
+    // SAFETY: `rest` accepts a pointer to `Rest`, and `given` lives during the call.
     unsafe { libc::dl_iterate_phdr(Some(rest), (&raw mut given).cast()) }
 }

@@ -1,4 +1,4 @@
-//! A bounds-checked look at a shared object: its segments, its dynamic section and the tables that this points to.
+//! Bounds-checked access to a shared object: segments, dynamic section and the tables that it refers to.
 
 use object::LittleEndian as LE;
 use object::elf::{
@@ -10,20 +10,20 @@ use object::read::elf::{FileHeader, ProgramHeader, RelrIterator};
 
 use super::error::{FileFault, malformed};
 
-/// The size of a page, and of what segments are aligned to.
+/// Page size and alignment of segments, in bytes.
 pub(super) const PAGE: u64 = 4096;
-/// Addresses in a file lie below; far more than any program needs, and few enough for sums not to overflow.
+/// Upper bound of addresses in a file. It is far above the needs of programs and prevents overflow of sums.
 const HIGHEST: u64 = 1 << 45;
-/// The greatest alignment of a segment.
+/// Maximum alignment of a segment.
 const ALIGNMENT: u64 = 1 << 30;
 
-/// A part of a file that belongs somewhere in memory.
+/// A part of a file with an address in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
     pub address: u64,
     pub size: u64,
     pub offset: u64,
-    /// Bytes that come from the file; the rest of `size` is zero.
+    /// Number of bytes from the file. The rest of `size` is zero.
     pub filled: u64,
     pub align: u64,
     pub writable: bool,
@@ -58,7 +58,7 @@ impl Segment {
         self.address + self.size
     }
 
-    /// The pages it touches, as addresses.
+    /// Returns the address range of the pages that contain the segment.
     pub fn pages(&self) -> std::ops::Range<u64> {
         self.address / PAGE * PAGE..self.end().next_multiple_of(PAGE)
     }
@@ -73,9 +73,9 @@ pub(super) struct Symbol<'a> {
     pub kind: SymbolType,
     pub bind: SymbolBind,
     pub defined: bool,
-    /// Its value is no address of the module.
+    /// True if the value is not an address of the module.
     pub absolute: bool,
-    /// Definitions elsewhere cannot stand in for it.
+    /// True if definitions in other modules cannot replace the symbol.
     pub hidden: bool,
 }
 
@@ -91,12 +91,12 @@ pub(super) struct Relocation {
 /// A shared object.
 pub(super) struct Elf<'a> {
     bytes: &'a [u8],
-    /// In order of their addresses, no two on a page.
+    /// Segments in the order of addresses. No two segments have a common page.
     pub segments: Vec<Segment>,
     pub tls: Option<Segment>,
-    /// What `PT_GNU_EH_FRAME` points to.
+    /// Address in `PT_GNU_EH_FRAME`.
     pub frame_header: Option<u64>,
-    /// Where the program headers are in the file, which begins with the first segment, and their number.
+    /// Offset of the program headers in the file, which starts with the first segment, and their number.
     pub headers: (u64, u16),
     pub dynamic_address: u64,
     dynamic: Vec<(DynamicTag, u64)>,
@@ -105,7 +105,7 @@ pub(super) struct Elf<'a> {
 }
 
 impl<'a> Elf<'a> {
-    /// The shared object with these contents.
+    /// Parses a shared object.
     pub fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, FileFault> {
         let damaged = |error: object::read::Error| FileFault::Malformed(error.to_string());
         let header = check_kind(bytes)?;
@@ -164,7 +164,7 @@ impl<'a> Elf<'a> {
         Ok(())
     }
 
-    /// The number of symbols is nowhere but in the hash tables.
+    /// Returns the number of symbols, which only the hash tables contain.
     fn symbol_count(&self) -> Result<u64, FileFault> {
         if let Some(hash) = self.entry(elf::DT_HASH) {
             return self.number(hash.wrapping_add(4)).map(u64::from);
@@ -180,14 +180,14 @@ impl<'a> Elf<'a> {
         let bucket_bytes = self.at(buckets, 4 * count)?;
         let starts = bucket_bytes.chunks_exact(4).map(|start| u32::from_le_bytes(start.try_into().unwrap_or_default()));
         let Some(mut last) = starts.max().filter(|&last| last >= base) else { return Ok(base.into()) };
-        // The last chain ends at a value with its lowest bit set.
+        // The lowest bit of a value is set at the end of a chain.
         while self.number(buckets + 4 * count + 4 * u64::from(last - base))? & 1 == 0 {
             last = last.checked_add(1).ok_or_else(|| FileFault::Malformed("the hash table has no end".into()))?;
         }
         Ok(u64::from(last) + 1)
     }
 
-    /// The value of the first dynamic entry with this tag.
+    /// Returns the value of the first dynamic entry with this tag.
     pub fn entry(&self, tag: DynamicTag) -> Option<u64> {
         self.entries(tag).next()
     }
@@ -196,12 +196,12 @@ impl<'a> Elf<'a> {
         self.dynamic.iter().filter(move |entry| entry.0 == tag).map(|entry| entry.1)
     }
 
-    /// The strings that entries with this tag name.
+    /// Returns the strings of all entries with this tag.
     pub fn names(&self, tag: DynamicTag) -> Result<Vec<&'a str>, FileFault> {
         self.entries(tag).map(|index| self.string(index)).collect()
     }
 
-    /// `length` bytes of the file that belong at `address`.
+    /// Returns `length` bytes of the file for `address`.
     pub fn at(&self, address: u64, length: u64) -> Result<&'a [u8], FileFault> {
         let segment = self.segments.iter().rfind(|segment| segment.address <= address);
         let found = segment.and_then(|segment| {
@@ -212,13 +212,13 @@ impl<'a> Elf<'a> {
         found.ok_or_else(|| FileFault::Malformed(format!("{length} bytes at {address:#x} are not in the file")))
     }
 
-    /// The 32-bit number at `address`.
+    /// Returns the 32-bit number at `address`.
     pub fn number(&self, address: u64) -> Result<u32, FileFault> {
         let bytes = self.at(address, 4)?;
         Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
-    /// The string at `index` of the string table.
+    /// Returns the string at `index` of the string table.
     pub fn string(&self, index: u64) -> Result<&'a str, FileFault> {
         let rest = usize::try_from(index).ok().and_then(|index| self.strings.get(index..));
         let found = rest.and_then(|rest| Some(&rest[..rest.iter().position(|&byte| byte == 0)?]));
@@ -226,12 +226,12 @@ impl<'a> Elf<'a> {
         found.ok_or_else(|| FileFault::Malformed(format!("there is no string {index:#x}")))
     }
 
-    /// The symbols, the first of which means none.
+    /// Iterates over the symbols. The first one is the null symbol.
     pub fn symbols(&self) -> impl Iterator<Item = Result<Symbol<'a>, FileFault>> {
         (0..self.symbols.len() as u32).map(|index| self.symbol(index))
     }
 
-    /// The symbol at `index`.
+    /// Returns the symbol at `index`.
     pub fn symbol(&self, index: u32) -> Result<Symbol<'a>, FileFault> {
         let Some(symbol) = self.symbols.get(index as usize) else {
             return malformed(format!("there is no symbol {index}"));
@@ -250,7 +250,7 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The relocations, those of the procedure linkage table last.
+    /// Returns the relocations; those of the procedure linkage table are last.
     pub fn relocations(&self) -> Result<Vec<Relocation>, FileFault> {
         let mut found = Vec::new();
         for (table, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
@@ -269,7 +269,7 @@ impl<'a> Elf<'a> {
         Ok(found)
     }
 
-    /// The addresses that packed relative relocations name.
+    /// Returns the addresses in packed relative relocations.
     pub fn packed_relocations(&self) -> Result<Vec<u64>, FileFault> {
         let Some(table) = self.entry(elf::DT_RELR) else { return Ok(Vec::new()) };
         let bytes = self.at(table, self.entry(elf::DT_RELRSZ).unwrap_or(0))?;
@@ -279,7 +279,7 @@ impl<'a> Elf<'a> {
         Ok(RelrIterator::<FileHeader64<LE>>::new(LE, entries).collect())
     }
 
-    /// Whether the `length` bytes at `address` belong to memory that may be written.
+    /// Returns true if the `length` bytes at `address` are writable memory.
     pub fn is_writable(&self, address: u64, length: u64) -> bool {
         let inside = |segment: &&Segment| {
             segment.address <= address && address.checked_add(length).is_some_and(|end| end <= segment.end())
@@ -287,7 +287,7 @@ impl<'a> Elf<'a> {
         self.segments.iter().find(inside).is_some_and(|segment| segment.writable)
     }
 
-    /// Whether `address` is code of this file.
+    /// Returns true if `address` is code of this file.
     pub fn is_code(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| segment.executable && (segment.address..segment.end()).contains(&address))
     }

@@ -1,71 +1,72 @@
-//! Why a program cannot be loaded: the file, what is wrong with it and what to do.
+//! Load errors of programs: file, fault and remedy.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that cannot be loaded, and why.
+/// A file that cannot be loaded, and its fault.
 #[derive(Debug)]
 pub struct ImageError {
-    /// The program, or the library of it that is at fault.
+    /// The program, or its faulty library.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The fault.
     pub fault: FileFault,
 }
 
-/// What is wrong with a file.
+/// Fault of a file.
 #[derive(Debug)]
 pub enum FileFault {
-    /// It cannot be read.
+    /// The file cannot be read.
     Read(io::Error),
-    /// It is no ELF file.
+    /// The file is not an ELF file.
     NotElf,
-    /// It is for another machine, or no shared object.
+    /// The file is for another machine or is not a shared object.
     OtherKind(String),
-    /// It has no marker of `mcpsim cc`.
+    /// The file lacks the marker of `mcpsim cc`.
     NotAProgram,
-    /// It was made by a version of `mcpsim cc` whose programs are of another format.
+    /// The file was made by a version of `mcpsim cc` with another program format.
     OtherFormat(u32),
-    /// Its parts contradict each other.
+    /// Parts of the file are inconsistent.
     Malformed(String),
-    /// It needs what this loader does not do.
+    /// The file needs a feature that the loader does not support.
     Unsupported(String),
-    /// It was compiled for the static thread-local storage model; the symbol, where it has a name.
+    /// The file was compiled for the static thread-local storage model. The value is the name of the symbol, if it has
+    /// one.
     StaticTls(String),
-    /// A library that it needs is not there.
+    /// A required library is missing.
     MissingLibrary {
-        /// As the file names it.
+        /// Name of the library in the file.
         name: String,
-        /// In the words of the system's loader, or our own.
+        /// Error text of the system's loader or of this loader.
         why: String,
     },
-    /// What keeps ranks from having a library each for its own.
+    /// Fault that prevents per-rank copies of a library.
     Library(Box<FileFault>),
-    /// It was linked with this library of another MPI.
+    /// The file was linked with this library of another MPI.
     OtherMpi(String),
-    /// Symbols that are defined nowhere.
+    /// Undefined symbols.
     Undefined(Vec<String>),
-    /// The system has no room for another instance.
+    /// The system has no memory for another instance.
     Map(io::Error),
-    /// All ranks' instances need more mappings than a process can have.
+    /// The instances of all ranks need more mappings than a process can have.
     Mappings {
-        /// What they need.
+        /// Number of mappings needed.
         needed: usize,
-        /// What the system allows.
+        /// Number of mappings permitted by the system.
         limit: usize,
-        /// The library that needs most.
+        /// The library with the most mappings.
         greatest: String,
     },
 }
 
 impl ImageError {
-    /// Whether nothing is wrong with the file: the system has no room for another instance of it.
+    /// Returns true if the file is valid but the system has no memory for another instance.
     pub fn is_for_room(&self) -> bool {
         matches!(self.fault, FileFault::Map(_))
     }
 
-    /// This error of a library, of which all ranks may share one copy if they cannot have their own.
+    /// Converts the error to an error of a library. Sharing one copy among all ranks may avoid it.
     pub(super) fn of_library(self) -> ImageError {
         match self.fault {
             FileFault::Unsupported(_) | FileFault::StaticTls(_) => {
@@ -75,7 +76,7 @@ impl ImageError {
         }
     }
 
-    /// Whether a program may meet it under a real MPI too: a library that is not there, or lacks something.
+    /// Returns true if the error can also occur under a real MPI: a library is missing or incomplete.
     pub(super) fn is_usual(&self) -> bool {
         matches!(
             self.fault,
@@ -83,7 +84,7 @@ impl ImageError {
         )
     }
 
-    /// As the system's loader tells programs.
+    /// Returns the error text in the wording of the system's loader, for programs.
     pub(super) fn for_program(&self) -> String {
         match &self.fault {
             FileFault::MissingLibrary { why, .. } => why.clone(),
@@ -95,7 +96,7 @@ impl ImageError {
         }
     }
 
-    /// The name by which the user can have the library shared.
+    /// Returns the name with which a user can request sharing of the library.
     fn library(&self) -> String {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
         file.split(".so").next().unwrap_or_default().to_owned()
@@ -103,13 +104,13 @@ impl ImageError {
 }
 
 impl FileFault {
-    /// This fault, of the file at `path`.
+    /// Returns the error for this fault in the file at `path`.
     pub(super) fn of(self, path: &Path) -> ImageError {
         ImageError { path: path.to_owned(), fault: self }
     }
 }
 
-/// A contradiction in a file.
+/// Creates an error for an inconsistent file.
 pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T, FileFault> {
     Err(FileFault::Malformed(what.into()))
 }

@@ -1,8 +1,8 @@
-//! What programs want done at their end: `atexit` functions and destructors of C++ objects.
+//! Exit handlers of programs: `atexit` functions and destructors of C++ objects.
 //!
-//! The C library would keep them to the end of the process, when the instance is gone. So each instance keeps
-//! its own. A rank's thread-local objects end with its instance, those of other threads with
-//! their threads.
+//! The C library would run them at the end of the process, after the instance is unmapped. Each instance therefore has
+//! its own list. Thread-local objects of a rank are destroyed with its instance, those of other threads with their
+//! threads.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::loaded;
 use super::tls;
 
-/// A function to call at an end.
+/// An exit handler.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExitFunction {
     function: ExitHandler,
@@ -21,20 +21,22 @@ pub(super) struct ExitFunction {
 
 #[derive(Debug, Clone, Copy)]
 enum ExitHandler {
-    /// Of `__cxa_atexit`.
+    /// A handler of `__cxa_atexit`.
     Plain(unsafe extern "C" fn(*mut c_void)),
-    /// Of `on_exit`.
+    /// A handler of `on_exit`.
     Code(unsafe extern "C" fn(c_int, *mut c_void)),
 }
 
-// SAFETY: the pointers are only passed on to the function of the program that gave them.
+// SAFETY: the pointers are only passed to the function that the program registered with them.
 unsafe impl Send for ExitFunction {}
 
 impl ExitFunction {
+    /// Calls the handler.
+    ///
     /// # Safety
-    /// The instance that registered it is there.
+    /// The instance that registered the handler is mapped.
     pub unsafe fn run(self, code: c_int) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the instance is mapped by the contract of this function, so its function can be called.
         unsafe {
             match self.function {
                 ExitHandler::Plain(function) => function(self.argument),
@@ -44,7 +46,7 @@ impl ExitFunction {
     }
 }
 
-/// What is to be done at the end of an instance.
+/// Exit handlers of an instance.
 #[derive(Debug, Default)]
 pub(super) struct Exits {
     process: Mutex<Vec<ExitFunction>>,
@@ -52,24 +54,24 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    /// Runs all, the last registered first: objects of the rank's thread, then the others.
+    /// Runs all handlers in reverse order of registration: objects of the rank's thread first, then the others.
     ///
     /// # Safety
-    /// The instance is there, and its rank runs on this thread.
+    /// The instance is mapped, and its rank runs on this thread.
     pub unsafe fn run(&self, code: c_int) {
         for list in [&self.thread, &self.process] {
-            // One by one, without the lock: a function may register others.
+            // The lock is released before each call, because a handler may register others.
             while let Some(exit) = { lock(list).pop() } {
-                // SAFETY: the caller's promise.
+                // SAFETY: the instance is mapped by the contract of this function.
                 unsafe { exit.run(code) }
             }
         }
     }
 
-    /// Runs what modules in this range of addresses have registered.
+    /// Runs the handlers registered by modules in this address range.
     ///
     /// # Safety
-    /// They are there, and their rank runs on this thread.
+    /// The modules are mapped, and their rank runs on this thread.
     pub unsafe fn run_of(&self, range: &std::ops::Range<usize>) {
         for list in [&self.thread, &self.process] {
             let next = || {
@@ -78,7 +80,7 @@ impl Exits {
                 Some(list.remove(last))
             };
             while let Some(exit) = next() {
-                // SAFETY: the caller's promise.
+                // SAFETY: the modules are mapped by the contract of this function.
                 unsafe { exit.run(0) }
             }
         }
@@ -106,7 +108,7 @@ unsafe extern "C" {
     fn system_finalize(module: *mut c_void);
 }
 
-/// `__cxa_atexit` of the programs; `atexit` is made of it.
+/// `__cxa_atexit` of programs, also used by `atexit`.
 pub(super) unsafe extern "C" fn at_exit(
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
@@ -116,17 +118,17 @@ pub(super) unsafe extern "C" fn at_exit(
         Some(space) => {
             lock(&space.exits.process).push(ExitFunction { function: ExitHandler::Plain(function), argument, module })
         }
-        // SAFETY: it comes from a library of the system, which passes what the system's function wants.
+        // SAFETY: the caller is a library of the system, which passes valid arguments for the system's function.
         None => return unsafe { system_at_exit(function, argument, module) },
     }
     0
 }
 
-/// `__cxa_finalize` of the programs: runs what a module has registered.
+/// `__cxa_finalize` of programs: runs the handlers registered by a module.
 pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
     let Some(space) = loaded::space(module as usize) else {
         if !module.is_null() {
-            // SAFETY: as in `at_exit`.
+            // SAFETY: the caller is a library of the system, which passes valid arguments for the system's function.
             unsafe { system_finalize(module) }
         }
         return;
@@ -137,12 +139,12 @@ pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
         Some(list.remove(last))
     };
     while let Some(exit) = next() {
-        // SAFETY: the module calls, so the instance is there.
+        // SAFETY: the module is the caller, so the instance is mapped.
         unsafe { exit.run(0) }
     }
 }
 
-/// `__cxa_thread_atexit` and `__cxa_thread_atexit_impl` of the programs.
+/// `__cxa_thread_atexit` and `__cxa_thread_atexit_impl` of programs.
 pub(super) unsafe extern "C" fn at_thread_exit(
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,

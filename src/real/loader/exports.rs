@@ -1,5 +1,5 @@
-//! The symbols of a module by name and by address, for programs that look for them when they run. Read from the file
-//! again when somebody asks first, once for all ranks.
+//! Symbols of a module by name and by address, for symbol queries of running programs. The file is read again at the
+//! first query, once for all ranks.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -12,29 +12,29 @@ use object::elf;
 use super::elf::Elf;
 use super::versions::Versions;
 
-/// What a symbol of a module stands for.
+/// Value of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Export {
     /// An address in the file.
     Place(u64),
-    /// What the resolver at this address gives.
+    /// The result of the resolver at this address.
     Resolved(u64),
-    /// A thread-local variable, by its offset.
+    /// The offset of a thread-local variable.
     Variable(u64),
     /// A number.
     Absolute(u64),
 }
 
-/// What a module defines for others.
+/// Symbols that a module exports.
 #[derive(Debug, Default)]
 pub(super) struct Exports(OnceLock<Symbols>);
 
 #[derive(Debug, Default)]
 struct Symbols {
-    /// The module's file, as C has it.
+    /// The file of the module, as a C string.
     path: CString,
     names: HashMap<String, Export>,
-    /// By address: where it ends, and its name.
+    /// Start address, end address and name, in the order of addresses.
     places: Vec<(u64, u64, CString)>,
 }
 
@@ -48,17 +48,17 @@ impl Exports {
         })
     }
 
-    /// What the module in the file at `path` defines as `name`.
+    /// Returns the definition of `name` in the module at `path`.
     pub fn find(&self, path: &Path, name: &str) -> Option<Export> {
         self.of(path).names.get(name).copied()
     }
 
-    /// The file, as C has it.
+    /// Returns the file as a C string.
     pub fn path(&self, path: &Path) -> &CString {
         &self.of(path).path
     }
 
-    /// The symbol that `address` is in or behind, and its address.
+    /// Returns the last symbol that starts at or before `address`, and its address.
     pub fn nearest(&self, path: &Path, address: u64) -> Option<(u64, &CString)> {
         let places = &self.of(path).places;
         let next = places.partition_point(|(start, ..)| *start <= address);

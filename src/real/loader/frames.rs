@@ -1,8 +1,7 @@
-//! Call frame information of instances, made known to the unwinder so that C++ exceptions pass through them and
-//! `backtrace` sees who called whom.
+//! Call frame information of instances, registered with the unwinder for C++ exceptions and `backtrace`.
 //!
-//! The system's unwinder is told of each instance. One that is linked into a program asks the C library instead, and
-//! gets its answer here.
+//! Each instance is registered with the system's unwinder. An unwinder linked into a program queries the C library
+//! instead, and this module answers the query.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,7 +10,7 @@ use std::sync::OnceLock;
 use super::elf::Elf;
 use super::loaded;
 
-/// Names by which code that throws, catches, cleans up or looks who called it is known.
+/// Names that identify code that throws, catches or cleans up, or that walks the stack.
 const UNWINDING: [&str; 6] = [
     "__gxx_personality_v0",
     "__gcc_personality_v0",
@@ -21,15 +20,15 @@ const UNWINDING: [&str; 6] = [
     "backtrace",
 ];
 
-/// Whether the module takes part in exceptions, or looks at its callers.
+/// Returns true if the module uses exceptions or walks the stack.
 pub(super) fn unwinds(elf: &Elf) -> bool {
     elf.symbols().flatten().any(|symbol| UNWINDING.contains(&symbol.name))
 }
 
-/// The address in the file of the call frame information, if there is any and it is well-formed: the unwinder believes
-/// all of it.
+/// Returns the address in the file of the call frame information, if it exists and is well-formed. The unwinder trusts
+/// it without checks.
 pub(super) fn find(elf: &Elf) -> Option<u64> {
-    /// Version 1; a signed 32-bit number relative to its place.
+    /// Version 1, and encoding as a signed 32-bit number relative to its position.
     const EXPECTED: [u8; 2] = [1, 0x1b];
     let header = elf.frame_header?;
     if elf.at(header, 2).ok()? != EXPECTED {
@@ -54,7 +53,7 @@ struct Unwinder {
 fn unwinder() -> Option<&'static Unwinder> {
     static FOUND: OnceLock<Option<Unwinder>> = OnceLock::new();
     let find = || {
-        // SAFETY: the names are terminated; the functions have had these signatures since there was an unwinder.
+        // SAFETY: the names have a final zero, and the functions have always had these signatures.
         unsafe {
             let library = libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL);
             if library.is_null() {
@@ -74,62 +73,62 @@ fn unwinder() -> Option<&'static Unwinder> {
     FOUND.get_or_init(find).as_ref()
 }
 
-/// Makes what is at `address` known.
+/// Registers the call frame information at `address`.
 ///
 /// # Safety
-/// [`find`] has found it there, and it stays until [`deregister`].
+/// [`find`] returned it for this module, and it remains mapped until [`deregister`].
 pub(super) unsafe fn register(address: usize) {
     if let Some(unwinder) = unwinder() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the information is valid by the contract of this function.
         unsafe { (unwinder.register)(address as *const c_void) }
     }
 }
 
-/// Forgets what is at `address`.
+/// Deregisters the call frame information at `address`.
 ///
 /// # Safety
-/// It was registered, and is still there.
+/// It was registered and is still mapped.
 pub(super) unsafe fn deregister(address: usize) {
     if let Some(unwinder) = unwinder() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the information was registered and is still mapped by the contract of this function.
         unsafe { (unwinder.deregister)(address as *const c_void) }
     }
 }
 
-/// The answer to `_dl_find_object`.
+/// Result of `_dl_find_object`.
 #[repr(C)]
 pub(super) struct Object {
     flags: u64,
     start: usize,
     end: usize,
-    /// What the system's loader knows of it: nothing.
+    /// Link map of the system's loader, which does not know the module.
     link_map: usize,
     frame_table: usize,
     reserved: [u64; 7],
 }
 
-/// `_dl_find_object` of the programs.
+/// `_dl_find_object` of programs.
 ///
 /// # Safety
-/// `result` may be written.
+/// `result` is valid for writes.
 pub(super) unsafe extern "C" fn find_object(code: *mut c_void, result: *mut Object) -> c_int {
     if let Some(found) = loaded::module(code as usize) {
         let loaded::Mapped { start, end, frame_table } = found;
-        // SAFETY: the caller's promise.
+        // SAFETY: `result` is valid for writes by the contract of this function.
         unsafe { result.write(Object { flags: 0, start, end, link_map: 0, frame_table, reserved: [0; 7] }) };
         return 0;
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: the arguments are those of the program's call.
     system().map_or(-1, |find| unsafe { find(code, result) })
 }
 
 type Find = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 
-/// The C library's own, where it has one.
+/// Returns the C library's function, if it exists.
 fn system() -> Option<Find> {
     static SYSTEM: OnceLock<Option<Find>> = OnceLock::new();
     *SYSTEM.get_or_init(|| {
-        // SAFETY: the name is terminated; the C library documents this signature.
+        // SAFETY: the name has a final zero, and the C library documents this signature.
         unsafe {
             let found = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr());
             (!found.is_null()).then(|| std::mem::transmute::<*mut c_void, Find>(found))
@@ -137,24 +136,25 @@ fn system() -> Option<Find> {
     })
 }
 
-/// Code with its call frame information.
+/// Code range with call frame information.
 #[derive(Debug, Clone, Copy)]
 pub struct UnwindCode {
-    /// Its first address.
+    /// First address.
     pub start: usize,
-    /// The address behind it.
+    /// End address.
     pub end: usize,
-    /// The table by which its call frame information is searched (`.eh_frame_hdr`).
+    /// Address of the search table of call frame information (`.eh_frame_hdr`).
     pub table: usize,
 }
 
-/// The code that `address` is in, of an instance or a library of the system: takes no memory and waits for nothing.
+/// Returns the code range of an instance or system library that contains `address`. The function neither allocates nor
+/// blocks.
 pub fn code(address: usize) -> Option<UnwindCode> {
     if let Some(found) = loaded::module_at_once(address) {
         return Some(UnwindCode { start: found.start, end: found.end, table: found.frame_table });
     }
     let mut object = Object { flags: 0, start: 0, end: 0, link_map: 0, frame_table: 0, reserved: [0; 7] };
-    // SAFETY: the function may be called with any address, in handlers of signals too.
+    // SAFETY: the function accepts any address and is async-signal-safe.
     let found = unsafe { system()?(address as *mut c_void, &mut object) };
     (found == 0 && object.frame_table != 0).then_some(UnwindCode {
         start: object.start,

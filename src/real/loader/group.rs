@@ -1,5 +1,4 @@
-//! Files in memory for one rank: the program with its libraries, or a library that the rank has opened with those it
-//! needed.
+//! Files in memory for one rank: the program with its libraries, or an opened library with its dependencies.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -20,7 +19,7 @@ type Initialiser = unsafe extern "C" fn(c_int, *const *mut c_char, *const *mut c
 type Finaliser = unsafe extern "C" fn();
 type Resolver = unsafe extern "C" fn() -> usize;
 
-/// What `main` is given.
+/// Arguments of `main`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments {
     pub count: c_int,
@@ -28,31 +27,31 @@ pub(super) struct Arguments {
     pub environment: *const *mut c_char,
 }
 
-/// Files in memory, with globals, statics and thread-local variables of their own.
+/// Files in memory with their own globals, statics and thread-local variables.
 pub(super) struct LinkGroup {
     pub base: usize,
     pub parts: Arc<ModuleParts>,
-    /// What slots of the files point to, one a module, then the variables of libraries that all share.
+    /// Targets of slots in the files: one descriptor per module, then the variables of shared libraries.
     descriptors: Box<[Descriptor]>,
-    /// What descriptors of thread-local storage point to.
+    /// Targets of descriptors of thread-local storage.
     #[expect(dead_code, reason = "the files point to it")]
     distances: Box<[Index]>,
-    /// The groups that it was linked with, which stay as long as it.
+    /// Groups with which this group was linked. They live at least as long.
     pub scope: Vec<Arc<LinkGroup>>,
-    /// How often libraries of it were opened and not closed.
+    /// Number of opens of its libraries without a close.
     pub opened: AtomicUsize,
-    /// Whether its symbols are found by all that are loaded later.
+    /// True if later files can use its symbols.
     pub is_global: AtomicBool,
-    /// Whether it stays when nobody has it open any more.
+    /// True if the group remains loaded after the last close.
     pub stays: AtomicBool,
-    /// The namespace (`dlmopen`) that it was loaded into; 0 is the program's.
+    /// Namespace (`dlmopen`) of the group; 0 is the program's.
     pub namespace: usize,
     has_frames: AtomicBool,
 }
 
 impl LinkGroup {
-    /// A new one, of which nothing has run but the resolvers of indirect functions. `scope` is what its parts were
-    /// linked with.
+    /// Creates a group and runs only the resolvers of indirect functions. `scope` contains the groups with which its
+    /// parts were linked.
     pub fn new(
         parts: &Arc<ModuleParts>,
         space: &Arc<InstanceMemory>,
@@ -77,7 +76,7 @@ impl LinkGroup {
         let descriptors: Box<[Descriptor]> =
             if has_variables { modules.chain(shared).collect() } else { Box::default() };
         let put = |at: usize, value: usize| {
-            // SAFETY: the linker has checked that these eight bytes are writable memory of the group.
+            // SAFETY: the linker checked that these 8 bytes are writable memory of the group.
             unsafe { ((base + at) as *mut usize).write_unaligned(value) }
         };
         fixups.constants.iter().for_each(|&(at, value)| put(at, value));
@@ -122,29 +121,31 @@ impl LinkGroup {
         Ok(Arc::new(group))
     }
 
-    /// Makes the files known to who handles exceptions.
+    /// Registers the files with the unwinder.
     pub fn register_frames(&self) {
         if !self.has_frames.swap(true, Ordering::Relaxed) {
-            // SAFETY: found there when the file was opened; deregistered before it is unmapped.
+            // SAFETY: the information was found when the file was opened, and it is deregistered before the file is
+            // unmapped.
             self.frames().for_each(|address| unsafe { frames::register(address) });
         }
     }
 
-    /// Whether exceptions may pass through the files.
+    /// Returns true if exceptions may pass through the files.
     pub fn unwinds(&self) -> bool {
         self.frames().next().is_some()
     }
 
-    /// Runs the initialisers: those of libraries before those of what needs them.
+    /// Runs the initialisers of each library before those of its dependents.
     ///
     /// # Safety
-    /// Runs code of the files, once. The arguments are as for `main`. If the rank's thread-local variables are to be
-    /// initialised, [`super::set_main`] was told of the instance.
+    /// Runs code of the files, once. The arguments are those of `main`. [`super::set_main`] was called for the instance
+    /// if the rank's thread-local variables must be initialised.
     pub unsafe fn initialise(&self, Arguments { count, values, environment }: Arguments) {
         for &module in &self.parts.order {
             let functions = &self.parts.modules[module].initialisers;
             for address in functions.once.into_iter().map(|at| self.base + at).chain(self.array(functions.array)) {
-                // SAFETY: the file says that there is such a function; the caller's promise about the arguments.
+                // SAFETY: the file declares an initialiser at this address, and the arguments are valid by the contract
+                // of this function.
                 unsafe { std::mem::transmute::<usize, Initialiser>(address)(count, values, environment) }
             }
         }
@@ -153,27 +154,27 @@ impl LinkGroup {
     /// Runs the finalisers in the reverse order of the initialisers.
     ///
     /// # Safety
-    /// As of [`LinkGroup::initialise`], after it.
+    /// As for [`LinkGroup::initialise`], after it.
     pub unsafe fn finalise(&self) {
         for &module in self.parts.order.iter().rev() {
             let functions = &self.parts.modules[module].finalisers;
             let array: Vec<usize> = self.array(functions.array).collect();
             for address in array.into_iter().rev().chain(functions.once.map(|at| self.base + at)) {
-                // SAFETY: the file says that there is such a function.
+                // SAFETY: the file declares a finaliser at this address.
                 unsafe { std::mem::transmute::<usize, Finaliser>(address)() }
             }
         }
     }
 
-    /// The functions of an array, given by where it is and how many there are. The places of some are empty.
+    /// Iterates over the functions of an array with this offset and length. Empty entries are skipped.
     fn array(&self, (at, count): (usize, usize)) -> impl Iterator<Item = usize> {
         let array = (self.base + at) as *const usize;
-        // SAFETY: it was checked when the file was opened that the array is memory of the module.
+        // SAFETY: the array was checked to be within the module when the file was opened.
         let functions = (0..count).map(move |index| unsafe { array.add(index).read_unaligned() });
         functions.filter(|&function| function != 0 && function != usize::MAX)
     }
 
-    /// The address of a function or variable that one of the files defines, the first of them.
+    /// Returns the address of the first definition of a function or variable in the files.
     pub fn symbol(&self, name: &str) -> Option<usize> {
         if let Some(&(offset, resolver)) = self.parts.fixups.symbols.get(name) {
             return Some(if resolver { self.resolve(offset) } else { self.base.wrapping_add(offset) });
@@ -182,7 +183,7 @@ impl LinkGroup {
         self.variable(module, offset)
     }
 
-    /// What one of the files itself defines.
+    /// Returns the address of a definition in one of the files.
     pub fn export(&self, module: usize, name: &str) -> Option<usize> {
         let found = &self.parts.modules[module];
         let place = self.parts.layout.places[module];
@@ -194,7 +195,7 @@ impl LinkGroup {
         }
     }
 
-    /// The address of a thread-local variable of the thread that asks.
+    /// Returns the address of a thread-local variable for the calling thread.
     fn variable(&self, module: usize, offset: u64) -> Option<usize> {
         let descriptor = self.descriptors.get(module)?;
         Some(tls::address_in(descriptor, offset as usize) as usize)
@@ -205,11 +206,11 @@ impl LinkGroup {
     }
 
     fn resolve(&self, resolver: usize) -> usize {
-        // SAFETY: it is code of the file, marked as a resolver; the other relocations are done.
+        // SAFETY: the file marks the code at this address as a resolver, and all other relocations are complete.
         unsafe { std::mem::transmute::<usize, Resolver>(self.base.wrapping_add(resolver))() }
     }
 
-    /// The addresses.
+    /// Returns the address range.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.base..self.base + self.parts.layout.size
     }
@@ -222,7 +223,7 @@ impl LinkGroup {
 impl Drop for LinkGroup {
     fn drop(&mut self) {
         if self.has_frames.load(Ordering::Relaxed) {
-            // SAFETY: registered when it was initialised.
+            // SAFETY: the information was registered at initialisation and is still mapped.
             self.frames().for_each(|address| unsafe { frames::deregister(address) });
         }
         loaded::remove(self.base);

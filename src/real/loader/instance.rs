@@ -1,4 +1,4 @@
-//! A program with data of its own: what a rank runs.
+//! An instance of a program, which a rank runs.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,14 +10,14 @@ use super::group::Arguments;
 use super::space::InstanceMemory;
 use super::tls::InstanceId;
 
-/// A program with globals, statics and thread-local variables of its own, and the libraries that it opens. Dropping it
-/// unmaps it: no code of it may run, and no pointer into it may be used, after that.
+/// A program with its own globals, statics and thread-local variables, and the libraries that it opens. A drop unmaps
+/// it; afterwards no code of it may run and no pointer into it may be used.
 pub struct Instance {
     space: Arc<InstanceMemory>,
 }
 
 impl Instance {
-    /// A new one, of which nothing has run but the resolvers of indirect functions.
+    /// Creates an instance and runs only the resolvers of indirect functions.
     pub(super) fn new(common: &Arc<Common>, data: &dyn Fn(&str) -> Option<usize>) -> Result<Instance, ImageError> {
         for name in &common.program.fixups.owned_names {
             if data(name).is_none() {
@@ -27,43 +27,43 @@ impl Instance {
         Ok(Instance { space: InstanceMemory::new(common, data)? })
     }
 
-    /// What tells it from all others; see [`super::set_main`].
+    /// Returns the identifier of the instance; see [`super::set_main`].
     pub fn id(&self) -> InstanceId {
         self.space.id
     }
 
-    /// Runs the initialisers: those of the program's own libraries before those of what needs them, the program's last.
+    /// Runs the initialisers: those of each library before those of its dependents, and those of the program last.
     ///
     /// # Safety
-    /// Runs code of the program, once an instance. `argv` and `envp` are as for `main`. If the rank's thread-local
-    /// variables are to be initialised, [`super::set_main`] was told of this instance.
+    /// Runs code of the program, once per instance. `argv` and `envp` are those of `main`. [`super::set_main`] was
+    /// called for the instance if the rank's thread-local variables must be initialised.
     pub unsafe fn initialise(&self, argc: c_int, argv: *const *mut c_char, envp: *const *mut c_char) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function has the contract of the called function.
         unsafe { self.space.initialise(Arguments { count: argc, values: argv, environment: envp }) }
     }
 
-    /// Runs what the program has registered with `atexit` and `on_exit`, which are told `code`, destructors, and the
-    /// finalisers in the reverse order of the initialisers.
+    /// Runs `atexit` and `on_exit` functions with `code`, then destructors, then the finalisers in the reverse order of
+    /// the initialisers.
     ///
     /// # Safety
-    /// Runs code of the program, once an instance, after [`Instance::initialise`] and with the same
+    /// Runs code of the program, once per instance, after [`Instance::initialise`] and with the same
     /// [`super::set_main`].
     pub unsafe fn finalise(&self, code: c_int) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function has the contract of the called function.
         unsafe { self.space.finalise(code) }
     }
 
-    /// `on_exit`: has `function` called at the end with the exit code and `argument`.
+    /// `on_exit`: registers `function` for a call with the exit code and `argument`.
     pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
         self.space.exits.on_exit(function, argument);
     }
 
-    /// The address of a function or variable that the program or, failing that, a library of its own defines.
+    /// Returns the address of a function or variable of the program, or else of one of its own libraries.
     pub fn symbol(&self, name: &str) -> Option<usize> {
         self.space.program()?.symbol(name)
     }
 
-    /// The module that `address` is in and its address there, as in the module's file.
+    /// Returns the module that contains `address`, and the address in the module's file.
     pub fn contains(&self, address: usize) -> Option<(usize, usize)> {
         self.space.contains(address)
     }

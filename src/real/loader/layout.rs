@@ -1,14 +1,13 @@
-//! How an instance lies in memory: one range for all modules, with as few mappings as can be.
+//! Memory layout of an instance: one address range for all modules, with as few mappings as possible.
 //!
 //! ```text
 //!  | main: headers, text, constants | main: data, bss | library: text … | library: data … |
 //!    of the file, shared pages        one's own
 //! ```
 //!
-//! Segments that are only read are mapped together, executable, where they lie in the file as they lie in memory.
-//! Little data is copied into anonymous memory, which it then shares with its bss, and so is data most of whose pages
-//! get addresses when an instance is made; other data is mapped from the file and costs memory only where it is
-//! written.
+//! Adjacent read-only segments are mapped together as executable if their offsets in file and memory agree. Small data
+//! is copied to anonymous memory, which also contains its bss. Data is also copied if most of its pages are relocated.
+//! Other data is mapped from the file and uses memory only for pages that are written.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -19,26 +18,26 @@ use std::ptr;
 use super::elf::{Elf, PAGE, Segment};
 use super::error::{FileFault, malformed};
 
-/// A module's data is copied up to so many bytes.
+/// Maximum size in bytes of a module's data that is always copied.
 const COPIED: u64 = 16 << 10;
-/// From so many bytes on, memory for what is copied is asked for at once: a call of the system costs as much as some
-/// faults of pages.
+/// Minimum size in bytes of copied data whose pages are populated with one system call. The call costs as much as a few
+/// page faults.
 const AT_ONCE: usize = 64 << 10;
-/// An instance is smaller: what a process can address.
+/// Upper bound of the size of an instance: the address space of a process.
 const LARGEST: u64 = 1 << 46;
 
-/// Where a module lies in an instance.
+/// Position of a module in an instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// From the instance's start; page-aligned.
+    /// Offset from the start of the instance, page-aligned.
     pub start: usize,
     pub end: usize,
-    /// The address in the file that `start` stands for.
+    /// Address in the file that corresponds to `start`.
     pub first: u64,
 }
 
 impl Place {
-    /// Where the file's `address` is in an instance. Any address is taken: those outside the module give one outside.
+    /// Returns the offset in an instance of the file's `address`. Addresses outside the module give offsets outside it.
     pub fn offset(&self, address: u64) -> usize {
         (self.start as u64).wrapping_add(address.wrapping_sub(self.first)) as usize
     }
@@ -58,14 +57,14 @@ struct Mapping {
     source: SegmentSource,
 }
 
-/// Bytes that every instance begins with.
+/// Initial bytes of every instance.
 #[derive(Debug)]
 pub(super) struct Copy {
     pub at: usize,
     pub bytes: Vec<u8>,
 }
 
-/// How an instance lies in memory.
+/// Memory layout of an instance.
 #[derive(Debug, Default)]
 pub(super) struct InstanceLayout {
     pub size: usize,
@@ -73,12 +72,12 @@ pub(super) struct InstanceLayout {
     pub places: Vec<Place>,
     mappings: Vec<Mapping>,
     pub copies: Vec<Copy>,
-    /// Parts of pages mapped from a file that must be zero.
+    /// Parts of pages mapped from a file that must be cleared.
     zeros: Vec<(usize, usize)>,
 }
 
 impl InstanceLayout {
-    /// The layout of these modules, in their order.
+    /// Creates the layout of these modules, in their order.
     pub fn new(modules: &[Elf]) -> Result<InstanceLayout, FileFault> {
         let mut layout = InstanceLayout { align: PAGE as usize, ..InstanceLayout::default() };
         for (index, module) in modules.iter().enumerate() {
@@ -88,7 +87,7 @@ impl InstanceLayout {
         Ok(layout)
     }
 
-    /// The module that an offset in an instance is in, and the address there, as in the module's file.
+    /// Returns the module that contains an offset of an instance, and the address in the module's file.
     pub fn find(&self, offset: usize) -> Option<(usize, usize)> {
         let module = self.places.iter().position(|place| (place.start..place.end).contains(&offset))?;
         Some((module, offset - self.places[module].start + self.places[module].first as usize))
@@ -158,7 +157,8 @@ impl InstanceLayout {
         Ok(())
     }
 
-    /// Makes one of neighbours that the system can map at once; a gap between two of the same file goes with them.
+    /// Merges adjacent mappings that the system can map at once. A gap between two mappings of the same file is
+    /// included.
     fn merge(&mut self) {
         let mut merged: Vec<Mapping> = Vec::new();
         for &next in &self.mappings {
@@ -174,12 +174,12 @@ impl InstanceLayout {
         self.mappings = merged;
     }
 
-    /// The mappings that an instance takes.
+    /// Returns the number of mappings per instance.
     pub fn mappings(&self) -> usize {
         self.mappings.len()
     }
 
-    /// The module with the most of them, other than the first.
+    /// Returns the module with the most mappings, except the first module.
     pub fn most_mappings(&self) -> Option<usize> {
         let of = |place: &Place| {
             self.mappings.iter().filter(|mapping| (place.start..place.end).contains(&mapping.start)).count()
@@ -187,14 +187,14 @@ impl InstanceLayout {
         (1..self.places.len()).rev().max_by_key(|&module| of(&self.places[module]))
     }
 
-    /// Maps a new instance with its first bytes, not yet relocated; gives its address.
+    /// Maps a new instance with its initial bytes, without relocation, and returns its address.
     pub fn map(&self, files: &[&File]) -> io::Result<usize> {
         let base = self.reserve(files)?;
         let covered = self.is_covered_by_first();
         for mapping in self.mappings.iter().skip(usize::from(covered)) {
             let fixed = libc::MAP_FIXED;
             let length = mapping.end - mapping.start;
-            // SAFETY: the range was reserved by this instance, and nothing refers to it yet.
+            // SAFETY: this instance reserved the range, and nothing refers to it yet.
             if let Err(error) = unsafe { map(base + mapping.start, length, fixed, mapping, files) } {
                 unmap(base, self.size);
                 return Err(error);
@@ -204,8 +204,8 @@ impl InstanceLayout {
             if copy.bytes.len() >= AT_ONCE {
                 let start = (base + copy.at) / PAGE as usize * PAGE as usize;
                 let end = (base + copy.at + copy.bytes.len()).next_multiple_of(PAGE as usize);
-                // SAFETY: the pages are the instance's. Older systems cannot do it, and make the pages when they are
-                // written.
+                // SAFETY: the pages belong to the instance. The call fails on older systems, which then allocate the
+                // pages at the first write.
                 unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_POPULATE_WRITE) };
             }
             // SAFETY: the layout has a writable mapping for all bytes of the copy.
@@ -218,7 +218,8 @@ impl InstanceLayout {
         Ok(base)
     }
 
-    /// Whether the first mapping can be made over the whole range, so that no other reservation is needed.
+    /// Returns true if the first mapping can be extended over the whole range, so that no separate reservation is
+    /// needed.
     fn is_covered_by_first(&self) -> bool {
         let holes = self.mappings.windows(2).any(|pair| pair[0].end != pair[1].start);
         self.align == PAGE as usize && !holes && self.mappings.first().is_some_and(|first| first.start == 0)
@@ -230,7 +231,7 @@ impl InstanceLayout {
             true => (&self.mappings[0], self.size),
             false => (&hole, self.size + self.align - PAGE as usize),
         };
-        // SAFETY: a new mapping at a place of the system's choice.
+        // SAFETY: the system chooses the address of the new mapping.
         let found = unsafe { map(0, length, 0, first, files)? };
         let base = found.next_multiple_of(self.align);
         unmap(found, base - found);
@@ -239,7 +240,7 @@ impl InstanceLayout {
     }
 }
 
-/// The pages of the module's data in which there are addresses, as far as they come from the file.
+/// Returns the number of pages of the module's data that come from the file and contain relocated addresses.
 fn pages_with_addresses(module: &Elf) -> Result<u64, FileFault> {
     let relocated = module.relocations()?.into_iter().map(|relocation| relocation.at);
     let mut pages: Vec<u64> = relocated.chain(module.packed_relocations()?).map(|at| at / PAGE).collect();
@@ -258,23 +259,25 @@ fn continues(last: &Mapping, next: &Mapping) -> bool {
     }
 }
 
+/// Maps a range.
+///
 /// # Safety
-/// With `MAP_FIXED` in `flags`, the range is the caller's and nothing in it is in use.
+/// With `MAP_FIXED` in `flags`, the range belongs to the caller and is unused.
 unsafe fn map(at: usize, length: usize, flags: i32, mapping: &Mapping, files: &[&File]) -> io::Result<usize> {
     let (file, offset, kind) = match mapping.source {
         SegmentSource::File { module, offset } => (files[module].as_raw_fd(), offset, 0),
         SegmentSource::Anonymous => (-1, 0, libc::MAP_ANONYMOUS),
     };
     let flags = flags | kind | libc::MAP_PRIVATE | libc::MAP_NORESERVE;
-    // SAFETY: the caller's promise about the range.
+    // SAFETY: a fixed range belongs to the caller and is unused, by the contract of this function.
     let found = unsafe { libc::mmap(at as *mut _, length, mapping.protection, flags, file, offset as i64) };
     if found == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(found as usize) }
 }
 
-/// Gives a range back.
+/// Unmaps a range.
 pub(super) fn unmap(at: usize, length: usize) {
     if length > 0 {
-        // SAFETY: only ranges of an instance that nobody uses come here.
+        // SAFETY: the callers pass only ranges of instances that are not in use.
         unsafe { libc::munmap(at as *mut _, length) };
     }
 }

@@ -1,4 +1,4 @@
-//! The libraries that a file needs, with those that these need, each once.
+//! Libraries that a file needs, directly or indirectly, each once.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -13,34 +13,34 @@ use super::elf::Elf;
 use super::error::{FileFault, ImageError};
 use super::search::{Found, Search, Sharing, is_service, is_stub, other_mpi};
 
-/// A file that each rank has for its own.
+/// A file of which each rank has its own copy.
 pub(super) struct ModuleSource {
     pub path: PathBuf,
     pub file: File,
     pub bytes: Vec<u8>,
-    /// The sources it needs, by their index.
+    /// Indices of the sources that it needs.
     pub needs: Vec<usize>,
-    /// What it needs of those that were loaded before.
+    /// Previously loaded modules that it needs.
     pub known: Vec<Known>,
 }
 
-/// A module that was loaded before: the group that it is of, and its place there.
+/// A previously loaded module: its group and its index in the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub group: usize,
     pub module: usize,
 }
 
-/// A library that all ranks share, opened for the rest of the process.
+/// A library shared by all ranks and open for the rest of the process.
 #[derive(Clone, Copy)]
 pub(super) struct Shared(pub *mut c_void);
 
-// SAFETY: the handle stays valid and the functions that take it may be called from any thread.
+// SAFETY: the handle remains valid, and functions that take it may be called from any thread.
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: the handle remains valid, and functions that take it may be called from any thread.
 unsafe impl Sync for Shared {}
 
-/// What programs find at a handle of `dlopen` (`struct link_map`).
+/// Start of a `dlopen` handle as programs see it (`struct link_map`).
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct LinkMap {
@@ -51,20 +51,20 @@ pub(super) struct LinkMap {
     pub previous: *mut LinkMap,
 }
 
-/// A program, or a library that a rank opens, with everything it needs.
+/// A program, or a library opened by a rank, with all dependencies.
 pub(super) struct Libraries {
-    /// The file itself first, then what each rank has for its own, breadth first.
+    /// The file itself, followed by the per-rank dependencies in breadth-first order.
     pub sources: Vec<ModuleSource>,
-    /// What all ranks share, in the order in which it is needed.
+    /// Shared dependencies, in the order in which they are needed.
     pub shared: Vec<Shared>,
-    /// The files of these, without those that are part of the C library or a compiler's.
+    /// Files of the shared dependencies, except those of the C library or a compiler.
     pub told: Vec<String>,
 }
 
 impl ModuleSource {
     pub fn read(path: &Path) -> Result<ModuleSource, ImageError> {
         let read = || {
-            // Others may have no end, or wait for somebody to write.
+            // Other files may be endless or may block.
             if !fs::metadata(path)?.is_file() {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
             }
@@ -79,7 +79,7 @@ impl ModuleSource {
 }
 
 impl Libraries {
-    /// `first` and what it needs; `loaded` knows what was loaded before.
+    /// Finds the dependencies of `first`. `loaded` returns previously loaded modules.
     pub fn find(
         first: ModuleSource,
         sharing: &Sharing,
@@ -130,21 +130,22 @@ impl Libraries {
                 }
             }
         }
-        // What stands for functions of the C library may use it, whoever asks for them first.
+        // Replacements of C library functions may use it, whichever file needs them first.
         if let Ok(mathematics) = Shared::open("libm.so.6") {
             found.shared.push(mathematics);
         }
         Ok(found)
     }
 
-    /// Whether the library of this name, in the file at `path`, is one that ranks share as only the libraries of the
-    /// program need it, of which the source at `index` is one.
+    /// Returns true if the library `name` at `path` is a service library that ranks share because only libraries of the
+    /// program need it. The source at `index` is such a library.
     fn is_behind(&self, index: usize, name: &str, path: &Path, loaded: &dyn Fn(&Path) -> Option<Known>) -> bool {
         let own = || self.sources.iter().any(|source| source.path == path) || loaded(path).is_some();
         index > 0 && is_service(name) && !is_service(&self.sources[index].path.to_string_lossy()) && !own()
     }
 
-    /// The indices of the sources such that each comes after those it needs, as far as they do not need each other.
+    /// Returns the indices of the sources in initialisation order: each source follows its dependencies, except in
+    /// cycles.
     pub fn order(&self) -> Vec<usize> {
         let mut order = Vec::new();
         let mut seen = vec![false; self.sources.len()];
@@ -165,21 +166,22 @@ impl Libraries {
 }
 
 impl Shared {
-    /// The library of this name, whose symbols all others of the system's may find.
+    /// Opens a library whose symbols are visible to all other system libraries.
     pub fn open(name: &str) -> Result<Shared, FileFault> {
         Shared::open_as(name, libc::RTLD_NOW | libc::RTLD_GLOBAL)
     }
 
-    /// The same with these flags of `dlopen`.
+    /// Opens a library with these flags of `dlopen`.
     pub fn open_as(name: &str, flags: libc::c_int) -> Result<Shared, FileFault> {
         let missing = |why: String| FileFault::MissingLibrary { name: name.to_owned(), why };
-        // Without a name, the system's loader gives this program itself.
+        // An empty name would return mcpsim itself.
         let text = CString::new(name).ok().filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| missing("the name is damaged".into()))?;
-        // SAFETY: initialisers of the system's libraries run, as in any process that uses them.
+        // SAFETY: the initialisers of system libraries run as in any process that uses them.
         let handle = unsafe { libc::dlopen(text.as_ptr(), flags) };
         if handle.is_null() {
-            // SAFETY: dlerror gives a string of this thread, or null.
+            // SAFETY: `dlerror` returns null or a string with a final zero that is valid on this thread until the next
+            // call.
             let why = unsafe { libc::dlerror() };
             let why = if why.is_null() { "".into() } else { unsafe { CStr::from_ptr(why) }.to_string_lossy() };
             return Err(missing(why.into_owned()));
@@ -187,18 +189,18 @@ impl Shared {
         Ok(Shared(handle))
     }
 
-    /// The library of this name, if it is in memory.
+    /// Returns the library with this name if it is loaded.
     pub fn find(name: &str) -> Option<Shared> {
         let text = CString::new(name).ok()?;
-        // SAFETY: nothing is loaded, and so nothing runs.
+        // SAFETY: with `RTLD_NOLOAD` nothing is loaded and no initialiser runs.
         let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         (!handle.is_null()).then_some(Shared(handle))
     }
 
-    /// Its file.
+    /// Returns the file of the library.
     pub fn path(self) -> Option<PathBuf> {
         let mut map = std::ptr::null_mut::<LinkMap>();
-        // SAFETY: the handle is open; the system's loader gives its own description, whose name stays.
+        // SAFETY: the handle is open, and the link map and its name remain valid.
         unsafe {
             if libc::dlinfo(self.0, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 || map.is_null() {
                 return None;
@@ -207,9 +209,9 @@ impl Shared {
         }
     }
 
-    /// The address of `name`, of this version if the library has it.
+    /// Returns the address of `name`, in this version if the library has it.
     pub fn symbol(self, name: &CStr, version: Option<&CStr>) -> Option<usize> {
-        // SAFETY: the handle is open, the names are terminated.
+        // SAFETY: the handle is open, and the names have a final zero.
         let address = unsafe {
             let versioned = version.map(|version| libc::dlvsym(self.0, name.as_ptr(), version.as_ptr()));
             match versioned {

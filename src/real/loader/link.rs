@@ -1,7 +1,7 @@
-//! Relocations and symbols, worked out once for all instances.
+//! Relocations and symbols, computed once for all instances.
 //!
-//! Modules lie at the same offsets in every instance, so an address inside is a sum of the instance's base and a number
-//! known here, and an address outside is the same for all. What is left for each instance is in [`Fixups`].
+//! Modules have the same offsets in every instance. An internal address is therefore the instance's base plus a known
+//! number, and an external address is the same for all instances. [`Fixups`] contains the remaining work per instance.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -21,68 +21,68 @@ use super::versions::Versions;
 use super::{Host, OWN_PREFIX};
 use super::{backtrace, dl};
 
-/// The greatest block of thread-local variables.
+/// Maximum size in bytes of a block of thread-local variables.
 const VARIABLES: u64 = 1 << 32;
 
-/// What was loaded before the files that are linked, in the order in which it is searched.
+/// Previously loaded groups, in search order.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SearchScope<'a> {
     pub groups: &'a [Arc<ModuleParts>],
-    /// So many of them are searched before the files themselves.
+    /// Number of groups searched before the files themselves.
     pub first: usize,
-    /// Functions that are defined nowhere may be called later, which is an error then.
+    /// True if undefined functions are permitted. A call of such a function is an error.
     pub lazy: bool,
-    /// The files themselves are searched before all others (`RTLD_DEEPBIND`).
+    /// True if the files themselves are searched first (`RTLD_DEEPBIND`).
     pub deep: bool,
-    /// The first, the program, is of another namespace: all it has for the files is what stands for the C library.
+    /// True if the first group, the program, is in another namespace. It then provides only replacements of the C
+    /// library.
     pub apart: bool,
 }
 
-/// Where something is that is in another group: the group's place in the scope, and the offset in it.
+/// Location in another group: the group's index in the scope, and the offset in it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outer {
     pub group: usize,
     pub offset: usize,
-    /// Whether a resolver gives the address.
+    /// True if a resolver returns the address.
     pub resolver: bool,
 }
 
-/// Whose thread-local variables: a descriptor of the files themselves by its index, or of another group (its place in
-/// the scope, and the module's in it).
+/// Owner of thread-local variables: a descriptor of the files themselves by index, or one of another group by index in
+/// the scope and index of the module.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Storage {
     Own(usize),
     Outer(usize, usize),
 }
 
-/// What each instance writes into its data. All places are offsets in an instance.
+/// Values that each instance writes to its data. Positions are offsets in an instance.
 #[derive(Debug, Default)]
 pub(super) struct Fixups {
-    /// The base and a number.
+    /// Instance base plus a number.
     pub relative: Vec<(usize, usize)>,
-    /// Addresses outside, where they are not in the copied data already.
+    /// External addresses that are not part of the copied data.
     pub constants: Vec<(usize, usize)>,
-    /// The address of a rank's own variable, by its index in `owned_names`, and a number.
+    /// Address of a variable owned by the rank, by index in `owned_names`, plus a number.
     pub owned: Vec<(usize, usize, usize)>,
-    /// What is in other groups, and a number.
+    /// Address in another group plus a number.
     pub outer: Vec<(usize, Outer, usize)>,
-    /// The descriptors of modules of other groups: the group's place in the scope and the module's in it.
+    /// Descriptors of modules in other groups: index of the group in the scope and index of the module in it.
     pub outer_descriptors: Vec<(usize, usize, usize)>,
-    /// What a resolver at an offset gives, and a number.
+    /// Result of the resolver at an offset, plus a number.
     pub resolved: Vec<(usize, usize, usize)>,
-    /// The address of a descriptor, by its index: those of modules, then `variables`.
+    /// Address of a descriptor, by index: first modules, then `variables`.
     pub descriptors: Vec<(usize, usize)>,
-    /// Two words each: a function that gives the distance to a thread-local variable, and what it is told of the
-    /// variable.
+    /// Pairs of words: a function that returns the distance to a thread-local variable, and its argument.
     pub distances: Vec<(usize, Storage, usize)>,
     pub owned_names: Vec<String>,
-    /// Thread-local variables of libraries that all share.
+    /// Thread-local variables of shared libraries.
     pub variables: Vec<(Shared, CString)>,
-    /// The thread-local variables of each module.
+    /// Thread-local variables of each module.
     pub templates: Vec<Option<Template>>,
-    /// Defined symbols for [`super::Instance::symbol`]; whether a resolver gives the address.
+    /// Defined symbols for [`super::Instance::symbol`]. The flag is true if a resolver returns the address.
     pub symbols: HashMap<String, (usize, bool)>,
-    /// Defined thread-local variables: the module, and the offset in its block.
+    /// Defined thread-local variables: the module and the offset in its block.
     pub thread_symbols: HashMap<String, (usize, u64)>,
 }
 
@@ -101,7 +101,7 @@ enum SymbolValue {
     Owned(usize),
 }
 
-/// Links the modules; data of `layout` gets what is the same for all instances.
+/// Links the modules. Values that are equal for all instances are written to the data of `layout`.
 pub(super) fn link(
     elfs: &[Elf],
     libraries: &Libraries,
@@ -133,9 +133,9 @@ struct Linker<'a> {
     layout: &'a mut InstanceLayout,
     host: &'a dyn Host,
     scope: SearchScope<'a>,
-    /// Which of the scope's groups are searched: of those behind the files themselves, only what they need.
+    /// Groups of the scope that are searched. After the files themselves, only their dependencies are searched.
     searched: Vec<bool>,
-    /// The first definition of each name, in the order of modules.
+    /// First definition of each name, in the order of modules.
     defined: HashMap<&'a str, (usize, Symbol<'a>)>,
     fixups: Fixups,
 }
@@ -234,7 +234,7 @@ impl<'a> Linker<'a> {
         if undefined.is_empty() { Ok(()) } else { Err(FileFault::Undefined(undefined)) }
     }
 
-    /// Whether `symbol` of `module` is that module's own, whatever others define.
+    /// Returns true if `symbol` of `module` always refers to the module's own definition.
     fn is_bound(&self, module: usize, symbol: Symbol<'a>) -> bool {
         let elf = &self.elfs[module];
         let symbolic = elf.entry(elf::DT_SYMBOLIC).is_some()
@@ -242,7 +242,7 @@ impl<'a> Linker<'a> {
         symbol.defined && (symbol.hidden || symbolic)
     }
 
-    /// What `look` finds in one of `groups` of the scope, by the group's place.
+    /// Returns the first result of `look` in `groups` of the scope, with the group's index.
     fn find_outer<T>(&self, groups: std::ops::Range<usize>, look: impl Fn(&Fixups) -> Option<T>) -> Option<(usize, T)> {
         let mut searched = groups.filter(|&group| self.searched[group]);
         searched.find_map(|group| Some((group, look(&self.scope.groups[group].fixups)?)))
@@ -253,7 +253,7 @@ impl<'a> Linker<'a> {
         Some(SymbolValue::Outer(Outer { group, offset, resolver }))
     }
 
-    /// What of the rank's stands for a function of the C library, by its own name.
+    /// Returns the rank's replacement of a C library function, by its original name.
     fn outer_own(&self, name: &str) -> Option<SymbolValue> {
         let mut groups = self.scope.groups.iter().take(self.scope.first).enumerate();
         groups.find_map(|(group, parts)| {
@@ -262,7 +262,7 @@ impl<'a> Linker<'a> {
         })
     }
 
-    /// What `symbol` of this module is.
+    /// Returns the value of a symbol defined in this module.
     fn inside(&self, module: usize, found: Symbol<'a>) -> Result<SymbolValue, FileFault> {
         Ok(match found.kind {
             elf::STT_TLS => return malformed(format!("{} is thread-local and used as if it were not", found.name)),
@@ -272,7 +272,7 @@ impl<'a> Linker<'a> {
         })
     }
 
-    /// The value of `symbol`; none if it is defined nowhere and must be.
+    /// Returns the value of `symbol`, or `None` if a required symbol is undefined.
     fn value(
         &mut self,
         module: usize,
@@ -329,7 +329,7 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// Fills a slot of a thread-local variable; whether there is such a variable.
+    /// Fills a slot of a thread-local variable. Returns true if the variable exists.
     fn variable(&mut self, module: usize, slot: Relocation, symbol: Option<Symbol<'a>>) -> Result<bool, FileFault> {
         let SearchScope { groups, first, deep, .. } = self.scope;
         let outer = |name: &str, range| self.find_outer(range, |fixups| fixups.thread_symbols.get(name).copied());
@@ -399,7 +399,7 @@ impl<'a> Linker<'a> {
         Some(self.elfs.len() + index)
     }
 
-    /// Where in an instance the eight bytes at `address` are.
+    /// Returns the offset in an instance of the 8 bytes at `address`.
     fn slot(&self, module: usize, address: u64) -> Result<usize, FileFault> {
         match self.elfs[module].is_writable(address, 8) {
             true => Ok(self.layout.places[module].offset(address)),

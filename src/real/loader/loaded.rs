@@ -1,4 +1,4 @@
-//! The instances that are in memory, by their addresses: for functions that programs call without saying who they are.
+//! Index of mapped instances by address, for functions that identify the calling instance by an address.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -13,26 +13,26 @@ struct Loaded {
     space: Weak<InstanceMemory>,
 }
 
-/// By their first addresses.
+/// Mapped files by first address.
 static LOADED: RwLock<BTreeMap<usize, Loaded>> = RwLock::new(BTreeMap::new());
 
-/// Makes the files at `base` known.
+/// Adds the files at `base`.
 pub(super) fn add(base: usize, space: &Arc<InstanceMemory>, parts: &Arc<ModuleParts>) {
     let loaded = Loaded { id: space.id, parts: parts.clone(), space: Arc::downgrade(space) };
     LOADED.write().unwrap_or_else(PoisonError::into_inner).insert(base, loaded);
 }
 
-/// Forgets the files at `base`.
+/// Removes the files at `base`.
 pub(super) fn remove(base: usize) {
     LOADED.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
 }
 
-/// Whether the instance is in memory.
+/// Returns true if the instance is mapped.
 pub(super) fn is_alive(id: InstanceId) -> bool {
     LOADED.read().unwrap_or_else(PoisonError::into_inner).values().any(|loaded| loaded.id == id)
 }
 
-/// What `look` finds in the instance that `address` is in; it is given the instance's first address too.
+/// Returns the result of `look` for the mapped files that contain `address`. `look` also receives their first address.
 fn find<T>(address: usize, look: impl FnOnce(usize, &Loaded) -> Option<T>) -> Option<T> {
     find_in(&LOADED.read().unwrap_or_else(PoisonError::into_inner), address, look)
 }
@@ -46,30 +46,30 @@ fn find_in<T>(
     if address - base < found.parts.layout.size { look(base, found) } else { None }
 }
 
-/// The instance that `address` is in.
+/// Returns the instance that contains `address`.
 pub(super) fn space(address: usize) -> Option<Arc<InstanceMemory>> {
     find(address, |_, found| found.space.upgrade())
 }
 
-/// A module in memory.
+/// A mapped module.
 pub(super) struct Mapped {
     pub start: usize,
     pub end: usize,
-    /// The table by which call frame information is searched.
+    /// Address of the search table of call frame information.
     pub frame_table: usize,
 }
 
-/// The module that `code` is in, if it has call frame information.
+/// Returns the module that contains `code`, if it has call frame information.
 pub(super) fn module(code: usize) -> Option<Mapped> {
     find(code, |base, found| mapped(base, found, code))
 }
 
-/// As [`module`], for handlers of signals: finds nothing where it would have to wait.
+/// Variant of [`module`] for signal handlers: returns `None` instead of blocking.
 pub(super) fn module_at_once(code: usize) -> Option<Mapped> {
     find_in(&*LOADED.try_read().ok()?, code, |base, found| mapped(base, found, code))
 }
 
-/// The instance that `address` is in, for handlers of signals, the module's number and the address in its file.
+/// Returns the instance that contains `address`, the module's number and the address in its file, for signal handlers.
 pub fn place_at_once(address: usize) -> Option<(InstanceId, usize, usize)> {
     find_in(&*LOADED.try_read().ok()?, address, |base, found| {
         let (module, offset) = found.parts.layout.find(address - base)?;

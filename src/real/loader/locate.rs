@@ -1,4 +1,4 @@
-//! Addresses in a file as places in the source, for reports of crashes.
+//! Source positions of addresses in a file, for crash reports.
 
 use std::borrow::Cow;
 use std::fs;
@@ -11,7 +11,7 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 type File<'a> = ElfFile64<'a, LittleEndian>;
 type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
 
-/// The function and, with debug information, the file and line of `address` in the file at `path`.
+/// Returns the function of `address` in the file at `path`, with file and line if debug information exists.
 pub(super) fn describe(path: &Path, address: u64) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let unknown = || format!("{name}+{address:#x}");
@@ -20,7 +20,7 @@ pub(super) fn describe(path: &Path, address: u64) -> String {
     source(&file, address).or_else(|| symbol(&file, address)).unwrap_or_else(unknown)
 }
 
-/// From the debug information.
+/// Returns the position from the debug information.
 fn source(file: &File, address: u64) -> Option<String> {
     let section = |id: gimli::SectionId| {
         let found = file.section_by_name(id.name()).and_then(|section| section.data().ok()).unwrap_or_default();
@@ -40,13 +40,13 @@ fn source(file: &File, address: u64) -> Option<String> {
     })
 }
 
-/// From the symbol table.
+/// Returns the position from the symbol table.
 fn symbol(file: &File, address: u64) -> Option<String> {
     let (name, offset) = containing(file, address)?;
     Some(format!("{name}+{offset:#x}"))
 }
 
-/// The function that `address` is in, by the name it has in the source, and how far.
+/// Returns the function that contains `address`, by its name in the source, and the offset in it.
 fn containing(file: &File, address: u64) -> Option<(String, u64)> {
     let contains = |start: u64, size: u64| start <= address && address - start < size.max(1);
     let functions = file.symbols().chain(file.dynamic_symbols());

@@ -1,32 +1,32 @@
-//! The marker by which programs of `mcpsim cc` are known: an ELF note.
+//! Marker of programs made by `mcpsim cc`: an ELF note.
 
 use object::LittleEndian as LE;
 use object::elf::{FileHeader64, NoteType};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-/// The owner of the note.
+/// Owner of the note.
 pub const OWNER: &str = "mcpsim";
-/// The section that the note stands in.
+/// Section of the note.
 pub const SECTION: &str = ".note.mcpsim";
-/// The type of the note; its descriptor is the format as a 32-bit little-endian number.
+/// Type of the note. Its descriptor contains the format as a 32-bit little-endian number.
 pub const TYPE: u32 = 1;
-/// The format of programs that this version builds and loads.
+/// Program format that this version builds and loads.
 pub const FORMAT: u32 = 1;
 
-/// What a file is, from its bytes.
+/// Kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// No ELF file.
+    /// Not an ELF file.
     NotElf,
-    /// An ELF file that `mcpsim cc` has not built as a program.
+    /// An ELF file without the marker of `mcpsim cc`.
     Unmarked,
-    /// A program of `mcpsim cc`, of a format that this version does not load.
+    /// A program of `mcpsim cc` with an unsupported format.
     OtherFormat(u32),
     /// A program of `mcpsim cc`.
     Program,
 }
 
-/// What the file with these contents is. Says nothing about whether it is whole.
+/// Returns the kind of a file with these contents. The file may still be incomplete.
 pub fn is_program(bytes: &[u8]) -> FileKind {
     if !bytes.starts_with(b"\x7fELF") {
         return FileKind::NotElf;

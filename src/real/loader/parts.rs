@@ -1,5 +1,4 @@
-//! What all instances of a program share, or of a library that ranks open: its files, the layout and the work left for
-//! each.
+//! State shared by all instances of a program or of an opened library: files, layout and fixups.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,70 +16,70 @@ use super::link::{self, Fixups, SearchScope, Storage};
 use super::note::{self, FileKind};
 use super::search::{Search, Sharing, other_mpi};
 
-/// What all instances of a group of files share: the program with its libraries, or a library that ranks open with
-/// those it needs.
+/// Files shared by all instances of a group: a program with its libraries, or an opened library with its dependencies.
 pub(super) struct ModuleParts {
-    /// The number of the first module among all of the run.
+    /// Number of the first module in the run.
     pub first: usize,
-    /// The program first, or the library that is opened.
+    /// Modules. The program or the opened library is first.
     pub modules: Vec<Module>,
-    /// Libraries that all ranks share.
+    /// Libraries shared by all ranks.
     pub shared: Vec<Shared>,
-    /// The files of these, of those that the user wants shared.
+    /// Files of shared libraries that are reported to the user.
     pub told: Vec<String>,
     pub layout: InstanceLayout,
     pub fixups: Fixups,
-    /// The modules in the order in which they are initialised.
+    /// Modules in initialisation order.
     pub order: Vec<usize>,
 }
 
-/// A file of which each instance has its own. Places are offsets in an instance.
+/// A file of which each instance has its own copy. Positions are offsets in an instance.
 pub(super) struct Module {
     pub path: PathBuf,
-    /// The name by which others need it, if it has one.
+    /// Name by which other files need it, if it has one.
     pub name: Option<String>,
     pub file: File,
-    /// The modules of the group that it needs, and those of other groups.
+    /// Dependencies in this group; those in other groups follow.
     pub needs: Vec<usize>,
     pub known: Vec<Known>,
-    /// Where libraries that it opens are looked for.
+    /// Search path for libraries that it opens.
     pub search: Search,
-    /// Its program headers, as an offset, and their number.
+    /// Offset and number of its program headers.
     pub headers: (usize, u16),
-    /// The dynamic section.
+    /// Offset of the dynamic section.
     pub dynamic: usize,
-    /// Whether it stays to the end once it is opened.
+    /// True if the module remains loaded once it is opened.
     pub stays: bool,
     pub exports: Exports,
     pub initialisers: Functions,
     pub finalisers: Functions,
-    /// The call frame information, where exceptions may need it.
+    /// Offset of the call frame information, if exceptions may need it.
     pub frames: Option<usize>,
-    /// The table by which such information is searched, whether or not exceptions may need it.
+    /// Offset of the search table of call frame information, independent of exceptions.
     pub frame_table: Option<usize>,
 }
 
-/// Functions to run at the beginning or the end.
+/// Initialisers or finalisers.
 pub(super) struct Functions {
     pub once: Option<usize>,
-    /// Where it is, and its length.
+    /// Offset and length.
     pub array: (usize, usize),
 }
 
 impl ModuleParts {
-    /// Those of a program.
+    /// Creates the parts of a program.
     pub fn of_program(program: ModuleSource, host: &dyn Host, sharing: &Sharing) -> Result<ModuleParts, ImageError> {
         match note::is_program(&program.bytes) {
             FileKind::Program => {}
             FileKind::NotElf => return Err(FileFault::NotElf.of(&program.path)),
             FileKind::OtherFormat(format) => return Err(FileFault::OtherFormat(format).of(&program.path)),
-            // What else is wrong with it says more.
+            // Other faults of the file are reported first, because they are more specific.
             FileKind::Unmarked => return Err(unmarked(&program).of(&program.path)),
         }
         ModuleParts::new(program, host, sharing, SearchScope::default(), &|_| None)
     }
 
-    /// Those of a file and what it needs, after what is in `scope`; `loaded` knows the modules there.
+    /// Creates the parts of a file and its dependencies. They are linked with the groups in `scope`, and `loaded`
+    /// returns the modules there.
     pub fn new(
         file: ModuleSource,
         host: &dyn Host,
@@ -147,7 +146,7 @@ impl ModuleParts {
 }
 
 impl ModuleParts {
-    /// Whether they use anything of a group of what they were linked with.
+    /// Returns true if the parts use group `group` of their scope.
     pub fn needs(&self, group: usize) -> bool {
         let fixups = &self.fixups;
         fixups.outer.iter().any(|(_, outer, _)| outer.group == group)
@@ -160,7 +159,7 @@ impl ModuleParts {
     }
 }
 
-/// What is wrong with a file that `mcpsim cc` has not marked.
+/// Returns the fault of a file without the marker of `mcpsim cc`.
 fn unmarked(program: &ModuleSource) -> FileFault {
     let elf = match Elf::parse(&program.bytes) {
         Ok(elf) => elf,
@@ -171,7 +170,7 @@ fn unmarked(program: &ModuleSource) -> FileFault {
     other.map_or(FileFault::NotAProgram, |name| FileFault::OtherMpi(name.to_owned()))
 }
 
-/// What a module has besides its source.
+/// Data of a module in addition to its source.
 struct Remainder {
     name: Option<String>,
     search: Search,
@@ -190,7 +189,7 @@ impl Remainder {
         let functions = |once, array, size| functions(elf, place, once, array, size);
         let initialisers = functions(elf::DT_INIT, elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ)?;
         let finalisers = functions(elf::DT_FINI, elf::DT_FINI_ARRAY, elf::DT_FINI_ARRAYSZ)?;
-        // As other loaders have it: objects that are one in the whole process may be used by anybody.
+        // As in other loaders, a module with objects that are unique in the process remains loaded.
         let unique = || elf.symbols().flatten().any(|symbol| symbol.defined && symbol.bind == elf::STB_GNU_UNIQUE);
         let flags = elf.entry(elf::DT_FLAGS_1).unwrap_or(0);
         Ok(Remainder {

@@ -1,31 +1,31 @@
-//! What a shared library keeps of the thread that calls it, where that must follow the rank.
+//! Thread-local state of a shared library that must follow the rank.
 //!
-//! All ranks of a worker run on one host thread. The OpenMP runtime (libgomp) keeps in thread-local variables which
-//! team the thread is in, at which level, its number, its settings and the threads that wait for it. A rank may be
-//! suspended inside of a parallel region, and has settings of its own: so what the library keeps is put aside with the
-//! rank, byte by byte, and the library meets each rank as a thread of its own. The library is loaded once, as its
-//! variables are at fixed places of the thread.
+//! All ranks of a worker run on one host thread. The OpenMP runtime (libgomp) stores in thread-local variables the
+//! team, level, number and settings of the thread, and the threads that wait for it. A rank may be suspended inside a
+//! parallel region and has its own settings. The bytes of these variables are therefore saved per rank, and the library
+//! sees each rank as a separate thread. The library is loaded once, because its variables have fixed offsets in the
+//! thread's storage.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-/// The name of the library's file begins so.
+/// Prefix of the library's file name.
 const OPENMP: &[u8] = b"libgomp.so";
 
 /// The thread-local variables of the OpenMP runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct Runtime {
-    /// Its number among the modules that have such variables.
+    /// Module number of the variables in thread-local storage.
     module: usize,
     size: usize,
-    /// The first values are here, so many bytes; the others are zero.
+    /// Address of the initial values and their size; the other bytes are zero.
     image: usize,
     filled: usize,
 }
 
-/// What the runtime keeps of a rank while it does not run; while it does, what it keeps of the host thread.
+/// Saved runtime variables: those of the rank while it does not run, and those of the host thread while it runs.
 #[derive(Debug)]
 pub struct SavedRuntime {
     runtime: Runtime,
@@ -33,11 +33,11 @@ pub struct SavedRuntime {
 }
 
 thread_local! {
-    /// Where the variables of a module are on this thread.
+    /// Address of a module's variables on this thread.
     static PLACE: Cell<(usize, *mut u8)> = const { Cell::new((0, ptr::null_mut())) };
 }
 
-/// What the system's `__tls_get_addr` is asked for.
+/// Argument of the system's `__tls_get_addr`.
 #[repr(C)]
 struct Variable {
     module: usize,
@@ -45,21 +45,20 @@ struct Variable {
 }
 
 impl Runtime {
-    /// That of the library in this process, if there is one.
+    /// Returns the runtime of this process, if it is loaded.
     pub fn find() -> Option<Runtime> {
         unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: libc::size_t, found: *mut c_void) -> c_int {
-            // SAFETY: the loader gives a description of a module that stays while it is looked at, and what `find` has
-            // given.
+            // SAFETY: the loader passes a description that is valid during the call, and the pointer given by `find`.
             let (info, found) = unsafe { (&*info, &mut *found.cast::<Option<Runtime>>()) };
             if info.dlpi_name.is_null() || info.dlpi_tls_modid == 0 {
                 return 0;
             }
-            // SAFETY: as above.
+            // SAFETY: the name is not null and has a final zero.
             let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
             if !name.rsplit(|&byte| byte == b'/').next().is_some_and(|file| file.starts_with(OPENMP)) {
                 return 0;
             }
-            // SAFETY: as above.
+            // SAFETY: the description contains the address and number of the program headers.
             let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
             if let Some(header) = headers.iter().find(|header| header.p_type == libc::PT_TLS) {
                 *found = Some(Runtime {
@@ -72,19 +71,19 @@ impl Runtime {
             0
         }
         let mut found: Option<Runtime> = None;
-        // SAFETY: `look` does with the last argument what is right for it.
+        // SAFETY: `look` accepts a pointer to this `Option`, which lives during the call.
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         found
     }
 
-    /// Where its variables are on this thread.
+    /// Returns the address of the variables on this thread.
     fn place(&self) -> *mut u8 {
         let (module, place) = PLACE.get();
         if module == self.module {
             return place;
         }
-        // SAFETY: the name is terminated; the function has had this signature since there are such variables. Programs
-        // are given one of this project, but the name here finds the system's.
+        // SAFETY: the name has a final zero, and the function has always had this signature. Programs use mcpsim's
+        // replacement, but this lookup finds the system's function.
         let place = unsafe {
             let function = libc::dlsym(libc::RTLD_DEFAULT, c"__tls_get_addr".as_ptr());
             assert!(!function.is_null(), "the system's loader has thread-local variables");
@@ -97,7 +96,7 @@ impl Runtime {
 }
 
 impl SavedRuntime {
-    /// As of a thread that has not called the library yet.
+    /// Creates the state of a thread that has not called the library yet.
     pub fn new(runtime: Runtime) -> SavedRuntime {
         let mut bytes = vec![0; runtime.size].into_boxed_slice();
         // SAFETY: the library is never unloaded.
@@ -106,24 +105,24 @@ impl SavedRuntime {
         SavedRuntime { runtime, bytes: UnsafeCell::new(bytes) }
     }
 
-    /// Exchanges what is kept of the rank and of this thread. To be called whenever the rank's code begins to run or
+    /// Exchanges the saved state with the state of this thread. Must be called whenever the rank's code starts or
     /// stops.
-    // Not inlined: a fiber may go on in another thread, where the address of a thread-local that a caller kept is
+    // Not inlined: a fiber may continue on another thread, where a cached address of a thread-local variable would be
     // wrong.
     #[inline(never)]
     pub fn swap(&self) {
-        // SAFETY: both are as long, and nobody else looks at them: the rank's are behind a cell of the one thread that
-        // runs it.
+        // SAFETY: both ranges have the same size and no other user: the cell belongs to the thread that runs the rank.
         unsafe {
             let bytes: &mut [u8] = &mut *self.bytes.get();
             ptr::swap_nonoverlapping(self.runtime.place(), bytes.as_mut_ptr(), self.runtime.size);
         }
     }
 
-    /// Ends the threads that wait for this rank's next parallel region, while it runs: false if it is inside of one.
+    /// Ends the threads that wait for this rank's next parallel region, while the rank runs. Returns false inside a
+    /// parallel region.
     pub fn end_threads(&self) -> bool {
         const SOFT: c_int = 1;
-        // SAFETY: the names are terminated; the function has had this signature since OpenMP 5.0.
+        // SAFETY: the names have a final zero, and the function has had this signature since OpenMP 5.0.
         unsafe {
             let library = libc::dlopen(c"libgomp.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
             if library.is_null() {

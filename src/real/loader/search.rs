@@ -1,7 +1,7 @@
-//! Where libraries are found, and which of them all ranks share.
+//! Library search, and selection of libraries shared by all ranks.
 //!
-//! Each rank has its own copy of a library, wherever that lies. Shared are the C library with its parts, the system's
-//! loader and the few runtimes of which a process can have but one, libraries of linear algebra; and what the user
+//! By default each rank has its own copy of a library. Exceptions are the C library with its parts, the system's
+//! loader, the few runtimes that must be unique in a process, libraries of linear algebra, and libraries that the user
 //! wants shared.
 
 use std::fs;
@@ -13,17 +13,17 @@ use super::elf::Elf;
 use super::error::{FileFault, ImageError};
 use super::library::{ModuleSource, Shared};
 
-/// The library that programs are linked with in place of an MPI library; it is never loaded.
+/// Stub library with which programs are linked in place of an MPI library. It is never loaded.
 pub const STUB: &str = "libmcpsim_mpi.so";
 
-/// Where the system's loader looks beyond paths.
+/// Default directories of the system's loader.
 const STANDARD: [&str; 6] =
     ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
-/// Where the system's loader is told of further directories.
+/// Configuration file of the system's loader with further directories.
 const CONFIGURATION: &str = "/etc/ld.so.conf";
 
-/// Libraries of which a process can have but one. The C library's own parts, whose state is that of the process; the
-/// unwinder, which must know all code; runtimes that keep their state in the static part of a thread's storage.
+/// Libraries that must be unique in a process: parts of the C library, whose state is per process; the unwinder, which
+/// must know all code; and runtimes with state in static thread-local storage.
 const RUNTIME: [&str; 17] = [
     "ld-linux-x86-64.",
     "libBrokenLocale.",
@@ -44,24 +44,24 @@ const RUNTIME: [&str; 17] = [
     "libutil.",
 ];
 
-/// Libraries of linear algebra. They keep nothing of programs but threads and room to work in, which a copy for each
-/// rank would multiply: 512 ranks with OpenBLAS take eleven times the memory.
+/// Libraries of linear algebra. Their only state is threads and work space, which per-rank copies would multiply: 512
+/// ranks with OpenBLAS use eleven times the memory.
 const ALGEBRA: [&str; 8] =
     ["libblas.", "libblas64.", "libblis", "libcblas.", "liblapack.", "liblapacke.", "libmkl_", "libopenblas"];
 
-/// Libraries of networks and encryption. Others need them for files in the cloud and the like, and with them some
-/// thirty more; a copy of all for each rank costs a second and a gigabyte of 512 ranks. They are shared where the
-/// program itself does not need them, so that it keeps no state there.
+/// Libraries of networks and encryption, and with them about thirty dependencies. They are needed for example by
+/// libraries that read files in the cloud. Per-rank copies cost one second and one gigabyte for 512 ranks. They are
+/// shared if the program itself does not need them, because it then keeps no state in them.
 const SERVICES: [&str; 8] =
     ["libcrypto.", "libcurl", "libgnutls.", "libgssapi_krb5.", "libkrb5.", "libldap", "libssh", "libssl."];
 
-/// Whether ranks share the library of this name where only other libraries need it.
+/// Returns true if ranks share this library when only other libraries need it.
 pub(super) fn is_service(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     SERVICES.iter().any(|known| file.starts_with(known))
 }
 
-/// How the names of other MPI libraries begin.
+/// File name prefixes of other MPI libraries.
 const OTHER_MPI: [&str; 9] = [
     "libmpi.so",
     "libmpi_cxx.so",
@@ -74,7 +74,7 @@ const OTHER_MPI: [&str; 9] = [
     "libopen-rte.so",
 ];
 
-/// Whether a file of this name belongs to another MPI.
+/// Returns true if a file with this name belongs to another MPI.
 pub(super) fn other_mpi(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     OTHER_MPI.iter().any(|other| file.starts_with(other))
@@ -84,12 +84,12 @@ pub(super) fn is_stub(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|file| file == STUB)
 }
 
-/// The libraries that the user wants shared by all ranks: beginnings of their files' names, such as `libopenblas`.
+/// Libraries that the user wants shared, as prefixes of file names such as `libopenblas`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sharing(pub Vec<String>);
 
 impl Sharing {
-    /// Whether the user wants the file shared.
+    /// Returns true if the user wants the file shared.
     fn wants(&self, path: &Path) -> bool {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '-']);
@@ -98,17 +98,17 @@ impl Sharing {
 }
 
 pub(super) enum Found {
-    /// What each rank has for its own.
+    /// A library with per-rank copies.
     Own(ModuleSource),
-    /// What the system's loader is to open; the file, if it is neither part of the C library nor a compiler's.
+    /// A library for the system's loader. The file is `None` for parts of the C library or a compiler.
     Shared { name: String, told: Option<String> },
 }
 
-/// Where the libraries that a file needs are looked for.
+/// Search path for the dependencies of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     paths: Vec<PathBuf>,
-    /// Who asks.
+    /// The file with the dependencies.
     file: PathBuf,
 }
 
@@ -134,7 +134,7 @@ impl Search {
         Ok(Search { paths, file: file.to_owned() })
     }
 
-    /// The library of this name.
+    /// Finds the library with this name.
     pub fn look(&self, name: &str, sharing: &Sharing) -> Result<Found, ImageError> {
         let candidates: Vec<PathBuf> = match name.contains('/') {
             true => vec![PathBuf::from(name)],
@@ -160,7 +160,7 @@ impl Search {
             }
         }
         if !runtime {
-            // The system's loader may know another place, and says why it cannot open what is nowhere.
+            // The system's loader may find the library elsewhere; otherwise it provides the error text.
             let shared = Shared::open(name).map_err(|fault| fault.of(&self.file))?;
             if let Some(source) = shared.path().and_then(|path| usable(&path).transpose()).transpose()? {
                 return Ok(Found::Own(source));
@@ -170,7 +170,7 @@ impl Search {
     }
 }
 
-/// The directories that the system's loader is told of.
+/// Returns the directories in the configuration of the system's loader.
 fn configured() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut read = |path: &Path| -> Vec<String> {
@@ -181,7 +181,7 @@ fn configured() -> Vec<PathBuf> {
         included.iter().filter_map(|line| Some(line.strip_prefix("include")?.trim().to_owned())).collect()
     };
     for pattern in read(Path::new(CONFIGURATION)) {
-        // Such a line names all files of a directory with one ending: "ld.so.conf.d/*.conf".
+        // A pattern matches all files of a directory with one extension: "ld.so.conf.d/*.conf".
         let pattern = Path::new("/etc").join(pattern);
         let Some(directory) = pattern.parent() else { continue };
         let Ok(entries) = fs::read_dir(directory) else { continue };
@@ -192,7 +192,8 @@ fn configured() -> Vec<PathBuf> {
     found
 }
 
-/// The library at `path`; none if it cannot be read or is for another machine, in which case the search goes on.
+/// Reads the library at `path`. Returns `None` if it cannot be read or is for another machine, so that the search
+/// continues.
 fn usable(path: &Path) -> Result<Option<ModuleSource>, ImageError> {
     let Ok(source) = ModuleSource::read(path) else { return Ok(None) };
     match Elf::parse(&source.bytes) {

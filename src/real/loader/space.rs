@@ -1,4 +1,4 @@
-//! All that is in memory of one rank's program, and what it knows of libraries that it has opened.
+//! Memory of one rank's program, and its opened libraries.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -16,47 +16,47 @@ use super::link::{SearchScope, own_function};
 use super::tls::InstanceId;
 use super::{Host, OWN_PREFIX};
 
-/// All that is in memory of a rank's program.
+/// Memory of a rank's program.
 pub(super) struct InstanceMemory {
     pub id: InstanceId,
     pub exits: Exits,
     pub common: Arc<Common>,
-    /// The addresses of variables of the C library that the rank has for its own.
+    /// Addresses of the rank's own variables of the C library.
     owned: Vec<usize>,
     state: Mutex<State>,
     is_closed: AtomicBool,
 }
 
-/// What changes as the program runs.
+/// State that changes while the program runs.
 #[derive(Default)]
 struct State {
-    /// The program first.
+    /// Groups. The program is first.
     groups: Vec<Arc<LinkGroup>>,
     #[expect(clippy::vec_box, reason = "programs keep the handles' addresses")]
     handles: Vec<Box<Handle>>,
-    /// The namespaces besides the program's that there ever were.
+    /// Number of namespaces created, without the program's.
     namespaces: usize,
     arguments: Option<Arguments>,
-    /// What `dlerror` has to say, and what it has said last.
+    /// Pending message of `dlerror`, and the message returned last.
     error: Option<CString>,
     said: Option<CString>,
 }
 
-// SAFETY: the pointers are the program's own, and only passed on to it.
+// SAFETY: the pointers belong to the program and are only returned to it.
 unsafe impl Send for State {}
 
-/// What a program gets of `dlopen`.
+/// Target of a `dlopen` handle.
 #[repr(C)]
 pub(super) struct Handle {
-    /// Programs may look at it.
+    /// Link map, which programs may read.
     map: LinkMap,
     pub what: Opened,
 }
 
-/// What a handle stands for.
+/// Object represented by a handle.
 #[derive(Clone)]
 pub(super) enum Opened {
-    /// The program and all that is global.
+    /// The program and all global symbols.
     Program,
     /// A module of a group.
     Own(Arc<LinkGroup>, usize),
@@ -80,37 +80,41 @@ impl InstanceMemory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program itself, until its end.
+    /// Returns the program, or `None` after its end.
     pub fn program(&self) -> Option<Arc<LinkGroup>> {
         self.state().groups.first().cloned()
     }
 
-    /// All groups, the program first.
+    /// Returns all groups; the program is first.
     pub fn groups(&self) -> Vec<Arc<LinkGroup>> {
         self.state().groups.clone()
     }
 
-    /// The address of the rank's own variable `name`.
+    /// Returns the address of the rank's own variable `name`.
     pub fn owned(&self, name: &str) -> Option<usize> {
         let at = self.common.host.owned_names().iter().position(|known| *known == name)?;
         self.owned.get(at).copied().filter(|&address| address != 0)
     }
 
+    /// Runs the initialisers of all groups.
+    ///
     /// # Safety
-    /// As of [`LinkGroup::initialise`].
+    /// As for [`LinkGroup::initialise`].
     pub unsafe fn initialise(&self, arguments: Arguments) {
         self.state().arguments = Some(arguments);
         for group in self.groups() {
             group.register_frames();
-            // SAFETY: the caller's promise.
+            // SAFETY: this function has the contract of the called function.
             unsafe { group.initialise(arguments) }
         }
     }
 
+    /// Runs the exit handlers, then the finalisers of all groups.
+    ///
     /// # Safety
-    /// As of [`super::Instance::finalise`].
+    /// As for [`super::Instance::finalise`].
     pub unsafe fn finalise(&self, code: c_int) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function has the contract of the called functions.
         unsafe {
             self.exits.run(code);
             self.groups().iter().rev().for_each(|group| group.finalise());
@@ -122,38 +126,38 @@ impl InstanceMemory {
         self.is_closed.store(true, Ordering::Relaxed);
         let state = std::mem::take(&mut *self.state());
         drop(state.handles);
-        // What was loaded last needs what was before.
+        // Later groups depend on earlier ones.
         state.groups.into_iter().rev().for_each(drop);
     }
 
-    /// The module that `address` is in, by its number, and its address there.
+    /// Returns the number of the module that contains `address`, and the address in its file.
     pub fn contains(&self, address: usize) -> Option<(usize, usize)> {
         let (group, module, at) = self.place(address)?;
         Some((group.parts.first + module, at))
     }
 
-    /// The module that `address` is in, and its address there.
+    /// Returns the group and module that contain `address`, and the address in the module's file.
     pub fn place(&self, address: usize) -> Option<(Arc<LinkGroup>, usize, usize)> {
-        // Crashes are reported whoever holds the lock.
+        // A crash report must not block on the lock.
         let state = self.state.try_lock().ok()?;
         let group = state.groups.iter().find(|group| group.range().contains(&address))?;
         let (module, at) = group.parts.layout.find(address - group.base)?;
         Some((group.clone(), module, at))
     }
 
-    /// Leaves a message for `dlerror`.
+    /// Stores a message for `dlerror`.
     pub fn fail(&self, text: String) {
         self.state().error = Some(CString::new(text.replace('\0', "?")).unwrap_or_default());
     }
 
-    /// `dlerror`: the message, which stays until the next.
+    /// `dlerror`: returns the message, which remains valid until the next call.
     pub fn take_error(&self) -> *const std::ffi::c_char {
         let mut state = self.state();
         state.said = state.error.take();
         state.said.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
     }
 
-    /// The handle of `what`: the same as before if there is one.
+    /// Returns the handle of `what`. Equal objects have equal handles.
     pub fn handle(&self, what: Opened) -> *mut Handle {
         let mut state = self.state();
         let same = |known: &Opened| match (known, &what) {
@@ -185,31 +189,31 @@ impl InstanceMemory {
         &raw mut *state.handles[index]
     }
 
-    /// What `handle` stands for.
+    /// Returns the object represented by `handle`.
     pub fn opened(&self, handle: *const Handle) -> Option<Opened> {
         let state = self.state();
         let found = state.handles.iter().find(|known| std::ptr::eq(&raw const ***known, handle))?;
         Some(found.what.clone())
     }
 
-    /// The number of a new namespace.
+    /// Returns the number of a new namespace.
     pub fn new_namespace(&self) -> usize {
         let mut state = self.state();
         state.namespaces += 1;
         state.namespaces
     }
 
-    /// Whether there is something in a namespace.
+    /// Returns true if a namespace contains groups.
     pub fn is_namespace(&self, namespace: usize) -> bool {
         self.state().groups.iter().any(|group| group.namespace == namespace)
     }
 
-    /// The namespace of the code at `address`.
+    /// Returns the namespace of the code at `address`.
     pub fn namespace(&self, address: usize) -> usize {
         self.place(address).map_or(0, |(group, _, _)| group.namespace)
     }
 
-    /// The module in the file at `path`, or needed by the name of `path`, if it is in the namespace's memory.
+    /// Returns the module of the file at `path`, or with the name `path`, if it is loaded in the namespace.
     pub fn find(&self, path: &Path, namespace: usize) -> Option<(Arc<LinkGroup>, usize)> {
         let state = self.state();
         state.groups.iter().filter(|group| group.namespace == namespace).find_map(|group| {
@@ -220,7 +224,7 @@ impl InstanceMemory {
         })
     }
 
-    /// Loads the library in the file at `path` into a namespace, with what it needs that is not there yet.
+    /// Loads the library at `path` into a namespace, with dependencies that are not loaded yet.
     ///
     /// # Safety
     /// Runs code of the library.
@@ -231,7 +235,7 @@ impl InstanceMemory {
         namespace: usize,
     ) -> Result<Arc<LinkGroup>, ImageError> {
         let (lazy, deep) = (flags & libc::RTLD_NOW == 0, flags & libc::RTLD_DEEPBIND != 0);
-        // The program is always there, for what it has of the C library.
+        // The program is always included, because it provides replacements of the C library.
         let of_namespace = |(place, group): &(usize, Arc<LinkGroup>)| *place == 0 || group.namespace == namespace;
         let groups: Vec<Arc<LinkGroup>> =
             self.groups().into_iter().enumerate().filter(of_namespace).map(|(_, group)| group).collect();
@@ -253,15 +257,15 @@ impl InstanceMemory {
         }
         group.register_frames();
         let null = std::ptr::null();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller permits code of the library to run, and the arguments are those of `main`.
         unsafe { group.initialise(arguments.unwrap_or(Arguments { count: 0, values: null, environment: null })) }
         Ok(group)
     }
 
-    /// Ends a group that nobody has open any more, if nothing else needs it.
+    /// Unloads a group after its last close, unless another group needs it.
     ///
     /// # Safety
-    /// Runs code of the group, after which no pointer into it is used.
+    /// Runs code of the group. Afterwards no pointer into the group may be used.
     pub unsafe fn close(&self, group: &Arc<LinkGroup>) {
         let stays = group.stays.load(Ordering::Relaxed) || group.parts.modules.iter().any(|module| module.stays);
         let needed = {
@@ -277,7 +281,7 @@ impl InstanceMemory {
         if stays || needed {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller permits code of the group to run, and the group is still mapped.
         unsafe {
             self.exits.run_of(&group.range());
             group.finalise();
@@ -287,8 +291,8 @@ impl InstanceMemory {
         state.groups.retain(|known| !Arc::ptr_eq(known, group));
     }
 
-    /// What `name` stands for to everybody: in what is global, then in what stands for the C library and MPI. What is
-    /// found stays as long as who asks: for good.
+    /// Returns the global definition of `name`: in global groups, then in the replacements of the C library and MPI. A
+    /// group in which it is found remains loaded.
     pub fn global(&self, name: &str) -> Option<usize> {
         let groups = self.groups();
         let is_global = |group: &&Arc<LinkGroup>| group.is_global.load(Ordering::Relaxed) && group.namespace == 0;
@@ -301,7 +305,7 @@ impl InstanceMemory {
         found.or_else(|| self.outside(name, None))
     }
 
-    /// What `name` stands for outside of the rank's own files.
+    /// Returns the definition of `name` outside the rank's own files.
     pub fn outside(&self, name: &str, version: Option<&str>) -> Option<usize> {
         let program = self.program()?;
         let host: &dyn Host = self.common.host;
@@ -315,7 +319,7 @@ impl InstanceMemory {
         })
     }
 
-    /// What `name` stands for to who has opened a module: in it and in what it needs, breadth first.
+    /// Returns the definition of `name` in an opened module and its dependencies, in breadth-first order.
     pub fn of_module(&self, group: &Arc<LinkGroup>, module: usize, name: &str) -> Option<usize> {
         let mut seen: Vec<(usize, usize)> = Vec::new();
         let mut open = VecDeque::from([(group.clone(), module)]);
@@ -334,7 +338,7 @@ impl InstanceMemory {
         None
     }
 
-    /// What `name` stands for behind a module, in the order in which files were loaded.
+    /// Returns the next definition of `name` after a module, in load order.
     pub fn behind(&self, group: &Arc<LinkGroup>, module: usize, name: &str, version: Option<&str>) -> Option<usize> {
         let groups = self.groups();
         let later = groups.iter().skip_while(|known| !Arc::ptr_eq(known, group));
@@ -344,7 +348,7 @@ impl InstanceMemory {
         modules.find_map(|(group, module)| group.export(module, name)).or_else(|| self.outside(name, version))
     }
 
-    /// Where a library of this name is that code at `caller` opens: searched as the system's loader would.
+    /// Finds a library opened by the code at `caller`. The search order is that of the system's loader.
     pub fn search(&self, name: &str, caller: usize) -> Result<super::search::Found, ImageError> {
         let program = || Some((self.program()?, 0));
         let asks = self.place(caller).map(|(group, module, _)| (group, module)).or_else(program);
@@ -352,7 +356,7 @@ impl InstanceMemory {
         search.look(name, &self.common.sharing)
     }
 
-    /// The path of a module's file, for messages.
+    /// Returns the path of a module's file, for messages.
     pub fn path(group: &LinkGroup, module: usize) -> PathBuf {
         group.parts.modules[module].path.clone()
     }

@@ -1,5 +1,5 @@
-//! Programs compiled by the system's compiler, loaded and run several times in this process. Without a compiler there
-//! is nothing to load, and the tests say nothing.
+//! Tests with programs compiled by the system's compiler and loaded several times in this process. Without a compiler
+//! the tests pass without a check.
 #![allow(unsafe_code)]
 
 mod calls;
@@ -18,7 +18,7 @@ use std::process::Command;
 
 use super::*;
 
-/// What marks a program.
+/// Marker of a program.
 const MARK: &str = r#"__asm__(".pushsection .note.mcpsim,\"a\",@note\n.balign 4\n.long 7,4,1\n.asciz \"mcpsim\"\n"
  ".balign 4\n.long 1\n.popsection");
 "#;
@@ -29,7 +29,7 @@ struct Workshop {
 }
 
 impl Workshop {
-    /// None if there is no compiler.
+    /// Creates a directory, or returns `None` without a compiler.
     fn new() -> Option<Workshop> {
         Command::new("cc").arg("--version").output().ok()?;
         Some(Workshop { directory: tempfile::tempdir().unwrap() })
@@ -69,7 +69,7 @@ impl Workshop {
     }
 }
 
-/// A host that has nothing of its own.
+/// A host without symbols.
 struct Nothing;
 
 impl Host for Nothing {
@@ -86,22 +86,22 @@ fn fresh(image: &Image) -> Instance {
     image.instance(&no_data).unwrap()
 }
 
-/// Calls `name`, which takes and gives an int.
+/// Calls the function `name`, which takes and returns an `int`.
 fn call(instance: &Instance, name: &str, argument: c_int) -> c_int {
     let address = instance.symbol(name).unwrap_or_else(|| panic!("no {name}"));
-    // SAFETY: the tests' programs declare such functions.
+    // SAFETY: the tests' programs define functions with this signature.
     unsafe { std::mem::transmute::<usize, extern "C" fn(c_int) -> c_int>(address)(argument) }
 }
 
 fn start(instance: &Instance) {
     let arguments: [*mut c_char; 2] = [c"program".as_ptr().cast_mut(), std::ptr::null_mut()];
     set_main(Some(instance.id()));
-    // SAFETY: the tests' programs are as C wants them.
+    // SAFETY: the tests' programs are valid C programs, and the argument list has a final null.
     unsafe { instance.initialise(1, arguments.as_ptr(), arguments[1..].as_ptr()) }
 }
 
 fn end(instance: &Instance) {
-    // SAFETY: as in `start`.
+    // SAFETY: the instance was initialised by `start`.
     unsafe { instance.finalise(0) }
     set_main(None);
 }

@@ -1,8 +1,8 @@
 //! Thread-local storage of programs.
 //!
-//! A program asks `__tls_get_addr` for the address of a variable, with a pointer to the [`Descriptor`] of the module
-//! and an offset. A rank's own variables follow it from host thread to host thread: they belong to the instance. A
-//! thread that the program started itself has a block a module, until it ends.
+//! A program calls `__tls_get_addr` for the address of a variable, with a pointer to the [`Descriptor`] of the module
+//! and an offset. Variables of a rank belong to the instance and follow the rank between host threads. A thread created
+//! by the program has one block per module until it ends.
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
@@ -16,7 +16,7 @@ use super::exits::ExitFunction;
 use super::library::Shared;
 use super::loaded;
 
-/// An instance among all that the process ever had.
+/// Identifier of an instance, unique in the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub(super) u64);
 
@@ -28,50 +28,52 @@ impl InstanceId {
 }
 
 thread_local! {
-    /// The instance whose rank runs on this thread; 0 if none does.
+    /// The instance whose rank runs on this thread, or 0.
     static RUNNING: Cell<u64> = const { Cell::new(0) };
-    /// What this thread has of instances that it does not run as their rank; null at first and after the thread's end.
+    /// Blocks of this thread for instances that it does not run as their rank; null at first and after the end of the
+    /// thread.
     static THREAD: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
     static END: End = const { End };
 }
 
-/// Says whose rank runs on this thread from now on. To be called whenever a rank's fiber is resumed or suspended.
-// Not inlined: a fiber may go on in another thread, where the address of a thread-local that a caller kept is wrong.
+/// Sets the instance whose rank runs on this thread. Must be called whenever a rank's fiber is resumed or suspended.
+// Not inlined: a fiber may continue on another thread, where a cached address of a thread-local variable would be
+// wrong.
 #[inline(never)]
 pub fn set_main(instance: Option<InstanceId>) {
     RUNNING.set(instance.map_or(0, |id| id.0));
 }
 
-/// Whose rank runs on this thread.
+/// Returns the instance whose rank runs on this thread.
 #[inline(never)]
 pub fn main_instance() -> Option<InstanceId> {
     Some(InstanceId(RUNNING.get())).filter(|id| id.0 != 0)
 }
 
-/// The variables of a module, as its file describes them.
+/// Thread-local variables of a module, as described by its file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Template {
     pub size: usize,
     pub align: usize,
-    /// The address of the first variable modulo `align`.
+    /// Address of the first variable modulo `align`.
     pub skew: usize,
-    /// Where the first values are in an instance.
+    /// Offset of the initial values in an instance.
     pub at: usize,
     pub filled: usize,
 }
 
 impl Template {
     fn layout(&self) -> Layout {
-        // Both were checked when the file was opened.
+        // Both values were checked when the file was opened.
         Layout::from_size_align(self.size + self.skew, self.align).unwrap_or(Layout::new::<u64>())
     }
 
-    /// A new block.
+    /// Allocates a block.
     ///
     /// # Safety
-    /// The first values of the instance are at `image`.
+    /// The initial values of the instance are at `image`.
     unsafe fn allocate(&self, image: *const u8) -> *mut u8 {
-        // SAFETY: the size is not zero, as the module has variables; the values fit into the block.
+        // SAFETY: the size is not zero because the module has variables, and the initial values fit into the block.
         unsafe {
             let block = alloc::alloc_zeroed(self.layout());
             if block.is_null() {
@@ -83,21 +85,23 @@ impl Template {
         }
     }
 
+    /// Frees a block.
+    ///
     /// # Safety
-    /// `first` is from [`Template::allocate`] of an equal template and not used any more.
+    /// `first` is from [`Template::allocate`] of an equal template and is not used any more.
     unsafe fn free(&self, first: *mut u8) {
-        // SAFETY: the block began so much before.
+        // SAFETY: the block starts `skew` bytes before `first` and was allocated with this layout.
         unsafe { alloc::dealloc(first.sub(self.skew), self.layout()) }
     }
 }
 
-/// What a `DTPMOD64` slot points to.
+/// Target of a `DTPMOD64` slot.
 pub(super) enum Descriptor {
     /// A module of an instance.
     Own(Own),
-    /// A variable of a library that all share, which has one a host thread.
+    /// A variable of a shared library, with one copy per host thread.
     Shared { library: Shared, name: CString },
-    /// Of a module without thread-local variables; no slot points to it.
+    /// A module without thread-local variables. No slot points to it.
     None,
 }
 
@@ -106,17 +110,17 @@ pub(super) struct Own {
     module: usize,
     template: Template,
     image: *const u8,
-    /// The rank's own block; null until it is asked for.
+    /// Block of the rank; null until the first access.
     block: AtomicPtr<u8>,
 }
 
 // SAFETY: `image` is only read, and lives as long as the instance that owns the descriptor.
 unsafe impl Send for Descriptor {}
-// SAFETY: as above; the rest is atomic or never changes.
+// SAFETY: `image` is only read, and the other fields are atomic or constant.
 unsafe impl Sync for Descriptor {}
 
 impl Descriptor {
-    /// The descriptor of a module of the instance at `base`.
+    /// Creates the descriptor of a module of the instance at `base`.
     pub fn own(instance: InstanceId, module: usize, template: Template, base: usize) -> Descriptor {
         let image = (base + template.at) as *const u8;
         Descriptor::Own(Own { instance: instance.0, module, template, image, block: AtomicPtr::new(ptr::null_mut()) })
@@ -127,13 +131,13 @@ impl Drop for Own {
     fn drop(&mut self) {
         let block = *self.block.get_mut();
         if !block.is_null() {
-            // SAFETY: the instance ends, so nothing of it runs.
+            // SAFETY: the instance ends, so none of its code runs.
             unsafe { self.template.free(block) }
         }
     }
 }
 
-/// What a program passes: the two slots that `DTPMOD64` and `DTPOFF64` fill.
+/// Argument of `__tls_get_addr`: the two slots filled by `DTPMOD64` and `DTPOFF64`.
 #[repr(C)]
 pub(super) struct Index {
     descriptor: *const Descriptor,
@@ -141,7 +145,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// What a program passes for the variable at `offset` of a descriptor's, which outlives it.
+    /// Creates the argument for the variable at `offset`. The descriptor must outlive it.
     pub fn new(descriptor: *const Descriptor, offset: usize) -> Index {
         Index { descriptor, offset }
     }
@@ -149,15 +153,15 @@ impl Index {
 
 // SAFETY: the descriptor may be used from any thread, and lives as long as the instance that owns both.
 unsafe impl Send for Index {}
-// SAFETY: as above.
+// SAFETY: the descriptor may be used from any thread, and lives as long as the instance that owns both.
 unsafe impl Sync for Index {}
 
-/// `__tls_get_addr` of the programs.
+/// `__tls_get_addr` of programs.
 ///
 /// # Safety
-/// `index` is a pair of slots that the loader has filled.
+/// `index` is a pair of slots filled by the loader.
 pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
-    // SAFETY: the descriptor lives as long as the instance that calls.
+    // SAFETY: the loader filled the slots, and the descriptor lives as long as the calling instance.
     let (descriptor, offset) = unsafe { (&*(*index).descriptor, (*index).offset) };
     let block = match descriptor {
         Descriptor::Own(own) if own.instance == RUNNING.get() => {
@@ -165,17 +169,17 @@ pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
             if block.is_null() { first_of_rank(own) } else { block }
         }
         Descriptor::Own(own) => of_thread(own),
-        // SAFETY: the library stays open.
+        // SAFETY: the library remains open, and the name has a final zero.
         Descriptor::Shared { library, name } => unsafe { libc::dlsym(library.0, name.as_ptr()).cast() },
         Descriptor::None => ptr::null_mut(),
     };
     block.wrapping_add(offset)
 }
 
-/// The address of a variable of the rank that runs, where it is known already; else null. Works with general registers
-/// and, of the others, with the lower halves of the first sixteen at most.
+/// Returns the address of a variable of the running rank, or null if its block does not exist yet. Uses only general
+/// registers and the lower halves of the first 16 vector registers.
 unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
-    // SAFETY: as of `address`.
+    // SAFETY: the loader filled the slots, and the descriptor lives as long as the calling instance.
     let (descriptor, offset) = unsafe { (&*(*index).descriptor, (*index).offset) };
     match descriptor {
         Descriptor::Own(own) if own.instance == RUNNING.get() => {
@@ -187,13 +191,14 @@ unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
 }
 
 unsafe extern "C" {
-    /// What descriptors of thread-local storage (`-mtls-dialect=gnu2`) have called: with the descriptor's address in
-    /// `rax` it gives the distance from the thread pointer to the variable there, and keeps all other registers.
+    /// Function called by descriptors of thread-local storage (`-mtls-dialect=gnu2`). `rax` contains the address of the
+    /// descriptor. The function returns the distance from the thread pointer to the variable and preserves all other
+    /// registers.
     pub(super) fn mcpsim_tls_distance();
 }
 
-// The descriptor's second word is the address of an `Index`. The registers that C functions may change are kept: the
-// general ones and sixteen vectors' lower halves first; all of them (`xsave`) where more than a look-up is to be done.
+// The second word of the descriptor is the address of an `Index`. The fast path saves the caller-saved general
+// registers and the lower halves of 16 vector registers. The slow path saves all registers (`xsave`).
 std::arch::global_asm!(
     ".pushsection .text.mcpsim_tls_distance, \"ax\", @progbits",
     ".globl mcpsim_tls_distance",
@@ -224,7 +229,7 @@ std::arch::global_asm!(
     ".endr",
     "test rax, rax",
     "jnz 2f",
-    // The area of `xsave`: its header must be zero. Its size is told by cpuid.
+    // The header of the `xsave` area must be zero. `cpuid` returns the size of the area.
     "mov rdi, rbx",
     "mov eax, 13",
     "xor ecx, ecx",
@@ -266,9 +271,9 @@ std::arch::global_asm!(
     address = sym address,
 );
 
-/// The address of the variable at `offset` of a module's.
+/// Returns the address of the variable at `offset` of a module.
 pub(super) fn address_in(descriptor: &Descriptor, offset: usize) -> *mut u8 {
-    // SAFETY: the descriptor is there.
+    // SAFETY: the descriptor is a valid reference.
     unsafe { address(&Index { descriptor, offset }) }
 }
 
@@ -280,18 +285,18 @@ fn first_of_rank(own: &Own) -> *mut u8 {
     block
 }
 
-/// A block with what it was made from.
+/// A block and its template.
 type Block = (*mut u8, Template);
 
-/// What a thread has of instances.
+/// State of a thread for instances.
 #[derive(Default)]
 struct Thread {
-    /// By instance and module.
+    /// Blocks by instance and module.
     blocks: RefCell<HashMap<(u64, usize), Block>>,
     exits: RefCell<Vec<(InstanceId, ExitFunction)>>,
 }
 
-/// Runs at the thread's end.
+/// Destructor that runs at the end of the thread.
 struct End;
 
 impl Drop for End {
@@ -300,32 +305,32 @@ impl Drop for End {
         if thread.is_null() {
             return;
         }
-        // SAFETY: made by `thread` below from a box; nothing else frees it.
+        // SAFETY: `thread` below created the pointer from a box, and only this function frees it.
         let kept = unsafe { &*thread };
-        // Destructors may use variables, and register further destructors.
+        // Destructors may use variables and register further destructors.
         while let Some((instance, exit)) = { kept.exits.borrow_mut().pop() } {
             if loaded::is_alive(instance) {
-                // SAFETY: the instance that registered it is there.
+                // SAFETY: the instance that registered it is mapped.
                 unsafe { exit.run(0) }
             }
         }
         THREAD.set(ptr::null_mut());
-        // SAFETY: as above; no reference is left.
+        // SAFETY: `thread` below created the pointer from a box, and no reference is left.
         for (block, template) in unsafe { Box::from_raw(thread) }.blocks.take().into_values() {
-            // SAFETY: from `allocate` of the same template.
+            // SAFETY: the block was allocated by an equal template.
             unsafe { template.free(block) }
         }
     }
 }
 
-/// What this thread has; lives to the thread's end.
+/// Returns the state of this thread, which lives until the thread ends.
 fn thread() -> &'static Thread {
     if THREAD.get().is_null() {
         THREAD.set(Box::into_raw(Box::default()));
-        // A use of it has its destructor registered; fails when the thread is ending, and then what was made is leaked.
+        // The access registers the destructor. It fails while the thread ends, and then the state is leaked.
         let _ = END.try_with(|_| ());
     }
-    // SAFETY: not freed before the thread's end.
+    // SAFETY: the state is not freed before the end of the thread.
     unsafe { &*THREAD.get() }
 }
 
@@ -337,7 +342,7 @@ fn of_thread(own: &Own) -> *mut u8 {
     entry.or_insert_with(|| (unsafe { own.template.allocate(own.image) }, own.template)).0
 }
 
-/// Has `exit` run when this thread ends, if the instance is still there.
+/// Registers `exit` for the end of this thread. It runs if the instance is still mapped.
 pub(super) fn at_thread_end(instance: InstanceId, exit: ExitFunction) {
     thread().exits.borrow_mut().push((instance, exit));
 }

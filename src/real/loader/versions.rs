@@ -1,4 +1,4 @@
-//! The versions that a file wants of symbols, by `DT_VERSYM` and `DT_VERNEED`.
+//! Symbol versions required by a file, from `DT_VERSYM` and `DT_VERNEED`.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use super::error::{FileFault, malformed};
 
 /// The versions of a file's symbols.
 pub(super) struct Versions<'a> {
-    /// A number a symbol; empty where symbols have no versions.
+    /// One number per symbol; empty if symbols have no versions.
     table: &'a [u8],
     needed: HashMap<u16, &'a str>,
 }
 
 impl<'a> Versions<'a> {
-    /// Those of `elf`, which has `symbols` symbols.
+    /// Reads the versions of `elf`, which has `symbols` symbols.
     pub fn new(elf: &Elf<'a>, symbols: usize) -> Result<Versions<'a>, FileFault> {
         let Some(table) = elf.entry(elf::DT_VERSYM) else {
             return Ok(Versions { table: &[], needed: HashMap::new() });
@@ -49,12 +49,12 @@ impl<'a> Versions<'a> {
         Some(u16::from_le_bytes(self.table.get(at..at + 2)?.try_into().ok()?))
     }
 
-    /// The version that the undefined `symbol` must have.
+    /// Returns the required version of the undefined `symbol`.
     pub fn needed(&self, symbol: u32) -> Option<&'a str> {
         self.needed.get(&(self.index(symbol)? & 0x7fff)).copied()
     }
 
-    /// Whether the definition of `symbol` is for those only who ask for its version: an old one.
+    /// Returns true if the definition of `symbol` is an old version, available only to references with that version.
     pub fn is_old(&self, symbol: u32) -> bool {
         self.index(symbol).is_some_and(|index| index & 0x8000 != 0)
     }

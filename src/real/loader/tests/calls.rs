@@ -1,4 +1,4 @@
-//! Functions: where symbols come from, indirect ones, and what runs at the beginning and the end.
+//! Functions: sources of symbols, indirect functions, initialisers and finalisers.
 
 use super::*;
 

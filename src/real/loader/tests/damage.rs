@@ -1,4 +1,4 @@
-//! Damaged files: an error or an image that is as the file says, never a panic.
+//! Damaged files: the result is an error or an image consistent with the file, never a panic.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Data of instances: each has its own, relocated for its place.
+//! Data of instances: private to each instance and relocated.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn untouched_zeros_cost_no_memory() {
     for (index, instance) in instances.iter().enumerate() {
         assert_eq!(call(instance, "touch", index as i32), index as i32);
     }
-    // 64 GiB of zeros; other tests of this process take some memory meanwhile.
+    // 64 GiB of zeros. Other tests of this process allocate some memory concurrently.
     assert!(resident() < before + (600 << 20), "{} {before}", resident());
 }
 

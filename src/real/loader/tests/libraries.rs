@@ -1,4 +1,4 @@
-//! Libraries of programs: a rank's own, and the system's.
+//! Libraries of programs: per-rank libraries and system libraries.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn a_private_library_has_globals_an_instance() {
     assert_eq!(call(&one, "go", 10), 12);
     assert_eq!(call(&one, "go", 10), 23);
     assert_eq!(call(&two, "go", 1), 3);
-    // The library that two need is there once: a second copy would have its own.
+    // The library that two files need is loaded once; a second copy would have its own variable.
     let address = one.symbol("base").unwrap();
     let (module, _) = one.contains(address).unwrap();
     assert_eq!(image.module(module), Some(workshop.path("libbase.so").canonicalize().unwrap()));
@@ -67,7 +67,7 @@ fn libraries_of_networks_are_shared_where_only_libraries_need_them() {
     let (one, two) = (fresh(&image), fresh(&image));
     assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
     assert_eq!(image.shared(), [workshop.path("libcurl.so.4").canonicalize().unwrap().display().to_string()]);
-    // The program has what it needs for its own, and so do its libraries.
+    // Dependencies of the program are per rank, also for its libraries.
     let source = "extern int middle(int), fetch(int); int go(int n) { return middle(n) + fetch(n); }";
     let image = workshop.image(source, &["-L.", "-lmiddle", "-l:libcurl.so.4", "-Wl,-rpath,$ORIGIN"]);
     let (one, two) = (fresh(&image), fresh(&image));

@@ -1,4 +1,4 @@
-//! As many instances as a large run has.
+//! Number of instances as in a large run.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn thousands_of_instances_have_a_mapping_of_the_file_each() {
     for (rank, instance) in instances.iter().enumerate() {
         assert_eq!(call(instance, "get", 0), 2 * rank as i32);
     }
-    // The other mapping is the data's, which is anonymous.
+    // The other mapping contains the data and is anonymous.
     assert_eq!(mappings(), RANKS);
     drop(instances);
     assert_eq!(mappings(), 0);

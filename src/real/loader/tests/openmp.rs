@@ -1,4 +1,4 @@
-//! Threads of OpenMP: they work on the rank's data and have thread-local variables of their own.
+//! OpenMP threads: they use the rank's data and have their own thread-local variables.
 
 use super::*;
 

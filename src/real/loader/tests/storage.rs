@@ -1,4 +1,4 @@
-//! Thread-local variables: the rank's own follow it, other threads have theirs.
+//! Thread-local variables: those of a rank follow it, and other threads have their own.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn other_threads_have_variables_of_their_own() {
         assert_eq!(call(&instance, "thread", 4), 11_012);
         assert_eq!(call(&instance, "add", 1), 9);
         set_main(None);
-        // This thread is not the rank's now: a block of its own, for this instance only.
+        // This thread does not run the rank now, so it has its own block of this instance.
         assert_eq!(call(&instance, "add", 5), 12);
     }
 }
@@ -52,7 +52,8 @@ fn other_threads_have_variables_of_their_own() {
 #[test]
 fn descriptors_give_the_same_variables() {
     let Some(workshop) = Workshop::new() else { return };
-    // The function that gives the distance keeps all registers: those of vectors hold values across the call.
+    // The function that returns the distance preserves all registers, including vector registers that hold values
+    // across the call.
     workshop.library(
         "libstore.so",
         "__thread int stored = 4; int get(int n) { return stored + n; }",
