@@ -37,6 +37,7 @@ pub(super) fn simulate(
             record::run(&simulation, &(), &programs, (conduct, run.settings.details), &header)
         }
         Content::Logs(logs) => {
+            notes.extend(logs.fault());
             let (machine, factors) = (machine(), measured_factors(&logs, &platform, &sites));
             let make = |rank: Rank| -> Box<dyn Program> {
                 Box::new(logs.program(rank, &machine.of(rank), factors[rank as usize]))
@@ -100,7 +101,7 @@ fn load(run: &Resolved, file: &TraceFile) -> Result<LoadedTrace, PredictError> {
             (header.ranks, header.app.clone(), settings.asked_seed.unwrap_or(header.seed), Some(header))
         }
         Content::Logs(logs) => {
-            if let Some(fault) = logs.fault() {
+            if let Some(fault) = logs.fault().filter(|_| logs.replayed().0 == 0) {
                 return Err(PredictError::input(format!("{name}: {fault}")));
             }
             (logs.ranks(), logs.info(0).program.clone(), settings.seed, None)

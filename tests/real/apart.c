@@ -102,6 +102,45 @@ static void alone(void)
     MPI_Comm_free(&copy);
 }
 
+/* What replays have, and after it what they lack. */
+static void window(void)
+{
+    MPI_Win window;
+    hand_over(1, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_create(&rank, sizeof rank, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    hand_over(2, MPI_COMM_WORLD);
+    MPI_Win_free(&window);
+}
+
+/* A ring of ranks; `which` is the call among neighbours. */
+static void neighbours(const char *which)
+{
+    MPI_Comm ring;
+    MPI_Request request;
+    int periodic = 1, from[2] = {rank, rank}, to[2], counts[2] = {1, 1}, displs[2] = {0, 1};
+    MPI_Aint bytes[2] = {0, sizeof(int)};
+    MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
+    if (!strcmp(which, "allgatherv"))
+        MPI_Ineighbor_allgatherv(from, 1, MPI_INT, to, counts, displs, MPI_INT, ring, &request);
+    else
+        MPI_Ineighbor_alltoallw(from, counts, bytes, types, to, counts, bytes, types, ring, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Rank 1 ends as programs do that find an error. */
+static void ends(void)
+{
+    hand_over(1, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Pcontrol(2);
+    if (rank == 1)
+        exit(3);
+    hand_over(2, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 #if MPI_VERSION >= 4
 static void persistent(void)
 {
@@ -139,6 +178,12 @@ int main(int argc, char **argv)
         many();
     else if (!strcmp(what, "alone"))
         alone();
+    else if (!strcmp(what, "window"))
+        window();
+    else if (!strcmp(what, "allgatherv") || !strcmp(what, "alltoallw"))
+        neighbours(what);
+    else if (!strcmp(what, "ends"))
+        ends();
 #if MPI_VERSION >= 4
     else if (!strcmp(what, "persistent"))
         persistent();

@@ -40,6 +40,10 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
             run.app.display()
         )));
     };
+    if let Some(fault) = logs.fault() {
+        let name = run.app.display();
+        return Err(Failure::bad_input(format!("{name}: {fault}; expected a whole run for a comparison")));
+    }
     let outcome = &run.request()?.resolve()?.run()?;
     if let Some(name) = &run.timeline {
         let (measured, predicted) = (measured_calls(&logs), predicted_calls(outcome));

@@ -24,6 +24,7 @@
 //! bytes after a call's first byte, which is its function (`library/functions.h`). Version 1 had no longer calls, and
 //! assigned numbers beyond the 32 MiB.
 
+mod beginning;
 mod call;
 mod cursor;
 mod describe;
@@ -113,7 +114,13 @@ impl Logs {
         LogProgram::new(log, resolved, machine.clone(), factor)
     }
 
-    /// Reason why the run cannot be replayed, if any: an unsupported call, or a log that ends too early.
+    /// Calls of all ranks that a replay has, and all calls.
+    pub fn replayed(&self) -> (u64, u64) {
+        let kept = self.resolved.iter().map(|one| one.keep.unwrap_or(one.calls)).sum();
+        (kept, self.resolved.iter().map(|one| one.calls).sum())
+    }
+
+    /// Reason why a replay has only the beginning of the run, if any: an unsupported call, or a log that ends too early.
     pub fn fault(&self) -> Option<String> {
         let refused = self.ranks.iter().zip(&self.resolved).find_map(|(log, resolved)| {
             let why = match resolved.refused?.name() {
@@ -128,13 +135,14 @@ impl Logs {
             };
             Some(format!("rank {}: {why}", log.info.rank))
         });
-        refused.or_else(|| {
+        let reason = refused.or_else(|| {
             let cut = self.ranks.iter().find(|log| !log.info.finished)?;
             let calls = self.resolved[cut.info.rank as usize].calls;
-            Some(format!(
-                "rank {} was cut after {calls} calls, before MPI_Finalize: only whole runs are replayed",
-                cut.info.rank
-            ))
+            Some(format!("rank {} was cut after {calls} calls, before MPI_Finalize", cut.info.rank))
+        })?;
+        Some(match self.replayed() {
+            (0, _) => format!("{reason}; no call has all its counterparts"),
+            (kept, all) => format!("{reason}; a replay has the first {kept} of {all} calls"),
         })
     }
 }

@@ -239,6 +239,9 @@ static void begin(void)
     REAL(Comm_size)(MPI_COMM_WORLD, &world_size);
     const char *clock = getenv("MCPSIM_TRACE_CLOCK");
     by_cpu = !(clock && !strcmp(clock, "wall"));
+    if (by_cpu && world_rank == 0 && access("/proc/thread-self/schedstat", R_OK) != 0)
+        tell("mcpsim-trace: the system has no /proc/thread-self/schedstat: sleeps and waits for files are missing in the "
+             "trace; MCPSIM_TRACE_CLOCK=wall records them as code\n");
     meet();
     REAL(Comm_dup)(MPI_COMM_WORLD, &own_world);
     name_files();

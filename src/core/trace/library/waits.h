@@ -294,6 +294,10 @@ WRAP_REFUSED(Comm_spawn,
              (const char *command, char *argv[], int most, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made,
               int errors[]),
              (command, argv, most, info, root, comm, made, errors))
+WRAP_REFUSED(Comm_spawn_multiple,
+             (int count, char *commands[], char **argvs[], const int most[], const MPI_Info infos[], int root,
+              MPI_Comm comm, MPI_Comm *made, int errors[]),
+             (count, commands, argvs, most, infos, root, comm, made, errors))
 WRAP_REFUSED(Comm_accept, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
              (port, info, root, comm, made))
 WRAP_REFUSED(Comm_connect, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
@@ -317,6 +321,15 @@ WRAP_REFUSED(Ineighbor_allgather,
              (const void *from, int count, MPI_Datatype type, void *to, int room, MPI_Datatype other, MPI_Comm comm,
               MPI_Request *request),
              (from, count, type, to, room, other, comm, request))
+WRAP_REFUSED(Ineighbor_allgatherv,
+             (const void *from, int count, MPI_Datatype type, void *to, const int rooms[], const int displs[],
+              MPI_Datatype other, MPI_Comm comm, MPI_Request *request),
+             (from, count, type, to, rooms, displs, other, comm, request))
+WRAP_REFUSED(Ineighbor_alltoallw,
+             (const void *from, const int counts[], const MPI_Aint at[], const MPI_Datatype types[], void *to,
+              const int rooms[], const MPI_Aint displs[], const MPI_Datatype others[], MPI_Comm comm,
+              MPI_Request *request),
+             (from, counts, at, types, to, rooms, displs, others, comm, request))
 WRAP_REFUSED(Ineighbor_alltoall,
              (const void *from, int count, MPI_Datatype type, void *to, int room, MPI_Datatype other, MPI_Comm comm,
               MPI_Request *request),

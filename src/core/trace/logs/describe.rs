@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{LoggedCall, Logs};
+use super::{LogInfo, LoggedCall, Logs};
 
 /// Formats ns as seconds.
 fn seconds(ns: u64) -> String {
@@ -179,6 +179,11 @@ impl Logs {
         if let Some(slept @ 1..) = (0..self.ranks()).map(|rank| self.slept(rank)).max() {
             line("slept", format!("{} in the longest rank: outside of MPI, without a core", seconds(slept)));
         }
+        let lacks = |info: &LogInfo| info.finished && info.by_cpu && info.waited.is_none();
+        if let Some(log) = self.ranks.iter().find(|log| lacks(&log.info)) {
+            let host = &log.info.host;
+            line("slept", format!("unknown on {host}: the system has no scheduling statistics of threads"));
+        }
         let of_program = format!("{} from MPI_Init to MPI_Finalize in the longest rank,", seconds(longest));
         line("measured", format!("{of_program}\n{:14}without the time of recording", ""));
         let of_all = format!("{} from the first MPI_Init to the end of the last call,", seconds(self.passed()));
@@ -190,7 +195,7 @@ impl Logs {
                 format!("{} for a core, in rank {rank}, the longest: {share:.1} % of its time", seconds(waited)),
             );
         }
-        line("replay", self.fault().map_or("whole".to_owned(), |fault| format!("none: {fault}")));
+        line("replay", self.fault().unwrap_or_else(|| "whole".to_owned()));
         out
     }
 

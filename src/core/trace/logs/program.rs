@@ -131,16 +131,8 @@ impl LogProgram {
 
     /// Message received by the receive that is posted now, if it is a late value.
     fn posts(&mut self, mail: &MessageEnd) -> Option<MessageEnd> {
-        let place = self.posted;
         self.posted += 1;
-        match self.resolved.late.get(self.late) {
-            Some((late, got)) if *late == place => {
-                self.late += 1;
-                let (source, tag) = (*got)?;
-                Some(MessageEnd { peer: Some(source), tag: Some(tag), ..*mail })
-            }
-            _ => Some(*mail),
-        }
+        self.resolved.posted(self.posted - 1, &mut self.late, mail)
     }
 
     /// Schedule of a collective on `comm`.
@@ -340,6 +332,9 @@ impl Program for LogProgram {
                 Some(step) => step,
                 None => {
                     self.function = None;
+                    if self.resolved.keep == Some(self.made) {
+                        return Call::Finish;
+                    }
                     let Some(step) = self.cursor.next() else { return Call::Finish };
                     self.made += 1;
                     step

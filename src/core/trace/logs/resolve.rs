@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::TraceError;
+use super::beginning;
 use super::call::{ANY, CallClass, MessageEnd};
 use super::cursor::{LogCursor, of_rank};
 use super::function::LoggedFunction;
@@ -22,6 +23,8 @@ pub(super) struct ResolvedLog {
     pub comms: BTreeMap<u32, u32>,
     /// Number of calls.
     pub calls: u64,
+    /// Number of calls in a replay, if that is not all of them.
+    pub keep: Option<u64>,
     /// A call that cannot be replayed.
     pub refused: Option<LoggedFunction>,
 }
@@ -40,13 +43,32 @@ pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceE
         found.push(one);
     }
     let numbers: BTreeMap<Identity, u32> = keys.into_iter().zip(SELF + 1..).collect();
-    Ok(found
+    let mut resolved: Vec<ResolvedLog> = found
         .into_iter()
         .map(|one| {
             let comms = one.keys.iter().map(|(number, identity)| (*number, numbers[identity])).collect();
-            Arc::new(ResolvedLog { comms, ..one.resolved })
+            ResolvedLog { comms, ..one.resolved }
         })
-        .collect())
+        .collect();
+    if logs.iter().any(|log| !log.info.finished) || resolved.iter().any(|one| one.refused.is_some()) {
+        let keep = beginning::keep(logs, &resolved)?;
+        resolved.iter_mut().zip(keep).for_each(|(one, keep)| one.keep = Some(keep));
+    }
+    Ok(resolved.into_iter().map(Arc::new).collect())
+}
+
+impl ResolvedLog {
+    /// Message of the receive number `place` of the rank, if it receives one. `late` is the index of the next late value.
+    pub fn posted(&self, place: u64, late: &mut usize, mail: &MessageEnd) -> Option<MessageEnd> {
+        match self.late.get(*late) {
+            Some((index, got)) if *index == place => {
+                *late += 1;
+                let (source, tag) = (*got)?;
+                Some(MessageEnd { peer: Some(source), tag: Some(tag), ..*mail })
+            }
+            _ => Some(*mail),
+        }
+    }
 }
 
 /// Identity of a communicator, common to all members.

@@ -190,7 +190,8 @@ fn a_log_without_its_end_is_read_up_to_there() {
     let [zero, (name, one)] = pair();
     let end = one.len() - 36;
     let run = Logs::read(&merge(&[zero, (name, one[..end].to_vec())]).unwrap()).unwrap();
-    assert_eq!(run.fault().unwrap(), "rank 1 was cut after 1 calls, before MPI_Finalize: only whole runs are replayed");
+    let fault = "rank 1 was cut after 1 calls, before MPI_Finalize; a replay has the first 2 of 2 calls";
+    assert_eq!(run.fault().unwrap(), fault);
 }
 
 #[test]
@@ -198,7 +199,33 @@ fn what_replays_do_not_have_is_named() {
     let [_, one] = pair();
     let zero = ("0.log".to_owned(), log(5, 0, &[send(1), call("MPI_Win_create", &[], &[])]));
     let run = Logs::read(&merge(&[zero, one]).unwrap()).unwrap();
-    assert_eq!(run.fault().unwrap(), "rank 0: it called MPI_Win_create, which cannot be replayed");
+    let fault = "rank 0: it called MPI_Win_create, which cannot be replayed; a replay has the first 2 of 3 calls";
+    assert_eq!(run.fault().unwrap(), fault);
+    let zero = ("0.log".to_owned(), log(5, 0, &[call("MPI_Win_create", &[], &[])]));
+    let run = Logs::read(&merge(&[zero, pair()[1].clone()]).unwrap()).unwrap();
+    let fault = "rank 0: it called MPI_Win_create, which cannot be replayed; no call has all its counterparts";
+    assert_eq!(run.fault().unwrap(), fault);
+}
+
+#[test]
+fn the_beginning_of_a_run_has_the_calls_with_their_counterparts() {
+    let kept = |zero: &[Vec<u8>], one: &[Vec<u8>]| {
+        let end = [call("MPI_Win_create", &[], &[])];
+        let logs = [log(5, 0, &[zero, &end].concat()), log(5, 1, one)].map(|log| (String::new(), log));
+        let run = Logs::read(&merge(&logs).unwrap()).unwrap();
+        [0, 1].map(|rank: usize| run.resolved[rank].keep.unwrap())
+    };
+    let barrier = || call("MPI_Barrier", &[0; 8], &[]);
+    let post = || call("MPI_Irecv", &[0, 0, 0, 7, 800, 1, 0], &[2, 3]);
+    let wait = || call("MPI_Wait", &[1, 0, 0], &[]);
+    // The second receive has no send, and no barrier follows it.
+    assert_eq!(kept(&[send(1), barrier()], &[receive(), receive(), barrier()]), [1, 1]);
+    assert_eq!(kept(&[send(1), barrier()], &[receive(), barrier(), receive()]), [2, 2]);
+    // A posted receive waits at its wait only.
+    assert_eq!(kept(&[send(1), barrier()], &[post(), barrier(), wait()]), [2, 3]);
+    assert_eq!(kept(&[barrier()], &[post(), barrier(), wait()]), [1, 2]);
+    // A send that nobody receives blocks.
+    assert_eq!(kept(&[send(1), send(1)], &[receive()]), [1, 1]);
 }
 
 #[test]
