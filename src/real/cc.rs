@@ -1,7 +1,7 @@
-//! The compiler wrapper: behaves like `mpicc`, and makes programs that `image` can load.
+//! Compiler wrapper: behaves like `mpicc` and creates programs for `loader`.
 //!
-//! The system's compiler does the work. What it links, `image` loads once a rank: a shared object with an entry point
-//! of its own, all of whose symbols are known when it is linked. Neither a linker nor a C library is part of this.
+//! The system's compiler does the work. It links a shared object with an entry point, all of whose symbols are resolved
+//! at link time; `loader` loads it once per rank. This module contains neither a linker nor a C library.
 
 mod arguments;
 mod build;
@@ -18,16 +18,16 @@ use std::process::Command;
 pub use header::{HOST_FUNCTIONS, functions};
 pub use program::{Built, CodeOrigin, ProgramFile};
 
-/// The directory of what is made once and kept: `MCPSIM_CACHE`, or `mcpsim` in the user's cache directory; and what to
-/// do if it cannot be written.
+/// Returns the cache directory, and the advice if it cannot be written. The directory is `MCPSIM_CACHE` or `mcpsim` in
+/// the user's cache directory.
 ///
 /// # Errors
-/// If the only place left is another user's.
+/// The only remaining directory belongs to another user.
 pub fn cache() -> Result<(std::path::PathBuf, &'static str), CcError> {
     sysroot::root(|name| std::env::var_os(name))
 }
 
-/// What a source is written in, and so which compiler is asked.
+/// Language of a source, which selects the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// `mpicc`.
@@ -37,7 +37,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language of a wrapper that is called by this name, as `mpicc` is.
+    /// Returns the language of a wrapper with this name, such as `mpicc`.
     pub fn of_wrapper(name: &str) -> Option<Language> {
         match name {
             "mpicc" | "mcpsim-cc" => Some(Language::C),
@@ -46,15 +46,14 @@ impl Language {
         }
     }
 
-    /// Why a wrapper of this name compiles nothing, if it is one of Fortran. Without it, build systems would find that
-    /// of another MPI.
+    /// Returns the error of a Fortran wrapper. Without these wrappers, build systems would find those of another MPI.
     pub fn none_of_wrapper(name: &str) -> Option<CcError> {
         let fortran = ["mpifort", "mpif90", "mpif77"].contains(&name);
         fortran
             .then(|| CcError::new(format!("{name}: mcpsim compiles C and C++, not Fortran: describe the application")))
     }
 
-    /// The environment's variable that names the compiler, and the compiler if it is not set.
+    /// Returns the environment variable with the compiler, and the default compiler.
     fn compiler(self) -> (&'static str, &'static str) {
         match self {
             Language::C => ("MCPSIM_CC", "cc"),
@@ -63,10 +62,10 @@ impl Language {
     }
 }
 
-/// What programs are linked for, so that they have all support functions: see `build`.
+/// Symbol that links all support functions into a program: see `build`.
 const OWN_MARKER: &str = "mcpsim_own";
 
-/// Why the compiler was not asked.
+/// Error before the start of the compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CcError {
     text: String,
@@ -86,27 +85,27 @@ impl fmt::Display for CcError {
 
 impl std::error::Error for CcError {}
 
-/// What the arguments ask the wrapper for.
+/// Action requested by the arguments.
 #[derive(Debug)]
 pub enum WrapperRequest {
-    /// To print this text.
+    /// Print this text.
     Show(String),
-    /// To run the compiler so; and what to say if it fails.
+    /// Run the compiler, and print this hint if it fails.
     Run(Command, Option<&'static str>),
 }
 
-/// Understands the arguments of the wrapper, and has what they need made.
+/// Parses the arguments of the wrapper and creates the support files.
 ///
 /// # Errors
-/// If there is no compiler, or the cache cannot be written.
+/// No compiler exists, or the cache cannot be written.
 pub fn request(language: Language, arguments: &[OsString]) -> Result<WrapperRequest, CcError> {
     line::request(language, arguments)
 }
 
-/// Runs the compiler, with the streams of this process; returns its exit code, 128 and more if a signal ended it.
+/// Runs the compiler with the streams of this process. Returns its exit code, or 128 plus the signal that ended it.
 ///
 /// # Errors
-/// If it cannot be started.
+/// The compiler cannot be started.
 pub fn run(mut compiler: Command) -> Result<i32, CcError> {
     let status = compiler.status().map_err(|error| line::not_started(&compiler, &error))?;
     Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))

@@ -1,10 +1,10 @@
-//! Real programs inside mcpsim: C and C++ sources are compiled, the result is loaded once a rank, and each rank runs it
-//! with a C library and an MPI of its own.
+//! Real programs in mcpsim: C and C++ sources are compiled, the result is loaded once per rank, and each rank runs its
+//! instance with a simulated C library and MPI.
 //!
-//! It knows no command line and no studies. Programs that use mcpsim as a library take the crate `mcpsim`, which has
-//! these modules beside those of the simulator.
+//! This crate contains neither a command line nor studies. Programs that use mcpsim as a library use the crate
+//! `mcpsim`, which re-exports these modules and those of the simulator.
 //!
-//! The modules are listed in the order of their dependence: a module uses only those above it.
+//! The modules are listed in the order of their dependencies: a module uses only those above it.
 
 pub mod loader;
 

@@ -1,47 +1,47 @@
-//! What the arguments of a compiler ask for, as far as a wrapper has to know.
+//! Interpretation of compiler arguments, as far as the wrapper needs it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// How far the compiler is asked to go.
+/// Last stage requested from the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CompileStage {
-    /// Nothing is compiled or linked: a question about the compiler.
+    /// No compilation: a query to the compiler.
     Question,
-    /// Up to objects at most.
+    /// Compilation to objects at most.
     Compile,
-    /// Objects are linked into one.
+    /// Objects are linked to a relocatable object.
     Relocatable,
-    /// A shared library of the user's own.
+    /// A shared library of the user.
     Library,
     /// A program.
     Program,
 }
 
-/// The arguments, read.
+/// Parsed arguments.
 #[derive(Debug)]
 pub(super) struct Arguments {
-    /// What to pass on, in front of what the wrapper adds.
+    /// Arguments passed to the compiler, before those added by the wrapper.
     pub passed: Vec<OsString>,
-    /// How far to go.
+    /// Last stage.
     pub step: CompileStage,
-    /// Whether files that follow would be taken for a language that `-x` named.
+    /// True if `-x` is in effect for files that follow.
     pub language_set: bool,
-    /// Whether what is linked may need libraries besides those of the C library.
+    /// True if the program may need libraries other than the C library's.
     pub libraries: bool,
-    /// The libraries of the C library that are named, if there are no others: they come behind the functions that
-    /// replace some of theirs.
+    /// Named parts of the C library, if there are no other libraries. They must follow the support functions, which
+    /// replace some of their functions.
     pub last: Vec<OsString>,
 }
 
-/// Libraries that belong to the C library.
+/// Libraries that are part of the C library.
 const C_LIBRARIES: [&str; 6] = ["-lc", "-lm", "-lpthread", "-lrt", "-ldl", "-lutil"];
 
-/// How the names of files end that are no libraries and bring none.
+/// Extensions of files that are not libraries and need none.
 const NO_LIBRARY_ENDS: [&str; 14] =
     [".c", ".i", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CPP", ".ii", ".s", ".S", ".o", ".a"];
 
-/// How options begin that may bring libraries, or name what may.
+/// Prefixes of options that may add libraries.
 const MAY_LINK: [&str; 16] = [
     "@",
     "-Wl,",
@@ -61,7 +61,7 @@ const MAY_LINK: [&str; 16] = [
     "-nostdlib",
 ];
 
-/// Options that make a program that is not position-independent, or not a shared object.
+/// Options that prevent position-independent code or a shared object.
 const DROPPED: [&str; 18] = [
     "-static",
     "--static",
@@ -146,10 +146,10 @@ const UP_TO_OBJECTS: [&str; 12] = [
 
 const HEADER_ENDS: [&str; 7] = [".h", ".hh", ".hpp", ".hxx", ".h++", ".H", ".tcc"];
 
-/// How deep files of arguments may name others.
+/// Maximum nesting depth of argument files.
 const DEEPEST: usize = 16;
 
-/// Reads `arguments`.
+/// Parses `arguments`.
 pub(super) fn read(arguments: &[OsString]) -> Arguments {
     let mut seen = Seen::default();
     let mut passed = Vec::new();
@@ -157,7 +157,7 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
         let inner = expand(argument, 0);
         let before = seen.dropped;
         let kept: Vec<OsString> = inner.iter().filter(|inner| seen.see(inner)).cloned().collect();
-        // A file of arguments is passed on as it is, unless something in it must go.
+        // An argument file is passed unchanged unless one of its arguments must be dropped.
         match seen.dropped == before && inner.len() != 1 {
             true => {
                 seen.libraries = true;
@@ -167,7 +167,7 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
         }
     }
     if seen.default_libraries {
-        // The C library comes last of all, after the functions that replace some of its own.
+        // The C library is last, after the functions that replace some of its own.
         passed.retain(|argument| argument != "-lc");
     }
     let mut last = Vec::new();
@@ -178,7 +178,7 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
     Arguments { passed, step: seen.step(), language_set: seen.language_set, libraries: seen.libraries, last }
 }
 
-/// What was seen in the arguments so far.
+/// State of the parser.
 #[derive(Debug)]
 struct Seen {
     value_of: Option<OsString>,
@@ -211,7 +211,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Looks at the next argument; whether it is passed on.
+    /// Parses the next argument. Returns true if it is passed to the compiler.
     fn see(&mut self, argument: &OsStr) -> bool {
         let text = argument.to_str().unwrap_or("\u{fffd}");
         if let Some(option) = self.value_of.take() {
@@ -268,7 +268,7 @@ impl Seen {
     }
 }
 
-/// The arguments that `@file` stands for; any other stands for itself, and so does one that names no file.
+/// Returns the arguments in `@file`. Other arguments, and names of missing files, are returned unchanged.
 fn expand(argument: &OsStr, depth: usize) -> Vec<OsString> {
     let Some(path) = argument.as_bytes().strip_prefix(b"@") else { return vec![argument.to_owned()] };
     match std::fs::read(OsStr::from_bytes(path)) {
@@ -277,7 +277,7 @@ fn expand(argument: &OsStr, depth: usize) -> Vec<OsString> {
     }
 }
 
-/// The words of a file of arguments: quotes and backslashes as compilers understand them.
+/// Splits the text of an argument file into words, with quotes and backslashes as in compilers.
 fn words(text: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;

@@ -1,4 +1,4 @@
-//! Compiling the parts of a kit.
+//! Compilation of the support files.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -17,7 +17,7 @@ macro_rules! sources {
     ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("support/", $name)))),*] };
 }
 
-/// The sources of start object and support archive.
+/// Sources of the start object and the support archive.
 pub(super) const SOURCES: [(&str, &str); 25] = sources![
     "start.c",
     "own.h",
@@ -48,7 +48,7 @@ pub(super) const SOURCES: [(&str, &str); 25] = sources![
 
 const START: &str = "start.c";
 
-/// Flags of all sources, then those of the start object alone: nothing in it may need relocation or a C library.
+/// Flags of all sources, and additional flags of the start object, which must need neither relocation nor a C library.
 pub(super) const FLAGS: [&[&str]; 2] = [
     &["-std=gnu11", "-O2", "-fPIC", "-fno-builtin", "-fno-lto", "-U_FORTIFY_SOURCE", "-w", "-c"],
     &[
@@ -69,7 +69,7 @@ pub(super) fn write_sources(work: &Path) -> std::io::Result<()> {
     fs::write(work.join("stubs.c"), stubs())
 }
 
-/// Makes the libraries of `kit` by `compiler` from the sources in `work`; `own` is the mcpsim that programs look for
+/// Creates the libraries of `kit` with `compiler` from the sources in `work`. `own` is the mcpsim that programs search
 /// first.
 pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &Path) -> Result<(), CcError> {
     let cc = || {
@@ -95,12 +95,12 @@ pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &
     finish(cc().args(shared).arg(kit.stubs()))
 }
 
-/// The object of all support functions under other names: each program that may have libraries has it, and the loader
-/// gives it to those that were linked with the C library's functions. Under their own names they might stand in for
-/// functions of other libraries.
+/// Object with all support functions under different names. It is linked into each program with libraries, and the
+/// loader resolves the libraries' references to C library functions with it. Under their original names the functions
+/// could replace functions of other libraries.
 const RENAMED: &str = "own.o";
 
-/// Makes [`RENAMED`] of these objects.
+/// Creates [`RENAMED`] from these objects.
 fn for_libraries(work: &Path, cc: impl Fn() -> Command, objects: &[String]) -> Result<(), CcError> {
     let failed = |error: &dyn std::fmt::Display| CcError::new(format!("mcpsim's own library: {error}"));
     let marker = format!("const char {} = 1;\n", super::OWN_MARKER);
@@ -120,7 +120,8 @@ fn for_libraries(work: &Path, cc: impl Fn() -> Command, objects: &[String]) -> R
     finish(Command::new("objcopy").current_dir(work).args(["--redefine-syms=names", "joined.o", RENAMED]))
 }
 
-/// The source of the stub library: all functions of the simulator, which say where they really are.
+/// Returns the source of the stub library. It defines all functions of the simulator; a call prints where they are
+/// implemented.
 fn stubs() -> String {
     let mut text = String::from(
         "#include <unistd.h>\n\
@@ -138,7 +139,7 @@ fn stubs() -> String {
     text
 }
 
-/// A C string literal of these bytes.
+/// Returns a C string literal of these bytes.
 fn c_string(bytes: &[u8]) -> String {
     let escaped = bytes.iter().map(|&byte| match byte {
         b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),
@@ -147,7 +148,7 @@ fn c_string(bytes: &[u8]) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// Runs a command that has to succeed.
+/// Runs a command and returns an error if it fails.
 fn finish(command: &mut Command) -> Result<(), CcError> {
     let output = command.output().map_err(|error| line::not_started(command, &error))?;
     if output.status.success() {

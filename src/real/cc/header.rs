@@ -1,6 +1,6 @@
-//! The headers of programs, and the functions that they declare.
+//! Headers for programs, and the functions that they declare.
 
-/// The files of the include directory.
+/// Files of the include directory.
 pub(super) const HEADERS: [(&str, &str); 3] = [
     ("mpi.h", include_str!("include/mpi.h")),
     ("mcpsim_functions.h", FUNCTIONS),
@@ -9,13 +9,13 @@ pub(super) const HEADERS: [(&str, &str); 3] = [
 
 const FUNCTIONS: &str = include_str!("include/mcpsim_functions.h");
 
-/// The functions beside MPI's that a program calls: those of `mcpsim.h`.
+/// Functions of `mcpsim.h`.
 pub const HOST_FUNCTIONS: [&str; 3] = ["mcpsim_sample_begin", "mcpsim_sample_end", "mcpsim_compute"];
 
-/// The functions behind those of the support archive that get at libraries (`opens.c`).
+/// Functions called by those of the support archive that access libraries (`opens.c`).
 pub(super) const LOADER_FUNCTIONS: [&str; 4] = ["mcpsim_dlopen", "mcpsim_dlmopen", "mcpsim_dlsym", "mcpsim_dlvsym"];
 
-/// The names of all functions that `mpi.h` declares, `MPI_Init` and on; each has its twin `PMPI_Init`.
+/// Returns the names of all functions in `mpi.h`, such as `MPI_Init`. Each has a profiling name such as `PMPI_Init`.
 pub fn functions() -> Vec<String> {
     let names = FUNCTIONS.split("MPI_FN(").skip(1);
     names.filter_map(|rest| Some(format!("MPI_{}", rest.split_once(')')?.0))).collect()

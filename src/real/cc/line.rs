@@ -1,4 +1,4 @@
-//! The command line of the compiler, and what the wrapper tells of it.
+//! Command line of the compiler, and the wrapper's information about it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,21 +9,22 @@ use super::arguments::{self, Arguments, CompileStage};
 use super::sysroot::SupportFiles;
 use super::{CcError, Language, WrapperRequest};
 
-/// Set for the compilers that a wrapper starts: one that is a wrapper itself would start itself for ever.
+/// Environment variable set for compilers started by a wrapper. It prevents endless recursion if the compiler is itself
+/// a wrapper.
 const INSIDE: &str = "MCPSIM_INSIDE_CC";
 
-/// A shared object with an entry, which uses its own symbols and needs no others than those it is linked with.
+/// Options for a shared object with an entry point that uses its own symbols and has no undefined symbols.
 const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--no-undefined"];
 
-/// What is linked though nobody may have named it yet: `main`, which may stand in an archive that is read before what
-/// asks for it; and the compiler makes `puts` of `printf` at any time.
+/// Symbols that are always linked. `main` may be in an archive that is read before the first reference, and the
+/// compiler may replace `printf` by `puts` at any time.
 const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar";
 
-/// Links what libraries get in place of the C library's functions: some tens of KiB, which a program without libraries
-/// would have in each rank's memory for nothing. One that opens them itself has it by `opens.c`.
+/// Option that links the replacements of C library functions for libraries. They take some tens of KiB of each rank's
+/// memory, so a program without libraries omits them. A program that opens libraries gets them through `opens.c`.
 const FOR_LIBRARIES: &str = "-Wl,-u,mcpsim_own";
 
-/// Whether the compiler of these words is known to add no libraries by itself but those of the C library and its own.
+/// Returns true if the compiler is known to add only its own libraries and the C library.
 fn adds_no_libraries(compiler: &[OsString]) -> bool {
     let [name] = compiler else { return false };
     let name = Path::new(name).file_name().unwrap_or_default().as_bytes();
@@ -48,13 +49,13 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Wrap
     Ok(WrapperRequest::Run(command(&words), hint))
 }
 
-/// The archive of support functions, as the linker finds it beside others.
+/// Support archive, as the linker finds it in its search path.
 const SUPPORT: &str = "-lmcpsim_support";
 
-/// What to say if a program with parts of others cannot be linked.
+/// Hint for link errors of programs with precompiled parts.
 const HINT: &str = "programs are linked as shared objects: parts that another compiler made need -fPIC";
 
-/// Whether a program is linked of more than what these words compile.
+/// Returns true if the program contains parts other than those compiled by these words.
 fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
     let part = |argument: &OsString| {
         let bytes = argument.as_bytes();
@@ -63,7 +64,7 @@ fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
     words.iter().any(|word| word == SHAPE[0]) && arguments.iter().any(part)
 }
 
-/// The compiler and all its arguments.
+/// Returns the compiler and all its arguments.
 fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, CcError> {
     let mut words = compiler(language);
     let Arguments { passed, step, language_set, libraries, last } = arguments::read(arguments);
@@ -89,8 +90,8 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
         if language_set {
             words.extend(["-x".into(), "none".into()]);
         }
-        // What build systems took of `-showme:link` names the archive, some by its path, and the start object is a part
-        // of that.
+        // A build system may have copied the archive from `-showme:link`, possibly as a path. The archive contains the
+        // start object.
         let is_named = words.iter().any(|word| word == SUPPORT || Path::new(word) == kit.support());
         words.extend((step == CompileStage::Program && !is_named).then(|| kit.start().into()));
         words.extend([kit.support().into(), kit.stubs().into()]);
@@ -99,7 +100,7 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
     Ok(words)
 }
 
-/// The compiler that the environment names, with what stands behind its name.
+/// Returns the compiler named by the environment, with the arguments after its name.
 pub(super) fn compiler(language: Language) -> Vec<OsString> {
     let (variable, default) = language.compiler();
     let text = std::env::var_os(variable).unwrap_or_default();
@@ -108,7 +109,7 @@ pub(super) fn compiler(language: Language) -> Vec<OsString> {
     if words.is_empty() { vec![default.into()] } else { words }
 }
 
-/// The command of these words.
+/// Creates the command of these words.
 pub(super) fn command(words: &[OsString]) -> Command {
     let (program, arguments) = words.split_first().expect("a compiler has a name");
     let mut command = Command::new(program);
@@ -116,27 +117,27 @@ pub(super) fn command(words: &[OsString]) -> Command {
     command
 }
 
-/// The error of a program that cannot be started.
+/// Returns the error of a program that cannot be started.
 pub(super) fn not_started(command: &Command, error: &std::io::Error) -> CcError {
     let program = command.get_program().display();
     let hint = "install a C compiler, or set MCPSIM_CC (MCPSIM_CXX for C++) to one";
     CcError::new(format!("cannot start \"{program}\": {error}; {hint}"))
 }
 
-/// What can be asked of the wrapper itself, in the words of Open MPI's and of MPICH's.
+/// Queries to the wrapper itself, with the options of Open MPI and MPICH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
     /// The whole command.
     Show,
-    /// The command up to objects; with the compiler's name or without.
+    /// The command of the compile stage, with or without the compiler's name.
     Compile {
         named: bool,
     },
-    /// The command that links.
+    /// The command of the link stage, with or without the compiler's name.
     Link {
         named: bool,
     },
-    /// One kind of words.
+    /// One kind of arguments.
     Compiler,
     IncludeDirectories,
     LibraryDirectories,
@@ -185,8 +186,8 @@ impl Question {
     }
 }
 
-/// The words that make another build tool link a program by the compiler itself: in forms that such tools recognize as
-/// the linker's, which is why the linker is told of the shared object and not the compiler.
+/// Returns the arguments with which another build tool links a program by the compiler. Build tools recognise them as
+/// linker options, so the shared object is requested from the linker and not from the compiler.
 fn for_others(language: Language, kit: &SupportFiles) -> Vec<OsString> {
     let mut words = vec![
         "-Wl,-shared,-e,mcpsim_start,-Bsymbolic,-z,defs".into(),
@@ -205,7 +206,7 @@ fn joined(option: &str, path: &Path) -> OsString {
     word
 }
 
-/// The words as a shell takes them.
+/// Returns the words quoted for a shell.
 fn shown(words: &[OsString]) -> String {
     let quoted = words.iter().map(|word| {
         let text = word.to_string_lossy().into_owned();

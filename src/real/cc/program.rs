@@ -1,4 +1,4 @@
-//! A real program as a file describes it: what to compile, and how to start it.
+//! Description of a real program in a file: sources and start conditions.
 
 mod table;
 
@@ -15,29 +15,29 @@ use super::arguments::{self, CompileStage};
 use super::{CcError, Language, WrapperRequest, request};
 use table::ProgramTable;
 
-/// The `[program]` table of a file, or the first of several `[[program]]` with the others.
+/// The `[program]` table of a file, or the first of several `[[program]]` tables with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramFile {
-    /// What the file calls the program; the file's name if it does not say.
+    /// Name of the program; by default the name of the file.
     pub name: String,
-    /// What is run.
+    /// Source of the code.
     pub code: CodeOrigin,
-    /// The program's arguments, without its own name.
+    /// Arguments of the program, without its name.
     pub arguments: Vec<String>,
-    /// Variables set beside those of mcpsim's own environment.
+    /// Environment variables in addition to mcpsim's environment.
     pub environment: BTreeMap<String, String>,
-    /// The directory in which ranks start, if it is another than that of mcpsim.
+    /// Start directory of the ranks, if it differs from mcpsim's directory.
     pub directory: Option<PathBuf>,
-    /// The number of ranks, if the program is made for one. Each of several programs has it.
+    /// Number of ranks, if it is fixed. It is required with several programs.
     pub ranks: Option<u32>,
-    /// The programs of further ranks, where the file has a list of programs.
+    /// Programs of further ranks, if the file has a list of programs.
     pub others: Option<Vec<ProgramFile>>,
 }
 
-/// Where a program's code comes from.
+/// Source of a program's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CodeOrigin {
-    /// A program that `mcpsim cc` made.
+    /// A program made by `mcpsim cc`.
     Binary(PathBuf),
     /// Sources to compile.
     Sources {
@@ -45,14 +45,14 @@ pub enum CodeOrigin {
         files: Vec<PathBuf>,
         /// The language that links them.
         language: Language,
-        /// The compiler's arguments before the files, and behind them.
+        /// Compiler arguments before and after the files.
         around: [Vec<String>; 2],
-        /// The directory that arguments with relative paths mean: the file's.
+        /// Base directory for relative paths in arguments: the directory of the file.
         directory: PathBuf,
     },
 }
 
-/// A program that is there to be run; what was compiled for it is removed with it.
+/// An executable program. Its compiled file is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Built {
     /// The program.
@@ -61,10 +61,10 @@ pub struct Built {
 }
 
 impl Built {
-    /// A program of which another process has the `file`, as bytes.
+    /// Stores a program whose `file` was received from another process.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// The file cannot be stored.
     pub fn of(file: &[u8]) -> Result<Built, CcError> {
         let (temporary, path) = room()?;
         std::fs::write(&path, file).map_err(|error| CcError::new(format!("{}: {error}", path.display())))?;
@@ -72,7 +72,7 @@ impl Built {
     }
 }
 
-/// A directory that goes with its value, and a file's place in it.
+/// Creates a temporary directory and returns it with the path of a file in it.
 fn room() -> Result<(TempDir, PathBuf), CcError> {
     let temporary = tempfile::Builder::new().prefix("mcpsim-").tempdir();
     let temporary = temporary.map_err(|error| CcError::new(format!("no temporary directory: {error}")))?;
@@ -81,15 +81,15 @@ fn room() -> Result<(TempDir, PathBuf), CcError> {
 }
 
 impl ProgramFile {
-    /// Whether `document` describes a real program.
+    /// Returns true if `document` describes a real program.
     pub fn is_in(document: &Document) -> bool {
         document.table().contains_key("program")
     }
 
-    /// Reads `document`, a file of `directory`, with those of `overrides` whose key begins with `app` laid over it.
+    /// Reads `document`, a file in `directory`, with the `overrides` whose key starts with `app`.
     ///
     /// # Errors
-    /// Anything wrong with the file, and sources that are not there.
+    /// Invalid values in the file, and missing sources.
     pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<ProgramFile, ConfigError> {
         for over in overrides.iter().filter(|over| over.key[0] == "app") {
             document.set(&over.key[1..], over)?;
@@ -114,22 +114,22 @@ impl ProgramFile {
         Ok(ProgramFile { others: Some(programs), ..first })
     }
 
-    /// The programs in the order of their ranks.
+    /// Iterates over the programs in the order of their ranks.
     pub fn all(&self) -> impl Iterator<Item = &ProgramFile> {
         std::iter::once(self).chain(self.others.iter().flatten())
     }
 
-    /// The number of ranks of all programs, where it is fixed.
+    /// Returns the number of ranks of all programs, if it is fixed.
     pub fn all_ranks(&self) -> Option<u32> {
         self.all().try_fold(0, |sum: u32, program| sum.checked_add(program.ranks?))
     }
 
-    /// The name of the application: those of its programs.
+    /// Returns the name of the application, which consists of the names of its programs.
     pub fn title(&self) -> String {
         self.all().map(|program| program.name.as_str()).collect::<Vec<_>>().join(" : ")
     }
 
-    /// The value of the key `program` as a file would have it, with absolute paths: what is read back is the same.
+    /// Returns the value of the key `program` with absolute paths. Reading it returns an equal description.
     pub fn config(&self) -> Value {
         match &self.others {
             None => Value::Table(self.table()),
@@ -165,10 +165,10 @@ impl ProgramFile {
         table
     }
 
-    /// The program, compiled if there are sources.
+    /// Returns the program, compiled if it has sources.
     ///
     /// # Errors
-    /// If the compiler fails: with what it said.
+    /// The compiler fails. The error contains its output.
     pub fn build(&self) -> Result<Built, CcError> {
         let (files, language, around, directory) = match &self.code {
             CodeOrigin::Binary(path) => return Ok(Built { path: path.clone(), _directory: None }),

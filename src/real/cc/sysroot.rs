@@ -1,4 +1,4 @@
-//! What programs are compiled and linked with: made once by the system's compiler, and kept in a cache.
+//! Support files for compilation and linking of programs, created once by the system's compiler and stored in a cache.
 #![allow(unsafe_code)]
 
 use std::ffi::OsString;
@@ -13,42 +13,42 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 use super::header::HEADERS;
 use super::{CcError, Language, build, line};
 
-/// A directory of headers, start object, support archive and stub library.
+/// A directory with headers, start object, support archive and stub library.
 #[derive(Debug)]
 pub(super) struct SupportFiles {
     directory: PathBuf,
 }
 
 impl SupportFiles {
-    /// Where the headers are.
+    /// Returns the directory of the headers.
     pub fn include(&self) -> PathBuf {
         self.directory.join("include")
     }
 
-    /// Where the libraries are.
+    /// Returns the directory of the libraries.
     pub fn lib(&self) -> PathBuf {
         self.directory.join("lib")
     }
 
-    /// The entry of a program that is run directly.
+    /// Returns the start object, which is the entry point of programs started without mcpsim.
     pub fn start(&self) -> PathBuf {
         self.lib().join("mcpsim_start.o")
     }
 
-    /// The functions of the C library that a rank has for its own; the start object as well.
+    /// Returns the support archive: replacements of C library functions, and the start object.
     pub fn support(&self) -> PathBuf {
         self.lib().join("libmcpsim_support.a")
     }
 
-    /// All functions of the simulator, for the linker.
+    /// Returns the stub library, which defines all functions of the simulator for the linker.
     pub fn stubs(&self) -> PathBuf {
         self.lib().join("libmcpsim_mpi.so")
     }
 
-    /// The kit for the C compiler that is set, made if it is not there.
+    /// Returns the support files for the current C compiler and creates them if necessary.
     ///
     /// # Errors
-    /// If the cache cannot be written, or the compiler fails.
+    /// The cache cannot be written, or the compiler fails.
     pub fn ready() -> Result<SupportFiles, CcError> {
         let compiler = line::compiler(Language::C);
         let own = std::env::current_exe().map_err(|error| CcError::new(format!("where is mcpsim? {error}")))?;
@@ -66,18 +66,18 @@ impl SupportFiles {
         Ok(kit)
     }
 
-    /// Whether all files are there, as they were made.
+    /// Returns true if all files exist and are unmodified.
     fn is_complete(&self) -> bool {
         let noted = fs::read_to_string(self.digests()).ok();
         noted.is_some_and(|noted| self.digest().is_ok_and(|found| found == noted))
     }
 
-    /// The file with a digest of each other file.
+    /// Returns the file with the digests of all other files.
     fn digests(&self) -> PathBuf {
         self.directory.join("digests")
     }
 
-    /// A line a file: its digest and its name.
+    /// Returns one line per file, with its digest and its name.
     fn digest(&self) -> std::io::Result<String> {
         let headers = HEADERS.iter().map(|(name, _)| self.include().join(name));
         let files = headers.chain([self.start(), self.support(), self.stubs()]);
@@ -90,12 +90,12 @@ impl SupportFiles {
         files.map(line).collect()
     }
 
-    /// Makes the kit aside and moves it to its place whole. One process at a time does so: others wait for it, and find
-    /// the kit made.
+    /// Creates the support files in a temporary directory and moves the directory to its final path. A lock lets other
+    /// processes wait and use the result.
     fn make(&self, root: &Path, compiler: &[OsString], own: &Path) -> Result<(), MakeError> {
         fs::create_dir_all(root)?;
         let lock = fs::File::create(root.join(".lock"))?;
-        // File systems without locks: whoever is second keeps what the first made, below.
+        // On file systems without locks, the rename below keeps the result of the first process.
         let _ = lock.lock();
         if self.is_complete() {
             return Ok(());
@@ -113,7 +113,7 @@ impl SupportFiles {
         build::all(&kit, &work, compiler, own).map_err(MakeError::Compiler)?;
         fs::write(kit.digests(), kit.digest()?)?;
         if !self.is_complete() {
-            // Something may have cleaned the cache half, or changed it.
+            // The cache may be damaged or partly deleted.
             match fs::rename(&self.directory, aside.path().join("broken")) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
                 _ => {}
@@ -137,7 +137,7 @@ impl From<std::io::Error> for MakeError {
     }
 }
 
-/// The cache's directory, and what to do if it cannot be written.
+/// Returns the cache directory, and the advice if it cannot be written.
 pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathBuf, &'static str), CcError> {
     const SET: &str = "set MCPSIM_CACHE to a directory that can be written";
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -151,7 +151,7 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     if let Some(home) = variable("HOME").filter(|path| path.is_absolute()) {
         return Ok((home.join(".cache/mcpsim"), SET));
     }
-    // What is in a directory that all can write is only used if it is one's own.
+    // A subdirectory of a world-writable directory is used only if it belongs to this user.
     let user = unsafe { libc::geteuid() };
     let path = std::env::temp_dir().join(format!("mcpsim-{user}"));
     let owned = || -> std::io::Result<bool> {
@@ -167,7 +167,7 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     }
 }
 
-/// A number that changes with anything the kit is made of.
+/// Returns a hash of all inputs of the support files.
 fn key(compiler: &[OsString], own: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     HEADERS.hash(&mut hasher);
@@ -181,7 +181,7 @@ fn key(compiler: &[OsString], own: &Path) -> u64 {
     hasher.finish()
 }
 
-/// The file of a command, as a shell finds it.
+/// Returns the file of a command, searched as by a shell.
 fn find(command: &OsString) -> Option<PathBuf> {
     if Path::new(command).components().count() > 1 {
         return Some(command.into());

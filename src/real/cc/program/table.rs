@@ -1,4 +1,4 @@
-//! The table of a real program in a file, key by key.
+//! Parser of the `[program]` table.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use super::{CodeOrigin, ProgramFile};
 const KEYS: [&str; 10] =
     ["name", "source", "binary", "language", "flags", "libraries", "arguments", "environment", "directory", "ranks"];
 
-/// The table as it is read, key by key.
+/// The table of a document.
 pub(super) struct ProgramTable<'a> {
     pub document: &'a Document,
-    /// Its place in the document: `program`, or `program[1]`.
+    /// Key of the table in the document: `program` or `program[1]`.
     pub key: String,
 }
 
@@ -89,7 +89,7 @@ impl ProgramTable<'_> {
         }
     }
 
-    /// A list of words, numbers among them.
+    /// Returns a list of words. Numbers are converted to words.
     fn words(&self, key: &str) -> Result<Vec<String>, ConfigError> {
         let expected = "a list of words such as [\"-n\", \"128\"]";
         match self.get(key)? {
@@ -175,13 +175,13 @@ impl ProgramTable<'_> {
             },
         };
         let around = [self.words("flags")?, self.words("libraries")?];
-        // No path is the shortest one to where the user is, but none that a process can be started in.
+        // The empty path means the current directory, but a process cannot be started in an empty path.
         let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         let directory = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
         Ok(CodeOrigin::Sources { files, language, around, directory })
     }
 
-    /// The absolute path of a file that is there.
+    /// Returns the absolute path of an existing file.
     fn file(&self, key: &str, directory: &Path, name: &str) -> Result<PathBuf, ConfigError> {
         let path = directory.join(name);
         let path = std::path::absolute(&path).unwrap_or(path);
@@ -194,7 +194,7 @@ impl ProgramTable<'_> {
     }
 }
 
-/// A word as a process takes it.
+/// Converts a value to an argument.
 fn word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => is_word(text).then(|| text.clone()),
