@@ -53,7 +53,7 @@ impl RankPrograms for RealRanks {
 
 /// Symbols that mcpsim provides to programs in place of the system libraries.
 struct MpiHost {
-    /// Whether programs allocate guarded blocks.
+    /// True if programs allocate guarded blocks.
     guarded: bool,
 }
 
@@ -72,11 +72,11 @@ impl loader::Host for MpiHost {
     }
 }
 
-/// Opens the program at `path`, which `mcpsim cc` made. All ranks share one copy of the libraries whose files' names
-/// begin with one of `options.shared`.
+/// Opens the program at `path`, made by `mcpsim cc`. All ranks share one copy of each library whose file name starts
+/// with an entry of `options.shared`.
 ///
 /// # Errors
-/// What is wrong with the file, and functions that nobody has.
+/// Faults of the file, and functions that no library defines.
 pub fn open(path: &Path, options: &JobOptions, number: usize) -> Result<Image, ImageError> {
     let host = if options.checks.heap { &MpiHost { guarded: true } } else { &MpiHost { guarded: false } };
     Image::open(path, host, &options.shared, number)

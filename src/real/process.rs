@@ -1,10 +1,11 @@
-//! A rank as real code: an unmodified C or C++ program as a [`mcpsim_core::rank::Program`], whatever its MPI functions are.
+//! A rank as real code: an unmodified C or C++ program as a [`mcpsim_core::rank::Program`], independent of its MPI
+//! functions.
 //!
-//! `rank` is a rank as its code sees it, `program` as the engine sees it, `ask` how the one asks the other, and `job`
-//! what all ranks share. `timer` and `sample` tell what code costs. `clib` are the functions of the C library that
-//! ranks must not share; `crash` and `unwind` say where a rank was. `heap` is the
-//! memory of ranks where writes beside blocks are looked for. The MPI functions stand above: what the loader is
-//! to find of them is given from there, and what they keep of a rank comes in through [`Interface`].
+//! `rank` is a rank from the view of its code, `program` from the view of the engine. `ask` sends calls from code to
+//! engine. `job` contains the state shared by all ranks. `timer` and `sample` measure the cost of code. `clib` replaces
+//! functions of the C library that ranks must not share. `crash` and `unwind` report the position of a rank. `heap`
+//! provides checked memory. The MPI functions are in a higher module: it passes them to the loader, and its per-rank
+//! state is attached through [`Interface`].
 
 pub(crate) mod ask;
 mod checks;

@@ -53,7 +53,7 @@ pub struct Window {
     everywhere: Option<WindowSize>,
     /// Location of each rank's part in shared memory.
     pub shared: Vec<(*mut u8, WindowSize)>,
-    /// Its memory, as this rank has stated it.
+    /// Memory of this rank as declared at creation.
     given: GivenMemory,
     /// Memory owned by the window.
     memory: RefCell<Option<make::WindowMemory>>,

@@ -382,16 +382,16 @@ struct Notice {
     crashed: CrashedCode,
 }
 
-/// The code that has crashed.
+/// The code that crashed.
 #[derive(Clone, Copy, Debug)]
 enum CrashedCode {
-    /// A rank's.
+    /// The code of a rank.
     Rank(*const Process),
-    /// An access to a rank's memory for another rank.
+    /// An access to a rank's memory on behalf of another rank.
     Remote(*const Process),
-    /// That of a thread of the program's own.
+    /// A thread created by the program.
     Thread,
-    /// The memory management, called by the simulator: a rank has damaged the heap.
+    /// The memory management, called by the simulator. The cause is damage of the heap by a rank.
     Heap,
 }
 

@@ -1,6 +1,6 @@
-//! Memory of ranks for `--check-heap`: the rank that writes past a block, or to a freed one, ends there.
+//! Memory of ranks for `--check-heap`: a rank that writes beyond a block or to a freed block ends at the write.
 //!
-//! `arena` has the blocks. `functions` stand for those of the C library in programs.
+//! `arena` manages the blocks. `functions` replaces the C library's functions in programs.
 #![allow(unsafe_code)]
 
 mod arena;
@@ -19,14 +19,14 @@ use mcpsim_core::rank::{FailureKind, Rank};
 pub use arena::ALIGNMENT;
 pub use functions::{allocate, find, release};
 
-/// The blocks of the process; none before the first run that checks the heap.
+/// Blocks of the process; `None` before the first run that checks the heap.
 static ARENA: Mutex<Option<Arena>> = Mutex::new(None);
 
 fn arena() -> MutexGuard<'static, Option<Arena>> {
     ARENA.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Begins a run that checks the heap.
+/// Starts a run that checks the heap.
 pub fn begin() {
     let mut arena = arena();
     if arena.is_none() {
@@ -37,27 +37,27 @@ pub fn begin() {
     }
 }
 
-/// Damage of blocks that nobody has freed, and the number of allocations without guards.
+/// Returns the damage of blocks that were not freed, and the number of allocations without guards.
 pub fn end(job: &Job) -> (Vec<Mistake>, u64) {
     let arena = arena();
     let Some(arena) = arena.as_ref() else { return (Vec::new(), 0) };
     (arena.damaged().iter().map(|damage| mistake(job, damage, 0)).collect(), arena.refused)
 }
 
-/// The call of `function` that the program makes.
+/// Returns the current call of `function` by the program.
 fn call(function: &'static str) -> HeapCall {
     let Some(p) = current() else { return HeapCall { rank: None, function, codes: [None; 3] } };
     HeapCall { rank: Some(p.rank), function, codes: crash::calling_codes(p, here(), &p.stack()) }
 }
 
-/// "malloc at heap.c:12": the innermost place that has debug information.
+/// Returns function and innermost position with debug information, such as "malloc at heap.c:12".
 fn position(job: &Job, call: &HeapCall) -> String {
     let places = call.codes.iter().flatten().map(|&(module, offset)| job.describe(module as usize, offset as usize));
     let line = places.into_iter().find_map(|place| place.rsplit_once(" at ").map(|(_, line)| line.to_owned()));
     line.map_or_else(|| call.function.to_owned(), |line| format!("{} at {line}", call.function))
 }
 
-/// "1 byte", "2 bytes".
+/// Returns a number of bytes in words, such as "1 byte" or "2 bytes".
 fn bytes(count: usize) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
@@ -66,7 +66,7 @@ fn who(rank: Option<Rank>) -> String {
     rank.map_or_else(|| "a thread".to_owned(), |rank| format!("rank {rank}"))
 }
 
-/// The block's size and the calls that allocated and freed it.
+/// Returns the size of the block, and the calls that allocated and freed it.
 fn describe_block(job: &Job, block: &HeapBlock) -> String {
     let HeapBlock { size, allocated, freed, .. } = block;
     let allocated_by = who(allocated.rank);
@@ -79,7 +79,7 @@ fn describe_block(job: &Job, block: &HeapBlock) -> String {
     }
 }
 
-/// The block that an access to `address` was meant for, if that is an address of this heap.
+/// Returns the block probably intended by an access to `address`, if the address is in this heap.
 pub fn describe(job: &Job, address: usize) -> Option<String> {
     let arena = arena();
     let arena = arena.as_ref().filter(|arena| arena.contains(address))?;
@@ -95,7 +95,7 @@ pub fn describe(job: &Job, address: usize) -> Option<String> {
     })
 }
 
-/// The mistake of writing beside a block.
+/// Creates the mistake for a write outside the bounds of a block.
 fn mistake(job: &Job, damage: &HeapDamage, otherwise: Rank) -> Mistake {
     let HeapDamage { block, first, last } = damage;
     let (call, place) = Mistake::call_and_place(&position(job, &block.allocated));
@@ -105,12 +105,12 @@ fn mistake(job: &Job, damage: &HeapDamage, otherwise: Rank) -> Mistake {
     Mistake { rank, kind: MistakeKind::HeapDamage, call, place, text }
 }
 
-/// Records what `p` finds beside a block that it frees.
+/// Records damage that `p` finds when it frees a block.
 fn report(p: &Process, damage: &HeapDamage) {
     p.job.add_mistake(mistake(&p.job, damage, p.rank));
 }
 
-/// Ends the rank, which has called `function` with an `address` that no block begins at.
+/// Ends the rank, which called `function` with an `address` that is not the start of a block.
 fn refuse(p: &Process, call: &HeapCall, address: usize, reason: &InvalidFree) -> ! {
     let what = match reason {
         InvalidFree::Inside(block) => {
@@ -123,7 +123,7 @@ fn refuse(p: &Process, call: &HeapCall, address: usize, reason: &InvalidFree) ->
     p.fail_at(position(&p.job, call), FailureKind::Error, what)
 }
 
-/// The bytes and blocks that `rank` has in use.
+/// Returns the number of bytes and blocks in use by `rank`.
 fn used_by(rank: Rank) -> (usize, usize) {
     arena().as_ref().map_or((0, 0), |arena| arena.used_by(rank))
 }

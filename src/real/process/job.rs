@@ -97,7 +97,7 @@ pub struct Checks {
     pub leaks: bool,
     /// Arguments of collectives, and datatypes of messages, that differ between ranks.
     pub calls: bool,
-    /// Writes beside blocks of memory or to freed ones.
+    /// Writes outside the bounds of memory blocks or to freed blocks.
     pub heap: bool,
 }
 
@@ -183,7 +183,7 @@ pub struct Endings {
     pub in_vain: Vec<(Rank, SimSpan)>,
     /// Files of libraries without per-rank copies.
     pub shared: Vec<String>,
-    /// The number of allocations that were to be guarded and were not.
+    /// Number of allocations without the requested guards.
     pub unguarded: u64,
 }
 

@@ -79,7 +79,7 @@ pub struct Process {
     pub crashing: Cell<bool>,
     /// The last fault within an MPI function for which a handler of the rank was called.
     pub faulted: Cell<Option<FaultInCall>>,
-    /// The access of another rank to its memory that is served, or was served last.
+    /// The access of another rank to the rank's memory that is served now, or was served last.
     pub remote: Cell<Option<RemoteAccess>>,
     /// Call counts.
     pub counts: CallCounts,

@@ -26,7 +26,7 @@ const ALIGNMENT: usize = 64;
 /// Alignment that calloc guarantees, in bytes.
 const CALLOC_ALIGNMENT: usize = 16;
 
-/// The function that `p` is in, if the heap is checked.
+/// Returns the current function of `p` if the heap is checked.
 fn guarded(p: &MpiProcess) -> Option<&'static str> {
     p.job.options.checks.heap.then_some(p.function.get())
 }
@@ -69,13 +69,12 @@ pub struct WindowMemory {
     base: *mut u8,
     start: *mut u8,
     layout: Layout,
-    /// A block of the checked heap.
+    /// True if the memory is a block of the checked heap.
     guarded: bool,
 }
 
 impl WindowMemory {
-    /// So many bytes, all 0.
-    /// They are a block of the checked heap for the MPI function that is `guarded`.
+    /// Allocates `size` zeroed bytes, as a block of the checked heap if `guarded` contains an MPI function.
     fn new(size: usize, guarded: Option<&'static str>) -> MpiResult<Self> {
         let failed = || MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a window of {size} bytes"));
         let room = size.max(1).checked_add(ALIGNMENT).ok_or_else(failed)?;
@@ -96,7 +95,7 @@ impl WindowMemory {
 
 impl Drop for WindowMemory {
     fn drop(&mut self) {
-        // SAFETY: allocated so.
+        // SAFETY: the memory was allocated by the function that corresponds to this branch, with this layout.
         unsafe {
             match self.guarded {
                 true => heap::release("MPI_Win_free", self.start.cast()),

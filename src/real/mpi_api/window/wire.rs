@@ -81,7 +81,7 @@ impl TargetOperation {
         matches!(self, TargetOperation::Accumulate | TargetOperation::GetAccumulate)
     }
 
-    /// The function that asks for it.
+    /// Returns the MPI function of the operation.
     pub fn function(self) -> &'static str {
         match self {
             TargetOperation::Put => "MPI_Put",

@@ -1,4 +1,4 @@
-//! Crashes while a rank's memory is reached for another rank: its own code does not run then.
+//! Crashes during accesses to a rank's memory on behalf of another rank, while the rank's own code does not run.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -8,38 +8,38 @@ use super::report;
 use crate::process::Process;
 use mcpsim_core::rank::Rank;
 
-/// Memory that a rank has given to other ranks, as it stated it.
+/// Memory that a rank exposes to other ranks, with its declared size.
 #[derive(Clone, Copy, Debug)]
 pub struct GivenMemory {
-    /// The function that the rank called.
+    /// Function called by the exposing rank.
     function: &'static str,
-    /// The place of the call: a file of the program and an offset.
+    /// Position of the call: file of the program and offset.
     code: Option<(usize, usize)>,
     base: usize,
     size: usize,
 }
 
 impl GivenMemory {
-    /// Memory that `p` gives in the call that it is in.
+    /// Creates a description of memory that `p` exposes in its current call.
     pub fn new(p: &Process, base: *const u8, size: usize) -> Self {
         let code = report::calling_code(p, p.here.get(), &p.stack());
         GivenMemory { function: p.function.get(), code, base: base as usize, size }
     }
 }
 
-/// An access of another rank to given memory.
+/// An access of another rank to exposed memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteAccess {
-    /// The other rank.
+    /// The accessing rank.
     pub from: Rank,
-    /// The function that it called.
+    /// Function called by the accessing rank.
     pub function: &'static str,
-    /// The memory.
+    /// The exposed memory.
     pub memory: GivenMemory,
 }
 
 impl RemoteAccess {
-    /// The end of the sentence about an address of `p` that could not be reached.
+    /// Returns the end of the message about an inaccessible address of `p`.
     pub fn describe(&self, p: &Process, address: usize) -> String {
         let RemoteAccess { from, function, memory } = self;
         let line = memory.code.and_then(|(module, offset)| {
@@ -57,18 +57,18 @@ impl RemoteAccess {
 }
 
 thread_local! {
-    /// The rank whose memory is reached on this thread.
+    /// The rank whose memory is accessed on this thread.
     static REACHED: Cell<*const Process> = const { Cell::new(ptr::null()) };
 }
 
-/// Runs `serve`, which reaches memory of `p` for other ranks.
+/// Runs `serve`, which accesses memory of `p` for other ranks.
 pub fn serving(p: &Process, serve: impl FnOnce()) {
     REACHED.set(p);
     serve();
     REACHED.set(ptr::null());
 }
 
-/// The rank whose memory is reached on this thread.
+/// Returns the rank whose memory is accessed on this thread.
 pub(super) fn reached() -> Option<*const Process> {
     Some(REACHED.get()).filter(|process| !process.is_null())
 }

@@ -18,10 +18,10 @@ const SHOWN: usize = 16;
 /// Text for stacks whose callers are unknown.
 const OVERWRITTEN: &str = "; the stack is overwritten up to its top, as by a local array that is too short";
 
-/// What is said where damage by another rank may be the cause.
+/// Text for crashes that damage by another rank may have caused.
 const SHARED_HEAP: &str =
     "\n  (all ranks share one heap: --check-heap finds a rank that writes past a block or to a freed one)";
-/// Addresses below come of null pointers.
+/// Upper bound of addresses that indicate a null pointer.
 const NULL_AREA: usize = 1 << 16;
 
 /// Returns the error with which the rank ends.
@@ -45,14 +45,14 @@ pub fn error(p: &Process, crash: &Crash) -> ProgramError {
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what }
 }
 
-/// The error of a rank whose memory could not be reached for another rank.
+/// Returns the error of a rank whose memory was inaccessible for another rank's operation.
 pub fn of_remote(p: &Process, crash: &Crash) -> ProgramError {
     let access = p.remote.get().map(|access| format!(": {}", access.describe(p, crash.address)));
     let place = format!("{}{}", reason_in(p, crash), access.unwrap_or_default());
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what: String::new() }
 }
 
-/// The message for a heap that is damaged where the simulator uses it.
+/// Returns the message for a damaged heap that the simulator has detected.
 pub fn of_heap(crash: &Crash) -> String {
     format!(
         "the program crashed with signal {} ({}): a rank has damaged the heap, by a write past the end of a block or to \
@@ -63,7 +63,7 @@ pub fn of_heap(crash: &Crash) -> String {
 }
 
 fn signal_name(signal: std::ffi::c_int) -> String {
-    // SAFETY: a signal's name is a constant.
+    // SAFETY: `strsignal` returns a string with a final zero, and it is copied before another call.
     unsafe { CStr::from_ptr(libc::strsignal(signal)) }.to_string_lossy().into_owned()
 }
 
@@ -124,14 +124,14 @@ fn system_function(frame: &UnwindFrame) -> Option<String> {
     }
 }
 
-/// Whether another rank may have damaged what the crash is about.
+/// Returns true if damage by another rank may have caused the crash.
 fn may_be_of_heap(crash: &Crash) -> bool {
     let is_access = matches!(crash.signal, libc::SIGSEGV | libc::SIGBUS) && crash.code > 0;
     in_memory_management(&crash.trace)
         || is_access && crash.overflow.is_none() && !crash.overwritten && crash.address >= NULL_AREA
 }
 
-/// What went wrong in `p`, with the block of memory that was missed.
+/// Returns the cause of a crash in `p`, with the block of memory next to the access.
 fn reason_in(p: &Process, crash: &Crash) -> String {
     let is_access = crash.signal == libc::SIGSEGV && crash.code > 0 && p.job.options.checks.heap;
     match is_access.then(|| heap::describe(&p.job, crash.address)).flatten() {
@@ -227,8 +227,8 @@ pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize
     first(Registers::at(here), stack, |frame| instance.contains(frame.at))
 }
 
-/// The innermost places of the program and its libraries that led to what is at `here` on `stack`, at most
-/// `N` of them.
+/// Returns the innermost code positions, at most `N`, in the program and its libraries that led to the code at `here`
+/// on `stack`.
 pub fn calling_codes<const N: usize>(
     p: &Process,
     here: [usize; 3],

@@ -1,6 +1,6 @@
-//! Blocks of memory that end at pages which trap, in one range of addresses.
+//! Guarded memory blocks in one range of addresses. Each block ends at a guard page, whose access raises a signal.
 //!
-//! A freed block becomes a trap, too. Its addresses are used again as late as possible.
+//! A freed block becomes a guard. Its addresses are reused as late as possible.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -9,53 +9,53 @@ use std::ptr;
 
 use mcpsim_core::rank::Rank;
 
-/// A page.
+/// Page size in bytes.
 pub const PAGE: usize = 4096;
-/// The alignment of blocks for which none is stated.
+/// Default alignment of blocks in bytes.
 pub const ALIGNMENT: usize = 16;
-/// Bytes of addresses for all blocks; less if the process may not reserve this much.
+/// Size in bytes of the address range for all blocks. It is halved if the process may not reserve it.
 const LARGEST_RANGE: usize = 1 << 40;
 const SMALLEST_RANGE: usize = 1 << 26;
-/// The most blocks, freed ones included, that are remembered.
+/// Maximum number of blocks, including freed blocks.
 const MOST_BLOCKS: usize = 1 << 20;
-/// The bytes before a block that are compared at its end.
+/// Number of bytes before a block that are checked.
 const BEFORE: usize = 64;
-/// The value of bytes beside a block.
+/// Value of checked bytes outside blocks.
 const FILL: u8 = 0xa5;
 
-/// A call of a rank that allocated a block or freed it.
+/// A call of a rank that allocated or freed a block.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapCall {
-    /// The rank; none for a thread that is no rank's.
+    /// The rank, or `None` for a thread without a rank.
     pub rank: Option<Rank>,
     /// The function.
     pub function: &'static str,
-    /// The call's place and what called that: files of the program and offsets in them.
+    /// Code positions of the call and its callers: files of the program and offsets.
     pub codes: [Option<(u32, u32)>; 3],
 }
 
-/// A block that is or was in use.
+/// A block in use or freed.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapBlock {
-    /// The first page.
+    /// Start of the first page.
     start: usize,
-    /// The end of the last page.
+    /// End of the last page.
     end: usize,
-    /// The address that the program has.
+    /// Address returned to the program.
     pub address: usize,
     pub size: usize,
     pub allocated: HeapCall,
     pub freed: Option<HeapCall>,
-    /// The run of the process that allocated it.
+    /// Number of the run that allocated the block.
     run: u32,
 }
 
 impl HeapBlock {
-    /// The first and the last byte beside the block that have changed, as distances from its first byte.
+    /// Returns the first and the last modified byte outside the block, as offsets from its first byte.
     fn damage(&self) -> Option<(isize, isize)> {
         let before = self.start.max(self.address.saturating_sub(BEFORE))..self.address;
         let changed = |address: &usize| {
-            // SAFETY: a page of the block, which is in use.
+            // SAFETY: the address is in a page of this block, which is in use and therefore readable.
             unsafe { (*address as *const u8).read_volatile() != FILL }
         };
         let mut all = before.chain(self.address + self.size..self.end).filter(changed);
@@ -67,7 +67,7 @@ impl HeapBlock {
     fn fill(&self) {
         let before = self.start.max(self.address.saturating_sub(BEFORE));
         let behind = self.address + self.size;
-        // SAFETY: pages of the block, which nobody else uses.
+        // SAFETY: both ranges are in pages of the new block, which no other code uses yet.
         unsafe {
             ptr::write_bytes(before as *mut u8, FILL, self.address - before);
             ptr::write_bytes(behind as *mut u8, FILL, self.end - behind);
@@ -75,7 +75,7 @@ impl HeapBlock {
     }
 }
 
-/// A block beside which a rank has written: the first and the last byte, as distances from the block's first byte.
+/// A block with modified bytes outside its bounds. `first` and `last` are offsets from the first byte of the block.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapDamage {
     pub block: HeapBlock,
@@ -83,14 +83,14 @@ pub struct HeapDamage {
     pub last: isize,
 }
 
-/// The reason why an address cannot be freed.
+/// Reason why an address cannot be freed.
 #[derive(Clone, Debug)]
 pub enum InvalidFree {
-    /// It is in the block, but not its first byte.
+    /// The address is within the block, but is not its first byte.
     Inside(Box<HeapBlock>),
-    /// The block has been freed.
+    /// The block was freed before.
     Freed(Box<HeapBlock>),
-    /// No block has been there.
+    /// No block contains the address.
     Unknown,
 }
 
@@ -98,38 +98,38 @@ pub enum InvalidFree {
 pub struct Arena {
     base: usize,
     end: usize,
-    /// The first address that no block has had.
+    /// First address that was never part of a block.
     next: usize,
-    /// Whether traps need no mapping of their own.
+    /// True if the system supports guard pages without a separate mapping.
     has_guards: bool,
-    /// The most blocks in use at a time, and how many there are.
+    /// Maximum and current number of blocks in use.
     most: usize,
     used: usize,
-    /// By address.
+    /// Blocks in the order of addresses.
     blocks: Vec<HeapBlock>,
-    /// Freed blocks by their pages, the earliest first.
+    /// Freed blocks by number of pages; the block freed first is first.
     freed: BTreeMap<usize, VecDeque<usize>>,
     run: u32,
-    /// Allocations that found no room.
+    /// Number of allocations that did not fit.
     pub refused: u64,
 }
 
 impl Arena {
-    /// An empty one, if the process may have the addresses.
+    /// Creates an empty arena, or returns `None` if the process cannot reserve the addresses.
     pub fn new() -> Option<Arena> {
         let mut size = LARGEST_RANGE;
         while size >= SMALLEST_RANGE {
             for protection in [libc::PROT_READ | libc::PROT_WRITE, libc::PROT_NONE] {
                 let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-                // SAFETY: new addresses.
+                // SAFETY: the system chooses the addresses of the new mapping.
                 let base = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
                 if base == libc::MAP_FAILED {
                     continue;
                 }
                 let has_guards = protection != libc::PROT_NONE;
-                // SAFETY: a page of the new addresses.
+                // SAFETY: the page is part of the new mapping, which is unused.
                 if has_guards && unsafe { libc::madvise(base, PAGE, GUARD_INSTALL) } != 0 {
-                    // SAFETY: nothing uses them.
+                    // SAFETY: the mapping is new and unused.
                     unsafe { libc::munmap(base, size) };
                     continue;
                 }
@@ -157,18 +157,18 @@ impl Arena {
         }
     }
 
-    /// Another run begins: blocks of earlier ones are not reported.
+    /// Starts a run. Blocks of earlier runs are no longer reported.
     pub fn begin(&mut self) {
         self.run += 1;
         self.refused = 0;
     }
 
-    /// Whether `address` is one of a block or near one.
+    /// Returns true if `address` is in the address range of the arena.
     pub fn contains(&self, address: usize) -> bool {
         (self.base..self.end).contains(&address)
     }
 
-    /// A new block of zeros; none if there is no room.
+    /// Allocates a block of zeros, or returns `None` if it does not fit.
     pub fn allocate(&mut self, size: usize, alignment: usize, call: HeapCall) -> Option<usize> {
         let place = self.place(size, alignment);
         let Some((index, start, end)) = place.filter(|&(_, start, end)| self.open(start, end)) else {
@@ -186,13 +186,13 @@ impl Arena {
         Some(address)
     }
 
-    /// The index and the pages of a block: new addresses if there are any left, or the addresses of a freed block.
+    /// Returns index, start and end of a block's pages. New addresses are preferred to those of a freed block.
     fn place(&mut self, size: usize, alignment: usize) -> Option<(usize, usize, usize)> {
         let room = rounded(size, alignment).checked_next_multiple_of(PAGE).filter(|_| self.used < self.most)?;
         let end = self.next.checked_add(room)?.checked_next_multiple_of(alignment.max(PAGE))?;
         if self.blocks.len() < MOST_BLOCKS && end + PAGE <= self.end {
             let start = end - room;
-            // The page behind is this block's trap.
+            // The guard page after the block.
             self.close(end, end + PAGE).then_some(())?;
             self.next = end + PAGE;
             return Some((self.blocks.len(), start, end));
@@ -205,7 +205,7 @@ impl Arena {
     /// Makes pages of a block accessible.
     fn open(&self, start: usize, end: usize) -> bool {
         let (memory, size) = (start as *mut c_void, end - start);
-        // SAFETY: pages of a block that is not in use.
+        // SAFETY: the pages belong to a block that is not in use.
         unsafe {
             match self.has_guards {
                 true => libc::madvise(memory, size, GUARD_REMOVE) == 0,
@@ -214,10 +214,10 @@ impl Arena {
         }
     }
 
-    /// Makes pages a trap and gives their memory back.
+    /// Makes pages a guard and frees their memory.
     fn close(&self, start: usize, end: usize) -> bool {
         let (memory, size) = (start as *mut c_void, end - start);
-        // SAFETY: pages of a block that is not in use.
+        // SAFETY: the pages belong to a block that is not in use.
         unsafe {
             match self.has_guards {
                 true => libc::madvise(memory, size, GUARD_INSTALL) == 0,
@@ -229,12 +229,12 @@ impl Arena {
         }
     }
 
-    /// The index of the last block that begins at or before `address`.
+    /// Returns the index of the last block that starts at or before `address`.
     fn before(&self, address: usize) -> Option<usize> {
         self.blocks.partition_point(|block| block.start <= address).checked_sub(1)
     }
 
-    /// The block in use that begins at `address`.
+    /// Returns the block in use with start `address`.
     pub fn live(&self, address: usize) -> Result<HeapBlock, InvalidFree> {
         let index = self.before(address).filter(|&index| address < self.blocks[index].end + PAGE);
         let block = index.map(|index| self.blocks[index]).ok_or(InvalidFree::Unknown)?;
@@ -245,7 +245,7 @@ impl Arena {
         }
     }
 
-    /// Frees the block at `address`; returns the damage beside it.
+    /// Frees the block at `address` and returns the damage next to it.
     pub fn free(&mut self, address: usize, call: HeapCall) -> Result<Option<HeapDamage>, InvalidFree> {
         let block = self.live(address)?;
         let damage = block.damage().map(|(first, last)| HeapDamage { block, first, last });
@@ -257,13 +257,13 @@ impl Arena {
         Ok(damage)
     }
 
-    /// The blocks in use of this run beside which something was written.
+    /// Returns the blocks in use of this run with damage.
     pub fn damaged(&self) -> Vec<HeapDamage> {
         let live = self.blocks.iter().filter(|block| block.freed.is_none() && block.run == self.run);
         live.filter_map(|&block| block.damage().map(|(first, last)| HeapDamage { block, first, last })).collect()
     }
 
-    /// The block that an access to `address`, which trapped, was most likely meant for.
+    /// Returns the block nearest to `address`, which is probably the block intended by a faulting access.
     pub fn nearest(&self, address: usize) -> Option<HeapBlock> {
         let before = self.before(address);
         let after = before.map_or(0, |index| index + 1);
@@ -275,19 +275,19 @@ impl Arena {
         both.into_iter().flatten().min_by_key(|block| distance(block)).copied()
     }
 
-    /// The bytes and the number of the blocks that `rank` has allocated and not freed.
+    /// Returns the total size and number of blocks allocated and not freed by `rank`.
     pub fn used_by(&self, rank: Rank) -> (usize, usize) {
         let own = |block: &&HeapBlock| block.freed.is_none() && block.allocated.rank == Some(rank);
         self.blocks.iter().filter(own).fold((0, 0), |(bytes, count), block| (bytes + block.size, count + 1))
     }
 }
 
-/// A block's bytes with those up to the trap.
+/// Returns the distance in bytes from the start of a block to its guard.
 fn rounded(size: usize, alignment: usize) -> usize {
     size.max(1).checked_next_multiple_of(alignment.max(ALIGNMENT)).unwrap_or(usize::MAX / 2)
 }
 
-/// Makes a range a trap and gives its memory back (Linux 6.13).
+/// `madvise` values that install and remove guards (Linux 6.13). Installation frees the memory of the range.
 const GUARD_INSTALL: i32 = 102;
 const GUARD_REMOVE: i32 = 103;
 
@@ -299,7 +299,7 @@ mod tests {
 
     fn arenas() -> impl Iterator<Item = Arena> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: new addresses.
+        // SAFETY: the system chooses the addresses of the new mapping.
         let base = unsafe { libc::mmap(ptr::null_mut(), 64 * PAGE, libc::PROT_NONE, flags, -1, 0) } as usize;
         [Arena::new().unwrap(), Arena::at(base, 64 * PAGE, false)].into_iter()
     }
@@ -310,7 +310,7 @@ mod tests {
             let address = arena.allocate(100, ALIGNMENT, CALL).unwrap();
             assert_eq!((address + 112) % PAGE, 0);
             let block = address as *mut u8;
-            // SAFETY: the block, and bytes of its page.
+            // SAFETY: all accesses are within the block or the rest of its page.
             unsafe {
                 block.write_bytes(1, 100);
                 assert!(arena.damaged().is_empty());

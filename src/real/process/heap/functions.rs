@@ -1,4 +1,4 @@
-//! Functions of the C library for memory, with guarded blocks. Other memory stays with the C library.
+//! Replacements of the C library's memory functions with guarded blocks. Other memory is passed to the C library.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -37,12 +37,12 @@ const FUNCTIONS: &[NamedFunction] = &[
     ("mallinfo2", Function(mallinfo2 as *const ())),
 ];
 
-/// Address of the function `name`, if the table has it.
+/// Returns the address of the replacement of `name`.
 pub fn find(name: &str) -> Option<usize> {
     FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| function.0 as usize)
 }
 
-/// A block of zeros; unguarded where there is no room for more guarded ones; null if there is no memory.
+/// Allocates a block of zeros. The block is unguarded if the arena is full, and null without memory.
 #[inline(never)]
 pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c_void {
     let call = call(function);
@@ -50,7 +50,7 @@ pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c
     if let Some(address) = block {
         return address as *mut c_void;
     }
-    // SAFETY: the C library's own.
+    // SAFETY: the functions accept any size, the alignment is a power of two, and the memory has `size` bytes.
     unsafe {
         match alignment <= ALIGNMENT {
             true => libc::calloc(1, size),
@@ -65,15 +65,15 @@ pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c
     }
 }
 
-/// Frees memory of any kind.
+/// Frees a guarded or unguarded block.
 ///
 /// # Safety
-/// As `free`.
+/// As for `free`.
 #[inline(never)]
 pub unsafe fn release(function: &'static str, memory: *mut c_void) {
     let address = memory as usize;
     let call = call(function);
-    // SAFETY: the location is the thread's own, and `memory` is the caller's.
+    // SAFETY: `errno` belongs to this thread, and `memory` may be freed by the contract of this function.
     unsafe {
         let number = *libc::__errno_location();
         let freed = arena().as_mut().filter(|arena| arena.contains(address)).map(|arena| arena.free(address, call));
@@ -88,7 +88,7 @@ pub unsafe fn release(function: &'static str, memory: *mut c_void) {
     }
 }
 
-/// The bytes of `memory`; none for other memory than a block. Ends the rank if it has been freed.
+/// Returns the size of a guarded block, or `None` for other memory. Ends the rank if the block was freed.
 fn size_of_block(function: &'static str, memory: *mut c_void) -> Option<usize> {
     let address = memory as usize;
     let found = arena().as_ref().filter(|arena| arena.contains(address)).map(|arena| arena.live(address))?;
@@ -113,12 +113,12 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn realloc(memory: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: `realloc` has the same contract as `change_size`.
     unsafe { change_size("realloc", memory, size) }
 }
 
 unsafe fn change_size(function: &'static str, memory: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: the program passes null or a block, as `realloc` requires. The copy is limited to the smaller size.
     unsafe {
         if memory.is_null() {
             return allocate(function, size, ALIGNMENT);
@@ -138,13 +138,13 @@ unsafe fn change_size(function: &'static str, memory: *mut c_void, size: usize) 
 }
 
 unsafe extern "C" fn reallocarray(memory: *mut c_void, count: usize, size: usize) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: `reallocarray` has the same contract as `change_size`.
     count.checked_mul(size).map_or_else(no_memory, |size| unsafe { change_size("reallocarray", memory, size) })
 }
 
 unsafe extern "C" fn free(memory: *mut c_void) {
     if !memory.is_null() {
-        // SAFETY: the caller's.
+        // SAFETY: the program passes a block that it no longer uses, as `free` requires.
         unsafe { release("free", memory) };
     }
 }
@@ -173,7 +173,7 @@ unsafe extern "C" fn posix_memalign(to: *mut *mut c_void, alignment: usize, size
     if memory.is_null() {
         return libc::ENOMEM;
     }
-    // SAFETY: the caller's.
+    // SAFETY: `posix_memalign` requires a valid pointer for the result.
     unsafe { *to = memory };
     0
 }
@@ -187,24 +187,24 @@ unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
-    // SAFETY: the caller's.
+    // SAFETY: the program passes a block of the C library.
     size_of_block("malloc_usable_size", memory).unwrap_or_else(|| unsafe { libc::malloc_usable_size(memory) })
 }
 
 unsafe extern "C" fn strdup(text: *const c_char) -> *mut c_char {
-    // SAFETY: the caller's string.
+    // SAFETY: `strdup` requires a string with a final zero.
     unsafe { copy("strdup", text, libc::strlen(text)) }
 }
 
 unsafe extern "C" fn strndup(text: *const c_char, most: usize) -> *mut c_char {
-    // SAFETY: the caller's string.
+    // SAFETY: `strndup` requires a string of `most` bytes or with a final zero.
     unsafe { copy("strndup", text, libc::strnlen(text, most)) }
 }
 
 unsafe fn copy(function: &'static str, text: *const c_char, length: usize) -> *mut c_char {
     let copy = allocate(function, length + 1, ALIGNMENT).cast::<c_char>();
     if !copy.is_null() {
-        // SAFETY: the caller's text, and room for it and a zero, which is there.
+        // SAFETY: the text has `length` bytes, and the block has one more, which is zero.
         unsafe { ptr::copy_nonoverlapping(text, copy, length) };
     }
     copy
@@ -216,12 +216,13 @@ unsafe extern "C" {
 }
 
 unsafe extern "C" fn getline(line: *mut *mut c_char, room: *mut usize, file: *mut libc::FILE) -> isize {
-    // SAFETY: the caller's.
+    // SAFETY: `getline` has the same contract as `getdelim`.
     unsafe { getdelim(line, room, c_int::from(b'\n'), file) }
 }
 
 unsafe extern "C" fn getdelim(line: *mut *mut c_char, room: *mut usize, end: c_int, file: *mut libc::FILE) -> isize {
-    // SAFETY: the caller's; the C library would make a block larger by its own `realloc`.
+    // SAFETY: the pointers are not null, and `getdelim` requires that they are valid. The C library would enlarge the
+    // block with its own `realloc`, so the line is read into its memory and copied.
     unsafe {
         if line.is_null() || room.is_null() {
             return super::super::clib::error(libc::EINVAL) as isize;
@@ -243,7 +244,7 @@ unsafe extern "C" fn getdelim(line: *mut *mut c_char, room: *mut usize, end: c_i
 
 unsafe extern "C" fn mallinfo2() -> libc::mallinfo2 {
     let (bytes, blocks) = current().map_or((0, 0), |p| used_by(p.rank));
-    // SAFETY: plain numbers.
+    // SAFETY: zero is a valid value of all fields.
     let mut info: libc::mallinfo2 = unsafe { std::mem::zeroed() };
     (info.uordblks, info.arena, info.ordblks) = (bytes, bytes, blocks);
     info
@@ -251,7 +252,7 @@ unsafe extern "C" fn mallinfo2() -> libc::mallinfo2 {
 
 unsafe extern "C" fn mallinfo() -> libc::mallinfo {
     let (bytes, blocks) = current().map_or((0, 0), |p| used_by(p.rank));
-    // SAFETY: plain numbers.
+    // SAFETY: zero is a valid value of all fields.
     let mut info: libc::mallinfo = unsafe { std::mem::zeroed() };
     (info.uordblks, info.arena, info.ordblks) = (bytes as c_int, bytes as c_int, blocks as c_int);
     info
