@@ -139,7 +139,7 @@ fn stubs() -> String {
     text
 }
 
-/// Returns a C string literal of these bytes.
+/// Returns a C string literal with these bytes.
 fn c_string(bytes: &[u8]) -> String {
     let escaped = bytes.iter().map(|&byte| match byte {
         b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),

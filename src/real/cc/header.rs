@@ -15,7 +15,7 @@ pub const HOST_FUNCTIONS: [&str; 3] = ["mcpsim_sample_begin", "mcpsim_sample_end
 /// Functions called by those of the support archive that access libraries (`opens.c`).
 pub(super) const LOADER_FUNCTIONS: [&str; 4] = ["mcpsim_dlopen", "mcpsim_dlmopen", "mcpsim_dlsym", "mcpsim_dlvsym"];
 
-/// Returns the names of all functions in `mpi.h`, such as `MPI_Init`. Each has a profiling name such as `PMPI_Init`.
+/// Returns the names of the functions in `mpi.h`, such as `MPI_Init`. Each has a profiling name such as `PMPI_Init`.
 pub fn functions() -> Vec<String> {
     let names = FUNCTIONS.split("MPI_FN(").skip(1);
     names.filter_map(|rest| Some(format!("MPI_{}", rest.split_once(')')?.0))).collect()

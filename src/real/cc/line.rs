@@ -109,7 +109,7 @@ pub(super) fn compiler(language: Language) -> Vec<OsString> {
     if words.is_empty() { vec![default.into()] } else { words }
 }
 
-/// Creates the command of these words.
+/// Creates the command with these words.
 pub(super) fn command(words: &[OsString]) -> Command {
     let (program, arguments) = words.split_first().expect("a compiler has a name");
     let mut command = Command::new(program);

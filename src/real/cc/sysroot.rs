@@ -72,7 +72,7 @@ impl SupportFiles {
         noted.is_some_and(|noted| self.digest().is_ok_and(|found| found == noted))
     }
 
-    /// Returns the file with the digests of all other files.
+    /// Returns the file that contains the digest of each other file.
     fn digests(&self) -> PathBuf {
         self.directory.join("digests")
     }
@@ -167,7 +167,7 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     }
 }
 
-/// Returns a hash of all inputs of the support files.
+/// Returns a hash of the inputs from which the support files are created.
 fn key(compiler: &[OsString], own: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     HEADERS.hash(&mut hasher);

@@ -1,4 +1,4 @@
-/* What a failed assertion prints. */
+/* Report of a failed assertion. */
 #include "own.h"
 
 static void mcpsim_fail(const char *file, unsigned line, const char *function, const char *what, const char *text, const char *end) {

@@ -1,4 +1,4 @@
-/* Printing to a descriptor, which may be one of the rank's. */
+/* Formatted output to a file descriptor, possibly one of the rank's. */
 #include "own.h"
 #include <unistd.h>
 

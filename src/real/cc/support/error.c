@@ -1,4 +1,4 @@
-/* Messages about errors, to the standard error without naming it: <error.h>. */
+/* Error messages with an implicit stderr: <error.h>. */
 #include "own.h"
 #include <error.h>
 

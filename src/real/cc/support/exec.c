@@ -1,8 +1,8 @@
-/* Another program in a rank's place, with its arguments one by one. */
+/* The exec functions with an argument list. */
 #include "own.h"
 #include <unistd.h>
 
-/* The arguments up to the null that ends them, which `last` then follows. */
+/* Arguments up to the final null; `last` then points to the next argument. */
 #define COLLECT                                                                                                       \
     va_list arguments;                                                                                                \
     size_t count = 1;                                                                                                 \

@@ -1,8 +1,8 @@
-/* The sign of the gamma function, beside its logarithm. */
+/* Logarithm of the gamma function, and the sign of the gamma function. */
 #include "own.h"
 #include <math.h>
 
-/* A program without the mathematical library has no use for this. */
+/* A weak symbol: programs without the mathematical library do not need it. */
 extern double lgamma_r(double, int *) __attribute__((weak));
 extern float lgammaf_r(float, int *) __attribute__((weak));
 extern long double lgammal_r(long double, int *) __attribute__((weak));

@@ -1,5 +1,5 @@
-/* Options of the command line, in the manner of GNU: arguments that are no options may stand between, unless the list of
-   options begins with '+' or POSIXLY_CORRECT is set. */
+/* Command-line options as in GNU: other arguments may precede options, unless the option string starts with '+' or
+   POSIXLY_CORRECT is set. */
 #include "own.h"
 #include <getopt.h>
 
@@ -34,7 +34,7 @@ static void reverse(char **from, char **to) {
     }
 }
 
-/* Moves the skipped arguments behind the options that came after them. */
+/* Moves skipped arguments behind the options that follow them. */
 static void put_behind(char **argv) {
     reverse(argv + scan.skipped, argv + scan.past);
     reverse(argv + scan.past, argv + optind);
@@ -55,7 +55,7 @@ static int same(const struct option *a, const struct option *b) {
     return a->has_arg == b->has_arg && a->flag == b->flag && a->val == b->val;
 }
 
-/* The long option at scan.rest by its whole name or the only one that it abbreviates; null if none. */
+/* Returns the long option at scan.rest by its full name or a unique abbreviation, or null. */
 static const struct option *find(const struct command *command, const char *prefix, size_t length, int *several) {
     const struct option *found = NULL, *each;
     *several = 0;
@@ -78,7 +78,7 @@ static const struct option *find(const struct command *command, const char *pref
     return found;
 }
 
-/* The long option at scan.rest; -1 if it may be short ones instead. */
+/* Parses the long option at scan.rest; returns -1 if it may be short options. */
 static int long_option(const struct command *command, const char *prefix) {
     size_t length = strcspn(scan.rest, "=");
     int several;
@@ -118,7 +118,7 @@ static int long_option(const struct command *command, const char *prefix) {
     return 0;
 }
 
-/* The argument of a short option that needs one; whether there is one. */
+/* Sets the argument of a short option; returns 0 if a required argument is missing. */
 static int take_argument(const struct command *command, int option) {
     if (scan.rest && *scan.rest) {
         optarg = scan.rest;
@@ -134,7 +134,7 @@ static int take_argument(const struct command *command, int option) {
     return 1;
 }
 
-/* The first short option at scan.rest. */
+/* Parses the first short option at scan.rest. */
 static int short_option(const struct command *command) {
     int option = *scan.rest++;
     const char *known = strchr(command->shorts, option);
@@ -174,7 +174,7 @@ static void begin(const char *shorts, int posix) {
     else scan.order = PERMUTE;
 }
 
-/* Goes to the next argument: 0 if it is an option, else what the caller returns. */
+/* Advances to the next argument; returns 0 for an option, else the result of the caller. */
 static int next_argument(int argc, char **argv) {
     if (scan.past > optind) scan.past = optind;
     if (scan.skipped > optind) scan.skipped = optind;

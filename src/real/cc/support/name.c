@@ -1,4 +1,4 @@
-/* The program's name, which messages begin with. */
+/* Name of the program for messages. */
 #include "own.h"
 
 OWN char *program_invocation_name = (char *)"";

@@ -1,5 +1,5 @@
-/* The OpenMP runtime has one lock a process for all critical sections without a name, and one for atomic operations that the
-   processor has no instruction for. Here are as many processes as ranks. */
+/* The OpenMP runtime has one lock per process for all unnamed critical sections, and one for atomic operations without
+   a processor instruction. Each rank simulates a process and therefore has its own locks. */
 extern void GOMP_critical_name_start(void **) __attribute__((weak));
 extern void GOMP_critical_name_end(void **) __attribute__((weak));
 

@@ -1,5 +1,5 @@
-/* Opening libraries. A program that can do so also has what the loader gives to libraries in place of the C library's
-   functions (see build.rs). These jump: the loader looks at who has called. */
+/* Functions that open libraries. A program that uses them also contains the replacements of C library functions for
+   libraries (see build.rs). The functions jump to the loader, which identifies the caller by the return address. */
 #define JUMP(name)                                                                                                     \
     __asm__(".pushsection .text\n.weak " #name "\n.type " #name ", @function\n" #name ": jmp mcpsim_" #name "@PLT\n"   \
             ".size " #name ", . - " #name "\n.reloc " #name ", R_X86_64_NONE, mcpsim_own\n.popsection")

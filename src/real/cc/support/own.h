@@ -1,5 +1,5 @@
-/* What the files of the support library share. Its functions replace those of the C library whose state or streams a rank
-   must not share: linked into each program, their data is each rank's own. stdin, stdout and stderr are the rank's. */
+/* Common declarations of the support library. Its functions replace C library functions with state or streams that
+   ranks must not share. They are linked into each program, so each rank has its own data, stdin, stdout and stderr. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
@@ -7,5 +7,5 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A definition of the program's own has priority. */
+/* A definition in the program takes precedence. */
 #define OWN __attribute__((weak))

@@ -1,4 +1,4 @@
-/* The last error, to the standard error without naming it. */
+/* Message of the last error with an implicit stderr. */
 #include "own.h"
 
 OWN void perror(const char *text) {

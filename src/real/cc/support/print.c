@@ -1,4 +1,4 @@
-/* Printing to the standard output without naming it. */
+/* Output functions with an implicit stdout. */
 #include "own.h"
 
 #undef putchar

@@ -1,4 +1,4 @@
-/* The name of a signal, to the standard error without naming it. */
+/* Signal message with an implicit stderr. */
 #include "own.h"
 #include <signal.h>
 

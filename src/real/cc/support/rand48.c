@@ -1,4 +1,4 @@
-/* The random numbers of drand48 and its relatives. */
+/* Random numbers of drand48 and related functions. */
 #include "own.h"
 
 static struct drand48_data state;

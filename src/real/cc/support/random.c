@@ -1,16 +1,16 @@
-/* The random numbers of rand and random, one generator for both. */
+/* Random numbers of rand and random, which share one generator. */
 #include "own.h"
 
 static char first[128];
 static struct random_data generator;
 
-/* Every program begins as after srandom(1). */
+/* The initial state is that after srandom(1). */
 static struct random_data *begun(void) {
     if (!generator.state) initstate_r(1, first, sizeof first, &generator);
     return &generator;
 }
 
-/* The state as setstate takes it: what it is made of precedes the numbers. */
+/* State for setstate: a header with the type precedes the numbers. */
 static char *current(void) {
     return (char *)(begun()->state - 1);
 }

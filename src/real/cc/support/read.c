@@ -1,4 +1,4 @@
-/* Reading characters from the standard input without naming it. */
+/* Character input with an implicit stdin. */
 #include "own.h"
 #include <wchar.h>
 
@@ -21,7 +21,7 @@ OWN wint_t getwchar_unlocked(void) {
     return fgetwc_unlocked(stdin);
 }
 
-/* A line without its end; 0 at the end of the input. */
+/* Reads a line without its newline; returns 0 at the end of the input. */
 static char *line(char *buffer, size_t room) {
     size_t count = 0;
     int byte;

@@ -1,5 +1,5 @@
-/* Formatted reading from the standard input without naming it. The C library has one set of functions a dialect of the
-   language, which headers choose by other symbols: scan99.c and scan23.c include this file. */
+/* Formatted input with an implicit stdin. The C library has one set of functions per language standard, which headers
+   select by different symbols: scan99.c and scan23.c include this file. */
 #include "own.h"
 #include <wchar.h>
 
@@ -11,7 +11,7 @@
 #define TEXT_(name) #name
 #define SYMBOL(name) __asm__(TEXT(PREFIX) #name)
 
-/* Older C libraries know fewer dialects; no program asks for others then. */
+/* Older C libraries support fewer standards, and their headers select only these. */
 #define WHERE_IT_IS __attribute__((weak))
 
 extern int from_stream(FILE *stream, const char *format, va_list arguments) SYMBOL(vfscanf) WHERE_IT_IS;

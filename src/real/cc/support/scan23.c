@@ -1,3 +1,3 @@
-/* Reading in the dialect of C23. */
+/* Formatted input of C23. */
 #define PREFIX __isoc23_
 #include "scan.c"

@@ -1,3 +1,3 @@
-/* Reading in the dialect of C99. */
+/* Formatted input of C99. */
 #define PREFIX __isoc99_
 #include "scan.c"

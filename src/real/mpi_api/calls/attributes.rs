@@ -110,7 +110,7 @@ unsafe fn get(
             found
         }
     };
-    // SAFETY: MPI requires valid pointers for results, and `mpi_functions!` rejects null.
+    // SAFETY: MPI requires valid pointers for both results.
     unsafe {
         *flag = c_int::from(found.is_some());
         if let Some(found) = found {
