@@ -1,12 +1,12 @@
-/* What a program can tell the simulator. With another MPI's compiler all of it does nothing: copy this file beside your
-   sources and they compile everywhere.
+/* Functions with which a program controls the simulator. Under another MPI they have no effect: a copy of this file
+   next to your sources makes them compile everywhere.
 
-   MCPSIM_SAMPLE_LOCAL(n) { ... }    The first n times that a rank comes here it runs the block, and is timed; later it
-                                     skips the block and is charged the mean of those times.
-   MCPSIM_SAMPLE_GLOBAL(n) { ... }   The same, with the n times counted over all ranks.
+   MCPSIM_SAMPLE_LOCAL(n) { ... }    Each rank executes and times the block n times. Afterwards it skips the block and
+                                     is charged the mean of these times.
+   MCPSIM_SAMPLE_GLOBAL(n) { ... }   The same with n executions over all ranks.
    mcpsim_compute(seconds)           Charges this time of the simulated machine.
 
-   A block that is left by break, return or goto is not counted. The blocks need C99 or C++. */
+   An execution that ends by break, return or goto is not counted. The blocks require C99 or C++. */
 #ifndef MCPSIM_H
 #define MCPSIM_H
 
@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* A place of the source: the simulator's, zero at first. */
+/* State of a source position, initially zero and used by the simulator. */
 struct mcpsim_sample {
     long state[8];
 };

@@ -1,7 +1,7 @@
-/* The functions of MPI by subject. mpi.h includes this once for the MPI_ names and once for the PMPI_ names; the stub
-   library and the simulator's table of functions follow it, too. */
+/* MPI functions by subject. mpi.h includes this file once for MPI_ names and once for PMPI_ names. The stub library and
+   the simulator's function table are also derived from it. */
 
-/* Starting, ending, asking about the library. */
+/* Initialisation, finalisation, library information. */
 int MPI_FN(Init)(int *argc, char ***argv);
 int MPI_FN(Init_thread)(int *argc, char ***argv, int required, int *provided);
 int MPI_FN(Initialized)(int *flag);
@@ -38,7 +38,7 @@ int MPI_FN(Get_elements_x)(const MPI_Status *status, MPI_Datatype datatype, MPI_
 int MPI_FN(Buffer_attach)(void *buffer, int size);
 int MPI_FN(Buffer_detach)(void *buffer_addr, int *size);
 
-/* Point-to-point, non-blocking and persistent. */
+/* Point-to-point, nonblocking and persistent. */
 int MPI_FN(Isend)(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
     MPI_Request *request);
 int MPI_FN(Ibsend)(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
@@ -182,7 +182,7 @@ int MPI_FN(Op_create)(MPI_User_function *user_fn, int commute, MPI_Op *op);
 int MPI_FN(Op_free)(MPI_Op *op);
 int MPI_FN(Op_commutative)(MPI_Op op, int *commute);
 
-/* Collectives, non-blocking. */
+/* Collectives, nonblocking. */
 int MPI_FN(Ibarrier)(MPI_Comm comm, MPI_Request *request);
 int MPI_FN(Ibcast)(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request);
 int MPI_FN(Igather)(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
@@ -459,7 +459,7 @@ int MPI_FN(Type_hindexed)(int count, int blocklengths[], MPI_Aint displacements[
 int MPI_FN(Type_struct)(int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype types[],
     MPI_Datatype *newtype);
 
-/* The tool information interface, which has nothing to tell. */
+/* Tool information interface, without variables. */
 int MPI_FN(T_category_changed)(int *update_number);
 int MPI_FN(T_category_get_categories)(int cat_index, int len, int indices[]);
 int MPI_FN(T_category_get_cvars)(int cat_index, int len, int indices[]);
@@ -497,7 +497,7 @@ int MPI_FN(T_pvar_start)(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
 int MPI_FN(T_pvar_stop)(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
 int MPI_FN(T_pvar_write)(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf);
 
-/* Not there yet: files, and processes that come later. A call of these is an error that says so. */
+/* Unsupported: files and dynamic processes. A call is an error that names the function. */
 int MPI_FN(Comm_accept)(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm);
 int MPI_FN(Comm_connect)(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm);
 int MPI_FN(Comm_join)(int fd, MPI_Comm *intercomm);

@@ -1,5 +1,6 @@
 /* MPI-3.1 in C and C++ for programs that mcpsim runs. Handles and constants have the values of the standard ABI of
-   MPI-5.0, chapter "Application Binary Interface (ABI)". Left out: files, dynamic processes, tools. */
+   MPI-5.0, chapter "Application Binary Interface (ABI)". Calls for files and dynamic processes return errors, and the
+   tool information interface has no variables. */
 #ifndef MCPSIM_MPI_H
 #define MCPSIM_MPI_H
 
@@ -7,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Tells sources that they are compiled for the simulator. */
+/* Defined in sources compiled for the simulator. */
 #define MCPSIM 1
 
 #define MPI_VERSION 3
@@ -51,10 +52,10 @@ typedef struct MPI_ABI_Win *MPI_Win;
 /* Windows. */
 #define MPI_WIN_NULL                    ((MPI_Win)0x110)
 
-/* Files: only for programs that name them. */
+/* Files: types for declarations only. */
 #define MPI_FILE_NULL                   ((MPI_File)0x118)
 
-/* Sessions: likewise. */
+/* Sessions: types for declarations only. */
 #define MPI_SESSION_NULL                ((MPI_Session)0x120)
 
 /* Messages. */
@@ -165,7 +166,7 @@ typedef struct MPI_ABI_Win *MPI_Win;
 #define MPI_COMPLEX32                   ((MPI_Datatype)0x2eb)
 #define MPI_LONG_LONG_INT MPI_LONG_LONG
 #define MPI_C_COMPLEX MPI_C_FLOAT_COMPLEX
-/* Markers that MPI-3.0 removed and the ABI does not have: values that it leaves free. */
+/* Markers removed in MPI-3.0. Their values are unused in the ABI. */
 #define MPI_LB ((MPI_Datatype)0x204)
 #define MPI_UB ((MPI_Datatype)0x205)
 
@@ -305,7 +306,7 @@ typedef struct MPI_ABI_Win *MPI_Win;
 #define MPI_WIN_CREATE_FLAVOR           604
 #define MPI_WIN_MODEL                   605
 
-/* Comparisons, topologies, ways to split. */
+/* Comparison results, topologies, split types. */
 #define MPI_IDENT                       201
 #define MPI_CONGRUENT                   202
 #define MPI_SIMILAR                     203
@@ -318,7 +319,7 @@ typedef struct MPI_ABI_Win *MPI_Win;
 #define MPI_COMM_TYPE_HW_GUIDED         223
 #define MPI_COMM_TYPE_RESOURCE_GUIDED   224
 
-/* How a datatype was made; matching and layout. */
+/* Datatype constructors, type classes and array layouts. */
 #define MPI_ORDER_C                     0xC
 #define MPI_ORDER_FORTRAN               0xF
 #define MPI_DISTRIBUTE_NONE             16
@@ -345,7 +346,7 @@ typedef struct MPI_ABI_Win *MPI_Win;
 #define MPI_TYPECLASS_INTEGER           192
 #define MPI_TYPECLASS_REAL              193
 #define MPI_TYPECLASS_COMPLEX           194
-/* What MPI-3.0 removed and the ABI does not have. */
+/* Symbols removed in MPI-3.0 that are not in the ABI. */
 #define MPI_COMBINER_HVECTOR_INTEGER 118
 #define MPI_COMBINER_HINDEXED_INTEGER 119
 #define MPI_COMBINER_STRUCT_INTEGER 120
@@ -440,7 +441,7 @@ typedef struct MPI_ABI_T_pvar_session *MPI_T_pvar_session;
 extern "C" {
 #endif
 
-/* Functions that programs give. */
+/* Types of callback functions. */
 typedef void MPI_User_function(void *invec, void *inoutvec, int *len, MPI_Datatype *datatype);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm comm, int keyval, void *extra_state, void *attribute_val_in,
     void *attribute_val_out, int *flag);

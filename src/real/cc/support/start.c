@@ -1,10 +1,11 @@
-/* Where the kernel enters a program that is run directly: it hands itself over to mcpsim.
+/* Entry point of a program started without mcpsim: it executes mcpsim with itself as an argument.
 
-   Nothing has been relocated here and there is no C library: only system calls, and data reached from the code. */
+   No relocation has been applied and no C library is available. The code uses only system calls and
+   PC-relative data. */
 #include <elf.h>
 #include <sys/syscall.h>
 
-/* The version of the contract between program and loader. */
+/* Program format, checked by the loader. */
 __asm__(".pushsection .note.mcpsim, \"a\", @note\n"
         ".balign 4\n"
         ".long 7, 4, 1\n"
@@ -13,7 +14,7 @@ __asm__(".pushsection .note.mcpsim, \"a\", @note\n"
         ".long 1\n"
         ".popsection\n");
 
-/* The way to main for the loader, which may be a hidden symbol; a program without main fails at link time. */
+/* Alias of main for the loader, because main may be hidden. A program without main fails at link time. */
 __asm__(".pushsection .text.mcpsim_main, \"ax\", @progbits\n"
         ".globl mcpsim_main\n"
         ".type mcpsim_main, @function\n"
@@ -40,7 +41,7 @@ static void print(const char *text) {
     call(SYS_write, (void *)2, text, (void *)length(text));
 }
 
-/* The value of PATH, or 0. */
+/* Returns the value of PATH, or 0. */
 static const char *search_path(char **environment) {
     for (; *environment; environment++) {
         const char *entry = *environment;
@@ -49,7 +50,7 @@ static const char *search_path(char **environment) {
     return 0;
 }
 
-/* Executes the first mcpsim of PATH; returns if there is none. */
+/* Executes the first mcpsim in PATH; returns if PATH contains none. */
 static void search(char **arguments, char **environment) {
     static const char name[] = "/mcpsim";
     char candidate[4096];

@@ -1,4 +1,4 @@
-/* Functions whose results stand in a place of the library. */
+/* Functions that return static data of the C library. */
 #include "own.h"
 #include <arpa/inet.h>
 #include <grp.h>
@@ -82,7 +82,7 @@ OWN char *ttyname(int descriptor) {
     return failed ? NULL : text;
 }
 
-/* The one table of hcreate. */
+/* Table of hcreate. */
 static struct hsearch_data table;
 
 OWN int hcreate(size_t count) { return hcreate_r(count, &table); }
@@ -92,7 +92,7 @@ OWN ENTRY *hsearch(ENTRY item, ACTION action) {
     return hsearch_r(item, action, &found, &table) ? found : NULL;
 }
 
-/* Users, groups and hosts: the place grows until an entry fits. */
+/* Users, groups and hosts: the buffer grows until an entry fits. */
 #define FIND(type, call)                                                                                              \
     static type entry;                                                                                                \
     static char *room;                                                                                                \
@@ -137,7 +137,7 @@ OWN struct mntent *getmntent(FILE *file) {
     return getmntent_r(file, &entry, room, sizeof room);
 }
 
-/* Why there is no such host. */
+/* Error number of host queries. */
 OWN int *__h_errno_location(void) {
     static int number;
     return &number;
@@ -156,7 +156,7 @@ OWN struct tm *getdate(const char *text) {
     return getdate_err ? NULL : &time;
 }
 
-/* The domain of messages that are translated. */
+/* Current domain of message translations. */
 static char *domain;
 
 OWN char *textdomain(const char *name) {
@@ -178,13 +178,13 @@ OWN char *ngettext(const char *one, const char *many, unsigned long count) {
     return dngettext(textdomain(NULL), one, many, count);
 }
 
-/* What the header makes of `gettext` where it is optimized: no domain stands for the rank's. */
+/* The header replaces `gettext` by this function in optimised code. A null domain means the rank's domain. */
 extern char *__dcgettext(const char *, const char *, int);
 OWN char *dcgettext(const char *of, const char *text, int category) {
     return __dcgettext(of ? of : textdomain(NULL), text, category);
 }
 
-/* The lists of users and groups, one after another. */
+/* Open files of the user and group iterations. */
 static FILE *users, *groups;
 
 OWN void setpwent(void) { if (users) rewind(users); }
@@ -226,7 +226,7 @@ OWN struct ether_addr *ether_aton(const char *text) {
     return ether_aton_r(text, &address);
 }
 
-/* Characters of several bytes that were read in part. */
+/* Conversion states of partial multibyte characters. */
 static mbstate_t length_state, to_wide_state, from_wide_state, unnamed, unnamed_length, unnamed_list;
 
 extern size_t __mbrtowc(wchar_t *, const char *, size_t, mbstate_t *);
@@ -244,7 +244,7 @@ OWN size_t mbsrtowcs(wchar_t *to, const char **text, size_t room, mbstate_t *sta
     return mbsnrtowcs(to, text, (size_t)-1, room, state ? state : &unnamed_list);
 }
 
-/* As in glibc, each question begins anew. */
+/* As in glibc, each call starts with the initial state. */
 OWN int mblen(const char *text, size_t length) {
     int used;
     memset(&length_state, 0, sizeof length_state);

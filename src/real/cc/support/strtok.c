@@ -1,4 +1,4 @@
-/* The place in the text that is being split. */
+/* Position in the text for strtok. */
 #include "own.h"
 
 OWN char *strtok(char *text, const char *delimiters) {

@@ -1,4 +1,4 @@
-/* Times whose result stands in a place of the library. */
+/* Time functions that return static data of the C library. */
 #include "own.h"
 #include <time.h>
 

@@ -1,4 +1,4 @@
-/* Messages about errors, to the standard error without naming it: <err.h>. */
+/* Error messages with an implicit stderr: <err.h>. */
 #include "own.h"
 #include <err.h>
 

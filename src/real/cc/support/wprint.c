@@ -1,4 +1,4 @@
-/* Wide characters to the standard output without naming it. */
+/* Wide character output with an implicit stdout. */
 #include "own.h"
 #include <wchar.h>
 
