@@ -49,7 +49,7 @@ pub struct AttributeKey {
     pub delete: Option<DeleteFunction>,
     /// Extra state, passed to both functions.
     pub extra: *mut c_void,
-    /// Set by MPI_Comm_free_keyval and its like. A freed key exists as long as attributes use it.
+    /// Set by MPI_Comm_free_keyval and its counterparts. A freed key exists as long as attributes use it.
     pub freed: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct AttributeKeys {
 #[derive(Debug)]
 pub struct OfWindow {
     pub attributes: RefCell<Attributes>,
-    /// Values of MPI_WIN_BASE and its like, as MPI_Win_get_attr returns them.
+    /// Values of MPI_WIN_BASE and related attributes, as MPI_Win_get_attr returns them.
     pub predefined: Attributes,
     pub errhandler: Cell<Handle>,
 }

@@ -13,7 +13,7 @@ use crate::process::RankStage;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::rank::FailureKind;
 
-/// `MPI_Comm_errhandler_function` and its like.
+/// `MPI_Comm_errhandler_function` and its counterparts.
 pub type HandlerFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
 
 /// An error handler of the program.

@@ -54,7 +54,7 @@ pub struct ReceiveBuffer {
 /// Start parameters of a persistent request.
 #[derive(Clone, Debug)]
 pub enum Persistent {
-    /// MPI_Send_init and its like.
+    /// MPI_Send_init and the other send modes.
     Send {
         buffer: *const u8,
         count: usize,

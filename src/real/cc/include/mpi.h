@@ -52,10 +52,10 @@ typedef struct MPI_ABI_Win *MPI_Win;
 /* Windows. */
 #define MPI_WIN_NULL                    ((MPI_Win)0x110)
 
-/* Files: types for declarations only. */
+/* Files: for programs that only mention them. */
 #define MPI_FILE_NULL                   ((MPI_File)0x118)
 
-/* Sessions: types for declarations only. */
+/* Sessions: for programs that only mention them. */
 #define MPI_SESSION_NULL                ((MPI_Session)0x120)
 
 /* Messages. */
