@@ -215,7 +215,8 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
         alone("--other-algorithms")?;
     }
     outputs.check_apart()?;
-    let recorded = args.record.is_some();
+    let has_fragments = matches!(&run.application, Application::Described(app) if app.has_fragments());
+    let recorded = args.record.is_some() || outputs.have_archive() && !has_fragments;
     let brief = several.then(|| RunMessage::of(&run, recorded, args.tag_output)).transpose()?;
     let asked = RequestedRun {
         run,

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::exit::Failure;
 use super::output::cannot_write;
 use crate::run::{compile_with_otf2, run_to_end};
-use crate::trace::otf2::WRITE;
+use crate::trace::otf2::{TRACE, WRITE};
 
 /// Writer of an archive.
 #[derive(Debug)]
@@ -41,11 +41,11 @@ impl Otf2Writer {
         Ok(Otf2Writer { scratch, anchor: anchor.to_owned() })
     }
 
-    /// Writes the archive from the lines of `events`, see `trace/otf2/write.c`.
+    /// Writes the archive from the lines of `events`, see `trace/otf2/write.c`, with the trace of the same run.
     ///
     /// # Errors
     /// If the library cannot write it.
-    pub fn write(&self, events: &str) -> Result<(), Failure> {
+    pub fn write(&self, events: &str, trace: Option<&[u8]>) -> Result<(), Failure> {
         let name = self.anchor.display().to_string();
         let cannot = |error: std::io::Error| cannot_write(&name, &error);
         let at = |file: &str| self.scratch.path().join(file);
@@ -54,6 +54,9 @@ impl Otf2Writer {
         let mut command = Command::new(at("write"));
         command.arg(at("archive")).arg(stem).stdin(Stdio::from(File::open(at("events")).map_err(cannot)?));
         run_to_end(&mut command, &format!("{name}: the OTF2 library"))?;
+        if let Some(trace) = trace {
+            std::fs::write(at("archive").join(stem).join(TRACE), trace).map_err(cannot)?;
+        }
         for to in parts(&self.anchor) {
             let from = at("archive").join(to.file_name().unwrap_or_default());
             std::fs::rename(from, to).map_err(cannot)?;

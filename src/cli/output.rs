@@ -147,6 +147,11 @@ impl Outputs {
         Ok(())
     }
 
+    /// Returns whether an OTF2 archive is written, which contains a trace.
+    pub fn have_archive(&self) -> bool {
+        self.otf2.is_some()
+    }
+
     /// Returns whether only explicitly requested results are printed.
     pub fn are_quiet(&self) -> bool {
         self.quiet
@@ -210,7 +215,7 @@ impl Outputs {
                 TimelineFormat::Paje => write(report::paje(outcome))?,
                 TimelineFormat::Otf2 => {
                     let writer = self.otf2.as_ref().expect("it was made with the name");
-                    writer.write(&report::otf2_events(outcome))?;
+                    writer.write(&report::otf2_events(outcome), trace)?;
                 }
             }
         }

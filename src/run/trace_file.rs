@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::config::{ConfigError, Document, Override, foreign_directory, foreign_file, moved_list, note_input};
 use crate::trace::import::{ImportedTrace, format_of};
 use crate::trace::logs::{self, Logs};
-use crate::trace::{Trace, is_trace};
+use crate::trace::otf2::TRACE;
+use crate::trace::{Trace, TraceError, is_trace};
 
 use super::application::first_bytes;
 use super::error::PredictError;
@@ -142,6 +143,11 @@ impl TraceFile {
     pub(super) fn content(&self) -> Result<Content, PredictError> {
         if otf2::is_anchor(&first_bytes(&self.path)) {
             note_input(&self.path);
+            let own = self.path.with_extension("").join(TRACE);
+            if own.is_file() {
+                let wrong = |error: TraceError| PredictError::input(format!("{}: {error}", own.display()));
+                return Trace::read(read_file(&own)?).map(Arc::new).map(Content::Trace).map_err(wrong);
+            }
             return otf2::read(&self.path, &self.name()).map(Content::Import);
         }
         let bytes = read_file(&self.path)?;

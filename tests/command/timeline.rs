@@ -315,6 +315,16 @@ fn an_archive_in_otf2_is_read_by_its_own_tool() {
     assert_eq!(Value::from(count("MPI_SEND")), outcome["messages"]["count"], "{text}");
     assert_eq!((count("MPI_RECV"), count("ENTER")), (count("MPI_SEND"), count("LEAVE")), "{text}");
     assert!(text.contains("Region: \"main["), "{text}");
+    // The archive has the trace of the run.
+    let replay = support::run(here, "--quiet --nct 2,1,2 --json replay.json ring.otf2");
+    assert_eq!((replay.code, replay.stderr.as_str()), (Some(0), ""));
+    let replayed: Value = serde_json::from_str(&std::fs::read_to_string(here.join("replay.json")).unwrap()).unwrap();
+    assert_eq!(replayed["predicted_ps"], outcome["predicted_ps"]);
+    assert_eq!(replayed["collectives"], outcome["collectives"]);
+    std::fs::remove_file(here.join("ring/mcpsim.trace")).unwrap();
+    let lacking = support::run(here, "--nct 2,1,2 ring.otf2");
+    assert_eq!(lacking.code, Some(2), "{}", lacking.stderr);
+    assert!(lacking.stderr.contains("it lacks the trace that a replay needs"), "{}", lacking.stderr);
     // Existing files are not overwritten.
     let again = simulate();
     assert_eq!(again.code, Some(2));

@@ -140,12 +140,11 @@ impl Definitions {
 
     fn define(&mut self, words: &mut Words<'_>, kind: &str, ranks: Option<usize>) -> Result<(), ImportError> {
         match kind {
-            // Archives written by mcpsim show activities over time, but lack data that a replay needs.
+            // OTF2 events of mcpsim show activities over time, but lack data that a replay needs.
             "creator" if words.peek() == Some("mcpsim") => {
                 return Err(error(
-                    "an archive that mcpsim wrote: it contains the messages of a collective instead of the call, and \
-                     neither tags nor requests, so its replay would differ; expected the file of --record FILE.trace \
-                     of the same run",
+                    "an archive that mcpsim wrote: it lacks the trace that a replay needs, mcpsim.trace in its directory; \
+                     expected the file of --record FILE.trace of the same run",
                 ));
             }
             "creator" => {}
