@@ -1,6 +1,7 @@
 //! `mcpsim collectives`: the time of each algorithm of a collective on a machine, and the choice of a library.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -208,7 +209,10 @@ fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
         Some(shape) => source.with_shape(shape),
         None => source,
     };
-    let platform = with_rules(source.platform, &beside)?;
+    let (platform, note) = with_rules(source.platform, &beside)?;
+    if let Some(note) = note {
+        let _ = writeln!(std::io::stderr(), "note: {note}");
+    }
     check_rules(&platform)?;
     Ok(platform)
 }

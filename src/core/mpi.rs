@@ -33,7 +33,7 @@ pub use rules::{check_rules, choose, fits, rule_size, suits};
 pub use runner::{CalledCollective, Runner};
 pub use schedule::suitable;
 pub use selection::read_mpich_selection;
-pub use tuning::{Rules, read_open_mpi_rules, write_open_mpi_rules};
+pub use tuning::{AppliedRules, Rules, read_open_mpi_rules, write_open_mpi_rules};
 
 use crate::platform::{Algorithm, Collective};
 use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};

@@ -11,12 +11,12 @@ use crate::platform::{Library, Platform};
 use super::error::PredictError;
 
 /// Applies the rules file of a platform. Its rules override the library's choice; the platform's own rules have
-/// priority. A relative path starts at `directory`.
+/// priority. A relative path starts at `directory`. The second value is a note on a file that the library ignores.
 ///
 /// # Errors
 /// If the file cannot be read, or is not a rules file of the library.
-pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<Platform, PredictError> {
-    let Some(file) = platform.collectives.file.clone() else { return Ok(platform) };
+pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<(Platform, Option<String>), PredictError> {
+    let Some(file) = platform.collectives.file.clone() else { return Ok((platform, None)) };
     let path = directory.join(file);
     let name = path.display();
     let wrong =
@@ -35,9 +35,10 @@ pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<Platform, 
     })?;
     if library == Library::Mpich4 {
         platform.collectives.selection = Some(Arc::new(read_mpich_selection(&text).map_err(wrong)?));
-        return Ok(platform);
+        return Ok((platform, None));
     }
-    let rules = read_open_mpi_rules(&text).map_err(wrong)?;
-    rules.into_iter().for_each(|(collective, rules)| platform.collectives.add(collective, rules));
-    Ok(platform)
+    let read = read_open_mpi_rules(&text).map_err(wrong)?;
+    read.rules.into_iter().for_each(|(collective, rules)| platform.collectives.add(collective, rules));
+    let note = read.ignored.map(|why| format!("Open MPI ignores {name}, and so does this run: {why}"));
+    Ok((platform, note))
 }

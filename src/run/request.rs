@@ -233,7 +233,8 @@ impl Sources {
             (key, std::path::absolute(&file).unwrap_or(file))
         });
         let platform_files = platform_files.collect();
-        platform.platform = with_rules(platform.platform, beside)?;
+        let (machine, ignored_rules) = with_rules(platform.platform, beside)?;
+        platform.platform = machine;
         let platform = match settings.shape {
             Some(shape) => platform.with_shape(shape),
             None => platform,
@@ -253,7 +254,7 @@ impl Sources {
         let is_given = |setting: &&Setting| [setting.key, setting.name].iter().any(|name| given.contains(name));
         let unheeded = SETTINGS.iter().filter(is_given).filter(|setting| !setting.is_heeded(&application)).collect();
         let typed = request.app.to_string_lossy().into_owned();
-        Ok(Resolved { settings, platform, platform_files, application, typed, name, unheeded })
+        Ok(Resolved { settings, platform, platform_files, application, typed, name, unheeded, ignored_rules })
     }
 }
 

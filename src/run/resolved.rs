@@ -33,6 +33,8 @@ pub struct Resolved {
     pub(super) name: String,
     /// Given options without effect on this kind of application.
     pub(super) unheeded: Vec<&'static Setting>,
+    /// Note on a rules file that the MPI library ignores.
+    pub(super) ignored_rules: Option<String>,
 }
 
 /// Key of a machine's rules for collectives.
@@ -87,6 +89,7 @@ impl Resolved {
         }?;
         if let Some(prediction) = &mut prediction {
             prediction.notes.extend(self.unheeded());
+            prediction.notes.extend(self.ignored_rules.clone());
         }
         Ok(prediction)
     }

@@ -55,6 +55,26 @@ fn a_tuning_file_that_cannot_be_followed_is_refused() {
 }
 
 #[test]
+fn a_file_that_open_mpi_ignores_changes_nothing_and_is_noted() {
+    let predicted = |rules: &str| {
+        let directory = machine("library = \"openmpi-4.1\"\nrules = \"own.rules\"");
+        fs::write(directory.path().join("own.rules"), rules).unwrap();
+        let ran = run(directory.path(), "app.toml --nct 2,1,2 --platform m.toml");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        (ran.stdout, ran.stderr)
+    };
+    let none = predicted("0\n");
+    assert_eq!(none.1, "");
+    let ignored = predicted("1\n3\n1\n2 1\n16 4 0 0\n");
+    let note = "note: Open MPI ignores own.rules, and so does this run: line 5: the first message size of a communicator is \
+                16, expected 0\n";
+    assert_eq!((ignored.0.lines().nth(2), ignored.1.as_str()), (none.0.lines().nth(2), note));
+    let json = "{\"module\": \"tuned\", \"collectives\": {\"alltoall\": [{\"comm_size_min\": 0, \"rules\": \
+                [{\"msg_size_min\": 16, \"alg\": \"linear_sync\",},],},],},}";
+    assert_eq!(predicted(json).1, "");
+}
+
+#[test]
 fn another_library_meets_the_same_machine() {
     let [own, other] = ["openmpi-4.0", "mpich-4"].map(|library| {
         let directory = machine(&format!("library = \"{library}\"\nblock_overhead = \"1 us\""));

@@ -40,6 +40,15 @@ const NUMBERS: [Option<Collective>; 17] = [
 /// Rules per collective.
 pub type Rules = Vec<(Collective, Vec<CollectiveRule>)>;
 
+/// Rules of a file as Open MPI applies them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AppliedRules {
+    /// Rules; none if Open MPI ignores the file.
+    pub rules: Rules,
+    /// Reason for which Open MPI ignores the file.
+    pub ignored: Option<String>,
+}
+
 /// Numbers of a file, each with its line.
 struct TuningNumbers<'a> {
     numbers: Vec<(usize, &'a str)>,
@@ -126,17 +135,19 @@ fn version(text: &str) -> Result<(u32, &str), String> {
     }
 }
 
-/// Reads a rules file, in numbers or in JSON.
+/// Reads a rules file, in numbers or in JSON. All versions of Open MPI ignore a file in numbers whose first message size
+/// of a communicator is not 0.
 ///
 /// # Errors
 /// Description of the error with its line or place.
-pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
+pub fn read_open_mpi_rules(text: &str) -> Result<AppliedRules, String> {
     if text.trim_start().starts_with('{') {
-        return json::read(text);
+        return json::read(text).map(|rules| AppliedRules { rules, ignored: None });
     }
     let (version, rest) = version(text)?;
     let mut numbers = TuningNumbers::split(rest, if rest.len() < text.len() { 2 } else { 1 });
     let mut rules = Rules::new();
+    let mut ignored = None;
     for _ in 0..numbers.count("the number of collectives")? {
         let id = numbers.next("the number that stands for a collective")?;
         let known = usize::try_from(id).ok().and_then(|id| NUMBERS.get(id));
@@ -148,6 +159,12 @@ pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
             let mut sizes = Vec::new();
             for _ in 0..numbers.count("the number of message sizes")? {
                 let least = numbers.next("a message size")?;
+                if sizes.is_empty() && least > 0 {
+                    let line = numbers.line();
+                    ignored.get_or_insert_with(|| {
+                        format!("line {line}: the first message size of a communicator is {least}, expected 0")
+                    });
+                }
                 let algorithm = numbers.next("an algorithm")?;
                 let fan = numbers.next("a fan")?;
                 let segment = numbers.next("a segment size")?;
@@ -187,7 +204,8 @@ pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
         }
     }
     match numbers.numbers.get(numbers.at) {
-        None => Ok(rules),
+        None if ignored.is_some() => Ok(AppliedRules { rules: Rules::new(), ignored }),
+        None => Ok(AppliedRules { rules, ignored }),
         Some((line, word)) => Err(format!("line {line}: expected the end of the file; found \"{word}\"")),
     }
 }
@@ -230,7 +248,7 @@ mod tests {
     fn rules_are_read_as_open_mpi_looks_them_up() {
         let text = "2 # two collectives\n2 # allreduce\n2\n4 1\n0 3 0 0\n16 2\n0 4 0 0 # ring\n65536 5 0 1048576\n\
                     3\n1\n8 2\n0 0 0 0\n8192 4 16 0\n";
-        let rules = read_open_mpi_rules(text).unwrap();
+        let rules = read_open_mpi_rules(text).unwrap().rules;
         let mut all = crate::platform::CollectiveRules::default();
         rules.into_iter().for_each(|(collective, rules)| all.set(collective, rules));
         let allreduce = |ranks, size| all.method(Collective::Allreduce, ranks, Bytes::new(size));
@@ -249,7 +267,7 @@ mod tests {
     fn version_2_may_say_how_many_messages_are_under_way() {
         let text = "rule-file-version-2\n1\n3\n1\n8\n3\n0 4 0 0 16 # with\n800 4 0 0\n8000 2 0 0 7\n";
         let mut all = crate::platform::CollectiveRules::default();
-        read_open_mpi_rules(text).unwrap().into_iter().for_each(|(collective, rules)| all.set(collective, rules));
+        read_open_mpi_rules(text).unwrap().rules.into_iter().for_each(|(collective, rules)| all.set(collective, rules));
         let alltoall = |size| all.method(Collective::Alltoall, 8, Bytes::new(size));
         assert_eq!(alltoall(1), Some(Method::from(Algorithm::LinearSync).by(16)));
         assert_eq!(alltoall(100), Some(Algorithm::LinearSync.into()));
@@ -278,6 +296,16 @@ mod tests {
     }
 
     #[test]
+    fn a_file_whose_first_message_size_is_not_0_has_no_rules() {
+        let read = |text: &str| read_open_mpi_rules(text).unwrap();
+        let good = "2\n2\n1\n4 1\n0 3 0 0\n3\n1\n8 1\n0 2 0 0\n";
+        assert_eq!((read(good).rules.len(), read(good).ignored), (2, None));
+        let found = read(&good.replace("8 1\n0 2", "8 1\n1024 2"));
+        let reason = "line 9: the first message size of a communicator is 1024, expected 0";
+        assert_eq!(found, AppliedRules { rules: Rules::new(), ignored: Some(reason.to_owned()) });
+    }
+
+    #[test]
     fn what_is_written_is_read_back() {
         let best = vec![
             (
@@ -291,7 +319,7 @@ mod tests {
             (Collective::Bcast, vec![(Bytes::new(8), Method::from(Algorithm::Pipeline).in_segments(4096))]),
         ];
         let text = write_open_mpi_rules(16, &best);
-        let rules = read_open_mpi_rules(&text).unwrap();
+        let rules = read_open_mpi_rules(&text).unwrap().rules;
         assert_eq!(rules.len(), 2);
         let mut all = crate::platform::CollectiveRules::default();
         rules.into_iter().for_each(|(collective, rules)| all.set(collective, rules));

@@ -53,13 +53,41 @@ const OTHERS: [&str; 9] = [
     "neighbor_alltoallw",
 ];
 
+/// Replaces commas before `}` and `]` by spaces: Open MPI's reader and its documented example permit them.
+fn without_trailing_commas(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let (mut comma, mut in_string, mut escaped) = (None, false, false);
+    for at in 0..bytes.len() {
+        let byte = bytes[at];
+        if in_string {
+            in_string = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b',' => comma = Some(at),
+            b'}' | b']' => {
+                if let Some(at) = comma.take() {
+                    bytes[at] = b' ';
+                }
+            }
+            byte if byte.is_ascii_whitespace() => {}
+            byte => {
+                in_string = byte == b'"';
+                comma = None;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 /// Reads the text of a file.
 ///
 /// # Errors
 /// Description and place of the error.
 pub(super) fn read(text: &str) -> Result<Rules, String> {
-    let root: Value =
-        serde_json::from_str(text).map_err(|error| format!("expected Open MPI's rules as JSON: {error}"))?;
+    let root: Value = serde_json::from_str(&without_trailing_commas(text))
+        .map_err(|error| format!("expected Open MPI's rules as JSON: {error}"))?;
     match root.get("rule_file_version").map(Value::as_u64) {
         None | Some(Some(3)) => {}
         Some(_) => {
