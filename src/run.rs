@@ -45,7 +45,7 @@ pub use key::InputHash;
 pub use request::{Details, RunRequest, Sources};
 pub use resolved::Resolved;
 pub use settings::{Given, Heading, SETTINGS, Setting, Settings};
-pub use shipped::{Shipped, list};
+pub use shipped::{Shipped, hides, list};
 pub use trace_file::TraceFile;
 pub use values::{Model, PlacementChoice};
 

@@ -17,7 +17,7 @@ use super::exit::Failure;
 use super::matrix_files::{compressed, hosts, in_file, matrices, pair_of, put};
 use super::output;
 use super::report::draw;
-use crate::run::Shipped;
+use crate::run::{Shipped, hides};
 
 /// Executes the command.
 pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
@@ -124,7 +124,7 @@ impl FoundClusters {
 /// Reads the platform of a file, or a shipped one; a given shape replaces its own.
 pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Failure> {
     let platform = match path.to_str() {
-        Some("default") if !path.exists() => Platform::embedded(),
+        Some("default") if !hides(path) => Platform::embedded(),
         _ => Platform::load(Document::read(&Shipped::Platform.resolve(path)?)?, &[])?,
     };
     Ok(shape.map_or_else(|| platform.clone(), |shape| platform.with_shape(shape)))

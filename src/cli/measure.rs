@@ -29,6 +29,7 @@ pub(super) use args::MeasureArgs;
 use args::WrittenContention;
 
 use super::exit::{Exit, Failure};
+use super::interrupt;
 
 /// Valid message sizes; windows of the largest size must fit in memory.
 const SIZES: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
@@ -37,6 +38,10 @@ const SIZES: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
 pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes) -> Result<u8, Failure> {
     let checked = args.and_then(|args| check(args).map(|()| args));
     let args = agree(processes, checked)?;
+    // Launchers handle the signals of several processes; a layer starts its second process itself.
+    if processes.count() == 1 && args.layer.layer.is_none() {
+        interrupt::end_by_signals(true)?;
+    }
     if args.compute {
         if processes.count() > 1 {
             let why = "mcpsim measure --compute works in one process: start it without an MPI launcher";

@@ -9,7 +9,7 @@ use crate::config::{Document, Override, read_text};
 use crate::measure::{LevelModels, Samples, sample_models};
 use crate::platform::{Level, Platform, PlatformSource, Shape};
 use crate::report::{model_figures, models_csv, models_summary};
-use crate::run::Shipped;
+use crate::run::{Shipped, hides};
 
 use super::exit::Failure;
 use super::output::{OutputTarget, print};
@@ -103,7 +103,7 @@ pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
 /// Returns the platform with its overrides and its shape.
 fn platform(args: &ModelsArgs) -> Result<Platform, Failure> {
     let document = match args.source.to_str() {
-        Some("default") if !args.source.exists() => Platform::default_document(),
+        Some("default") if !hides(&args.source) => Platform::default_document(),
         _ => Document::read(&Shipped::Platform.resolve(&args.source)?)?,
     };
     let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;

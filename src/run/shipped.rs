@@ -77,7 +77,7 @@ impl Shipped {
     /// If the cache directory cannot be written.
     pub fn named(self, typed: &Path) -> Result<PathBuf, PredictError> {
         match typed.to_str().filter(|name| self.has(name)) {
-            Some(name) if !typed.exists() => Ok(unpacked()?.join(self.directory().0).join(format!("{name}.toml"))),
+            Some(name) if !hides(typed) => Ok(unpacked()?.join(self.directory().0).join(format!("{name}.toml"))),
             _ => Ok(typed.to_owned()),
         }
     }
@@ -103,8 +103,14 @@ impl Shipped {
 
     /// Returns whether a file of the user hides a shipped one.
     pub fn is_hidden_by(self, typed: &Path) -> bool {
-        typed.exists() && typed.to_str().is_some_and(|name| self.has(name))
+        hides(typed) && typed.to_str().is_some_and(|name| self.has(name))
     }
+}
+
+/// Returns whether something of the user with this name is read in place of what comes with mcpsim: anything but a
+/// directory.
+pub fn hides(typed: &Path) -> bool {
+    typed.exists() && !typed.is_dir()
 }
 
 /// Returns the list of shipped files that `mcpsim list` prints.
@@ -229,6 +235,8 @@ mod tests {
         let mine = directory.path().join("mine.toml");
         fs::write(&mine, "").unwrap();
         assert_eq!(Shipped::Application.resolve(&mine).unwrap(), mine);
+        // A directory with the name of a shipped file does not hide it.
+        assert!(!hides(directory.path()) && hides(&mine));
         let error = |what: Shipped, name: &Path| what.resolve(name).unwrap_err().to_string();
         let without = error(Shipped::Platform, &directory.path().join("mine"));
         assert!(without.ends_with(&format!("mine: no such file, did you mean \"{}\"?", mine.display())), "{without}");

@@ -88,7 +88,7 @@ const WRITERS: &[&str] = &[
     "validate case --json n.json",
     "validate --new new-case",
     "measure --import inter_node=l.txt -o n.toml",
-    "measure --compute -o n.toml",
+    "measure --compute --force -o n.toml",
     "measure --collectives --simulate p.toml --nct 2,1,1 --max-size 1KiB -o n.csv",
     "measure --b-eff --simulate p.toml --nct 2,1,1 --max-size 1KiB -o n.csv",
     "measure --pairs --simulate p.toml --nct 2,1,1 -o n",

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{Ran, is_full, is_there, run, skipped};
+use crate::support::{Ran, ended, holds_within_limit, interrupt, is_full, is_there, mcpsim, run, skipped};
 
 /// Runs `mcpsim measure` with `line` in `directory`, without variables of launchers.
 fn measure(directory: &Path, line: &str) -> Ran {
@@ -13,17 +15,69 @@ fn measure(directory: &Path, line: &str) -> Ran {
 #[test]
 fn a_machine_compared_with_half_its_speed_is_scaled_by_two() {
     let directory = tempfile::tempdir().unwrap();
-    let ran = measure(directory.path(), "--compute -o there.toml");
+    let ran = measure(directory.path(), "--compute --force -o there.toml");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "kernels of there in there.toml\n"), "{}", ran.stderr);
     let text = fs::read_to_string(directory.path().join("there.toml")).unwrap();
     let table: toml::Table = text.parse().unwrap();
     let seconds = table["seconds"].as_table().unwrap();
     assert_eq!(table["machine"].as_str(), Some("there"));
     assert!(seconds.len() == 5 && seconds.values().all(|seconds| seconds.as_float().unwrap() > 0.0), "{text}");
-    let ran = measure(directory.path(), "--compute --against there.toml");
+    let ran = measure(directory.path(), "--compute --force --against there.toml");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let factor = ran.stdout.lines().find_map(|line| line.strip_prefix("scale_factor = ")).unwrap();
     assert!(factor.parse::<f64>().unwrap() > 0.0, "{}", ran.stdout);
+}
+
+#[test]
+fn kernels_on_a_loaded_host_are_refused() {
+    // More threads than processors compute, so that the kernels must wait or others use the processors.
+    let over = AtomicBool::new(false);
+    let threads = 2 * std::thread::available_parallelism().map_or(2, |count| count.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let ran = measure(directory.path(), "--compute -o there.toml");
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+        assert!(ran.stderr.contains("error: this measurement cannot be used, nothing is written"), "{}", ran.stderr);
+        assert!(!directory.path().join("there.toml").exists());
+    });
+}
+
+#[test]
+fn an_interrupted_measurement_of_pairs_goes_on_and_repeats_what_is_damaged() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let line = "--pairs --simulate default --nct 4,2,2 --end 60000 --step 500 --repeats 3 --jitter 0.1";
+    let whole = measure(here, &format!("{line} -o whole"));
+    assert_eq!(whole.code, Some(0), "{}", whole.stderr);
+    let mut command = mcpsim(here);
+    command.arg("measure").args(line.split(' ')).args(["-o", "p"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let partial = here.join("p.partial");
+    let record = 8 + 4 * 8 * 16 * 16;
+    let has_begun = || fs::metadata(&partial).is_ok_and(|of| of.len() > 3 * record);
+    assert!(holds_within_limit(|| has_begun() || child.try_wait().unwrap().is_some()));
+    interrupt(&mut child);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    let told = "of 120 lengths in p.partial: the same command goes on from there\n";
+    assert!(ran.stderr.starts_with("error: interrupted with ") && ran.stderr.ends_with(told), "{}", ran.stderr);
+    let mut bytes = fs::read(&partial).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&partial, bytes).unwrap();
+    let ran = measure(here, &format!("{line} -o p"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("note: p.partial: 1 record is damaged"), "{}", ran.stderr);
+    let [found, expected] = ["p", "whole"].map(|name| fs::read(here.join(format!("{name}_median.nc"))).unwrap());
+    assert!(found == expected);
 }
 
 #[test]

@@ -1,18 +1,35 @@
 //! `mcpsim measure --compute`: the speed ratio of two machines' cores.
 
+use std::io::Write;
+use std::path::Path;
+
 use crate::config::Document;
 use crate::measure::{Figures, Kernel};
 
 use super::super::exit::Failure;
 use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
-use super::{host, speed};
+use super::host::{self, HostLoad};
+use super::{conclude, speed};
 
 /// Times kernels, and compares them with another machine's if its times are given.
 pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     let against = args.against.as_deref().map(read).transpose()?;
     let target = OutputTarget::new("--output", &args.output)?;
+    if let (Some(other), Some(path)) = (&against, &args.against)
+        && other.scale_factor(other).is_none()
+    {
+        return Err(nothing_in_common(path));
+    }
+    let before = HostLoad::now();
     let figures = speed::time(&mut Kernel::all(), &args.name(), || ());
+    let doubts = HostLoad::now().doubts_since(&before);
+    if !doubts.is_empty() && !args.force {
+        return Err(conclude::unusable("nothing", "", &doubts));
+    }
+    for doubt in &doubts {
+        let _ = writeln!(std::io::stderr(), "note: {doubt}");
+    }
     let text = toml::to_string(&figures).map_err(|error| Failure::bad_input(error.to_string()))?;
     let about = "# Seconds of CPU time that mcpsim's kernels take on one core, each the median of its runs.\n";
     let about = format!("{about}# {}, {}, mcpsim {}\n", host::processor(), host::today(), env!("CARGO_PKG_VERSION"));
@@ -24,8 +41,7 @@ pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     }
     let Some(other) = against else { return Ok(()) };
     let Some((factor, each)) = other.scale_factor(&figures) else {
-        let file = args.against.as_deref().unwrap_or(std::path::Path::new("")).display();
-        return Err(Failure::bad_input(format!("--against {file}: expected kernels of this version; found none")));
+        return Err(nothing_in_common(args.against.as_deref().unwrap_or(Path::new(""))));
     };
     if args.quiet {
         return output::print(&format!("scale_factor = {factor:.4}\n"));
@@ -39,7 +55,12 @@ pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     output::print(&text)
 }
 
-fn read(path: &std::path::Path) -> Result<Figures, Failure> {
+fn nothing_in_common(path: &Path) -> Failure {
+    let file = path.display();
+    Failure::bad_input(format!("--against {file}: expected kernels of this version; found none"))
+}
+
+fn read(path: &Path) -> Result<Figures, Failure> {
     let figures: Figures = Document::read(path)?.deserialize()?;
     figures.check().map_err(|what| Failure::bad_input(format!("{}: {what}", path.display())))?;
     Ok(figures)

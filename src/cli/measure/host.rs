@@ -18,6 +18,68 @@ pub(super) fn thread_time() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
+/// Times of this process and of the processors of the host at one moment, in seconds.
+pub(super) struct HostLoad {
+    wall: f64,
+    /// CPU time of this thread.
+    own: f64,
+    processors: Option<ProcessorTimes>,
+}
+
+/// Sums of `/proc/stat` over all processors, in its unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ProcessorTimes {
+    count: f64,
+    busy: f64,
+    all: f64,
+}
+
+/// Greatest share of the time of all processors that other programs may take.
+const OTHERS: f64 = 0.1;
+/// Greatest ratio of the elapsed time to the CPU time of a thread that computes all the time.
+const WAITED: f64 = 1.1;
+
+impl HostLoad {
+    /// Reads the clocks.
+    pub(super) fn now() -> HostLoad {
+        let wall = clock_gettime(ClockId::Monotonic);
+        HostLoad {
+            wall: wall.tv_sec as f64 + wall.tv_nsec as f64 * 1e-9,
+            own: thread_time(),
+            processors: fs::read_to_string("/proc/stat").ok().and_then(|text| ProcessorTimes::parse(&text)),
+        }
+    }
+
+    /// Returns the reasons why times of a thread that has computed since `before` do not describe a quiet host.
+    pub(super) fn doubts_since(&self, before: &HostLoad) -> Vec<String> {
+        let (wall, own) = (self.wall - before.wall, self.own - before.own);
+        let mut found = Vec::new();
+        if wall > WAITED * own {
+            found.push(format!("the kernels waited for a core {:.0} % of the time", (1.0 - own / wall) * 100.0));
+        }
+        let others = before.processors.zip(self.processors).and_then(|(before, now)| {
+            let all = now.all - before.all;
+            (all > 0.0).then(|| (now.busy - before.busy) / all - own / (wall * now.count))
+        });
+        if let Some(others) = others.filter(|others| *others > OTHERS) {
+            found.push(format!("other programs used {:.0} % of the host's processors", others * 100.0));
+        }
+        found
+    }
+}
+
+impl ProcessorTimes {
+    /// Parses `/proc/stat`: the line `cpu` has the times user, nice, system, idle, iowait, irq, softirq and steal.
+    fn parse(text: &str) -> Option<ProcessorTimes> {
+        let times = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let times: Vec<f64> = times.split_whitespace().take(8).filter_map(|time| time.parse().ok()).collect();
+        let idle = times.get(3)? + times.get(4)?;
+        let all: f64 = times.iter().sum();
+        let count = text.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
+        (count > 0).then_some(ProcessorTimes { count: count as f64, busy: all - idle, all })
+    }
+}
+
 /// Current date, such as 2026-11-20, in UTC.
 pub(super) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -39,6 +101,29 @@ fn date(days: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_that_others_use_is_noticed() {
+        let stat = |busy: u32, idle: u32| {
+            let text =
+                format!("cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0 0 0\ncpu1 1 0 0 1 0 0 0 0 0 0\n");
+            ProcessorTimes::parse(&text)
+        };
+        let load = |wall: f64, own: f64, busy: u32, idle: u32| HostLoad { wall, own, processors: stat(busy, idle) };
+        let begin = load(0.0, 0.0, 1000, 1000);
+        // Two processors for 10 s at 100 a second. This thread computes all the time.
+        assert_eq!(load(10.0, 10.0, 2000, 2000).doubts_since(&begin), [String::new(); 0]);
+        assert_eq!(
+            load(10.0, 9.9, 3000, 1000).doubts_since(&begin),
+            ["other programs used 50 % of the host's processors"]
+        );
+        assert_eq!(
+            load(10.0, 5.0, 3000, 1000).doubts_since(&begin),
+            ["the kernels waited for a core 50 % of the time", "other programs used 75 % of the host's processors"]
+        );
+        let blind = HostLoad { processors: None, ..load(10.0, 5.0, 0, 0) };
+        assert_eq!(blind.doubts_since(&begin), ["the kernels waited for a core 50 % of the time"]);
+    }
 
     #[test]
     fn dates_are_those_of_the_calendar() {

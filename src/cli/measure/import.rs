@@ -6,6 +6,7 @@ use crate::config::{Document, read_text};
 use crate::measure::{Import, ImportPart};
 use crate::platform::{Level, Platform};
 use crate::report::imported_summary;
+use crate::run::hides;
 use crate::units::Bytes;
 
 use super::super::exit::{Exit, Failure};
@@ -45,7 +46,7 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
 }
 
 fn base(path: &Path) -> Result<Document, Failure> {
-    if path == Path::new(DEFAULT) && !path.exists() {
+    if path == Path::new(DEFAULT) && !hides(path) {
         return Ok(Platform::default_document());
     }
     let document = Document::read(path)?;

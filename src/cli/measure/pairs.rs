@@ -7,6 +7,8 @@ mod real;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::engine::Processes;
@@ -19,7 +21,8 @@ pub(crate) use args::{PairArgs, TogetherArgs};
 use journal::Journal;
 
 use super::super::cluster::platform;
-use super::super::exit::Failure;
+use super::super::exit::{Exit, Failure};
+use super::super::interrupt;
 use super::super::matrix_files::{directory_of, matrices, put, with_end};
 use super::super::output;
 use super::MeasureArgs;
@@ -65,7 +68,13 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     let hosts: Vec<String> = sites.iter().map(|site| format!("node{}", site.node)).collect();
     let about = format!("{:?} on {} {}", plan, platform.name, platform.shape);
     let mut work = PairWork::start(args, prefix, &plan.parameters, &hosts, &about)?;
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let by_signal = Arc::clone(&cancelled);
+    let _listening = interrupt::listen(true, move || by_signal.store(true, Ordering::Relaxed))?;
     for matrix in work.journal.done()..parameters.count() {
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(work.interrupted());
+        }
         let measured = simulate_length(&platform, sites.clone(), &plan, parameters.length(matrix))?;
         work.add(measured)?;
     }
@@ -104,6 +113,14 @@ impl<'a> PairWork<'a> {
             let (done, all) = (journal.done(), parameters.count());
             let _ = writeln!(std::io::stderr(), "note: {done} of {all} lengths were measured before: going on");
         }
+        if journal.dropped() > 0 {
+            let path = partial.display();
+            let records = match journal.dropped() {
+                1 => "1 record is damaged or incomplete: its length is measured again".to_owned(),
+                dropped => format!("{dropped} records are damaged or behind damage: their lengths are measured again"),
+            };
+            let _ = writeln!(std::io::stderr(), "note: {path}: {records}");
+        }
         let line = Line::new(!args.quiet, journal.done(), parameters.count());
         Ok(PairWork { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: None })
     }
@@ -116,6 +133,18 @@ impl<'a> PairWork<'a> {
         }
         self.line.tell(&self.parameters, self.journal.done(), 0.0);
         Ok(())
+    }
+
+    /// Creates the failure of an interrupted measurement.
+    fn interrupted(mut self) -> Failure {
+        self.line.end();
+        let (done, all) = (self.journal.done(), self.parameters.count());
+        let partial = with_end(self.prefix, ".partial");
+        let text = format!(
+            "interrupted with {done} of {all} lengths in {}: the same command goes on from there",
+            partial.display()
+        );
+        Failure { exit: Exit::Interrupted, text }
     }
 
     /// Writes the files, and deletes the journal.

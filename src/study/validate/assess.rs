@@ -59,7 +59,7 @@ pub fn assess<E: From<ConfigError>>(
     for (index, model) in models.iter().enumerate() {
         let mut fits = Fits::default();
         for calibrate in &case.calibrate {
-            fits.add(case, calibrate, points, |asks| predict(model, asks))?;
+            fits.add(case, calibrate, points, index > 0, |asks| predict(model, asks))?;
         }
         let asks = counted.iter().map(|point| fits.ask(case, point, &points.columns)).collect::<Result<Vec<_>, _>>()?;
         let seconds = predict(model, &asks)?;
@@ -226,6 +226,7 @@ impl<'a> Fits<'a> {
         case: &Case,
         calibrate: &'a Calibrate,
         points: &CasePoints,
+        is_baseline: bool,
         mut predict: impl FnMut(&[Ask]) -> Result<Vec<f64>, E>,
     ) -> Result<(), E> {
         let wrong =
@@ -271,11 +272,15 @@ impl<'a> Fits<'a> {
                 search.tell(value, sum);
             }
         }
+        // A machine without such a key predicts the same for all values: there is nothing to calibrate.
+        if is_baseline && searches.iter().all(|(.., search)| search.is_flat()) {
+            return Ok(());
+        }
         let mut found = Vec::new();
         for (kind, points, search) in searches {
             let by: BTreeMap<String, String> =
                 calibrate.by.iter().cloned().zip(kind.into_iter().map(str::to_owned)).collect();
-            if search.at_an_end() {
+            if search.at_an_end() && !(is_baseline && search.is_flat()) {
                 let with: Vec<String> = by.iter().map(|(column, cell)| format!(" with {column}={cell}")).collect();
                 return Err(wrong(format!(
                     "the best value{} lies at an end of between = [{least}, {most}]: give it more room",
@@ -443,6 +448,27 @@ mod tests {
         }
         assert!(effects.rows[0].all.mean_percent < 0.2 && effects.rows[2].groups["a"].bias_percent < -9.0);
         assert_eq!(judged(CASE, "a,1,100\na,2,55\na,4,33\n").unwrap().effects, None, "nobody asked");
+    }
+
+    #[test]
+    fn a_key_that_the_baseline_lacks_is_calibrated_for_the_other_model_only() {
+        let case = Case::load(&Document::parse("case.toml", CASE).unwrap(), "c").unwrap();
+        let table = MeasuredTable::parse("m.csv", &format!("{HEAD}a,1,100\na,2,55\na,4,33\n")).unwrap();
+        let points = CasePoints::new(&case, &table).unwrap();
+        // The baseline has no start time.
+        let predict = |name: &str, asks: &[Ask]| {
+            let mut asks = asks.to_vec();
+            if name == "baseline" {
+                asks.iter_mut().for_each(|ask| ask.set.retain(|over| over.key.join(".") != "app.start"));
+            }
+            model(&asks)
+        };
+        let found = assess(&case, &table, &points, &["mcpsim", "baseline"], Wanted::default(), predict).unwrap();
+        let keys: Vec<Vec<&str>> =
+            found.models.iter().map(|model| model.calibrated.iter().map(|of| of.key.as_str()).collect()).collect();
+        assert_eq!(keys, [vec!["app.work", "app.start"], vec!["app.work"]]);
+        let predicted = &found.points[2].predicted_s;
+        assert!((predicted[0] - 30.0).abs() < 0.01 && (predicted[1] - 25.0).abs() < 0.01, "{predicted:?}");
     }
 
     #[test]

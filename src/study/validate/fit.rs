@@ -13,6 +13,8 @@ pub(super) struct GoldenSection {
     /// Interior points with their function values.
     inside: [Option<(f64, f64)>; 2],
     steps: usize,
+    /// Least and greatest result.
+    range: (f64, f64),
 }
 
 /// (√5 − 1) / 2.
@@ -22,7 +24,7 @@ impl GoldenSection {
     /// Creates a search between two positive values.
     pub fn new(least: f64, most: f64) -> GoldenSection {
         let ends = (least.ln(), most.ln());
-        GoldenSection { ends, whole: ends, inside: [None; 2], steps: 0 }
+        GoldenSection { ends, whole: ends, inside: [None; 2], steps: 0, range: (f64::INFINITY, f64::NEG_INFINITY) }
     }
 
     /// Next value to evaluate; `None` at the end of the search.
@@ -39,6 +41,7 @@ impl GoldenSection {
     /// Passes the result for the last value.
     pub fn tell(&mut self, value: f64, result: f64) {
         let found = Some((value.ln(), result));
+        self.range = (self.range.0.min(result), self.range.1.max(result));
         if self.inside[0].is_none() {
             self.inside[0] = found
         } else {
@@ -59,6 +62,11 @@ impl GoldenSection {
     /// Best value.
     pub fn best(&self) -> f64 {
         ((self.ends.0 + self.ends.1) / 2.0).exp()
+    }
+
+    /// Returns whether all values gave the same result.
+    pub fn is_flat(&self) -> bool {
+        self.range.0 == self.range.1
     }
 
     /// Returns whether the best value is at an end of the search interval, so that a better one may exist outside.

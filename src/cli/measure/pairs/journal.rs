@@ -1,11 +1,14 @@
 //! Append-only journal of a measurement, from which an interrupted measurement resumes.
 //!
-//! The file has a line that describes the measurement, then the four matrices of each length as doubles. Data after the
-//! last complete length come from an interrupted write and are overwritten.
+//! The file has a line that describes the measurement, then a record per length: a checksum (SipHash 2-4 of the number of
+//! the length and the data), and the four matrices as doubles. From the first damaged or incomplete record on, the file
+//! is cut off, and these lengths are measured again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use siphasher::sip::SipHasher24;
 
 use crate::measure::matrices::MatrixError;
 
@@ -19,7 +22,12 @@ pub(super) struct Journal {
     begin: u64,
     elements: usize,
     done: usize,
+    /// Number of records that were cut off.
+    dropped: usize,
 }
+
+/// Size of a checksum.
+const CHECKSUM: u64 = 8;
 
 impl Journal {
     /// Opens the file at `path` for the measurement that `about` describes; creates it if necessary.
@@ -46,15 +54,24 @@ impl Journal {
                 "{shown}: the rest of another measurement; give the same options to go on with it, or remove the file"
             )));
         }
-        let length = file.metadata().map_err(failed)?.len();
-        let done = (length - begin) / Self::bytes(elements);
+        let records = file.metadata().map_err(failed)?.len().saturating_sub(begin).div_ceil(Self::bytes(elements));
+        let mut record = vec![0; Self::bytes(elements) as usize];
+        let mut done = 0;
+        while done < records && file.read_exact(&mut record).is_ok() {
+            let (sum, data) = record.split_at(CHECKSUM as usize);
+            if sum != checksum(done, data) {
+                break;
+            }
+            done += 1;
+        }
         file.set_len(begin + done * Self::bytes(elements)).map_err(failed)?;
-        Ok(Journal { path: path.to_owned(), file, begin, elements, done: done as usize })
+        let (done, dropped) = (done as usize, (records - done) as usize);
+        Ok(Journal { path: path.to_owned(), file, begin, elements, done, dropped })
     }
 
-    /// Bytes of one length.
+    /// Bytes of the record of one length.
     fn bytes(elements: usize) -> u64 {
-        4 * 8 * elements as u64
+        CHECKSUM + 4 * 8 * elements as u64
     }
 
     /// Number of complete lengths.
@@ -62,10 +79,16 @@ impl Journal {
         self.done
     }
 
+    /// Number of records that were damaged or incomplete, or followed such a record.
+    pub fn dropped(&self) -> usize {
+        self.dropped
+    }
+
     /// Adds a length.
     pub fn add(&mut self, matrices: &[Vec<f64>; 4]) -> Result<(), Failure> {
         let bytes: Vec<u8> = matrices.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
-        let written = self.file.seek(SeekFrom::End(0)).and_then(|_| self.file.write_all(&bytes));
+        let record = [&checksum(self.done as u64, &bytes)[..], &bytes].concat();
+        let written = self.file.seek(SeekFrom::End(0)).and_then(|_| self.file.write_all(&record));
         written.map_err(|error| cannot_write(&self.path.display().to_string(), &error))?;
         self.done += 1;
         Ok(())
@@ -73,9 +96,9 @@ impl Journal {
 
     /// Reads a stored matrix.
     pub fn read(&mut self, length: usize, statistic: usize) -> Result<Vec<f64>, MatrixError> {
-        let size = Self::bytes(self.elements) / 4;
+        let size = 8 * self.elements as u64;
         let mut bytes = vec![0; size as usize];
-        let from = self.begin + length as u64 * 4 * size + statistic as u64 * size;
+        let from = self.begin + length as u64 * Self::bytes(self.elements) + CHECKSUM + statistic as u64 * size;
         let read = self.file.seek(SeekFrom::Start(from)).and_then(|_| self.file.read_exact(&mut bytes));
         read.map_err(|error| MatrixError::new(format!("{}: {error}", self.path.display())))?;
         Ok(bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
@@ -85,6 +108,11 @@ impl Journal {
     pub fn remove(self) {
         let _ = fs::remove_file(self.path);
     }
+}
+
+/// Returns the checksum of the record with this number.
+fn checksum(number: u64, data: &[u8]) -> [u8; CHECKSUM as usize] {
+    SipHasher24::new_with_keys(number, 0).hash(data).to_le_bytes()
 }
 
 #[cfg(test)]
@@ -103,7 +131,7 @@ mod tests {
         // Torn end.
         OpenOptions::new().append(true).open(&path).unwrap().write_all(&[1; 70]).unwrap();
         let mut journal = Journal::open(&path, "a", 4).unwrap();
-        assert_eq!(journal.done(), 2);
+        assert_eq!((journal.done(), journal.dropped()), (2, 1));
         journal.add(&matrices(30.0)).unwrap();
         assert_eq!((journal.read(1, 3).unwrap(), journal.read(2, 0).unwrap()), (vec![23.0; 4], vec![30.0; 4]));
         let error = Journal::open(&path, "b", 4).err().unwrap().text;
@@ -114,5 +142,28 @@ mod tests {
         );
         journal.remove();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_damaged_record_is_measured_again_with_those_behind_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.partial");
+        let mut journal = Journal::open(&path, "a", 4).unwrap();
+        (0..3).for_each(|length| journal.add(&[(); 4].map(|()| vec![f64::from(length); 4])).unwrap());
+        let whole = fs::read(&path).unwrap();
+        let begin = journal.begin as usize;
+        let record = (whole.len() - begin) / 3;
+        for place in [begin + record, begin + record + 9, begin + 2 * record - 1] {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1;
+            fs::write(&path, damaged).unwrap();
+            let mut journal = Journal::open(&path, "a", 4).unwrap();
+            assert_eq!((journal.done(), journal.dropped()), (1, 2), "{place}");
+            assert_eq!(journal.read(0, 3).unwrap(), [0.0; 4]);
+        }
+        // A record in the place of another is damaged, too.
+        let moved = [&whole[..begin], &whole[begin + record..]].concat();
+        fs::write(&path, moved).unwrap();
+        assert_eq!(Journal::open(&path, "a", 4).unwrap().done(), 0);
     }
 }
