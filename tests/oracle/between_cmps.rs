@@ -39,6 +39,14 @@ fn received(platform: &Platform, of: &[(usize, usize, u64)]) -> Vec<u64> {
 }
 
 #[test]
+fn a_copy_alone_is_no_faster_than_what_is_between_cmps() {
+    // 2000 bytes at 0.5 GB/s in place of the core's 1 GB/s; two copies have half of it each.
+    let narrow = node(0.5, 5000);
+    assert_eq!(received(&narrow, &[(0, 4, 0)]), [4100]);
+    assert_eq!(received(&narrow, &[(0, 4, 0), (1, 5, 0)]), [8100; 2]);
+}
+
+#[test]
 fn copies_from_one_cmp_to_another_share_what_is_between_them() {
     for (eager, handshakes) in [(5000, 0), (0, 200)] {
         let one = node(1.0, eager);

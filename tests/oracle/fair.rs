@@ -6,6 +6,7 @@ mod solver;
 
 use crate::support::Do::*;
 use crate::support::{self, Do, Log, Script, clocks, machine, ns, row, run_with, with_link};
+use mcpsim::config::Document;
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{Contention, Copies, Level, Link, Occupancy, Platform, Rails, Row, Tolerance};
 use mcpsim::units::{Bandwidth, Bytes};
@@ -134,6 +135,27 @@ fn a_wider_wire_carries_several_messages_each_at_its_pace() {
     };
     assert_eq!([1, 4].map(window), [101_000; 2]);
     near(&[window(8), window(40)], &[201_000, 1_001_000], 500);
+}
+
+#[test]
+fn an_adapter_that_carries_less_than_a_message_alone_bounds_it() {
+    // 1 GB/s of a message, 0.5 GB/s of the adapter: 1 MB takes 2 ms, two messages 4 ms. Others ignore the adapter.
+    for (contention, alone) in [("fair", 2001), ("ideal", 1001), ("share", 1001), ("queue", 1001)] {
+        let text = format!(
+            "name = \"narrow\"\nnct = [2, 1, 2]\n[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\n\
+             memory_bandwidth = \"1 GB/s\"\n[intra_cmp]\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\n\
+             [inter_cmp]\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[inter_node]\ncontention = \"{contention}\"\n\
+             latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ncapacity = \"0.5 GB/s\"\n"
+        );
+        let platform = Platform::load(Document::parse("narrow.toml", &text).unwrap(), &[]).unwrap();
+        let one = clocks(&platform, &[vec![Send(2, 1_000_000)], vec![], vec![Recv(0)], vec![]]);
+        near(&[one[2]], &[alone * 1000], 1);
+        if contention == "fair" {
+            let pair = |to| vec![Send(to, 1_000_000)];
+            let two = clocks(&platform, &[pair(2), pair(3), vec![Recv(0)], vec![Recv(1)]]);
+            near(&two[2..], &[4_001_000; 2], 1000);
+        }
+    }
 }
 
 #[test]

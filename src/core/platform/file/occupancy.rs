@@ -63,20 +63,13 @@ impl StatedOccupancy<'_> {
             tolerance: self.tolerance(document, level)?,
         };
         if contention == Contention::Fair {
-            // Rows of small sizes may have any bandwidth, because their time is mostly latency.
-            let largest = rows.last().and_then(|row| row.copy_bandwidth);
-            let (pace, of) = match (level, largest, rows) {
-                (Level::InterNode, _, [_]) => (fastest, "the level's bandwidth"),
-                (Level::InterNode, _, _) => (fastest, "the level's greatest bandwidth"),
-                (_, Some(copied), _) => (copied, "the copy_bandwidth of the largest messages"),
-                (_, None, _) => {
-                    (rows.last().map_or(fastest, |row| row.bandwidth), "the bandwidth of the largest messages")
-                }
-            };
             let scaled = if self.bandwidth_factor.is_some() { " times bandwidth_factor" } else { "" };
-            let of = format!("{of}{scaled}");
-            let one_way = if self.capacity.is_some() { "the capacity of one direction" } else { &of };
-            check_rates(document, level.name(), &occupancy, (pace, &of), one_way)?;
+            let of = match (self.capacity.is_some(), rows) {
+                (true, _) => "the capacity of one direction".to_owned(),
+                (false, [_]) => format!("the level's bandwidth{scaled}"),
+                (false, _) => format!("the level's greatest bandwidth{scaled}"),
+            };
+            check_duplex(document, level.name(), &occupancy, &of)?;
             if let Some(capacity) = occupancy.capacity.filter(|_| level == Level::InterCmp && copies == Copies::None) {
                 let found = format!("{capacity} and copies = \"none\"");
                 return Err(document.expected("inter_cmp.capacity", "copies = \"receiver\" beside it", found));
@@ -140,20 +133,9 @@ impl StatedOccupancy<'_> {
     }
 }
 
-/// Checks that no resource is slower than a single message, and that both directions together are not slower than
-/// one. `pace` and `one_way` describe these for the user.
-fn check_rates(
-    document: &Document,
-    level: &str,
-    occupancy: &Occupancy,
-    (pace, of): (Bandwidth, &str),
-    one_way: &str,
-) -> Result<(), ConfigError> {
+/// Checks that both directions together are not slower than one, which `one_way` describes for the user.
+fn check_duplex(document: &Document, level: &str, occupancy: &Occupancy, one_way: &str) -> Result<(), ConfigError> {
     let Some(capacity) = occupancy.capacity else { return Ok(()) };
-    if capacity < pace {
-        let expected = format!("at least {pace}, {of},");
-        return Err(document.expected(&format!("{level}.capacity"), expected, capacity));
-    }
     for (key, both) in [("duplex", occupancy.duplex), ("pair_duplex", occupancy.pair_duplex)] {
         if let Some(both) = both.filter(|both| *both < capacity) {
             let expected = format!("at least {capacity}, {one_way},");

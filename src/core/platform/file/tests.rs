@@ -287,8 +287,8 @@ fn errors_name_the_line_of_the_key() {
         ("inter_node.bandwidth = \"1 GB/s\"\n", "\"latency\" in inter_node of x.toml:6, a time"),
         // Keys that contradict each other.
         (
-            "[inter_node]\nlaw = \"fair\"\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\ncapacity = \"1 MB/s\"\n",
-            "in inter_node.capacity of x.toml:10; found 1.000 MB/s",
+            "[inter_node]\nlaw = \"fair\"\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\nduplex = \"1 MB/s\"\n",
+            "in inter_node.duplex of x.toml:10; found 1.000 MB/s",
         ),
         (
             "[inter_node]\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[[inter_node.interval]]\nup_to = 8\n\
