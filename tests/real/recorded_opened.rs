@@ -130,6 +130,7 @@ fn interpreted(interpreter: &str, check: &str, script: &str, function: &str) {
     let [probe, file] = ["probe", "script"].map(|name| directory.path().join(name));
     fs::write(&probe, check).unwrap();
     fs::write(&file, script).unwrap();
+    // A path stays as it is.
     let program = Path::new("/usr/bin").join(interpreter);
     let probed = || real::limited(std::process::Command::new(&program).arg(&probe)).code == Some(0);
     if !is_there(program.to_str().unwrap()) || !probed() {
@@ -149,6 +150,15 @@ fn interpreted(interpreter: &str, check: &str, script: &str, function: &str) {
 #[test]
 fn mpi4py_is_recorded() {
     interpreted("python3", "import mpi4py", PYTHON, "MPI_Barrier");
+}
+
+#[test]
+fn mpi4py_of_pypi_is_recorded() {
+    // The Python of the user's path, such as that of a virtual environment, with packages of its own.
+    let found = std::process::Command::new("sh").args(["-c", "command -v python3"]).output().unwrap();
+    let python = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    let check = "import mpi4py\nassert 'site-packages' in mpi4py.__file__\n";
+    interpreted(&python, check, PYTHON, "MPI_Barrier");
 }
 
 #[test]
