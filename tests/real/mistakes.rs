@@ -102,3 +102,24 @@ fn sends_without_buffers_show_a_deadlock_and_list_it() {
     let mistakes = json["mistakes"].as_array().unwrap();
     assert_eq!((mistakes.len(), &mistakes[0]["kind"]), (2, &"deadlock".into()), "{json}");
 }
+
+#[test]
+fn a_put_to_bytes_that_another_operation_of_its_epoch_reaches_is_reported() {
+    let window = "of window 0x";
+    let fence = ("MPI_Put", "bytes 8 to 11 ", " at rank 0, which MPI_Put of rank ");
+    let get = ("MPI_Get", "bytes 4 to 7 ", " at rank 0, which MPI_Put of rank 1 reaches in the same epoch");
+    let cases = [("fence", Some(fence)), ("lock_get", Some(get))];
+    let sound = ["apart", "strided", "sums", "turns", "lock_exclusive", "lock_flush"].map(|mode| (mode, None));
+    for (mode, conflict) in cases.into_iter().chain(sound) {
+        for options in ["--nct 3,1,1 --check", "--nct 3,1,1 --check --workers 2"] {
+            let (ran, json) = ran("conflicts.c", options, mode);
+            assert_eq!(ran.code, Some(i32::from(conflict.is_some())), "{mode}: {}", ran.stderr);
+            let Some((call, bytes, other)) = conflict else { continue };
+            let mistake = &json["mistakes"][0];
+            assert_eq!((&mistake["kind"], &mistake["call"]), (&"access_conflict".into(), &call.into()), "{json}");
+            for part in [bytes, window, other] {
+                assert!(mistake["text"].as_str().unwrap().contains(part), "{mode}: {json}");
+            }
+        }
+    }
+}

@@ -41,6 +41,8 @@ pub enum MistakeKind {
     Abort,
     /// The rank ended without MPI_Finalize.
     Exit,
+    /// Two one-sided operations of one epoch reach the same bytes, and their order matters.
+    AccessConflict,
     /// Bytes beside a block of memory were written.
     HeapDamage,
     /// The rank crashed.
@@ -58,6 +60,7 @@ impl MistakeKind {
             MistakeKind::Deadlock => "deadlock",
             MistakeKind::Abort => "MPI_Abort",
             MistakeKind::Exit => "exit without MPI_Finalize",
+            MistakeKind::AccessConflict => "conflicting accesses",
             MistakeKind::HeapDamage => "damaged heap",
             MistakeKind::Crash => "crash",
         }

@@ -4,6 +4,7 @@
 //! `origin` sends them. The target (`target`) applies them to its memory and answers with ordinary messages in the
 //! context of the window. `epoch` checks access and exposure epochs; `make` creates windows.
 
+mod conflicts;
 mod epoch;
 mod make;
 mod origin;

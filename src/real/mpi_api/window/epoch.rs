@@ -140,7 +140,9 @@ impl Window {
         let result = self.flush(p, None);
         self.barrier(p)?;
         let succeeds = assert & abi::MPI_MODE_NOSUCCEED == 0;
-        self.origin.borrow_mut().access = if succeeds { Access::Fence } else { Access::Closed };
+        let mut origin = self.origin.borrow_mut();
+        origin.access = if succeeds { Access::Fence } else { Access::Closed };
+        origin.fences = origin.fences.wrapping_add(1).max(1);
         result
     }
 

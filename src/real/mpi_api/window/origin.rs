@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::conflicts::NO_FENCE;
 use super::epoch::FIRST_ANSWER;
 use super::wire::{self, TargetOperation, TargetRange};
 use super::{Access, Window};
@@ -23,6 +24,8 @@ use mcpsim_core::units::Bytes;
 #[derive(Debug, Default)]
 pub struct Origin {
     pub access: Access,
+    /// Number of calls of MPI_Win_fence.
+    pub fences: Tag,
     /// Receive that completes with the last origin, between MPI_Win_post and MPI_Win_wait.
     pub posted: Option<RequestId>,
     /// Targets with operations whose completion is not confirmed.
@@ -166,7 +169,7 @@ impl Window {
             self.origin.borrow_mut().unacknowledged.insert(target);
         }
         let Back::Into(place) = back else {
-            self.tell(p, self.comm.local.world(target), 0, message);
+            self.tell(p, self.comm.local.world(target), self.fence_tag(p), message);
             return Ok(add(COMPLETE, Operation::Nothing(empty_status())));
         };
         let engine = self.tell_and_listen(p, target, message);
@@ -184,6 +187,15 @@ impl Window {
         }
         origin.pending.push(Pending { engine, target, room, request, expected });
         Ok(request)
+    }
+
+    /// Tag of an operation without an answer: the number of the fence, if accesses are compared.
+    fn fence_tag(&self, p: &MpiProcess) -> Tag {
+        let origin = self.origin.borrow();
+        match p.job.options.checks.calls && origin.access == Access::Fence {
+            true => origin.fences,
+            false => NO_FENCE,
+        }
     }
 
     /// Waits for the results from `target`, or from all targets, and then for the answers of `others`.

@@ -6,11 +6,13 @@
 
 use std::collections::VecDeque;
 
+use super::conflicts::{NO_FENCE, OpenAccess, OpenAccesses};
 use super::wire::{self, TargetOperation, TargetRange, WindowRequest};
 use super::{Window, epoch};
 use crate::mpi_api::error::MpiError;
 use crate::mpi_api::process::MpiProcess;
 use crate::process::{RemoteAccess, bytes};
+use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{Message, Rank, SendMode, Served, Tag};
 
@@ -22,6 +24,8 @@ pub struct Exposed {
     errors: Vec<(Rank, MpiError)>,
     /// Origins of a post epoch that have not completed. The number is negative if origins complete before the post.
     pub awaited: i64,
+    /// Accesses that are compared with later ones.
+    accesses: OpenAccesses,
     /// Attached memory: address of the first byte and size.
     pub regions: Vec<(usize, usize)>,
 }
@@ -128,6 +132,7 @@ impl Service<'_> {
             TargetOperation::Unlock | TargetOperation::Flush => {
                 let mut exposed = self.window.exposed.borrow_mut();
                 let error = exposed.take_error(Some(from));
+                exposed.accesses.complete(from);
                 if asked.action == TargetOperation::Unlock {
                     exposed.locks.release(|to, tag| granted.push((to, tag)));
                 }
@@ -137,6 +142,7 @@ impl Service<'_> {
             TargetOperation::Complete => {
                 let mut exposed = self.window.exposed.borrow_mut();
                 exposed.awaited -= 1;
+                exposed.accesses.complete(from);
                 if exposed.awaited == 0 {
                     granted.push((self.p.rank, epoch::COMPLETED));
                 }
@@ -146,6 +152,25 @@ impl Service<'_> {
         for (to, tag) in granted {
             self.answer(to, tag, Vec::new());
         }
+    }
+
+    /// Reports an operation on memory `start` bytes from the base that conflicts with an earlier one.
+    #[cold]
+    fn compare(&self, action: TargetOperation, range: &TargetRange, start: i64) {
+        // The tag of other operations is that of their answer.
+        let fence = if action.is_silent() { self.tag } else { NO_FENCE };
+        let access = OpenAccess::new(self.from, action, fence, range, start);
+        let Some((bytes, other, earlier)) = self.window.exposed.borrow_mut().accesses.add(access) else { return };
+        let text = format!(
+            "bytes {} to {} of {} at rank {}, which {} of rank {other} reaches in the same epoch",
+            bytes.start,
+            bytes.end - 1,
+            self.window.describe(),
+            self.window.comm.rank(),
+            earlier.function()
+        );
+        let (call, kind) = (action.function().to_owned(), MistakeKind::AccessConflict);
+        self.p.job.add_mistake(Mistake { rank: self.from, kind, call, place: None, text });
     }
 
     /// Executes an operation on memory.
@@ -165,6 +190,9 @@ impl Service<'_> {
                 return;
             }
         };
+        if self.p.job.options.checks.calls {
+            self.compare(action, span, (base as i64).wrapping_sub(self.window.base as i64));
+        }
         let (from, memory) = (self.from, self.window.given);
         self.p.remote.set(Some(RemoteAccess { from, function: action.function(), memory }));
         let TargetRange { count, datatype, .. } = span;
