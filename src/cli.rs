@@ -273,7 +273,8 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let Prediction { mut outcome, trace, exit_code, mut notes } = prediction;
     stopwatch.stop(&mut outcome);
     notes.extend(fewer_workers(run.settings.workers, &outcome));
-    if !quiet {
+    // Without a prediction to print, the notes state the reason of the exit code.
+    if !quiet || exit_code != 0 {
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
     outputs.write(&outcome, trace.as_deref())?;

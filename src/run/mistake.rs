@@ -9,6 +9,19 @@ use super::error::PredictError;
 
 const SOURCES: [&str; 5] = ["c", "cc", "cpp", "cxx", "C"];
 
+/// Endings of sources in languages that mcpsim does not run, each with the way to build and start a program.
+const RECORDED: [(&[&str], &str, &str); 5] = [
+    (
+        &["f", "F", "for", "f77", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08"],
+        "Fortran",
+        "a program built by mpifort",
+    ),
+    (&["py"], "Python", "python3 FILE"),
+    (&["R", "r"], "R", "Rscript FILE"),
+    (&["jl"], "Julia", "julia FILE"),
+    (&["rs"], "Rust", "a program built by cargo"),
+];
+
 /// Refuses a file that cannot be an application by its name or first bytes.
 pub(super) fn by_form(path: &Path) -> Result<(), PredictError> {
     let name = path.display();
@@ -21,6 +34,15 @@ pub(super) fn by_form(path: &Path) -> Result<(), PredictError> {
         return Err(PredictError::input(format!(
             "{name} is source code: compile it by mcpsim {wrapper} -O2 -o {} {name}, then run that",
             program.display()
+        )));
+    }
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if let Some((_, language, start)) = RECORDED.iter().find(|(endings, ..)| endings.contains(&ending)) {
+        let start = start.replace("FILE", &name.to_string());
+        return Err(PredictError::input(format!(
+            "{name} is source code in {language}, which mcpsim cc does not compile: record a run under its own MPI, mcpsim \
+             trace lib --mpicc mpicc, then mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so with {start}, and predict the \
+             trace"
         )));
     }
     if first_bytes(path).trim_ascii_start().starts_with(b"{") {
@@ -78,6 +100,13 @@ mod tests {
             "ring.c is source code: compile it by mcpsim cc -O2 -o ring ring.c, then run that"
         );
         assert!(error("a.cpp", "").unwrap().contains("mcpsim cxx -O2 -o a a.cpp"));
+        assert_eq!(
+            error("heat.f90", "end").unwrap(),
+            "heat.f90 is source code in Fortran, which mcpsim cc does not compile: record a run under its own MPI, mcpsim \
+             trace lib --mpicc mpicc, then mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so with a program built by mpifort, \
+             and predict the trace"
+        );
+        assert!(error("a.py", "").unwrap().contains("libmcpsim-trace.so with python3 a.py, and"));
         assert!(error("run.json", "\n {}").unwrap().starts_with("run.json is JSON"));
         assert_eq!(error("app.toml", "main = []"), None);
         assert!(by_form(&directory.path().join("no.c")).is_ok());

@@ -55,7 +55,13 @@ impl Document {
         }
         let table = read.map_err(|error| {
             let (line, column) = error.span().map_or((1, 1), |span| line_and_column(text, span.start));
-            ConfigError::new(format!("{name}:{line}:{column}: not TOML: {}", error.message().replace('\n', ", ")))
+            let what = match error.message().split('`').collect::<Vec<_>>()[..] {
+                ["invalid type: integer ", number, rest] if rest.starts_with(" as i128") => {
+                    format!("expected whole numbers from -2^63 to 2^63 - 1; found {number}")
+                }
+                _ => format!("not TOML: {}", error.message().replace('\n', ", ")),
+            };
+            ConfigError::new(format!("{name}:{line}:{column}: {what}"))
         })?;
         Ok(Document {
             name: name.to_owned(),
@@ -354,6 +360,10 @@ mod tests {
         assert_eq!(error("level = 7"), "expected a table in level of a.toml; found 7");
         assert_eq!(error("rows = 7"), "expected a list in rows of a.toml; found 7");
         assert_eq!(error("level = {}"), "missing field \"latency\" in level of a.toml");
+        assert_eq!(
+            error("rows = 99999999999999999999"),
+            "a.toml:1:8: expected whole numbers from -2^63 to 2^63 - 1; found 99999999999999999999"
+        );
         assert_eq!(error("level = "), "a.toml:1:9: not TOML: string values must be quoted, expected literal string");
     }
 

@@ -205,8 +205,9 @@ impl Compressed {
         let increase = starts.windows(2).all(|pair| pair[0] < pair[1]);
         if starts.first() != Some(&0) || !increase || starts.last().is_some_and(|last| *last >= parameters.count()) {
             return Err(MatrixError::new(format!(
-                "length: expected numbers of matrices, increasing from 0 to below {}; found {starts:?}",
-                parameters.count()
+                "length: expected numbers of matrices, increasing from 0 to below {}; found {}",
+                parameters.count(),
+                shown_starts(&starts)
             )));
         }
         let mut data = NetcdfSource::open(data)?;
@@ -281,4 +282,14 @@ fn exceptions(data: &mut NetcdfSource, parameters: &Parameters) -> Result<Vec<Ex
         inside.then_some(found).ok_or_else(|| MatrixError::new(format!("exception {index} is of no element")))
     };
     values.iter().enumerate().map(each).collect()
+}
+/// First numbers of matrices, for a message.
+fn shown_starts(starts: &[usize]) -> String {
+    const SHOWN: usize = 8;
+    let number = |start: &usize| if *start == usize::MAX { "a negative one".to_owned() } else { start.to_string() };
+    let first: Vec<String> = starts.iter().take(SHOWN).map(number).collect();
+    match first.is_empty() {
+        true => "none".to_owned(),
+        false => first.join(", ") + if starts.len() > SHOWN { ", …" } else { "" },
+    }
 }

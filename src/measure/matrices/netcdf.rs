@@ -179,10 +179,12 @@ impl NetcdfSource {
 
 fn shown<S: AsRef<str>>(kind: &DataType, dimensions: &[S]) -> String {
     let kind = match kind {
-        DataType::F64 => "double".to_owned(),
-        DataType::F32 => "float".to_owned(),
-        DataType::I32 => "int".to_owned(),
-        other => format!("{other:?}"),
+        DataType::F64 => "double",
+        DataType::F32 => "float",
+        DataType::I32 => "int",
+        DataType::I16 => "short",
+        DataType::I8 => "byte",
+        DataType::U8 => "char",
     };
     let names: Vec<&str> = dimensions.iter().map(AsRef::as_ref).collect();
     format!("{kind} of ({})", names.join(", "))

@@ -210,6 +210,17 @@ impl Default for Seen {
     }
 }
 
+/// Returns true for options that link another MPI's library, as make files of benchmarks have them. Its functions would
+/// replace those of mcpsim.
+fn is_mpi_library(text: &str) -> bool {
+    const NAMES: [&str; 9] = ["mpi", "mpich", "mpi_cxx", "mpicxx", "mpichcxx", "mpi++", "pmpi", "open-rte", "open-pal"];
+    let file = || {
+        let name = text.rsplit('/').next()?.strip_prefix("lib")?;
+        name.strip_suffix(".so").or_else(|| name.strip_suffix(".a"))
+    };
+    text.strip_prefix("-l").or_else(file).is_some_and(|name| NAMES.contains(&name))
+}
+
 impl Seen {
     /// Parses the next argument. Returns true if it is passed to the compiler.
     fn see(&mut self, argument: &OsStr) -> bool {
@@ -222,13 +233,13 @@ impl Seen {
             }
             return true;
         }
+        if DROPPED.contains(&text) || is_mpi_library(text) {
+            self.dropped += 1;
+            return false;
+        }
         if !text.starts_with('-') || text == "-" {
             self.input(text);
             return true;
-        }
-        if DROPPED.contains(&text) {
-            self.dropped += 1;
-            return false;
         }
         self.libraries |= MAY_LINK.iter().any(|start| text.starts_with(start));
         if WITH_VALUE.contains(&text) {
@@ -363,6 +374,8 @@ mod tests {
         assert_eq!(passed("-static -O2 -no-pie a.c -fno-pic -fPIE -pie"), "-O2 a.c");
         assert_eq!(passed("-o -static a.c"), "-o -static a.c");
         assert_eq!(passed("-static-libgcc a.c"), "-static-libgcc a.c");
+        assert_eq!(passed("a.o -L/opt/mpi/lib -lmpi -lmpich -lx"), "a.o -L/opt/mpi/lib -lx");
+        assert_eq!(passed("a.o /opt/mpi/lib/libmpich.a libx.a"), "a.o libx.a");
         assert_eq!(passed("a.o -lc -lx -lm"), "a.o -lx -lm");
         assert_eq!(passed("a.o -nostdlib -lc"), "a.o -nostdlib -lc");
     }

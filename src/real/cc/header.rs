@@ -1,10 +1,11 @@
 //! Headers for programs, and the functions that they declare.
 
 /// Files of the include directory.
-pub(super) const HEADERS: [(&str, &str); 3] = [
+pub(super) const HEADERS: [(&str, &str); 4] = [
     ("mpi.h", include_str!("include/mpi.h")),
     ("mcpsim_functions.h", FUNCTIONS),
     ("mcpsim.h", include_str!("include/mcpsim.h")),
+    ("mpi-ext.h", include_str!("include/mpi-ext.h")),
 ];
 
 const FUNCTIONS: &str = include_str!("include/mcpsim_functions.h");

@@ -44,9 +44,23 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Wrap
             arguments.iter().filter(|argument| Question::of(argument).is_none()).cloned().collect();
         return Ok(WrapperRequest::Show(question.answer(language, &rest)?));
     }
+    if let Some(source) = arguments.iter().find(|argument| is_fortran(argument)) {
+        return Err(CcError::new(format!(
+            "{} is Fortran, which this wrapper does not compile: build it with the program's own MPI, and record it: mcpsim \
+             trace lib",
+            source.to_string_lossy()
+        )));
+    }
     let words = words(language, arguments)?;
     let hint = links_others(arguments, &words).then_some(HINT);
     Ok(WrapperRequest::Run(command(&words), hint))
+}
+
+/// Returns true for a Fortran source, by its name.
+fn is_fortran(argument: &OsStr) -> bool {
+    const ENDINGS: [&str; 10] = ["f", "F", "for", "f77", "f90", "F90", "f95", "F95", "f03", "f08"];
+    let ending = Path::new(argument).extension().and_then(OsStr::to_str);
+    !argument.as_bytes().starts_with(b"-") && ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
 /// Support archive, as the linker finds it in its search path.

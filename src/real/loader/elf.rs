@@ -309,7 +309,7 @@ fn check_kind(bytes: &[u8]) -> Result<&FileHeader64<LE>, FileFault> {
     }
     match header.e_type(LE) {
         elf::ET_DYN => Ok(header),
-        elf::ET_EXEC => Err(FileFault::OtherKind("an executable with fixed addresses".into())),
+        elf::ET_EXEC => Err(FileFault::OtherKind(super::error::FIXED.into())),
         elf::ET_REL => Err(FileFault::OtherKind("an object file that is not linked".into())),
         other => Err(FileFault::OtherKind(format!("a file of type {}", other.0))),
     }

@@ -127,14 +127,29 @@ impl fmt::Display for ImageError {
     }
 }
 
+/// The way for programs that mcpsim cannot run, such as Fortran, python3, or a binary without sources.
+pub(super) const RECORD: &str = "; or record it as it is, under its own MPI: mcpsim trace lib --mpicc mpicc, then \
+    mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so PROGRAM, and predict the trace";
+
+/// Kind of an executable that another compiler linked.
+pub(super) const FIXED: &str = "an executable with fixed addresses";
+
+/// Returns the other way for a program that runs on this machine.
+fn record_it(found: &str) -> &'static str {
+    if found == FIXED { RECORD } else { "" }
+}
+
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FileFault::Read(error) => write!(f, "cannot be read: {error}"),
             FileFault::NotElf => f.write_str("expected a program built by mcpsim cc; this is no ELF file"),
-            FileFault::OtherKind(found) => write!(f, "expected a program built by mcpsim cc for x86-64; found {found}"),
+            FileFault::OtherKind(found) => {
+                write!(f, "expected a program built by mcpsim cc for x86-64; found {found}{}", record_it(found))
+            }
             FileFault::NotAProgram => {
-                f.write_str("not built by mcpsim cc: compile and link its sources with mcpsim cc or mcpsim cxx")
+                f.write_str("not built by mcpsim cc: compile and link its sources with mcpsim cc or mcpsim cxx")?;
+                f.write_str(RECORD)
             }
             FileFault::OtherFormat(found) => write!(
                 f,
@@ -156,7 +171,7 @@ impl fmt::Display for FileFault {
             FileFault::Library(fault) => write!(f, "each rank needs a copy of this library, which {fault}"),
             FileFault::OtherMpi(library) => write!(
                 f,
-                "was built for another MPI (it needs {library}), whose handles mean nothing here; build it with mcpsim cc"
+                "was built for another MPI (it needs {library}), whose handles mean nothing here; build it with mcpsim cc{RECORD}"
             ),
             FileFault::Undefined(symbols) => {
                 let shown = symbols[..symbols.len().min(8)].join(", ");

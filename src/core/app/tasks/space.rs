@@ -53,6 +53,33 @@ fn size((low, high): (i64, i64)) -> u32 {
     if high < low { 0 } else { u32::try_from(high.abs_diff(low).saturating_add(1)).unwrap_or(u32::MAX) }
 }
 
+/// Greatest number of points that are enumerated before all are counted.
+const UNCOUNTED: u32 = 1 << 20;
+
+/// Counts the points below `prefix` until there are more than `most`.
+fn exceeds<E>(
+    depth: usize,
+    most: u32,
+    range: &mut impl FnMut(usize, &[i64]) -> Result<(i64, i64), E>,
+    prefix: &mut Vec<i64>,
+    total: &mut u32,
+) -> Result<bool, E> {
+    let bounds = range(prefix.len(), prefix)?;
+    if prefix.len() + 1 == depth {
+        *total = total.saturating_add(size(bounds));
+        return Ok(*total > most);
+    }
+    for index in 0..i64::from(size(bounds)) {
+        prefix.push(bounds.0 + index);
+        let is_above = exceeds(depth, most, range, prefix, total)?;
+        prefix.pop();
+        if is_above {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl IndexSpace {
     /// Enumerates the points. `range` returns the first and last index of level `l` below the given previous indices;
     /// a last index below the first is an empty range. `same` states that the range of a level depends on no index;
@@ -72,33 +99,43 @@ impl IndexSpace {
         let last = (0..depth).rev().find(|&level| !same(level)).unwrap_or(0);
         let mut points: Vec<i64> = Vec::new();
         let mut count = 1u32;
+        let mut counted = false;
         for level in 0..depth {
             let fixed = if same(level) && count > 0 { Some(range(level, &[])?) } else { None };
             let mut below: Vec<i64> = Vec::new();
             let (mut lows, mut start) = (Vec::new(), Vec::new());
             let mut total = 0u32;
+            let mut sizes = Vec::new();
             if level < last || fixed.is_none() {
                 for point in 0..count as usize {
-                    let prefix = &points[point * level..(point + 1) * level];
                     let bounds = match fixed {
                         Some(bounds) => bounds,
-                        None => range(level, prefix)?,
+                        None => range(level, &points[point * level..(point + 1) * level])?,
                     };
-                    let size = size(bounds);
                     if fixed.is_none() {
                         lows.push(bounds.0);
                         start.push(total);
                     }
-                    total = total.saturating_add(size);
+                    total = total.saturating_add(size(bounds));
                     if total > most {
                         return Err(too_many());
                     }
                     if level < last {
-                        for index in 0..i64::from(size) {
-                            below.extend_from_slice(prefix);
-                            below.push(bounds.0 + index);
-                        }
+                        sizes.push(bounds);
                     }
+                }
+            }
+            // Many points take much memory, so all are counted before.
+            if level < last && total > UNCOUNTED && !counted {
+                counted = true;
+                if exceeds(depth, most, &mut range, &mut Vec::new(), &mut 0)? {
+                    return Err(too_many());
+                }
+            }
+            for (point, bounds) in sizes.into_iter().enumerate() {
+                for index in 0..i64::from(size(bounds)) {
+                    below.extend_from_slice(&points[point * level..(point + 1) * level]);
+                    below.push(bounds.0 + index);
                 }
             }
             if let Some(bounds) = fixed {
@@ -188,6 +225,19 @@ mod tests {
 
     fn space(depth: usize, range: impl FnMut(usize, &[i64]) -> Result<(i64, i64), ()>) -> IndexSpace {
         IndexSpace::enumerate(depth, 1000, |_| false, range, || ()).unwrap()
+    }
+
+    #[test]
+    fn too_many_points_are_refused_before_they_take_memory() {
+        let n = 65_536;
+        let asked = std::cell::Cell::new(0u32);
+        let range = |level: usize, before: &[i64]| {
+            asked.set(asked.get() + 1);
+            Ok::<_, &str>(if level == 0 { (0, n - 1) } else { (before[0], n - 1) })
+        };
+        let space = IndexSpace::enumerate(3, 1 << 22, |level| level == 0, range, || "too many");
+        assert_eq!(space.unwrap_err(), "too many");
+        assert!(asked.get() < 1000, "{}", asked.get());
     }
 
     #[test]

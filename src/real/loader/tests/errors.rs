@@ -19,7 +19,10 @@ fn files_that_are_no_programs_are_refused() {
     let plain = workshop.library("plain", "int a;", &[]);
     assert_eq!(
         text(&plain),
-        "/plain: not built by mcpsim cc: compile and link its sources with mcpsim cc or mcpsim cxx"
+        format!(
+            "/plain: not built by mcpsim cc: compile and link its sources with mcpsim cc or mcpsim cxx{}",
+            super::super::error::RECORD
+        )
     );
     let fixed = workshop.run("cc", "fixed", "int main(void) { return 0; }", &["-no-pie", "-fno-PIC"]);
     assert!(text(&fixed).starts_with("/fixed: expected a program built by mcpsim cc"), "{}", text(&fixed));
