@@ -61,6 +61,39 @@ fn statements_are_told_with_their_lines() {
 }
 
 #[test]
+fn pcontrol_stops_functions_sites_and_histogram_but_no_profile_of_messages() {
+    let directory = real::directory();
+    let here = directory.path();
+    let program = |level: &str| {
+        format!(
+            "#include <mpi.h>\nint main(int argc, char **argv) {{\n  int rank, value = 0;\n  MPI_Init(&argc, &argv);\n\
+             MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  {level}\n  for (int i = 0; i < 5; i++)\n\
+             if (rank == 0) MPI_Send(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);\n\
+             else MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+             MPI_Finalize();\n  return 0;\n}}\n"
+        )
+    };
+    let told = |name: &str, level: &str| {
+        fs::write(here.join(format!("{name}.c")), program(level)).unwrap();
+        let cc = run(here, &format!("cc -O1 {name}.c -o {name}"));
+        assert_eq!(cc.code, Some(0), "{}", cc.stderr);
+        outcome(here, &format!("--nct 2,1,1 --sites --histogram {name}.csv --timeline {name}.json ./{name}"))
+    };
+    let (on, off) = (told("on", ""), told("off", "MPI_Pcontrol(0);"));
+    let sends = |outcome: &Value, key: &str| {
+        outcome[key].as_array().unwrap().iter().filter(|one| one["function"] == "MPI_Send").count()
+    };
+    assert_eq!(["functions", "sites"].map(|key| [sends(&on, key), sends(&off, key)]), [[1, 0]; 2]);
+    let lines = |name: &str| fs::read_to_string(here.join(format!("{name}.csv"))).unwrap().lines().count();
+    assert_eq!([lines("on"), lines("off")], [2, 1]);
+    // Messages and intervals of time are complete.
+    let count = |outcome: &Value| outcome["levels"]["inter_node"]["count"].as_u64();
+    assert_eq!((count(&on), count(&off)), (Some(5), Some(5)));
+    let waits = |name: &str| fs::read_to_string(here.join(format!("{name}.json"))).unwrap().matches("\"ph\"").count();
+    assert!(waits("off") >= waits("on"), "{} {}", waits("off"), waits("on"));
+}
+
+#[test]
 fn messages_are_told_by_kind_level_and_size() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
