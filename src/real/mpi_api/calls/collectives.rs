@@ -242,8 +242,7 @@ unsafe fn gather(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Gather } else { Collective::Gatherv };
     if comm.is_inter() {
-        // SAFETY: the arrays of `all` have one entry per rank of the remote group, as MPI requires and the caller
-        // guarantees.
+        // SAFETY: the caller guarantees arrays with one entry per rank of the remote group, as MPI requires.
         return unsafe {
             super::intercomm::gather(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
         };
@@ -279,8 +278,7 @@ unsafe fn scatter(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Scatter } else { Collective::Scatterv };
     if comm.is_inter() {
-        // SAFETY: the arrays of `all` have one entry per rank of the remote group, as MPI requires and the caller
-        // guarantees.
+        // SAFETY: the caller guarantees arrays with one entry per rank of the remote group, as MPI requires.
         return unsafe {
             super::intercomm::scatter(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
         };
