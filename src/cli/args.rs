@@ -25,17 +25,17 @@ Examples:
   Predict a program on the default machine, then on 4 nodes of 2 CMPs of 2 cores
     mcpsim jacobi3d
     mcpsim --nct 4,2,2 jacobi3d
-  A machine of your own, half of its cores used, ranks dealt out node by node
+  Your own machine with half of its cores in use; ranks cyclic over the nodes
     mcpsim --platform my.toml --ranks 8 --placement cyclic app.toml
-  What would a faster network buy? What would a larger problem take?
+  Effect of a faster network; effect of a larger problem
     mcpsim --set platform.inter_node.latency=1us app.toml
     mcpsim --set app.n=1024 app.toml
-  Everything about the run for a script, and the message profile for a plot
+  All results as JSON for a script, and the message profile for a plot
     mcpsim --quiet --json out.json --profile out.csv app.toml
-  Keep the merged configuration, and run it again as it was
+  Save the merged configuration, and repeat the same run from it
     mcpsim --nct 64,2,16 --show-config app.toml > whole.toml
     mcpsim whole.toml
-  Many settings, and figures of what they predict (see mcpsim sweep --help)
+  Many settings, and figures of the predictions (see mcpsim sweep --help)
     mcpsim sweep --vary cores=16 app.toml
     mcpsim report app.study --figures figures
 
@@ -54,12 +54,12 @@ Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
     after_long_help = EXAMPLES
 )]
 pub(crate) struct RunArgs {
-    /// The application: a TOML file that says what ranks do, a program that
-    /// mcpsim cc made, a trace, or a name that mcpsim list shows
+    /// The application: a TOML description, a program compiled by mcpsim cc,
+    /// a trace, or a name from mcpsim list
     #[arg(value_name = "APP")]
     pub app: PathBuf,
 
-    /// Arguments of a real program; a described application takes none (use --set)
+    /// Arguments of a real program; a described application has none (use --set)
     #[arg(value_name = "ARGS", allow_hyphen_values = true, hide = true)]
     pub arguments: Vec<OsString>,
 
@@ -67,11 +67,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub settings: SettingArgs,
 
-    /// Override a key of platform, app or run; may be repeated
+    /// Override a key of platform, app or run; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Run")]
     pub set: Vec<String>,
 
-    /// Run N times (a sweep: each point) with seeds from --seed on
+    /// Run N times (in a sweep, each point) with consecutive seeds from --seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Run")]
     pub repeats: Option<u32>,
 
@@ -83,52 +83,52 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE.csv", help_heading = "Results")]
     pub profile: Option<OsString>,
 
-    /// Record what ranks do, to be replayed: mcpsim FILE.trace
+    /// Record the operations of all ranks; replay them by mcpsim FILE.trace
     #[arg(long, value_name = "FILE.trace", help_heading = "Results")]
     pub record: Option<OsString>,
 
-    /// List every rank in the outcome even above 65,536 ranks
+    /// List every rank in the outcome, even with more than 65,536 ranks
     #[arg(long, help_heading = "Results")]
     pub per_rank: bool,
 
-    /// Profile calls by function: how many, bytes, times, per rank and in total
+    /// Profile calls by function: count, bytes and times, per rank and in total
     #[arg(long, help_heading = "Results")]
     pub functions: bool,
 
-    /// Profile calls by their places in the program too, with lines where known
+    /// Profile calls by source position too
     #[arg(long, help_heading = "Results")]
     pub sites: bool,
 
-    /// Write how many messages of each exact size were sent, count:size a line (- is stdout);
-    /// .csv: by kind and level too
+    /// Write the number of messages of each exact size, one count:size per line (- is stdout);
+    /// .csv: also by kind and level
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub histogram: Option<OsString>,
 
-    /// Tell the POP efficiencies, by one more run on an ideal network
+    /// Print the POP efficiencies; needs one more run, on an ideal network
     #[arg(long, conflicts_with = "repeats", hide_short_help = true, help_heading = "Results")]
     pub efficiencies: bool,
 
-    /// Tell what other algorithms of the longest collectives would change, by one more run each
+    /// Print the effect of other algorithms for the longest collectives; one run each
     #[arg(long, conflicts_with_all = ["repeats", "efficiencies"], hide_short_help = true, help_heading = "Results")]
     pub other_algorithms: bool,
 
-    /// Tell how much more latency makes the run 1, 2, 5 % longer
+    /// Print the extra latency that makes the run 1, 2 and 5 % longer
     #[arg(long, hide_short_help = true, help_heading = "Results")]
     pub latency_tolerance: bool,
 
-    /// Tell the critical path's ranks and calls
+    /// Print the ranks and calls on the critical path
     #[arg(long, help_heading = "Results")]
     pub critical_path: bool,
 
-    /// Write what ranks did over time (.json: Perfetto, .paje: Paje, .otf2: OTF2)
+    /// Write the timeline of all ranks (.json: Perfetto, .paje: Paje, .otf2: OTF2)
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub timeline: Option<OsString>,
 
-    /// Write what each process did with its fragments into prof_?????.json
+    /// Write the fragment log of each process into prof_?????.json
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub task_logs: Option<PathBuf>,
 
-    /// Say what workers did with the host's time
+    /// Print how the workers spent the host's time
     #[arg(long, help_heading = "Results")]
     pub host_profile: bool,
 
@@ -140,20 +140,20 @@ pub(crate) struct RunArgs {
     #[arg(long, short, help_heading = "Results")]
     pub quiet: bool,
 
-    /// List what ranks have not freed at their end
+    /// List the requests, communicators and other MPI objects not freed at the end
     #[arg(long, help_heading = "Real programs")]
     pub check_leaks: bool,
 
-    /// Look for mistakes in MPI calls; exit code 1 if there is one
+    /// Check MPI calls for errors; exit code 1 if there is one
     #[arg(long, help_heading = "Real programs")]
     pub check: bool,
 
-    /// Guard memory that ranks allocate: name the rank that writes past a block or to a freed one;
+    /// Check the heap: report the rank that writes past a block or to a freed one;
     /// exit code 1 for damage that does not end the run
     #[arg(long, hide_short_help = true, help_heading = "Real programs")]
     pub check_heap: bool,
 
-    /// Prefix what ranks print by their number
+    /// Prefix each line of output with its rank
     #[arg(long, help_heading = "Real programs")]
     pub tag_output: bool,
 
@@ -161,11 +161,11 @@ pub(crate) struct RunArgs {
     #[arg(skip)]
     pub passed_on: Option<String>,
 
-    /// The text of the application's file, which a launcher's line stands for.
+    /// Text of an application file that is equivalent to a launcher's command line.
     #[arg(skip)]
     pub text: Option<String>,
 
-    /// A program that was started by its own name: one rank, its output and its exit code only
+    /// The program was started by its own name: one rank; only its output and its exit code
     #[arg(long, hide = true)]
     pub direct: bool,
 }
@@ -175,7 +175,8 @@ impl RunArgs {
     pub fn tell_of_hidden(&self) {
         if !self.quiet && Shipped::Application.is_hidden_by(&self.app) {
             let name = self.app.display();
-            let note = format!("note: the file {name} of this directory is taken, not the shipped application {name}");
+            let note =
+                format!("note: the file {name} of this directory is used instead of the shipped application {name}");
             let _ = writeln!(std::io::stderr(), "{note}");
         }
     }
@@ -330,11 +331,11 @@ pub(super) fn check_command(args: &RunArgs) -> Result<(), Failure> {
     let Some(name) = args.app.to_str().filter(|_| !args.app.exists()) else { return Ok(()) };
     match SUBCOMMANDS.iter().find(|row| row.name == name) {
         Some(row) if COMPILERS.iter().any(|(name, _)| *name == row.name) => {
-            Err(Failure::bad_input(format!("\"{name}\" stands before all options, which are the compiler's")))
+            Err(Failure::bad_input(format!("\"{name}\" must precede all options, because they belong to the compiler")))
         }
         Some(row) => {
             let usage = row.usage;
-            Err(Failure::bad_input(format!("\"{name}\" stands before the options: mcpsim {name} {usage}").trim_end()))
+            Err(Failure::bad_input(format!("\"{name}\" must precede the options: mcpsim {name} {usage}").trim_end()))
         }
         None if Shipped::Application.has(name) => Ok(()),
         None if name.contains(['.', '/']) => Ok(()),
@@ -469,12 +470,12 @@ mod tests {
             ("models", "an argument is missing\n\nFits"),
             ("validate", "no case given: mcpsim validate CASE, or --all"),
             ("--colour a.toml", "unexpected argument '--colour' found"),
-            ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
-            ("--quiet measure", "\"measure\" stands before the options: mcpsim measure [OPTIONS] -o FILE"),
-            ("--quiet cluster", "\"cluster\" stands before the options: mcpsim cluster [OPTIONS] FILE.nc"),
-            ("--quiet validate", "\"validate\" stands before the options: mcpsim validate [OPTIONS] CASE"),
-            ("--quiet run app.toml", "\"run\" stands before the options"),
-            ("--quiet sweep", "\"sweep\" stands before the options: mcpsim sweep [OPTIONS] APP"),
+            ("--quiet cc prog.c", "\"cc\" must precede all options, because they belong to the compiler"),
+            ("--quiet measure", "\"measure\" must precede the options: mcpsim measure [OPTIONS] -o FILE"),
+            ("--quiet cluster", "\"cluster\" must precede the options: mcpsim cluster [OPTIONS] FILE.nc"),
+            ("--quiet validate", "\"validate\" must precede the options: mcpsim validate [OPTIONS] CASE"),
+            ("--quiet run app.toml", "\"run\" must precede the options"),
+            ("--quiet sweep", "\"sweep\" must precede the options: mcpsim sweep [OPTIONS] APP"),
         ] {
             let failure = parsed(line).unwrap_err();
             assert!(failure.text.starts_with(start), "{line}: {}", failure.text);

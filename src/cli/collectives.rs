@@ -26,17 +26,17 @@ use super::report::{Format, draw};
 
 const EXAMPLES: &str = "\
 Examples:
-  What Open MPI 4.1 takes on 2 nodes of 2 x 16 cores, and what would be faster
+  Open MPI 4.1's algorithms on 2 nodes of 2 x 16 cores, and faster ones
     mcpsim collectives --nct 2,2,16 --library openmpi-4.1
-  Every algorithm of one collective, as a table, as CSV, as a figure
+  Every algorithm of one collective, as a table, as CSV and as a figure
     mcpsim collectives --nct 2,2,16 --of alltoall --all
     mcpsim collectives --nct 2,2,16 --of alltoall --csv - --figures figures
-  A rules file, to be tried on the machine itself
+  A rules file, and its use on the real machine
     mcpsim collectives --nct 2,2,16 --library openmpi-4.1 --rules best.rules
     mpirun --mca coll_tuned_use_dynamic_rules 1 \\
            --mca coll_tuned_dynamic_rules_filename best.rules ./program";
 
-/// Predicts what each algorithm of collectives takes, and says which one a library takes
+/// Predicts the time of each algorithm of each collective
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim collectives",
@@ -45,43 +45,43 @@ Examples:
     after_help = EXAMPLES
 )]
 pub(super) struct CollectivesArgs {
-    /// Nodes, CMPs (sockets) a node, cores a CMP
+    /// Nodes, CMPs (sockets) per node, cores per CMP
     #[arg(long, value_name = "N,C,T")]
     nct: Option<Shape>,
 
-    /// The target machine: a file, or a name that mcpsim list shows
+    /// The target machine: a file, or a name from mcpsim list
     #[arg(long, value_name = "FILE|NAME")]
     platform: Option<PathBuf>,
 
-    /// Override a key of the platform; may be repeated
+    /// Override a key of the platform; repeatable
     #[arg(long, value_name = "platform.KEY=VALUE")]
     set: Vec<String>,
 
-    /// Ranks (default: one a core)
+    /// Number of ranks (default: one per core)
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=Shape::MOST_CORES as i64))]
     ranks: Option<u32>,
 
-    /// Rank to core: block, cyclic, socket, or a file of one core a line
+    /// Rank placement: block, cyclic, socket, or a file with one core per line
     #[arg(long, value_name = "block|cyclic|socket|FILE", default_value = "block")]
     placement: PathBuf,
 
-    /// Allow several ranks on a core, which take turns
+    /// Allow several ranks per core
     #[arg(long)]
     oversubscribe: bool,
 
-    /// Whose choice, and whose details (default: the platform's)
+    /// MPI library that chooses the algorithm (default: the platform's)
     #[arg(long, value_name = "NAME", value_parser = parse_library)]
     library: Option<Library>,
 
-    /// Which collectives
+    /// Collectives to predict
     #[arg(long = "of", value_name = "COLLECTIVES", value_delimiter = ',', value_parser = parse_collective, default_value = "allreduce,bcast,alltoall,allgather")]
     of: Vec<Collective>,
 
-    /// Which sizes: of the buffer, or of a block
+    /// Sizes of the buffer, or of a block
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "8,64,512,4KiB,32KiB,256KiB,1MiB")]
     sizes: Vec<Bytes>,
 
-    /// How calls are timed: with a barrier after each, or one after another
+    /// Timing of calls: osu (a barrier after each) or imb (back to back)
     #[arg(long, value_name = "HOW", default_value = "osu")]
     timing: TimingName,
 
@@ -89,27 +89,27 @@ pub(super) struct CollectivesArgs {
     #[arg(long)]
     all: bool,
 
-    /// Write a row an algorithm as CSV; - is stdout
+    /// Write one CSV row per algorithm; - is stdout
     #[arg(long, value_name = "FILE")]
     csv: Option<OsString>,
 
-    /// Draw a figure a collective into this directory
+    /// Write one figure per collective into this directory
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
-    /// What is written of each figure
+    /// Formats of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     format: Vec<Format>,
 
-    /// Write the fastest as a rules file for Open MPI 4
+    /// Write the fastest algorithms as a rules file for Open MPI 4
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
 
-    /// Runs at a time (default: one a host core)
+    /// Number of concurrent runs (default: one per host core)
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 
-    /// Do not show how far it is
+    /// Do not show progress
     #[arg(long, short)]
     quiet: bool,
 }

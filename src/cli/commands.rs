@@ -204,11 +204,11 @@ pub(super) fn read_run(matches: &ArgMatches) -> Result<Parsed, Failure> {
 }
 
 fn run() -> Command {
-    RunArgs::command().about("Predicts an application, a program or a trace; the word may be left out").version(None)
+    RunArgs::command().about("Predicts an application, a program or a trace; default command").version(None)
 }
 
 fn compiler(about: &'static str) -> Command {
-    let arguments = Arg::new("arguments").value_name("ARGS").help("The compiler's own").num_args(0..);
+    let arguments = Arg::new("arguments").value_name("ARGS").help("Arguments of the compiler").num_args(0..);
     Command::new("cc")
         .about(about)
         .disable_help_flag(true)

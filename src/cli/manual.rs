@@ -25,10 +25,10 @@ const PAGES: &str = "\
 Examples:
   The page of mcpsim itself
     mcpsim man | man -l -
-  A page a command, for this user
+  One page per command, for this user
     mcpsim man ~/.local/share/man/man1";
 
-/// Prints what a shell needs to complete arguments
+/// Prints the argument-completion script of a shell
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = SHELLS)]
 pub(super) struct CompletionArgs {
@@ -45,11 +45,11 @@ impl CompletionArgs {
     }
 }
 
-/// Prints the manual page, or writes a page a command into a directory
+/// Prints the manual page, or writes one page per command into a directory
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = PAGES)]
 pub(super) struct ManualArgs {
-    /// Where pages go
+    /// Directory of the pages
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }

@@ -103,7 +103,7 @@ pub(super) fn directory_of(path: &Path) -> Result<&Path, Failure> {
         return Ok(directory);
     }
     let (path, directory) = (path.display(), directory.display());
-    Err(Failure::bad_input(format!("cannot write {path}: no such directory as {directory}")))
+    Err(Failure::bad_input(format!("cannot write {path}: no such directory: {directory}")))
 }
 
 /// Writes temporary files with `write`, which gets one writer each, then renames them.

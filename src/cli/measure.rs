@@ -96,12 +96,12 @@ fn check(args: &MeasureArgs) -> Result<(), Failure> {
 
 /// Reason why one process cannot measure.
 fn alone() -> String {
-    let how = "mpirun -n 2 mcpsim measure -o here.toml, or more ranks, one a core";
+    let how = "mpirun -n 2 mcpsim measure -o here.toml, or more ranks, one per core";
     if cfg!(feature = "mpi") {
-        format!("mcpsim measure needs two ranks or more, messages go between them: {how}; --compute needs no other")
+        format!("mcpsim measure needs two or more ranks, which exchange messages: {how}; --compute needs one process")
     } else {
         format!(
-            "mcpsim measure needs MPI, which this build has not: build one that has with cargo build --release \
+            "mcpsim measure needs MPI, which this build lacks: build with cargo build --release \
              --features mpi, which needs an MPI library and libclang (see docs/guide/many-hosts.md), then {how}; \
              --compute needs none"
         )

@@ -19,16 +19,16 @@ const EXAMPLES: &str = "\
 Examples:
   Hockney's, LogP's and LogGP's parameters of a machine, level by level
     mcpsim models default
-  Of a machine that was measured
+  Parameters of a measured machine
     mpirun -n 4 mcpsim measure -o here.toml --samples here.csv
     mcpsim models here.csv --figures figures
-  What each model makes of a program
+  The predictions of each model for a program
     mcpsim --model loggp app.toml
     mcpsim validate --models all mycase
 
 Exit codes: 0 done, 2 bad input or usage.";
 
-/// Fits Hockney's model, LogP and LogGP to a machine, and says how far off they are
+/// Fits Hockney, LogP and LogGP to a machine and prints their errors
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim models",
@@ -39,27 +39,27 @@ Exit codes: 0 done, 2 bad input or usage.";
     after_long_help = EXAMPLES
 )]
 pub(super) struct ModelsArgs {
-    /// A platform file or name, which is simulated, or samples of mcpsim measure
+    /// A platform (file or name) to simulate, or samples from mcpsim measure
     #[arg(value_name = "PLATFORM|SAMPLES.csv")]
     source: PathBuf,
 
-    /// Of a platform: nodes, CMPs a node, cores a CMP
+    /// For a platform: nodes, CMPs per node, cores per CMP
     #[arg(long, value_name = "N,C,T")]
     nct: Option<Shape>,
 
-    /// Of a platform: override a key of it; may be repeated
+    /// For a platform: override a key; repeatable
     #[arg(long, value_name = "platform.KEY=VALUE")]
     set: Vec<String>,
 
-    /// Write a row a parameter as CSV; - is stdout
+    /// Write one CSV row per parameter; - is stdout
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<OsString>,
 
-    /// Draw times and models over the size, a figure a level
+    /// Draw times and models by size, one figure per level
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
-    /// What is written of each figure
+    /// Formats of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     format: Vec<Format>,
 }
@@ -71,7 +71,7 @@ pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
     let is_table = args.source.extension().is_some_and(|extension| extension == "csv");
     let (name, processors, samples, courses) = if is_table {
         if args.nct.is_some() || !args.set.is_empty() {
-            return Err(Failure::bad_input("--nct and --set are for platforms; samples are what was measured"));
+            return Err(Failure::bad_input("--nct and --set are for platforms; samples are measurements"));
         }
         let samples = Samples::parse(&shown, &read_text(&args.source, "CSV in UTF-8")?)?;
         (shown.clone(), None, samples, Vec::new())

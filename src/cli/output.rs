@@ -272,7 +272,7 @@ impl OutputTarget {
         }
         let directory = directory_of(&path);
         if !directory.is_dir() {
-            return Err(wrong(format!("no such directory as {}", directory.display())));
+            return Err(wrong(format!("no such directory: {}", directory.display())));
         }
         tempfile::tempfile_in(directory)
             .map_err(|error| wrong(format!("cannot write to {}: {error}", directory.display())))?;
@@ -347,7 +347,7 @@ mod tests {
         let missing = here.join("no/x.json");
         assert_eq!(
             error(&missing),
-            format!("--json {}: no such directory as {}", missing.display(), here.join("no").display())
+            format!("--json {}: no such directory: {}", missing.display(), here.join("no").display())
         );
         assert_eq!(error(here), format!("--json {}: is a directory, expected a file to write", here.display()));
         assert_eq!(

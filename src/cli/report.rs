@@ -20,11 +20,11 @@ use crate::run::write_whole;
 
 const EXAMPLES: &str = "\
 Examples:
-  What a run's time is made of, every rank's, messages by size and level, and
-  with --pairs who sends to whom
+  The parts of each rank's time, messages by size and level, and with --pairs
+  the communication matrix
     mcpsim --pairs --json run.json app.toml
     mcpsim report run.json --figures figures
-  A study's points, the best marked
+  A study's points, with the best one marked
     mcpsim sweep --vary cores=16 --out shapes app.toml
     mcpsim report shapes --figures figures
   One page for a browser
@@ -32,34 +32,34 @@ Examples:
     mcpsim report run.json --timeline line.json --html page.html
   A formula fitted to a study's or to measured times
     mcpsim report times.csv --fit 'a/n + b' --figures figures
-  Two machines, MPI libraries or layers that mcpsim measure has measured
+  Two machines, MPI libraries or layers measured by mcpsim measure
     mcpsim report mpich.csv openmpi.csv --figures figures
-  Messages of a run by exact size, in groups
+  Messages of a run by exact size, summed by groups
     mcpsim --histogram sizes.txt app.toml
     mcpsim report --histogram sizes.txt --groups 0-64,65-4096";
 
-/// Draws figures of what a run or a sweep has exported
+/// Draws figures from the exported results of a run or a sweep
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR|--html FILE.html\n       mcpsim report STUDY|FILE.csv --fit FORMULA [--figures DIR] [--csv CSV]\n       mcpsim report A.csv B.csv … [--figures DIR]\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
-    /// What --json of a run wrote, the directory of a study, or tables that
-    /// mcpsim measure --samples wrote, side by side
+    /// The --json output of a run, the directory of a study, or tables from
+    /// mcpsim measure --samples, which are compared
     #[arg(value_name = "RUN.json|STUDY|FILE.csv", required_unless_present = "histogram", conflicts_with = "histogram")]
     sources: Vec<PathBuf>,
 
-    /// Where figures go
+    /// Write figures into this directory
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
-    /// A report as one page for a browser; of what --csv of mcpsim validate wrote, too
+    /// Write one page for a browser; also from the --csv output of mcpsim validate
     #[arg(long, value_name = "FILE.html", conflicts_with = "histogram")]
     html: Option<PathBuf>,
 
-    /// What --timeline of the same run wrote, for the page
+    /// The --timeline output of the same run, for the page
     #[arg(long, value_name = "FILE.json", requires = "html")]
     timeline: Option<PathBuf>,
 
-    /// Messages by exact size instead: count:size a line, as --histogram of a run writes
+    /// Report messages by exact size from this --histogram output of a run (one count:size per line)
     #[arg(long, value_name = "FILE")]
     histogram: Option<PathBuf>,
 
@@ -67,11 +67,11 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "GROUPS", requires = "histogram")]
     groups: Option<Groups>,
 
-    /// What messages take: a table with columns bytes and seconds, for shares of time
+    /// Message times, for shares of time: a table with the columns bytes and seconds
     #[arg(long, value_name = "FILE.csv", requires = "histogram")]
     rates: Option<PathBuf>,
 
-    /// Where the shares, the points of a fit, or a run's calls go as CSV
+    /// Write the shares, the points of a fit, or a run's calls as CSV
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
 
@@ -79,15 +79,15 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "FORMULA", conflicts_with_all = ["histogram", "html"])]
     fit: Option<String>,
 
-    /// The column of a table that has the times
+    /// Name of the table column with the times
     #[arg(long, value_name = "COLUMN", requires = "fit")]
     time: Option<String>,
 
-    /// Only the rows of a table that have this; may be repeated
+    /// Use only the table rows with this cell; repeatable
     #[arg(long, value_name = "COLUMN=CELL", requires = "fit")]
     rows: Vec<String>,
 
-    /// What is written of each figure
+    /// Formats of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     format: Vec<Format>,
 }
@@ -118,7 +118,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if args.figures.is_none() && args.html.is_none() && args.fit.is_none() && args.csv.is_none() {
         // An error in the file's name has priority over missing data in it.
         let (name, _) = read(source)?;
-        let what = format!("{name}: what of it? expected --figures DIR, --html FILE.html or --fit FORMULA");
+        let what = format!("{name}: no action given: expected --figures DIR, --html FILE.html or --fit FORMULA");
         return Err(Failure::bad_input(what));
     }
     if let Some(formula) = &args.fit {
@@ -145,7 +145,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
 
 /// Writes a run's calls as a table, by source position if known.
 fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
-    let expected = "expected what --json of a run with --functions or --sites wrote";
+    let expected = "expected the --json output of a run with --functions or --sites";
     let outcome: Outcome =
         serde_json::from_str(json).map_err(|error| Failure::bad_input(format!("{name}: {expected}: {error}")))?;
     if outcome.functions.is_none() {
@@ -162,11 +162,11 @@ fn read(source: &Path) -> Result<(String, String), Failure> {
     note_input(&path);
     let text = fs::read_to_string(&path).map_err(|error| {
         let missing = source.is_dir() && error.kind() == std::io::ErrorKind::NotFound;
-        let hint = if missing { ": the sweep has not ended, the same command goes on with it" } else { "" };
+        let hint = if missing { ": the sweep has not ended; repeat its command to continue it" } else { "" };
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             std::io::ErrorKind::InvalidData => {
-                "not text: expected the JSON of a run or a study; of a trace tell mcpsim trace info and mcpsim run"
+                "not text: expected the JSON of a run or a study; for a trace use mcpsim trace info or mcpsim run"
                     .to_owned()
             }
             _ => error.to_string(),

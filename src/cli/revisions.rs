@@ -39,7 +39,7 @@ pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
     let table = match test.run(&directory, &say) {
         Err(PredictError::Interrupted) => {
             let shown = directory.shown();
-            let text = format!("interrupted; what has ended is in {shown}: the same command goes on from there");
+            let text = format!("interrupted; finished runs are in {shown}: the same command continues from there");
             return Err(Failure { exit: Exit::Interrupted, text });
         }
         result => result?,

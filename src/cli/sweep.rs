@@ -72,7 +72,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
         return Err(Failure {
             exit: Exit::Interrupted,
             text: format!(
-                "interrupted with {} of {} points in {}: the same command goes on from there",
+                "interrupted with {} of {} points in {}: the same command continues from there",
                 count(ended as u64),
                 count(prepared.len() as u64),
                 directory.shown()

@@ -17,37 +17,37 @@ use super::report::{Format, draw};
 
 const EXAMPLES: &str = "\
 Examples:
-  Where fragments waited, and what threads did with their time
+  Waiting times of fragments, and the time use of threads
     mcpsim --json run.json lu-tasks
     mcpsim tasks run.json --figures figures
-  Two managers beside each other
+  A comparison of two managers
     mcpsim --json late.json --set app.tasks.unfold=late lu-tasks
     mcpsim tasks run.json late.json --figures figures
   Two managers in a study
     mcpsim sweep --out managers poisson-managers
     mcpsim tasks managers --figures figures
-  The same from logs, one a process, as a runtime system can write them too
+  The same from one log per process; a runtime system can write such logs too
     mcpsim --task-logs logs lu-tasks
     mcpsim tasks logs";
 
-/// Analyses what became of fragments
+/// Analyses the stages of fragments and the time use of threads
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mcpsim tasks", override_usage = "mcpsim tasks RUN.json|LOGS... [OPTIONS]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct TasksArgs {
-    /// What --json of a run wrote, a study's directory, a directory of logs,
-    /// or the logs of one run; several runs are put beside each other
+    /// The --json output of a run, a study's directory, a directory of logs,
+    /// or the logs of one run; several runs are compared
     #[arg(value_name = "RUN.json|LOGS", required = true)]
     sources: Vec<PathBuf>,
 
-    /// Where figures go
+    /// Write figures into this directory
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
-    /// What is written of each figure
+    /// Formats of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     format: Vec<Format>,
 
-    /// Write the analysis as JSON, of several runs a list (- is stdout)
+    /// Write the analysis as JSON, a list for several runs (- is stdout)
     #[arg(long, value_name = "FILE")]
     json: Option<OsString>,
 }
@@ -114,7 +114,7 @@ fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     }
     if !logs.is_empty() {
         if !runs.is_empty() {
-            let what = "logs beside other runs: give the directory of the logs, or the logs alone";
+            let what = "logs mixed with other runs: expected the directory of the logs, or only logs";
             return Err(Failure::bad_input(format!("{}: {what}", logs[0].0)));
         }
         let s = if logs.len() == 1 { "" } else { "s" };
@@ -164,7 +164,7 @@ fn source(path: &Path) -> Result<TaskSource, Failure> {
     if text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default()) {
         return Ok(TaskSource::Log(text));
     }
-    let expected = format!("what --json of a run wrote, a study.json, or a log with \"format\": \"{LOG_FORMAT}\"");
+    let expected = format!("the --json output of a run, a study.json, or a log with \"format\": \"{LOG_FORMAT}\"");
     match Exported::read(&name.to_string(), &text, &expected)? {
         Exported::Study(results) => of_study(&name.to_string(), *results).map(TaskSource::Study),
         Exported::Run(run) => run.tasks.map(TaskSource::Outcome).ok_or_else(|| {

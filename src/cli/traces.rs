@@ -19,7 +19,7 @@ use compare::CompareArgs;
 use library::LibArgs;
 use merge::MergeArgs;
 
-/// Records runs under real MPIs, and shows what is in a trace
+/// Records runs under a real MPI and analyses traces
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mcpsim trace", term_width = 80, disable_help_subcommand = true)]
 pub(super) struct TraceArgs {
@@ -29,28 +29,28 @@ pub(super) struct TraceArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum What {
-    /// What was recorded, and how it is kept
+    /// Print the recorded run and the storage of the trace
     Info(Of),
-    /// The first calls of a rank
+    /// Print the first calls of a rank
     Head {
         #[command(flatten)]
         of: Of,
-        /// Whose calls
+        /// Rank of the calls
         #[arg(long, value_name = "RANK", default_value_t = 0)]
         rank: u32,
-        /// How many
+        /// Number of calls
         #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
         calls: u64,
     },
-    /// Calls by kind, and how they are spread over ranks
+    /// Print the calls by kind, and their distribution over ranks
     Stats(Of),
-    /// Make the library that records programs under a real MPI
+    /// Compile the library that records programs under a real MPI
     Lib(LibArgs),
-    /// Put the logs of a run's ranks together
+    /// Merge the logs of a run's ranks
     Merge(MergeArgs),
-    /// Replay a run that was recorded under a real MPI, and compare with its times
+    /// Replay a run recorded under a real MPI, and compare it with the measured times
     Check(CheckArgs),
-    /// Two runs side by side, measured or predicted, and where they differ
+    /// Compare two runs, measured or predicted, and print their differences
     Compare(CompareArgs),
 }
 

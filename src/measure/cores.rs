@@ -114,7 +114,10 @@ impl MeasuredCores {
         if let Some(Detours { period, length, deviation }) = self.detours {
             let what = if stated { "" } else { " Without # these lines are in predictions." };
             text.push('\n');
-            comment(&mut text, &format!("What the system took from the first rank's core, by pieces of work.{what}"));
+            comment(
+                &mut text,
+                &format!("Time that the system took from the first rank's core, by block of work.{what}"),
+            );
             let mark = if stated { "" } else { "# " };
             let _ = writeln!(text, "{mark}[noise.system]");
             let _ = writeln!(text, "{mark}period = \"{:.3} us\"", period * 1e6);

@@ -211,7 +211,7 @@ impl Import {
     fn written(&self, shape: Shape, levels: &[ImportedLevel], skipped: &[String]) -> Result<String, ConfigError> {
         let mut text = String::new();
         comment(&mut text, &self.made);
-        comment(&mut text, "latency, bandwidth: half round trips. The comments say what else is from where.");
+        comment(&mut text, "latency, bandwidth: half round trips. Comments state the sources of other values.");
         if self.shape.is_none() {
             let from =
                 self.base.as_ref().map_or("two nodes, a core for each pair".to_owned(), |base| base.name().to_owned());
@@ -226,7 +226,7 @@ impl Import {
         let keys: &[&str] = if self.base.is_some() { &TAKEN } else { &TAKEN[..1] };
         let posting = levels.iter().find_map(|of| of.posting.as_ref());
         for key in keys {
-            let what = format!("ASSUMED, no such file tells it: that of {}.", base.name());
+            let what = format!("ASSUMED, not in the imported files: that of {}.", base.name());
             match (posting, *key) {
                 (Some((seconds, from)), "core") => {
                     taken(&mut text, &posting_at(base, *seconds), key, &[&format!("{what} But:"), from]);

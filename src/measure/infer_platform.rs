@@ -223,7 +223,7 @@ impl Guess {
         let _ = write!(text, "\nname = {name}\nnct = [{nodes}, {cmps}, {cores}]\n");
         if let Some(file) = pairs {
             text.push('\n');
-            comment(&mut text, "What messages take by class of their pair; the levels below give the rest.");
+            comment(&mut text, "Message times by class of pair; the levels below give the other parameters.");
             let _ = writeln!(text, "[pairs]\nfile = {}", toml::Value::String(file.to_owned()));
         }
         let base: Document = Platform::default_document();

@@ -194,7 +194,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     if is_raised {
         comment(
             text,
-            "handshake: ASSUMED, a twentieth of the time of the smallest messages: what was measured shows less.",
+            "handshake: ASSUMED, a twentieth of the time of the smallest messages: the measured value is less.",
         );
     }
     let contention = match (fit.loads.len(), fit.level) {

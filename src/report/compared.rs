@@ -40,7 +40,7 @@ pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
 pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, ConfigError> {
     let wrong = |what: &str| ConfigError::new(format!("{name}: {what}"));
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(&format!("not JSON: {error}")))?;
-    let expected = "expected what --timeline FILE.json wrote";
+    let expected = "expected the output of --timeline FILE.json";
     let events = value["traceEvents"].as_array();
     let events = events.ok_or_else(|| wrong(&format!("{expected}; found no traceEvents")))?;
     let mut ranks: BTreeMap<u64, Vec<TimedCall>> = BTreeMap::new();
@@ -168,7 +168,7 @@ mod tests {
         let found = calls_of_timeline("t.json", &text).unwrap();
         assert_eq!(found, [vec![], vec![call(1_500_000, 250_000, "MPI_Send")]]);
         let error = calls_of_timeline("t.json", "{\"traceEvents\":[]}").unwrap_err().to_string();
-        assert_eq!(error, "t.json: expected what --timeline FILE.json wrote; found no calls of ranks");
+        assert_eq!(error, "t.json: expected the output of --timeline FILE.json; found no calls of ranks");
         let beside = perfetto_beside(&[("a", &found), ("b", &found)]);
         let error = calls_of_timeline("both.json", &beside).unwrap_err().to_string();
         assert_eq!(error, "both.json: two runs beside each other: expected the timeline of one");

@@ -134,7 +134,7 @@ mod tests {
         let waiting = vec![waiting(0, Some(1)), waiting(1, Some(0)), waiting(2, None)];
         let text = failure(&RunError::Deadlock(Deadlock { waiting, finished: 1, unfinalised: vec![] }));
         let expected = [
-            "deadlock: 3 ranks wait and nobody can go on (1 finished)",
+            "deadlock: 3 ranks wait and no rank can continue (1 finished)",
             "  rank  waits in     since  for                           at",
             "     0  recv      1.250 us  a message from rank 1, tag 0  main[0].do[1]",
             "     1  recv      1.250 us  a message from rank 0, tag 0  main[0].do[1]",

@@ -56,7 +56,7 @@ pub(super) fn effects(validation: &Validation) -> String {
     let mut text = "\nEffects, switched off one at a time\n".to_owned();
     text.push_str(&table.render());
     if found.rows.len() == 1 {
-        text.push_str("  the machine states none of them\n");
+        text.push_str("  the platform file states none of these keys\n");
     }
     if !found.left_out.is_empty() {
         let keys = found.left_out.join(", ");

@@ -8,7 +8,7 @@ use crate::engine::Outcome;
 use crate::study::Results;
 
 /// Expected input of commands that read only exported JSON.
-pub const RUN_OR_STUDY: &str = "what --json of a run wrote, or study.json of a sweep";
+pub const RUN_OR_STUDY: &str = "the --json output of a run, or study.json of a sweep";
 
 /// Content of a JSON file.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ mod tests {
         let error = Exported::read("x", "[1]", RUN_OR_STUDY).unwrap_err().to_string();
         assert_eq!(
             error,
-            "x: expected what --json of a run wrote, or study.json of a sweep; found no predicted_ps and no points"
+            "x: expected the --json output of a run, or study.json of a sweep; found no predicted_ps and no points"
         );
     }
 }

@@ -86,7 +86,10 @@ fn ends(models: &[LevelModels]) -> String {
             off(per_byte, of.hockney.per_byte),
         ]);
     }
-    format!("\nThe ends of what one line is fitted to: where sizes bend, it is at neither\n{}", table.render())
+    format!(
+        "\nFit at the smallest and largest sizes; a bent curve agrees at neither\n{}",
+        table.render()
+    )
 }
 
 /// Returns LogP's parameters by the measuring methods of courses.

@@ -31,7 +31,7 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
 /// If the text has another form, or is too long for a page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
     let data = if text.trim_start().starts_with('{') {
-        let expected = "what --json of a run wrote, study.json of a sweep, or what --csv of mcpsim validate wrote";
+        let expected = "the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate";
         match Exported::read(name, text, expected)? {
             Exported::Study(results) => {
                 let best = bests(&results, &results.combinations());
@@ -144,7 +144,7 @@ mod tests {
         let error = |text: &str| page("x", text, None).unwrap_err().to_string();
         assert_eq!(
             error("{}"),
-            "x: expected what --json of a run wrote, study.json of a sweep, or what --csv of mcpsim validate wrote; found no \
+            "x: expected the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate; found no \
              predicted_ps and no points"
         );
         assert_eq!(

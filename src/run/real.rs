@@ -177,10 +177,10 @@ fn notes(endings: &Endings) -> Vec<String> {
     if let Some(&(rank, time)) = endings.in_vain.iter().max_by_key(|(rank, time)| (time, std::cmp::Reverse(*rank))) {
         let others = match endings.in_vain.len() {
             1 => String::new(),
-            ranks => format!(", as did {} others for no longer", ranks - 1),
+            ranks => format!(", as did {} other ranks for at most this time", ranks - 1),
         };
         notes.push(format!(
-            "rank {rank} polled in vain for {time} and went on by itself{others}: the prediction may be too long by that"
+            "rank {rank} polled without success for {time} and then continued by itself{others}: the prediction may be too long by this time"
         ));
     }
     if endings.unguarded > 0 {

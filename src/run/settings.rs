@@ -195,51 +195,51 @@ macro_rules! settings {
 }
 
 settings! {
-    nct: Shape = "N,C,T", Machine, parsed, "Nodes, CMPs (sockets) a node, cores a CMP";
+    nct: Shape = "N,C,T", Machine, parsed, "Nodes, CMPs (sockets) per node, cores per CMP";
     platform: PathBuf = "FILE|NAME", Machine, path,
-        "The target machine: a file, or a name that mcpsim list shows (default: default)";
+        "The target machine: a file, or a name from mcpsim list (default: default)";
     #[serde(deserialize_with = "model_of")]
     model: Model = "MODEL", Machine, parsed,
         "mcpsim, bigsim (two levels), or a textbook's: hockney, logp, loggp (default: mcpsim)";
     #[serde(deserialize_with = "positive")]
-    ranks: u32 = "P", Ranks, whole_from_1, "Target ranks (default: one a core)";
-    oversubscribe: bool = "", Ranks, switch, "Allow several ranks on a core";
+    ranks: u32 = "P", Ranks, whole_from_1, "Number of ranks (default: one per core)";
+    oversubscribe: bool = "", Ranks, switch, "Allow several ranks per core";
     placement: PathBuf = "block|cyclic|socket|FILE", Ranks, path,
-        "Rank to core: block, cyclic, socket, or a file of one core a line (default: block)";
+        "Rank placement: block, cyclic, socket, or a file with one core per line (default: block)";
     #[serde(deserialize_with = "natural")]
-    seed: u64 = "S", Run, whole_from_0, "Seed of every random draw (default: 1)";
+    seed: u64 = "S", Run, whole_from_0, "Seed of the random numbers (default: 1)";
     #[serde(deserialize_with = "positive")]
-    workers: u32 = "W", Run, whole_from_1, "Host threads (default: as many as pay off)";
-    max_time: SimSpan = "TIME", Run, parsed, "End at the call when a rank's clock has passed this, such as \"10 s\"";
+    workers: u32 = "W", Run, whole_from_1, "Host threads (default: chosen automatically)";
+    max_time: SimSpan = "TIME", Run, parsed, "End at a rank's first call after this simulated time, such as \"10 s\"";
     #[serde(deserialize_with = "positive")]
-    max_events: u64 = "N", Run, whole_from_1, "End after this many events";
+    max_events: u64 = "N", Run, whole_from_1, "End after this number of events";
     #[serde(deserialize_with = "positive")]
-    max_requests: u32 = "N", Run, whole_from_1, "End at more requests of a rank (default: 1000000)";
+    max_requests: u32 = "N", Run, whole_from_1, "End if a rank has more open requests (default: 1000000)";
     #[serde(deserialize_with = "positive", alias = "max_iterations")]
     max_turns ("max_iterations"): u64 = "N", Run, whole_from_1,
-        "End when loops take a rank this many iterations without communication";
+        "End when a rank loops this many iterations without communication";
     #[serde(deserialize_with = "intervals_of")]
     intervals: Intervals = "SIZES", Results, |text| utf8(text).and_then(parse_intervals),
         "Bounds of the profile's message sizes, such as 256,4KiB,64KiB";
     pairs: bool = "", Results, switch, "Count messages between each pair of ranks";
     #[serde(deserialize_with = "compute_of")]
     compute: ComputeMode = "MODE", Programs, |text| utf8(text).and_then(parse_compute),
-        "What its own code costs: measure (default), skip, or a time a block";
+        "Time of the program's own code: measure (default), skip, or a time per block";
     #[serde(deserialize_with = "clock_of")]
     clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock),
-        "What measures it: cpu (default) or wall";
+        "Clock that measures it: cpu (default) or wall";
     #[serde(deserialize_with = "part_of")]
     memory_bound: MemoryBound = "PART", Programs, parsed,
-        "How much of its time memory bounds, so that ranks slow it: 0 to 1 (default: 1)";
+        "Memory-bound share of it, slowed by other ranks: 0 to 1 (default: 1)";
     #[serde(deserialize_with = "stack_of")]
     stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack),
-        "Stack of each rank (default: 8 MiB)";
+        "Stack size of each rank (default: 8 MiB)";
     #[serde(deserialize_with = "buffering_of")]
     buffering: Buffering = "MODE", Programs, |text| utf8(text).and_then(parse_buffering),
         "Standard sends: platform (default), or none: each waits for its receive";
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
-        "Libraries of which all ranks share one copy, such as libcrypto,libcurl";
+        "Libraries that all ranks share in one copy, such as libcrypto,libcurl";
 }
 
 fn names(text: &str) -> Vec<String> {

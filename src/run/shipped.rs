@@ -95,7 +95,7 @@ impl Shipped {
         }
         let names = self.all();
         match did_you_mean(stem, names.iter().map(|(name, _)| *name)).as_str() {
-            "" if is_plain => "; mcpsim list shows the names of what comes with mcpsim".to_owned(),
+            "" if is_plain => "; mcpsim list shows the names of shipped machines and applications".to_owned(),
             near if is_plain => near.to_owned(),
             _ => String::new(),
         }
@@ -241,7 +241,7 @@ mod tests {
         let without = error(Shipped::Platform, &directory.path().join("mine"));
         assert!(without.ends_with(&format!("mine: no such file, did you mean \"{}\"?", mine.display())), "{without}");
         for (what, name, expected) in [
-            (Shipped::Application, "no-such", "; mcpsim list shows the names of what comes with mcpsim"),
+            (Shipped::Application, "no-such", "; mcpsim list shows the names of shipped machines and applications"),
             (Shipped::Application, "jacobi3", ", did you mean \"jacobi3d\"?"),
             (Shipped::Platform, "dahoo", ", did you mean \"dahu\"?"),
             (

@@ -54,7 +54,7 @@ impl TraceFile {
     pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<TraceFile, ConfigError> {
         for over in overrides {
             if over.key != ["app", "trace", "file"] {
-                let what = "a trace has no key to set but app.trace.file, what its ranks did is recorded";
+                let what = "the only key of a trace is app.trace.file; its operations are recorded";
                 return Err(ConfigError::new(format!("--set {}: {what}", over.text)));
             }
             document.set(&over.key[1..], over)?;

@@ -112,7 +112,7 @@ impl Observations {
                 found.ok_or_else(|| {
                     let all = heads.join(", ");
                     wrong(format!(
-                        "none of its columns is {}: say with --time which of {all} is the time",
+                        "found none of the columns {}: select the column of times among {all} with --time",
                         TIMES.join(", ")
                     ))
                 })?
@@ -250,7 +250,7 @@ mod tests {
         let error = Observations::of_table("t.csv", "a,b\n1,2\n", None, &[]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "t.csv: none of its columns is predicted_s, time_s, measured_s, seconds: say with --time which of a, b is the time"
+            "t.csv: found none of the columns predicted_s, time_s, measured_s, seconds: select the column of times among a, b with --time"
         );
         let error = Observations::of_table("t.csv", "n,app.n,time_s\n1,2,3\n", None, &[]).unwrap();
         assert_eq!(error.variable("n").unwrap_err().to_string(), "\"n\" is n or app_n: write which of the two");

@@ -136,7 +136,7 @@ impl Study {
         let place = |axis: &Axis| axis.keys().iter().position(|known| known == key);
         let Some((axis, column)) = self.plan.axes().iter().find_map(|axis| Some((axis, place(axis)?))) else {
             let columns = self.plan.columns().join(", ");
-            return wrong(format!("{key} does not vary; what varies is {columns}"));
+            return wrong(format!("{key} does not vary; the varied keys are {columns}"));
         };
         let values: Vec<String> = (0..axis.steps()).filter_map(|step| axis.texts(step).nth(column)).collect();
         match values.contains(value) {

@@ -277,7 +277,7 @@ impl<'a> Problem<'a> {
                     (0..index).filter(|&row| upper[row][index].abs() > 1e-6).map(|row| unknowns[row]).collect();
                 let (name, with) = (unknowns[index], with.join(", "));
                 return Err(format!(
-                    "{name} cannot be told from {with} by these points: what one adds the other can take away"
+                    "{name} cannot be separated from {with} by these points: one can compensate for the other"
                 ));
             }
             upper[index][index] = rest;
@@ -485,7 +485,7 @@ mod tests {
                 "4 unknowns (a, b, c, d) need at least 4 points; there are 3 points (names that are known: n)",
             ),
             ("a*n + b*(n > 5)", "b does not matter: whatever it is, the formula gives the same at all points"),
-            ("(a + b)*n", "b cannot be told from a by these points: what one adds the other can take away"),
+            ("(a + b)*n", "b cannot be separated from a by these points: one can compensate for the other"),
             ("a*n + 1/(n - 1)", "it has no value wherever the fit starts: division by zero at n=1"),
             ("1/(n - 2)", "division by zero at n=2"),
         ] {

@@ -91,7 +91,7 @@ fn each_error_is_one_line_with_exit_code_2() {
         ),
         ("--set run.sed=1 app.toml --quiet", "unknown field \"sed\" in --set run.sed=1, did you mean \"seed\"?"),
         ("--seed 1 --set run.seed=2 app.toml", "both --seed and --set run.seed=2 are given: leave out one"),
-        ("--json no/x.json app.toml", "--json no/x.json: no such directory as no"),
+        ("--json no/x.json app.toml", "--json no/x.json: no such directory: no"),
         ("--json - --profile - app.toml", "--json and --profile both go to stdout: give one another file"),
         ("--json x --record x app.toml", "--json and --record both go to x: give one another file"),
         (
@@ -104,8 +104,8 @@ fn each_error_is_one_line_with_exit_code_2() {
             "unexpected argument \"-n\": the described application app.toml takes none, change its keys with --set app.KEY=VALUE",
         ),
         ("cluster app.toml", "app.toml: not a NetCDF file: it does not begin with \"CDF\""),
-        ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
-        ("--quiet run app.toml", "\"run\" stands before the options: mcpsim run [OPTIONS] APP"),
+        ("--quiet cc prog.c", "\"cc\" must precede all options, because they belong to the compiler"),
+        ("--quiet run app.toml", "\"run\" must precede the options: mcpsim run [OPTIONS] APP"),
         (
             "--nct 4,2 app.toml",
             "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2; found \"4,2\"",
@@ -242,7 +242,7 @@ fn ranks_that_wait_for_each_other_end_with_a_table_and_exit_code_3() {
     let ran = run(directory.path(), "--nct 1,1,2 deadlock.toml");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""));
     let lines: Vec<&str> = ran.stderr.lines().collect();
-    assert_eq!(lines[0], "error: deadlock: 2 ranks wait and nobody can go on (0 finished)");
+    assert_eq!(lines[0], "error: deadlock: 2 ranks wait and no rank can continue (0 finished)");
     assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["rank", "waits", "in", "since", "for"]);
     assert!(lines[2].contains("a message from rank 1"), "{}", lines[2]);
     assert_eq!(lines[4..], ["  all at main[0] of deadlock.toml:2", "  cycle: rank 0 -> 1 -> 0"]);
@@ -419,7 +419,7 @@ fn what_is_shipped_is_found_by_name_from_any_directory() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     std::fs::write(here.join("ring"), "main = []").unwrap();
     let ran = named("--nct 2,1,1 ring");
-    let note = "note: the file ring of this directory is taken, not the shipped application ring\n";
+    let note = "note: the file ring of this directory is used instead of the shipped application ring\n";
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
 }

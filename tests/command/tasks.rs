@@ -309,7 +309,7 @@ fn results_and_logs_say_the_same() {
     assert_eq!(one.stderr, "error: expected the logs of 4 processes; found 1, none of process 1\n");
     let mixed = desk.run("tasks run.json logs/prof_00000.json");
     let expected =
-        "error: logs/prof_00000.json: logs beside other runs: give the directory of the logs, or the logs alone\n";
+        "error: logs/prof_00000.json: logs mixed with other runs: expected the directory of the logs, or only logs\n";
     assert_eq!((mixed.code, mixed.stderr.as_str()), (Some(2), expected));
     desk.write("main.toml", "main = []");
     desk.run("--quiet --json main.json main.toml");

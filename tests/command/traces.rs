@@ -59,11 +59,11 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
     );
     assert_eq!(
         refused(here, "report pair.trace --figures out"),
-        "error: pair.trace: not text: expected the JSON of a run or a study; of a trace tell mcpsim trace info and mcpsim run"
+        "error: pair.trace: not text: expected the JSON of a run or a study; for a trace use mcpsim trace info or mcpsim run"
     );
     assert_eq!(
         refused(here, "--set app.n=3 pair.trace"),
-        "error: --set app.n=3: a trace has no key to set but app.trace.file, what its ranks did is recorded"
+        "error: --set app.n=3: the only key of a trace is app.trace.file; its operations are recorded"
     );
     assert_eq!(
         refused(here, "--seed 3 pair.trace"),

@@ -52,7 +52,7 @@ fn sockets_and_shared_memory_are_measured_and_stand_side_by_side() {
         ),
         ("measure --layer ./none.so", "--layer ./none.so: "),
         ("measure --layer memory --connect a:1", "--layer memory: both ranks are on this host"),
-        ("measure --layer tcp --connect 127.0.0.1:1", "--connect 127.0.0.1:1: nobody listens there; start"),
+        ("measure --layer tcp --connect 127.0.0.1:1", "--connect 127.0.0.1:1: no process listens there; start"),
         ("measure --layer tcp --listen nowhere", "--listen nowhere: expected HOST:PORT such as"),
         ("measure --layer tcp --pairs", "the argument '--layer <tcp|memory|FILE.so|header>' cannot be used with"),
         ("measure --listen a:1", "the following required arguments were not provided:"),

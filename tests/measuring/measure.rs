@@ -86,7 +86,7 @@ fn what_cannot_be_measured_is_told_with_code_2() {
     fs::write(directory.path().join("bad.toml"), "machine = \"m\"\n[seconds]\nstencil = -1.0\n").unwrap();
     fs::write(directory.path().join("other.toml"), "machine = \"m\"\n[seconds]\nfuture = 1.0\n").unwrap();
     for (line, said) in [
-        ("--compute -o none/a.toml", "--output none/a.toml: no such directory as none"),
+        ("--compute -o none/a.toml", "--output none/a.toml: no such directory: none"),
         ("--compute --against no.toml", "no.toml: no such file"),
         ("--compute --against bad.toml", "bad.toml: expected seconds above zero for kernel \"stencil\"; found -1"),
         ("--compute --against other.toml", "--against other.toml: expected kernels of this version; found none"),
@@ -233,7 +233,7 @@ fn models_of_a_platform_and_of_samples_are_told() {
         ("a.csv", "a.csv:1: expected the columns level,test,bytes,load,messages,sample,seconds; found level,model,"),
         ("none.toml", "none.toml: no such file"),
         ("none.csv", "none.csv: no such file"),
-        ("s.csv --nct 2,1,1", "--nct and --set are for platforms; samples are what was measured"),
+        ("s.csv --nct 2,1,1", "--nct and --set are for platforms; samples are measurements"),
         ("default --nct 1,1,1", "default: expected two cores; found none"),
         ("default --set app.n=1", "--set app.n: expected a key that begins with platform."),
     ] {

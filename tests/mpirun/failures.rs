@@ -37,7 +37,7 @@ fn however_a_program_ends_it_is_told_once_with_the_exit_code_of_one_process() {
             ("crash", 4, "error: rank 7 crashed with signal 11 (SIGSEGV) at virtual time "),
             ("exit", 5, "error: rank 7 exited with code 5 at virtual time "),
             ("return", 6, "note: rank 7 ended with exit code 6"),
-            ("deadlock", 3, "error: deadlock: 8 ranks wait and nobody can go on (0 finished)"),
+            ("deadlock", 3, "error: deadlock: 8 ranks wait and no rank can continue (0 finished)"),
             ("truncate", 1, "error: rank 7 "),
         ] {
             let line = format!("--nct 4,2,1 --compute skip {} {end}", program.display());

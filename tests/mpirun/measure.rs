@@ -127,7 +127,7 @@ fn what_a_measurement_cannot_do_is_told_once_before_it() {
     for mpi in host_mpis() {
         let directory = directory();
         for (options, said) in [
-            (&["-o", "none/here.toml"][..], "error: --output none/here.toml: no such directory as none"),
+            (&["-o", "none/here.toml"][..], "error: --output none/here.toml: no such directory: none"),
             (&["-o", "."], "error: --output .: is a directory, expected a file to write"),
             (&["--samples", "-"], "error: --output and --samples go to the same place: give one another file"),
             (&["--max-size", "3 B"], "error: "),

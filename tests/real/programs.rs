@@ -176,7 +176,7 @@ fn a_rank_that_leaves_others_waiting_ends_the_run_as_a_launcher_would() {
     let Some(program) = program("ends.c", "-g") else { return };
     let ran = run(&program, "--nct 1,1,2", "left");
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    let expected = "error: rank 1 ended without MPI_Finalize: 1 rank waits and nobody can go on (1 finished)\n";
+    let expected = "error: rank 1 ended without MPI_Finalize: 1 rank waits and no rank can continue (1 finished)\n";
     assert!(ran.stderr.starts_with(expected) && ran.stderr.contains("MPI_Barrier"), "{}", ran.stderr);
 }
 
@@ -410,7 +410,7 @@ fn a_program_that_counts_its_polls_out_of_sight_is_no_deadlock_and_is_told_of() 
     let ran = finish(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("nothing, 1000 turns"), "{}", ran.stdout);
-    let note = ran.stderr.lines().find(|line| line.starts_with("note: rank 0 polled in vain for 107.4 s"));
+    let note = ran.stderr.lines().find(|line| line.starts_with("note: rank 0 polled without success for 107.4 s"));
     assert!(note.is_some_and(|note| note.contains("as did 3 others")), "{}", ran.stderr);
 }
 

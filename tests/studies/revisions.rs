@@ -264,7 +264,7 @@ fn a_signal_ends_the_build_or_run_too_and_the_same_command_goes_on() {
         follow(&mut child, None);
         let ran = finish(child.wait_with_output().unwrap());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{}", ran.stderr);
-        let last = "error: interrupted; what has ended is in revisions: the same command goes on from there\n";
+        let last = "error: interrupted; finished runs are in revisions: the same command continues from there\n";
         assert!(ran.stderr.ends_with(last), "{}", ran.stderr);
         assert!(soon(|| !is_alive(&pid)), "the {held} goes on");
         fs::remove_file(here.join("pid")).unwrap();
@@ -346,7 +346,7 @@ fn what_is_wrong_is_told() {
         ("--repo repo --run app.toml --build-timeout 0 main", "--build-timeout 0: expected seconds above zero"),
         ("--repo repo --run app.toml --bisect main", "--bisect: expected at least two revisions, such as v1.0..main"),
         ("--repo repo --run app.toml --platform x main", "--platform x: no such file; mcpsim list shows"),
-        ("--repo repo --run app --real --nct 2,1,1 main", "--nct is of simulated runs, which --real makes none of"),
+        ("--repo repo --run app --real --nct 2,1,1 main", "--nct applies to simulated runs only, not with --real"),
         ("--file test.toml", "unknown field \"reop\" in reop of test.toml, did you mean \"repo\"?"),
     ] {
         let ran = revisions(here, &line.split(' ').collect::<Vec<_>>());

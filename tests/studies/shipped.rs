@@ -228,7 +228,7 @@ fn the_measured_times_of_the_cloud_study_give_its_unknowns() {
         ),
         (
             "--fit a+b+0*n",
-            "formula \"a+b+0*n\": b cannot be told from a by these points: what one adds the other can take away",
+            "formula \"a+b+0*n\": b cannot be separated from a by these points: one can compensate for the other",
         ),
         (
             "--fit a+b*(n>4)",
@@ -347,12 +347,12 @@ fn what_cannot_be_drawn_is_told() {
     for (line, error) in [
         (
             "report x.json --figures f",
-            "x.json: expected what --json of a run wrote, or study.json of a sweep; found no predicted_ps and no points",
+            "x.json: expected the --json output of a run, or study.json of a sweep; found no predicted_ps and no points",
         ),
         ("report no.json --figures f", "no.json: no such file"),
         (
             "report . --figures f",
-            "./study.json: no such file: the sweep has not ended, the same command goes on with it",
+            "./study.json: no such file: the sweep has not ended; repeat its command to continue it",
         ),
     ] {
         let ran = run(here, line);

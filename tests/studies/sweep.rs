@@ -237,7 +237,7 @@ fn questions_that_make_no_sense_are_told_before_the_first_run() {
     let directory = directory();
     let here = directory.path();
     for (line, error) in [
-        ("--base run.ranks=1", "--base run.ranks=1: run.ranks does not vary; what varies is app.work"),
+        ("--base run.ranks=1", "--base run.ranks=1: run.ranks does not vary; the varied keys are app.work"),
         ("--base app.work=3", "--base app.work=3: expected one of the values 1 2"),
         ("--base app.work", "--base app.work: expected KEY=VALUE such as run.ranks=1"),
         ("--gain 0", "--gain 0: expected a factor above zero such as 1.5"),
@@ -319,7 +319,7 @@ fn an_interrupted_sweep_says_where_it_is_and_goes_on_from_there() {
     let ended = runs(here, "s");
     assert_eq!(
         ran.stderr,
-        format!("error: interrupted with {ended} of 120 points in s: the same command goes on from there\n")
+        format!("error: interrupted with {ended} of 120 points in s: the same command continues from there\n")
     );
     assert!(!here.join("s/study.csv").exists());
     let last = finish(long(here, "s").output().unwrap());

@@ -12,24 +12,24 @@ use super::super::report::Format;
 
 const EXAMPLES: &str = "\
 Examples:
-  Measure all pairs of a simulated machine, and find which are alike
+  Measure all pairs of a simulated machine, and cluster them
     mcpsim measure --pairs --simulate default --nct 4,2,2 --begin 1000 \\
         --end 10001 --step 500 --repeats 3 -o pairs
     mcpsim cluster pairs_median.nc
-  Keep the result as a pair of small files, and get the matrices back
+  Save the result as two small files, and restore the matrices
     mcpsim cluster pairs_median.nc -o small
     mcpsim cluster --expand small -o again.nc
-  A platform that has the pairs' levels and times
+  A platform with the pairs' levels and times
     mcpsim cluster pairs_median.nc --platform guessed.toml
-  The same for a machine that fits no shape: costs by class of pairs
+  The same for a machine of irregular shape: costs by class of pairs
     mcpsim cluster pairs_median.nc --platform guessed.toml --pairs
-  One element: x's time with y, of messages of 1500 B
+  One element: the time between ranks x and y for messages of 1500 B
     mcpsim cluster pairs_median.nc --at 0,1,1500
     mcpsim cluster --expand small --at 0,1,1500
 
 Exit codes: 0 done, 2 bad input or usage.";
 
-/// Finds which pairs of ranks are alike in matrices of their times
+/// Clusters the pairs of ranks in matrices of their message times
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim cluster",
@@ -40,36 +40,36 @@ Exit codes: 0 done, 2 bad input or usage.";
     after_long_help = EXAMPLES
 )]
 pub(crate) struct ClusterArgs {
-    /// Matrices as measure --pairs or PARUS' network_test2 writes them, NetCDF or
-    /// text; with --expand what -o PREFIX wrote
+    /// Matrices from measure --pairs or PARUS' network_test2, NetCDF or text;
+    /// with --expand the PREFIX of -o
     #[arg(value_name = "FILE.nc|PREFIX")]
     pub file: PathBuf,
 
-    /// How far values of a cluster may be apart: a share of the least, or a time
+    /// Greatest difference between values of a cluster: a share of the least, or a time
     #[arg(long, value_name = "SHARE|TIME", default_value = "20%", value_parser = parse_precision)]
     pub precision: Precision,
 
-    /// Matrices that first clusters are made of
+    /// Number of matrices in the first clusters
     #[arg(long, value_name = "M", default_value_t = 5, value_parser = parse_matrices)]
     pub first: usize,
 
-    /// Matrices by which clusters are prolonged at a time
+    /// Number of matrices by which clusters are extended at a time
     #[arg(long, value_name = "M", default_value_t = 4, value_parser = parse_matrices)]
     pub further: usize,
 
-    /// Which share of a cluster may drop out where it is prolonged
+    /// Share of a cluster that may drop out when it is extended
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_drop)]
     pub drop: f64,
 
-    /// Write PREFIX_info.nc and PREFIX_data.nc; with --expand the file of matrices
+    /// Write PREFIX_info.nc and PREFIX_data.nc; with --expand the matrix file
     #[arg(long, short, value_name = "PREFIX|FILE.nc")]
     pub output: Option<PathBuf>,
 
-    /// Give the matrices back that a pair of files stands for
+    /// Restore the matrices from a pair of files
     #[arg(long)]
     pub expand: bool,
 
-    /// Print one element, seconds: x's time with y, of messages of this length
+    /// Print one element in seconds: the time between ranks X and Y for LENGTH bytes
     #[arg(long, value_name = "X,Y,LENGTH", value_parser = parse_place)]
     pub at: Option<(u32, u32, u64)>,
 
@@ -77,37 +77,37 @@ pub(crate) struct ClusterArgs {
     #[arg(long, value_name = "FILE.txt")]
     pub text: Option<PathBuf>,
 
-    /// Compare with the levels of this platform, its ranks in blocks (or default)
+    /// Compare with the levels of this platform (or default), ranks in block order
     #[arg(long, value_name = "PLATFORM")]
     pub truth: Option<PathBuf>,
 
-    /// With --truth: nodes, CMPs a node, cores a CMP
+    /// With --truth: nodes, CMPs per node, cores per CMP
     #[arg(long, value_name = "N,C,T", requires = "truth")]
     pub nct: Option<Shape>,
 
-    /// Guess levels, nodes and switches, and write a platform; ranks that are not in
-    /// blocks get FILE.placement.txt
+    /// Infer levels, nodes and switches, and write a platform; also FILE.placement.txt if
+    /// ranks are not in block order
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["expand", "output", "at", "text", "figures", "truth"])]
     pub platform: Option<PathBuf>,
 
-    /// With --platform: costs by class of pairs too, for machines that fit no shape: writes
+    /// With --platform: add costs by class of pairs, for machines of irregular shape; writes
     /// FILE.pairs.toml, which the platform names
     #[arg(long, requires = "platform")]
     pub pairs: bool,
 
-    /// Draw the matrix in colours of values and of clusters
+    /// Draw the matrix, coloured by value and by cluster
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
-    /// With --figures: of messages of this length (default: the greatest)
+    /// With --figures: message length (default: the greatest)
     #[arg(long, value_name = "BYTES", requires = "figures")]
     pub length: Option<u64>,
 
-    /// What is written of each figure
+    /// Formats of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     pub format: Vec<Format>,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     pub quiet: bool,
 }

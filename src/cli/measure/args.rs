@@ -15,38 +15,38 @@ use super::pairs::{PairArgs, TogetherArgs};
 
 const EXAMPLES: &str = "\
 Examples:
-  Measure this machine, a rank a core, and predict a program on it
+  Measure this machine, one rank per core, and predict a program on it
     mpirun -n 2 mcpsim measure -o here.toml
     mcpsim --platform here.toml app.toml
-  Two nodes, longer, with all samples and figures
+  Two nodes, a longer measurement, with all samples and figures
     mpirun -n 2 --map-by node mcpsim measure --time 5min -o pair.toml \\
         --samples pair.csv --figures figures
-  A platform from what OSU's or IMB's programs measured, the rest assumed
+  A platform from OSU or IMB results; the default machine's values for the rest
     mcpsim measure --import inter_node=osu_latency.txt \\
         --import inter_node=osu_bw.txt --base default -o cluster.toml
-  Every pair of ranks, a matrix a message length, for mcpsim cluster
+  Every pair of ranks, one matrix per message length, for mcpsim cluster
     mpirun -n 8 mcpsim measure --pairs --begin 0 --end 10000 --step 500 -o all
-  Collectives over ranks and sizes, beside what a platform makes of them
+  Collectives by ranks and sizes, next to the predictions for a platform
     mpirun -n 8 mcpsim measure --collectives --simulate here.toml -o all.csv
   The effective bandwidth of a simulated machine
     mcpsim measure --b-eff --simulate default --nct 4,2,2
-  Sockets and shared memory instead of MPI, and all side by side
+  Sockets and shared memory instead of MPI, and a comparison of all three
     mcpsim measure --layer tcp --samples tcp.csv -o tcp.toml
     mcpsim measure --layer memory --samples memory.csv -o memory.toml
     mcpsim report here.csv tcp.csv memory.csv --figures figures
-  How much slower is another machine? There, then here:
+  Ratio of two machines' compute speeds: on the other machine, then here
     mcpsim measure --compute -o there.toml
     mcpsim measure --compute --against there.toml
 
 Exit codes: 0 measured, 2 bad input or usage, 5 the measurement cannot be used,
 70 a bug in mcpsim.";
 
-/// The contention model of the file that is written.
+/// Contention model of the written file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WrittenContention {
-    /// Shares over time of what messages occupy.
+    /// Messages share the resources that they occupy.
     Fair,
-    /// Costs by the number of transfers at a time.
+    /// Costs by the number of concurrent transfers.
     Measured,
 }
 
@@ -60,27 +60,27 @@ pub(crate) enum WrittenContention {
     after_long_help = EXAMPLES
 )]
 pub(crate) struct MeasureArgs {
-    /// The platform file to write; - is stdout. With --pairs how files' names begin
+    /// The platform file to write; - is stdout. With --pairs a prefix of file names
     #[arg(long, short, value_name = "FILE.toml", default_value = "-")]
     pub output: OsString,
 
-    /// About how long it may take
+    /// Approximate duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "60 s", allow_hyphen_values = true)]
     pub time: SimSpan,
 
-    /// The greatest message
+    /// Greatest message size
     #[arg(long, value_name = "SIZE", default_value = "4 MiB")]
     pub max_size: Bytes,
 
-    /// Messages of a window at most, for messages a second
+    /// Greatest number of messages in a window, for the message rate
     #[arg(long, value_name = "K", default_value_t = WINDOW, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub window: u32,
 
-    /// Write what was measured even if it cannot be used: too noisy, or unlike any machine
+    /// Write the file even if the measurement is unusable: too noisy or implausible
     #[arg(long)]
     pub force: bool,
 
-    /// State the noise of the operating system as keys, in predictions, and not as comments
+    /// Write the noise of the operating system as keys, which predictions use, not as comments
     #[arg(long)]
     pub noise: bool,
 
@@ -88,11 +88,11 @@ pub(crate) struct MeasureArgs {
     #[arg(long, alias = "law", value_name = "MODEL", default_value = "fair")]
     pub contention: WrittenContention,
 
-    /// What the file calls the machine [default: the file's own name without its end, "here" on stdout]
+    /// Name of the machine in the file [default: the file name without extension, "here" on stdout]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// The node of this rank, where hosts' names do not tell (or MCPSIM_NODE)
+    /// Node of this rank, if host names do not identify nodes (or MCPSIM_NODE)
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
 
@@ -100,11 +100,11 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "FILE.csv")]
     pub samples: Option<OsString>,
 
-    /// Draw bandwidth, latency and messages a second over size
+    /// Draw bandwidth, latency and message rate by size
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
-    /// What is written of each figure
+    /// Formats of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     pub format: Vec<Format>,
 
@@ -112,27 +112,28 @@ pub(crate) struct MeasureArgs {
     #[arg(long, conflicts_with_all = ["samples", "figures", "node"])]
     pub compute: bool,
 
-    /// With --compute: what another machine wrote, for the factor between both
+    /// With --compute: the file of another machine, for the ratio of both
     #[arg(long, value_name = "FILE", requires = "compute")]
     pub against: Option<PathBuf>,
 
-    /// Make the file of what OSU's or IMB's programs wrote, without MPI: whose messages crossed LEVEL
+    /// Create the file from the output of OSU or IMB benchmarks whose messages crossed LEVEL, without MPI
     #[arg(long, value_name = "LEVEL[:PROCESSES]=FILE", conflicts_with_all = ["compute", "samples", "figures", "node"])]
     pub import: Vec<String>,
 
-    /// With --import: the platform that gives what no file tells, or "default"
+    /// With --import: the platform (or "default") for values that no file contains
     #[arg(long, value_name = "FILE", requires = "import")]
     pub base: Option<PathBuf>,
 
-    /// With --import and --simulate: nodes, CMPs a node, cores a CMP
+    /// With --import and --simulate: nodes, CMPs per node, cores per CMP
     #[arg(long, value_name = "N,C,T")]
     pub nct: Option<Shape>,
 
-    /// With --import: the greatest eager message of a level
+    /// With --import: the greatest eager message size of a level
     #[arg(long, value_name = "LEVEL=SIZE", requires = "import")]
     pub eager: Vec<String>,
 
-    /// With --import: the sizes of windows that count; few: 8 B, 128 B and the greatest, for others to judge
+    /// With --import: the window sizes to use; few: 8 B, 128 B and the greatest, so that the others remain
+    /// for validation
     #[arg(long, value_name = "SIZES", requires = "import", default_value = "all")]
     pub windows: ImportedSizes,
 
@@ -145,7 +146,7 @@ pub(crate) struct MeasureArgs {
     #[command(flatten)]
     pub together: TogetherArgs,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -108,7 +108,7 @@ pub(super) fn conclude(
     let mut doubts = doubts(&measured.samples, &measured.links);
     doubts.extend(judgement.doubts);
     if !doubts.is_empty() && !args.force {
-        return Err(unusable("no platform", "; --samples keeps what was measured", &doubts));
+        return Err(unusable("no platform", "; --samples saves the measurements", &doubts));
     }
     // Later readers of the file need these notes too.
     for note in doubts.iter().chain(&judgement.warnings) {

@@ -36,16 +36,16 @@ use tcp::Tcp;
 /// Header of a library for `--layer`.
 const HEADER: &str = include_str!("layers/mcpsim_layer.h");
 
-/// What carries messages instead of MPI.
+/// Options for measuring a transport other than MPI.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LayerArgs {
-    /// Measure this instead of MPI, with two ranks: tcp, memory, or a C library of five
-    /// functions; header prints what such a library needs
+    /// Measure this layer instead of MPI, with two ranks: tcp, memory, or a C library of
+    /// five functions; header prints the C header for such a library
     #[arg(long, value_name = "tcp|memory|FILE.so|header", help_heading = "Other layers",
         conflicts_with_all = ["pairs", "collectives", "b_eff", "compute", "import", "simulate", "node"])]
     pub layer: Option<String>,
 
-    /// Be the second of two ranks, and wait here for the first
+    /// Run as the second rank, and listen at this address for the first
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -55,7 +55,7 @@ pub(crate) struct LayerArgs {
     )]
     pub listen: Option<String>,
 
-    /// The second rank waits there, on another host
+    /// Address where the second rank listens, on another host
     #[arg(long, value_name = "HOST:PORT", requires = "layer", help_heading = "Other layers")]
     pub connect: Option<String>,
 }
@@ -203,7 +203,7 @@ fn write(
     let provenance = vec![
         format!("Measured by mcpsim measure {} --layer {layer} on {}.", env!("CARGO_PKG_VERSION"), host::today()),
         format!("{}, 2 ranks, {bound} of them bound to a core.", host::processor()),
-        "What MPI adds to this layer is not in these figures.".to_owned(),
+        "These figures exclude the overhead of MPI.".to_owned(),
     ];
     let shape = measure::shape(facts, &places);
     let name = args.name();
@@ -244,7 +244,7 @@ fn listening(address: &str) -> Result<TcpListener, Failure> {
 fn wrong_address(option: &str, address: &str, error: &std::io::Error) -> Failure {
     Failure::bad_input(match error.kind() {
         ErrorKind::ConnectionRefused => format!(
-            "{option} {address}: nobody listens there; start mcpsim measure --layer tcp --listen on that host first"
+            "{option} {address}: no process listens there; start mcpsim measure --layer tcp --listen on that host first"
         ),
         ErrorKind::InvalidInput => format!("{option} {address}: expected HOST:PORT such as 10.0.0.1:5000"),
         _ => format!("{option} {address}: {error}"),

@@ -99,7 +99,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
     let mut notes = Vec::new();
     if cfg!(debug_assertions) {
         notes.push(
-            "this mcpsim was built without optimisation: what it computes takes longer than code does".to_owned(),
+            "this mcpsim was built without optimisation: its computation is slower than optimised code".to_owned(),
         );
     }
     let own = bindings.iter().filter(|binding| matches!(binding, Binding::To(_))).count();

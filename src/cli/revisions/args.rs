@@ -14,23 +14,23 @@ use super::super::exit::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  What did each revision since v1.0 do to the time on 4 nodes?
+  The time on 4 nodes for each revision since v1.0
     mcpsim revisions --repo ~/solver --build 'make CC=\"mcpsim cc\"' \\
         --run './solver 100' --nct 4,2,2 v1.0..main
-  Which was the first to be slower? Only what is needed is built and run
+  The first slower revision; builds and runs only the revisions that it needs
     mcpsim revisions --bisect --repo . --run app.toml v1.0..main
-  Real runs, the time that the program tells
+  Real runs, with the time that the program prints
     mcpsim revisions --real --run 'mpirun -n 4 ./solver 100' \\
         --time-after 'time:' --build make --repeats 10 v1.0 main
 
 Exit codes: 0 all revisions ran, 1 some did not (their rows say why), 2 bad
 input or usage, 70 a bug in mcpsim, 130 interrupted.";
 
-/// Runs one test over many revisions of a program and tells what changed
+/// Runs one test on many revisions of a program and reports changes
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mcpsim revisions", override_usage = "mcpsim revisions --repo DIR [--build CMD] --run CMD [OPTIONS] REV...|A..B", term_width = 80, after_help = EXAMPLES)]
 pub(crate) struct RevisionsArgs {
-    /// Revisions and ranges, the oldest first; a range has its first too
+    /// Revisions and ranges, the oldest first; a range includes its first revision
     #[arg(value_name = "REV|A..B")]
     revisions: Vec<String>,
 
@@ -38,36 +38,35 @@ pub(crate) struct RevisionsArgs {
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
 
-    /// A file in TOML that states these options
+    /// A TOML file with these options
     #[arg(long, value_name = "TEST.toml")]
     file: Option<PathBuf>,
 
-    /// The command that builds a revision, run by a shell in its tree
+    /// The command that builds a revision, run by a shell in its work tree
     #[arg(long, value_name = "CMD")]
     build: Option<String>,
 
-    /// The program and its arguments, as mcpsim run takes them; with --real any
-    /// command
+    /// The program and its arguments, as for mcpsim run; with --real any command
     #[arg(long, value_name = "CMD")]
     run: Option<String>,
 
-    /// Further arguments: each revision runs with each; may be repeated
+    /// Further arguments; each revision runs with each set; repeatable
     #[arg(long = "args", value_name = "ARGS", allow_hyphen_values = true)]
     arguments: Vec<String>,
 
-    /// Runs of each (default: 5); simulated ones with a seed each
+    /// Runs per revision (default: 5); each simulated run has its own seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: Option<u32>,
 
-    /// Run the command for real and take its time
+    /// Run the command on this host and measure its time
     #[arg(long)]
     real: bool,
 
-    /// Of real runs take the seconds that are printed after this text
+    /// For real runs, read the seconds that the program prints after this text
     #[arg(long, value_name = "TEXT", requires = "real")]
     time_after: Option<String>,
 
-    /// Nodes, CMPs a node, cores a CMP of the simulated machine
+    /// Nodes, CMPs per node, cores per CMP of the simulated machine
     #[arg(long, value_name = "N,C,T", help_heading = "Simulated runs")]
     nct: Option<String>,
 
@@ -75,7 +74,7 @@ pub(crate) struct RevisionsArgs {
     #[arg(long, value_name = "FILE", help_heading = "Simulated runs")]
     platform: Option<PathBuf>,
 
-    /// How many ranks
+    /// Number of ranks
     #[arg(long, value_name = "N", help_heading = "Simulated runs")]
     ranks: Option<u32>,
 
@@ -87,23 +86,23 @@ pub(crate) struct RevisionsArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Simulated runs")]
     seed: u64,
 
-    /// Seconds that a build may take
+    /// Greatest duration of a build in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
     build_timeout: f64,
 
-    /// Seconds that a run may take
+    /// Greatest duration of a run in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
     run_timeout: f64,
 
-    /// How often chance may make a change of nothing, over all comparisons
+    /// Probability of a false change, over all comparisons
     #[arg(long, value_name = "P", default_value_t = 0.01)]
     alpha: f64,
 
-    /// Smaller changes are none
+    /// Ignore changes below this
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     least: f64,
 
-    /// Run only what is needed to find the first revision that differs
+    /// Run only the revisions needed to find the first that differs
     #[arg(long)]
     bisect: bool,
 
@@ -165,7 +164,7 @@ impl RevisionsArgs {
         }
         if real && !options.is_empty() {
             let option = options[0].split('=').next().unwrap_or_default();
-            return Err(Failure::bad_input(format!("{option} is of simulated runs, which --real makes none of")));
+            return Err(Failure::bad_input(format!("{option} applies to simulated runs only, not with --real")));
         }
         let timeout = |name: &str, seconds: f64| {
             Duration::try_from_secs_f64(seconds)

@@ -11,7 +11,7 @@ use crate::study::{Questions, StudyRequest};
 use super::super::args::RunArgs;
 use super::super::exit::Failure;
 
-/// Options of a run that a study has too. The others select the displayed or written results of one run.
+/// Options of a run that a study also has. The others select the displayed or written results of one run.
 const OF_RUN: [&str; 21] = [
     "app",
     "arguments",
@@ -36,22 +36,22 @@ const OF_RUN: [&str; 21] = [
     "repeats",
 ];
 
-const APP: &str =
-    "The study's file, or an application of which --vary says what varies; or the name of one that mcpsim list shows";
+const APP: &str = "The study's file, or an application (a file or a name from mcpsim list) that --vary varies";
 
 const EXAMPLES: &str = "\
 Examples:
-  Which shape of 16 cores is best? All (N,C,T) with N x C x T = 16
+  The best shape of 16 cores: all (N,C,T) with N x C x T = 16
     mcpsim sweep --vary cores=16 npb-is
-  What would a faster network buy? Every latency with every bandwidth
+  Effect of a faster network: every latency with every bandwidth
     mcpsim sweep --vary platform.inter_node.latency=1us..50us:log5 \\
         --vary 'platform.inter_node.bandwidth=1 GB/s,5 GB/s' app.toml
-  Weak scaling: keys that go together; five seeds each
+  Weak scaling: two keys that vary together; five seeds per point
     mcpsim sweep --vary 'run.ranks=8,64 & app.n=128,256' --repeats 5 app.toml
-  Speed-up, up to how many ranks a doubling gains half, and a formula
+  Speed-up, the number of ranks up to which doubling is 1.5 times as fast, and
+  a fitted formula
     mcpsim sweep --vary run.ranks=1..10 --base run.ranks=1 --gain 1.5 \\
         --fit 'I=8720; Tv*I/n + I*t*(n>1)' ljj
-  A study from a file, into a directory of its own; again after an interruption
+  A study from a file, into its own directory; also resumes an interrupted one
     mcpsim sweep --out is is-shapes
 
 Values: 1,2,4  16,1,1;8,2,1  1..8  1..64:x2  10..90:+20  1us..50us:log5  1..9:lin5
@@ -59,14 +59,14 @@ Values: 1,2,4  16,1,1;8,2,1  1..8  1..64:x2  10..90:+20  1us..50us:log5  1..9:li
 Exit codes: 0 all points predicted, 1 some points failed (their rows say why),
 2 bad input or usage, 70 a bug in mcpsim, 130 interrupted.";
 
-/// Runs an application with many settings, and tells which is best
+/// Runs an application with many settings and finds the best
 #[derive(Clone, Debug, Parser)]
 pub(crate) struct SweepArgs {
-    /// What varies: a key and its values, or several that go together; may be repeated
+    /// A key and its values, or several keys that vary together; repeatable
     #[arg(long, value_name = "KEY=VALUES[&KEY=VALUES]", help_heading = "Study")]
     pub vary: Vec<String>,
 
-    /// Points at a time (default: one a host core)
+    /// Number of concurrent points (default: one per host core)
     #[arg(long, short, value_name = "N", help_heading = "Study")]
     pub jobs: Option<NonZeroUsize>,
 
@@ -74,19 +74,19 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR", help_heading = "Study")]
     pub out: Option<PathBuf>,
 
-    /// Run real programs at every point instead of replaying what was recorded
+    /// Run real programs at every point instead of replaying a recorded run
     #[arg(long, help_heading = "Study")]
     pub rerun: bool,
 
-    /// The points that speed-up and efficiency refer to, such as run.ranks=1
+    /// Reference points of speed-up and efficiency, such as run.ranks=1
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Questions")]
     pub base: Option<String>,
 
-    /// Tell up to how many ranks a doubling is at least so many times as fast
+    /// Print the number of ranks up to which doubling them gains at least FACTOR
     #[arg(long, value_name = "FACTOR", help_heading = "Questions")]
     pub gain: Option<f64>,
 
-    /// An app.… key that changes how, not what is computed; may be repeated
+    /// An app.… key that changes the method but not the computed result; repeatable
     #[arg(long, value_name = "KEY", help_heading = "Questions")]
     pub choice: Vec<String>,
 
@@ -98,7 +98,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, help_heading = "Study")]
     pub list: bool,
 
-    /// What a single run takes.
+    /// Options of a single run.
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -107,14 +107,13 @@ pub(crate) struct SweepArgs {
 pub(crate) fn command() -> Command {
     let command = SweepArgs::command()
         .name("mcpsim sweep")
-        .about("Runs an application with many settings, and tells which is best")
+        .about("Runs an application with many settings and finds the best")
         .override_usage("mcpsim sweep [OPTIONS] STUDY.toml|APP [-- ARGS]")
         .after_help("See --help for examples and exit codes.")
         .after_long_help(EXAMPLES);
     let command = command.mut_arg("app", |app| app.value_name("STUDY.toml|APP").help(APP).index(1));
     let command = command.mut_arg("arguments", |arguments| arguments.index(2));
-    let command =
-        command.mut_arg("repeats", |repeats| repeats.help("Run each point with so many seeds").help_heading("Study"));
+    let command = command.mut_arg("repeats", |repeats| repeats.help("Number of seeds per point").help_heading("Study"));
     strangers().fold(command, |command, id| command.mut_arg(id, |argument| argument.hide(true)))
 }
 

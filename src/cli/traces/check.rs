@@ -36,7 +36,7 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let file = TraceFile { path: run.app.clone() };
     let Some(logs) = file.read_logs()? else {
         return Err(Failure::bad_input(format!(
-            "{}: is no run that was recorded under a real MPI: there are no measured times to compare with",
+            "{}: expected a run recorded under a real MPI; this trace has no measured times to compare with",
             run.app.display()
         )));
     };

@@ -13,13 +13,13 @@ use crate::run::{TraceFile, write_whole};
 
 #[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct CompareArgs {
-    /// What --timeline FILE.json of a run wrote, or the trace of a real run
+    /// The --timeline FILE.json output of a run, or the trace of a real run
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// The same of another run
+    /// The same for another run
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// Where both go side by side, for Perfetto
+    /// Write both runs into one timeline for Perfetto
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
 }
@@ -55,12 +55,12 @@ fn is_timeline(path: &Path) -> bool {
 /// Returns the calls of each rank in the file at `path`.
 fn calls(path: &Path) -> Result<Vec<Vec<TimedCall>>, Failure> {
     if is_timeline(path) {
-        let text = read_text(path, "what --timeline FILE.json wrote")?;
+        let text = read_text(path, "the output of --timeline FILE.json")?;
         return Ok(calls_of_timeline(&path.display().to_string(), &text)?);
     }
     let Some(logs) = (TraceFile { path: path.to_owned() }).read_logs()? else {
         return Err(Failure::bad_input(format!(
-            "{}: is no run that was recorded under a real MPI; expected one, or what --timeline FILE.json of a run wrote",
+            "{}: expected a run recorded under a real MPI, or the --timeline FILE.json output of a run",
             path.display()
         )));
     };

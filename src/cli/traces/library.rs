@@ -17,7 +17,7 @@ pub(in crate::cli) struct LibArgs {
     #[arg(long, value_name = "MPICC", default_value = "mpicc")]
     mpicc: OsString,
 
-    /// The library to make
+    /// The library to write
     #[arg(long, short, value_name = "FILE", default_value = "libmcpsim-trace.so")]
     output: PathBuf,
 }

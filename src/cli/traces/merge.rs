@@ -12,7 +12,7 @@ use crate::trace::logs::{self, Logs};
 
 #[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct MergeArgs {
-    /// The logs, or the directory that they are in
+    /// The logs, or their directory
     #[arg(value_name = "LOG|DIRECTORY", required = true)]
     logs: Vec<PathBuf>,
 

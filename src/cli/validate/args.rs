@@ -18,15 +18,15 @@ Examples:
     mcpsim validate --all
   One of them, with its figures
     mcpsim validate --figures figures validation/lcc2-heat3d
-  Your own: a folder with case.toml, measured runs, machine, application
+  Your own case: a folder with case.toml, measured runs, machine, application
     mcpsim validate --json result.json mycase
-  A commented case to fill in
+  A commented template of a case
     mcpsim validate --new mycase
-  What each model makes of it: three levels, two, none
+  The errors of several models: three levels, two levels, one level
     mcpsim validate --models bigsim,hockney,logp,loggp validation/orfeo-jacobi
-  What each effect is worth: contention, copies, gaps, progress, ...
+  The error without each effect: contention, copies, gaps, progress, ...
     mcpsim validate --effects validation/clovertown-jacobi3d
-  Only some of the predicted points: a quick look
+  Only some of the predicted points
     mcpsim validate --only ranks=1..8 --only room_size=64 validation/lcc2-heat3d
 
 Exit codes: 0 within the limits, 2 bad input or usage, 5 over a limit, 70 a bug
@@ -50,57 +50,57 @@ pub(crate) struct ValidateArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Write a commented case into this new folder, to be filled in
+    /// Write a commented template of a case into this new folder
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     pub new: Option<PathBuf>,
 
-    /// With --new: measured times of collectives, from output of OSU's or IMB's programs or CSV; PROCESSES where the
-    /// program does not print it
+    /// With --new: measured times of collectives, from the output of OSU or IMB benchmarks or from CSV; PROCESSES if
+    /// the file does not state it
     #[arg(long, value_name = "[PROCESSES=]FILE", requires = "new")]
     pub import: Vec<String>,
 
-    /// Predict only the points in whose column is one of the values
+    /// Predict only the points whose column has one of these values
     #[arg(long, value_name = "COLUMN=VALUES", value_parser = parse_only)]
     pub only: Vec<(String, Cells)>,
 
-    /// List all predicted points, also of cases of many
+    /// List all predicted points, even in large cases
     #[arg(long)]
     pub points: bool,
 
-    /// Models that are compared with mcpsim's own, or all
+    /// Models to compare with mcpsim's own, or all
     #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = parse_models, default_value = "bigsim")]
     pub models: Vec<Models>,
 
-    /// Runs with noise a point, for intervals of predictions, instead of what
-    /// the case says; 0: no intervals
+    /// Runs with noise per point, for prediction intervals (default: as stated in
+    /// the case; 0: no intervals)
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 
-    /// Switch the machine's effects off, one at a time: what each is worth
+    /// Switch off the machine's effects one at a time, and print each error
     #[arg(long)]
     pub effects: bool,
 
-    /// Write what was found as JSON; - is stdout
+    /// Write the results as JSON; - is stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<OsString>,
 
-    /// Write a row a point as CSV; - is stdout
+    /// Write one CSV row per point; - is stdout
     #[arg(long, value_name = "FILE")]
     pub csv: Option<OsString>,
 
-    /// Draw figures into this directory
+    /// Write figures into this directory
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
-    /// What is written of each figure
+    /// Formats of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     pub format: Vec<Format>,
 
-    /// Runs at a time (default: one a host core)
+    /// Number of concurrent runs (default: one per host core)
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     pub quiet: bool,
 }

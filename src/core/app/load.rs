@@ -182,9 +182,9 @@ fn missing_main(document: &Document) -> ConfigError {
     // In TOML a key after [params] belongs to params, regardless of indentation.
     let inside = |value: &toml::Value| value.as_table().is_some_and(|table| table.contains_key("main"));
     match document.table().iter().find(|(_, value)| inside(value)) {
-        Some((key, _)) => ConfigError::new(format!(
-            "\"main\" stands inside [{key}] of {file}, it must stand before the first [table]"
-        )),
+        Some((key, _)) => {
+            ConfigError::new(format!("\"main\" is inside [{key}] of {file}, but must precede the first [table]"))
+        }
         None => ConfigError::new(format!("missing \"main\" (the statements each rank executes) in {file}")),
     }
 }
@@ -202,7 +202,7 @@ fn check_override(document: &Document, over: &Override) -> Result<(), ConfigErro
     }
     let key = over.key[1..].join(".");
     let expected =
-        if known.is_empty() { "it has none".to_owned() } else { format!("expected {}", alternatives(&known)) };
+        if known.is_empty() { "it has no parameters".to_owned() } else { format!("expected {}", alternatives(&known)) };
     Err(ConfigError::new(format!("--set {}: {} has no parameter \"{key}\", {expected}", over.text, document.name())))
 }
 

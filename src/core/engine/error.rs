@@ -176,7 +176,7 @@ impl fmt::Display for RunError {
                     1 => "1 rank waits".to_owned(),
                     ranks => format!("{ranks} ranks wait"),
                 };
-                write!(f, "{waiting} and nobody can go on ({} finished)", deadlock.finished)
+                write!(f, "{waiting} and no rank can continue ({} finished)", deadlock.finished)
             }
             RunError::MaxTime { rank, limit, position } => {
                 write!(f, "rank {rank}{} passed the virtual time of {limit} that --max-time allows", at(position))

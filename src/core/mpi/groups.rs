@@ -118,7 +118,7 @@ fn expand(group: &Group, ranges: &[Range]) -> Result<Vec<c_int>, Fault> {
         }
         let (distance, step) = (i64::from(last) - i64::from(first), i64::from(stride));
         if distance != 0 && (distance < 0) != (step < 0) {
-            let what = format!("range {place} goes from {first} to {last}, its stride {stride} leads the other way");
+            let what = format!("range {place} goes from {first} to {last}, but its stride {stride} has the wrong sign");
             return Err(Fault::new(MPI_ERR_ARG, what));
         }
         let left = group.size() as usize + 1 - ranks.len();

@@ -153,10 +153,10 @@ pub fn level(
         (handshake, rows) = short.with_room(rows);
         rows = short.told(rows, wire);
     }
-    let from = if stated { "as stated" } else { "ASSUMED, no such file tells it: that of the machine \"default\"" };
+    let from = if stated { "as stated" } else { "ASSUMED, not in the imported files: that of the machine \"default\"" };
     told.push(format!("eager_threshold: {from}."));
     let handshake_from = if later > 0.0 {
-        "handshake: half of what greater messages start later with, at most the latency of small ones."
+        "handshake: half of the extra start-up time of greater messages, at most the latency of small ones."
     } else {
         "handshake: not visible, as messages above eager_threshold start no later than smaller ones."
     };
@@ -352,7 +352,7 @@ fn from_ping_pong(level: Level, ping_pong: &BenchmarkTable) -> Option<f64> {
 /// Describes the origin of the wire's bandwidth in one line.
 fn what_wire(level: Level, measured: Option<f64>) -> String {
     let (what, assumed) = match level {
-        Level::InterNode => ("capacity", "what a ping-pong's greatest sizes add"),
+        Level::InterNode => ("capacity", "the slope of a ping-pong at the greatest sizes"),
         _ => ("copy_bandwidth", "the most that a ping-pong reaches"),
     };
     match measured {

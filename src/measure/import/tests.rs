@@ -263,11 +263,11 @@ fn what_no_file_tells_is_said() {
         "# lat: osu_latency 5.6.2, 2 processes, 10 sizes up to 4194304 B",
         "# send_overhead, recv_overhead: NO DATA (windows of one pair at 8 and 128 B). ASSUMED: none.",
         "# gap: NO DATA (windows of many pairs at 8 and 128 B). ASSUMED: none.",
-        "# capacity: NO DATA (windows one way of 256 KiB and more). ASSUMED: what a ping-pong's greatest sizes add.",
+        "# capacity: NO DATA (windows one way of 256 KiB and more). ASSUMED: the slope of a ping-pong at the greatest sizes.",
         "# duplex: NO DATA (windows both ways). ASSUMED: both directions are independent.",
-        "# eager_threshold: ASSUMED, no such file tells it: that of the machine \"default\".",
-        "# handshake: half of what greater messages start later with, at most the latency of small ones.",
-        "# ASSUMED, no such file tells it: that of configs/default.toml.",
+        "# eager_threshold: ASSUMED, not in the imported files: that of the machine \"default\".",
+        "# handshake: half of the extra start-up time of greater messages, at most the latency of small ones.",
+        "# ASSUMED, not in the imported files: that of configs/default.toml.",
         "# No ranks are this far apart on this machine. A copy of inter_node, for a file to be complete.",
     ] {
         assert!(text.lines().any(|other| other == line), "{line}\n{text}");

@@ -43,7 +43,7 @@ impl Segment {
             executable: flags.contains(elf::PF_X),
         };
         if segment.offset.checked_add(segment.filled).is_none_or(|end| end > length) {
-            return malformed("a segment lies beyond the end of the file");
+            return malformed("a segment is beyond the end of the file");
         }
         if segment.filled > segment.size || segment.address >= HIGHEST || segment.size >= HIGHEST {
             return malformed("a segment has an impossible size");

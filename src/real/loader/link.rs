@@ -192,7 +192,7 @@ impl<'a> Linker<'a> {
         for relocation in elf.relocations()? {
             let symbol = elf.symbol(relocation.symbol).ok().filter(|_| relocation.symbol > 0);
             if relocation.symbol > 0 && symbol.is_none() {
-                return malformed(format!("a relocation wants symbol {}, which is not there", relocation.symbol));
+                return malformed(format!("a relocation refers to symbol {}, which does not exist", relocation.symbol));
             }
             let place = self.layout.places[module];
             match relocation.kind {
@@ -350,7 +350,7 @@ impl<'a> Linker<'a> {
         };
         let offset = match (&found, symbol) {
             (Some(Place::Own(owner, _)), _) if self.fixups.templates[*owner].is_none() => {
-                return malformed("a thread-local variable is of a module that has none");
+                return malformed("a thread-local variable refers to a module without thread-local storage");
             }
             (Some(Place::Own(_, value) | Place::Outer(_, _, value)), _) => *value,
             (None, None) => return Ok(false),

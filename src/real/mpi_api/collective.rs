@@ -92,7 +92,7 @@ impl<M: CheckedMover> CollectivePart<M> {
         match runner.into_mover().too_long() {
             None => Ok(()),
             Some((size, room)) => {
-                let what = format!("a message of {size} bytes came for blocks of {room} bytes");
+                let what = format!("a message of {size} bytes arrived for blocks of {room} bytes");
                 Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(handle))
             }
         }

@@ -143,7 +143,7 @@ impl ReceiveBuffer {
         }
         if size > room {
             let what = format!(
-                "a message of {size} bytes from rank {source} with tag {tag} came for a buffer of {room} bytes"
+                "a message of {size} bytes from rank {source} with tag {tag} arrived for a buffer of {room} bytes"
             );
             result = Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(comm.handle));
         }

@@ -177,7 +177,7 @@ fn what_is_neither_a_run_nor_a_study_is_refused() {
     assert!(error("{").starts_with("x.json: not JSON: "));
     assert_eq!(
         error("{}"),
-        "x.json: expected what --json of a run wrote, or study.json of a sweep; found no predicted_ps and no points"
+        "x.json: expected the --json output of a run, or study.json of a sweep; found no predicted_ps and no points"
     );
     assert!(error("{\"predicted_ps\": 5}").starts_with("x.json: not the outcome of a run: missing field"));
     assert!(error("{\"points\": 5}").starts_with("x.json: not the results of a study: "));

@@ -49,7 +49,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     let lines: Vec<Dash> = dashes(&curves).into_iter().enumerate().map(again).collect();
     let head = Head {
         title: format!("{} of {}, {}", collective_word(collective), of_ranks(ranks), library.name()),
-        more: "large dots: what the library takes".to_owned(),
+        more: "large dots: the library's choice".to_owned(),
         legend: colors().zip(algorithms.iter().map(|algorithm| name(found, *algorithm))).collect(),
         common: "algorithm:".to_owned(),
         lines: lines.clone(),

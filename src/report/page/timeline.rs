@@ -15,7 +15,8 @@ const UNITS: f64 = 1e8;
 pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(name, format!("not JSON: {error}")))?;
     let events = value["traceEvents"].as_array();
-    let events = events.ok_or_else(|| wrong(name, "expected what --timeline FILE.json wrote; found no traceEvents"))?;
+    let events =
+        events.ok_or_else(|| wrong(name, "expected the output of --timeline FILE.json; found no traceEvents"))?;
     let mut ranks: BTreeMap<u64, Vec<(f64, f64, &str)>> = BTreeMap::new();
     let mut end = 0.0f64;
     for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] != "call") {
@@ -93,6 +94,6 @@ mod tests {
         let near = json!({ "traceEvents": [event(0, 0.0, 0.00004, "send"), event(0, 0.000041, 0.0001, "wait")] });
         assert_eq!(timeline("t", &near.to_string()).unwrap()["ranks"], json!(["A14B2t"]));
         let error = timeline("t.json", "{}").unwrap_err().to_string();
-        assert_eq!(error, "t.json: expected what --timeline FILE.json wrote; found no traceEvents");
+        assert_eq!(error, "t.json: expected the output of --timeline FILE.json; found no traceEvents");
     }
 }

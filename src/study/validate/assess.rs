@@ -283,7 +283,7 @@ impl<'a> Fits<'a> {
             if search.at_an_end() && !(is_baseline && search.is_flat()) {
                 let with: Vec<String> = by.iter().map(|(column, cell)| format!(" with {column}={cell}")).collect();
                 return Err(wrong(format!(
-                    "the best value{} lies at an end of between = [{least}, {most}]: give it more room",
+                    "the best value{} is at an end of between = [{least}, {most}]: widen this range",
                     with.concat()
                 )));
             }
@@ -488,7 +488,7 @@ mod tests {
             (
                 CASE.replace("[0.01, 1000]\n[provenance", "[0.01, 10]\n[provenance"),
                 "a,1,1\na,2,200\na,4,2\n",
-                "case.toml: calibrating app.start: the best value lies at an end of between = [0.01, 10]: give it more room",
+                "case.toml: calibrating app.start: the best value is at an end of between = [0.01, 10]: widen this range",
             ),
         ] {
             assert_eq!(judged(&case, rows).unwrap_err(), error);

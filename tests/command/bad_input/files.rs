@@ -217,8 +217,8 @@ fn results_that_cannot_be_written() {
         ("a.toml --quiet --profile /dev/full", full),
         ("a.toml --json dir", "--json dir: is a directory, expected a file to write"),
         ("a.toml --profile dir", "--profile dir: is a directory, expected a file to write"),
-        ("a.toml --json none/x.json", "--json none/x.json: no such directory as none"),
-        ("a.toml --json a.toml/x.json", "--json a.toml/x.json: no such directory as a.toml"),
+        ("a.toml --json none/x.json", "--json none/x.json: no such directory: none"),
+        ("a.toml --json a.toml/x.json", "--json a.toml/x.json: no such directory: a.toml"),
     ]);
 }
 
@@ -291,7 +291,7 @@ fn arguments_that_are_not_utf_8() {
             vec![raw(b"a.toml"), raw(b"--placement"), raw(b"\xff")],
             "expected block, cyclic, socket or a file in --placement; no such file: \u{fffd}",
         ),
-        (vec![raw(b"a.toml"), raw(b"--json"), raw(b"\xff/x")], "--json \u{fffd}/x: no such directory as \u{fffd}"),
+        (vec![raw(b"a.toml"), raw(b"--json"), raw(b"\xff/x")], "--json \u{fffd}/x: no such directory: \u{fffd}"),
         (vec![raw(b"a.toml"), raw(b"--nct"), raw(b"\xff")], "invalid UTF-8 was detected in one or more arguments"),
         (
             vec![raw(b"a.toml"), raw(b"--set"), raw(b"app.n=\xff")],
@@ -308,7 +308,7 @@ fn arguments_that_are_not_utf_8() {
 fn deadlocks_show_who_waits_for_whom() {
     let directory = directory();
     let here = directory.path();
-    let title = "error: deadlock: 2 ranks wait and nobody can go on (0 finished)\n";
+    let title = "error: deadlock: 2 ranks wait and no rank can continue (0 finished)\n";
     for (text, table) in [
         (
             "main = [{ recv = { from = \"rank\" } }]",

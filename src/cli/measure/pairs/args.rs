@@ -7,76 +7,76 @@ use clap::Args;
 use crate::cli::exit::Failure;
 use crate::measure::matrices::{PairTest, Parameters};
 
-/// What is measured with --pairs.
+/// Options of `--pairs` and `--simulate`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PairArgs {
-    /// Measure every pair of ranks, a matrix a message length
+    /// Measure every pair of ranks, one matrix per message length
     #[arg(long, help_heading = "All pairs", conflicts_with_all = ["samples", "figures", "compute"])]
     pub pairs: bool,
 
-    /// One of one_to_one, async_one_to_one, send_recv_and_recv_send, all_to_all,
-    /// noise, noise_blocking, bcast, put, get
+    /// Communication test: one_to_one, async_one_to_one, send_recv_and_recv_send,
+    /// all_to_all, noise, noise_blocking, bcast, put or get
     #[arg(long, value_name = "KIND", default_value = "one_to_one", value_parser = parse_test, help_heading = "All pairs")]
     pub test: PairTest,
 
-    /// The least message, bytes
+    /// Least message length
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "All pairs")]
     pub begin: u32,
 
-    /// The first length that is not measured any more
+    /// End of the message lengths, exclusive
     #[arg(long, value_name = "BYTES", default_value_t = 10_000, help_heading = "All pairs")]
     pub end: u32,
 
-    /// Between two lengths
+    /// Step between message lengths
     #[arg(long, value_name = "BYTES", default_value_t = 500, help_heading = "All pairs")]
     pub step: u32,
 
-    /// Samples an element
+    /// Samples per matrix element
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "All pairs")]
     pub repeats: u32,
 
-    /// The length of noise messages
+    /// Length of noise messages
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "All pairs")]
     pub noise_length: u32,
 
-    /// Ranks that make noise, beside the two of a pair
+    /// Ranks that send noise, in addition to the two of a pair
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "All pairs")]
     pub noise_ranks: u32,
 
-    /// Noise messages a sample
+    /// Noise messages per sample
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "All pairs")]
     pub noise_messages: u32,
 
-    /// Measure pairs that share no node at the same time, and some of them again alone
+    /// Measure pairs without a common node concurrently, and some of them again in isolation
     #[arg(long, help_heading = "All pairs")]
     pub parallel: bool,
 
-    /// Write the matrices as text too
+    /// Also write the matrices as text
     #[arg(long, help_heading = "All pairs")]
     pub text: bool,
 
-    /// A simulated machine instead of this one (or default); with --collectives and
-    /// --b-eff under MPI beside it
+    /// Measure a simulated machine (or default) instead of this one; under MPI,
+    /// --collectives and --b-eff measure both
     #[arg(long, value_name = "PLATFORM", help_heading = "All pairs")]
     pub simulate: Option<PathBuf>,
 
-    /// With --simulate: how many ranks, in blocks (default: one a core)
+    /// With --simulate: number of ranks, in block order (default: one per core)
     #[arg(long, value_name = "P", requires = "simulate", help_heading = "All pairs")]
     pub ranks: Option<u32>,
 
-    /// With --simulate: deviation of a lognormal factor on each sample, such as 0.05
+    /// With --simulate: standard deviation of a lognormal factor on each sample, such as 0.05
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_jitter, help_heading = "All pairs")]
     pub jitter: f64,
 
-    /// With --jitter: its seed
+    /// With --jitter: seed of the factors
     #[arg(long, value_name = "S", default_value_t = 1, help_heading = "All pairs")]
     pub seed: u64,
 }
 
-/// What all ranks do together.
+/// Options of measurements with all ranks.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TogetherArgs {
-    /// Time collectives over ranks and sizes: t0(n) and r_inf(n) of Xu and Hwang
+    /// Time collectives by ranks and sizes: t0(n) and r_inf(n) of Xu and Hwang
     #[arg(long, help_heading = "All ranks together", conflicts_with_all = ["pairs", "samples", "figures", "compute", "import"])]
     pub collectives: bool,
 
@@ -93,7 +93,7 @@ impl TogetherArgs {
 }
 
 impl PairArgs {
-    /// Returns the parameters for that many ranks, or the error in them.
+    /// Returns the parameters for `ranks` ranks, or the error in them.
     pub fn parameters(&self, ranks: u32) -> Result<Parameters, Failure> {
         let wrong = |what: &str| Failure::bad_input(format!("--pairs: {what}"));
         let parameters = self.unchecked(ranks);

@@ -197,7 +197,7 @@ pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, C
         return Err(node.error(format!("expected one of {kinds}")));
     }
     if let Some(set) = fields.get("working_set").filter(|_| !work) {
-        return Err(set.error("expected an amount of work (flops, bytes, instructions) beside a working_set"));
+        return Err(set.error("expected an amount of work (flops, bytes, instructions) with a working_set"));
     }
     let cost = match (fields.time("time", scope)?, family) {
         (Some(time), _) => Cost::Time(time),

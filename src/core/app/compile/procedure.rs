@@ -26,7 +26,7 @@ impl<'a> Compiler<'a> {
                         let parameter = item.text("a parameter's name")?;
                         self.scope.is_free(parameter).map_err(|what| item.error(what))?;
                         if parameters.iter().any(|(other, _)| other == parameter) {
-                            return Err(item.error(format!("\"{parameter}\" stands twice")));
+                            return Err(item.error(format!("\"{parameter}\" occurs twice")));
                         }
                         let slot = self.new_slot();
                         parameters.push((parameter.to_owned(), slot));

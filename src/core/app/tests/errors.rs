@@ -87,7 +87,7 @@ fn unknown_words_are_named_with_their_place() {
         ),
         (
             r#"{ compute = { time = 1, working_set = 2 } }"#,
-            "expected an amount of work (flops, bytes, instructions) beside a working_set in \
+            "expected an amount of work (flops, bytes, instructions) with a working_set in \
              main[0].compute.working_set of app.toml:1",
         ),
         (
@@ -122,10 +122,7 @@ fn what_is_wrong_with_the_file_is_named() {
     for (text, expected) in [
         ("mian = []", r#"unknown key "mian", did you mean "main"? in app.toml"#),
         ("name = 'x'", r#"missing "main" (the statements each rank executes) in app.toml"#),
-        (
-            "[params]\nn = 1\nmain = []",
-            r#""main" stands inside [params] of app.toml, it must stand before the first [table]"#,
-        ),
+        ("[params]\nn = 1\nmain = []", r#""main" is inside [params] of app.toml, but must precede the first [table]"#),
         ("main = 1", "expected an array of statements in main of app.toml; found 1"),
         ("name = 1\nmain = []", "expected a name in name of app.toml; found 1"),
         ("main = []\n[params]\nn = 'm'\nm = 1", r#""m" in params.n of app.toml, character 1: unknown name "m""#),
@@ -205,7 +202,7 @@ fn overrides_are_checked_against_the_parameters() {
     );
     assert_eq!(
         load_with("main = []", &["app.n=1"]).unwrap_err().to_string(),
-        r#"--set app.n=1: app.toml has no parameter "n", it has none"#
+        r#"--set app.n=1: app.toml has no parameter "n"; it has no parameters"#
     );
 }
 

@@ -63,7 +63,7 @@ fn wrong_ranks_are_named() {
     assert_eq!(what(range_incl(&group, &[[0, 3, 0]])), "range 0 has stride 0, expected another");
     assert_eq!(
         what(range_excl(&group, &[[0, 0, 1], [1, 3, -1]])),
-        "range 1 goes from 1 to 3, its stride -1 leads the other way"
+        "range 1 goes from 1 to 3, but its stride -1 has the wrong sign"
     );
 }
 

@@ -180,7 +180,7 @@ impl StatedConditions<'_> {
         }
         match (&entry.rate, &entry.memory, &entry.adapter, &entry.slowdown) {
             (Some(rate), None, None, None) => rate.each(document, &format!("{path}.rate"), count),
-            _ => Err(document.expected(path, "\"rate\" alone beside \"cmp\"", "another")),
+            _ => Err(document.expected(path, "\"rate\" as the only key with \"cmp\"", "another")),
         }
     }
 }

@@ -144,7 +144,7 @@ pub(super) fn copy_memory(
 fn by_receivers(document: &Document, links: &[Link; 3], key: &str) -> Result<(), ConfigError> {
     for (level, link) in Level::ALL.into_iter().zip(links) {
         if link.contention() == Contention::Fair && link.occupancy().copies.by_sender() {
-            let expected = format!("\"receiver\" or \"none\" beside {key}");
+            let expected = format!("\"receiver\" or \"none\" with {key}");
             let found = "copies by the sender";
             return Err(document.expected(&format!("{}.copies", level.name()), expected, found));
         }

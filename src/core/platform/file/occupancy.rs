@@ -72,7 +72,7 @@ impl StatedOccupancy<'_> {
             check_duplex(document, level.name(), &occupancy, &of)?;
             if let Some(capacity) = occupancy.capacity.filter(|_| level == Level::InterCmp && copies == Copies::None) {
                 let found = format!("{capacity} and copies = \"none\"");
-                return Err(document.expected("inter_cmp.capacity", "copies = \"receiver\" beside it", found));
+                return Err(document.expected("inter_cmp.capacity", "copies = \"receiver\" with it", found));
             }
         }
         let gap = rows[0].gap;

@@ -31,7 +31,7 @@ pub(super) fn threads(document: &Document, core: &CoreFile) -> Result<HardwareTh
         format!("[{}]", each.join(", "))
     };
     if count == 1 {
-        let expected = "\"threads\" above 1 in [core] beside it";
+        let expected = "\"threads\" above 1 in [core]";
         return Err(document.expected("core.sibling_slowdown", expected, listed()));
     }
     HardwareThreads::new(count, factors.clone()).ok_or_else(|| {

@@ -173,7 +173,7 @@ impl Definitions {
                 };
                 self.comms.insert(of, members);
             }
-            _ => return Err(words.error(format!("what is \"{kind}\"?"))),
+            _ => return Err(words.error(format!("unknown record \"{kind}\""))),
         }
         Ok(())
     }

@@ -219,7 +219,7 @@ impl Region {
         // SAFETY: the buffer is valid by the contract of this function, and the data is cut to the block.
         unsafe { datatype.unpack(at, count, &data[..size.min(room)]) };
         expect(size <= room, MPI_ERR_TRUNCATE, || {
-            format!("{size} bytes came from rank or neighbour {block} for a block of {room} bytes")
+            format!("{size} bytes arrived from rank or neighbour {block} for a block of {room} bytes")
         })
     }
 

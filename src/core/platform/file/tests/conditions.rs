@@ -98,7 +98,10 @@ fn nodes_differ_by_factors() {
         ),
         ("rate = \"none.txt\"", "none.txt: no such file"),
         ("cmp = 9\nrate = 2.0", "expected a CMP from 0 to 1 in nodes[0].cmp of x.toml; found 9"),
-        ("cmp = 0\nmemory = 0.5", "expected \"rate\" alone beside \"cmp\" in nodes[0] of x.toml; found another"),
+        (
+            "cmp = 0\nmemory = 0.5",
+            "expected \"rate\" as the only key with \"cmp\" in nodes[0] of x.toml; found another",
+        ),
     ] {
         assert_eq!(error_with(&format!("[[nodes]]\n{text}")), error);
     }

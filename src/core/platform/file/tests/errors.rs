@@ -193,7 +193,7 @@ fn rates_and_factors_of_a_core_must_be_above_zero() {
     );
     assert_eq!(
         core("sibling_slowdown = 1.5"),
-        "expected \"threads\" above 1 in [core] beside it in core.sibling_slowdown of x.toml; found [1.5]"
+        "expected \"threads\" above 1 in [core] in core.sibling_slowdown of x.toml; found [1.5]"
     );
     for (stated, found) in
         [("0.9", "[0.9]"), ("[]", "[]"), ("[2.0, 1.5]", "[2, 1.5]"), ("[1, 2, 3, 4]", "[1, 2, 3, 4]")]

@@ -128,12 +128,12 @@ fn what_is_between_cmps_is_stated_by_their_level() {
     for (keys, error) in [
         (
             "contention = \"fair\", copies = \"none\", capacity = \"90 GB/s\"",
-            "expected copies = \"receiver\" beside it in inter_cmp.capacity of x.toml; found 90.00 GB/s and \
+            "expected copies = \"receiver\" with it in inter_cmp.capacity of x.toml; found 90.00 GB/s and \
              copies = \"none\"",
         ),
         (
             "contention = \"fair\", copies = \"sender\", capacity = \"90 GB/s\"",
-            "expected \"receiver\" or \"none\" beside \"capacity\" in [inter_cmp] in inter_cmp.copies of x.toml; found \
+            "expected \"receiver\" or \"none\" with \"capacity\" in [inter_cmp] in inter_cmp.copies of x.toml; found \
              copies by the sender",
         ),
     ] {
@@ -180,7 +180,7 @@ fn caches_and_memory_of_copies() {
         text.replacen("latency = \"400 ns\"", "contention = \"fair\", copies = \"both\", latency = \"400 ns\"", 1);
     assert_eq!(
         said(&Platform::load(document(&text), &[]).unwrap_err()),
-        "expected \"receiver\" or \"none\" beside \"cache\" in [cmp] in intra_cmp.copies of x.toml; \
+        "expected \"receiver\" or \"none\" with \"cache\" in [cmp] in intra_cmp.copies of x.toml; \
          found copies by the sender"
     );
 }
