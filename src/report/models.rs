@@ -86,10 +86,7 @@ fn ends(models: &[LevelModels]) -> String {
             off(per_byte, of.hockney.per_byte),
         ]);
     }
-    format!(
-        "\nFit at the smallest and largest sizes; a bent curve agrees at neither\n{}",
-        table.render()
-    )
+    format!("\nFit at the smallest and largest sizes; a bent curve agrees at neither\n{}", table.render())
 }
 
 /// Returns LogP's parameters by the measuring methods of courses.
