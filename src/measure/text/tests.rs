@@ -115,7 +115,7 @@ fn a_copy_rate_that_a_faster_ping_pong_raises_is_noted() {
     near.occupancy = Some(MeasuredOccupancy { copy: Some(0.5e9), ..MeasuredOccupancy::default() });
     near.rows[0].columns = vec![(1e-6, 1e-9)];
     assert!(text(&near).contains(note), "{}", text(&near));
-    near.rows[0].columns = vec![(1e-6, 4e-9)];
+    near.rows.iter_mut().for_each(|row| row.columns = vec![(1e-6, 4e-9)]);
     assert!(!text(&near).contains("RAISED"));
 }
 
