@@ -67,7 +67,7 @@ fn an_interrupted_measurement_of_pairs_goes_on_and_repeats_what_is_damaged() {
     interrupt(&mut child);
     let ran = ended(child);
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
-    let told = "of 120 lengths in p.partial: the same command goes on from there\n";
+    let told = "of 120 lengths in p.partial: the same command continues from there\n";
     assert!(ran.stderr.starts_with("error: interrupted with ") && ran.stderr.ends_with(told), "{}", ran.stderr);
     let mut bytes = fs::read(&partial).unwrap();
     let last = bytes.len() - 1;

@@ -54,7 +54,7 @@ fn statements_are_told_with_their_lines() {
     let bad = run(here, "report pair.toml --csv calls.csv");
     assert_eq!(bad.code, Some(2));
     assert!(
-        bad.stderr.starts_with("error: pair.toml: expected what --json of a run with --functions or"),
+        bad.stderr.starts_with("error: pair.toml: expected the --json output of a run with --functions or"),
         "{}",
         bad.stderr
     );

@@ -141,7 +141,7 @@ impl<'a> PairWork<'a> {
         let (done, all) = (self.journal.done(), self.parameters.count());
         let partial = with_end(self.prefix, ".partial");
         let text = format!(
-            "interrupted with {done} of {all} lengths in {}: the same command goes on from there",
+            "interrupted with {done} of {all} lengths in {}: the same command continues from there",
             partial.display()
         );
         Failure { exit: Exit::Interrupted, text }
