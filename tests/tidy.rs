@@ -3,6 +3,8 @@
 
 #[path = "tidy/rules.rs"]
 mod rules;
+#[path = "tidy/words.rs"]
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,6 +104,17 @@ fn few_names_of_types_have_two_meanings() {
 #[test]
 fn tests_are_modules_of_few_binaries() {
     assert_eq!(rules::test_binaries(&files("tests", "rs")), rules::TESTS);
+}
+
+#[test]
+fn texts_keep_the_level_of_plain_english() {
+    let documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"];
+    let mut all: Vec<(String, String)> =
+        documents.iter().map(|name| ((*name).to_owned(), fs::read_to_string(root().join(name)).unwrap())).collect();
+    for directory in ["docs", "validation", "benches", "configs", "workloads", "src", "tests"] {
+        ["md", "rs", "toml"].iter().for_each(|extension| all.extend(files(directory, extension)));
+    }
+    assert_eq!(words::above_level(&all), Vec::<String>::new());
 }
 
 #[test]

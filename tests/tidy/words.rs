@@ -1,0 +1,135 @@
+//! Habits of English that readers have to read twice, counted in documents and comments.
+
+use regex::Regex;
+
+/// A habit: an expression that finds it in a line, and the advice.
+type Habit = (&'static str, &'static str);
+
+/// The habits. A line counts once per habit.
+const HABITS: [Habit; 7] = [
+    (
+        r"\b[Ww]hat (an?|the|one|it|is|are|has|have|was|of|goes|comes|passes|stands|remains|lies|they)\b",
+        "name the noun",
+    ),
+    (r"^\W*(What|Who|Whose|So many|As many|As much|Those that|That which)\b", "begin with the noun or the verb"),
+    (r"\b(is|are|be|was|were) told\b|\b(tells?|told|hears?)\b|\bsays? (so|it)\b", "data are sent, reported or stored"),
+    (
+        r"\b(one|two|three|four|\d[\d,.]*( \w+)?|bytes|times?|file|line|row|column|link) an? (rank|node|core|CMP|worker|process|message|second|point|row|class|byte|fragment|pair|task|level)\b",
+        "write \"per rank\"",
+    ),
+    (r"\b(where|if) (there (is|are)|it (is|has)) (none|one|not|any|such|some)\b", "name the thing"),
+    (r"\b(goes|go|went|comes|come|came) (on|by|with|there|in|through|for)\b", "use the exact verb"),
+    (r"\bof (those|that|them|these|which|it|what|all|whom)\b", "repeat the noun"),
+];
+
+/// Parts of the project, each with its greatest number of habits per thousand words. A part ends at the next longer
+/// path: files of `src/real/process` do not count in `src/real`.
+pub const LEVELS: [(&str, f64); 24] = [
+    ("ARCHITECTURE.md", 3.0),
+    ("CHANGELOG.md", 3.0),
+    ("README.md", 3.0),
+    ("benches", 3.0),
+    ("configs", 3.0),
+    ("docs", 3.0),
+    ("src", 3.0),
+    ("src/cli", 9.1),
+    ("src/core", 3.0),
+    ("src/core/engine", 3.0),
+    ("src/core/engine/fair.rs", 40.0),
+    ("src/core/engine/flows", 32.0),
+    ("src/core/engine/flows.rs", 60.0),
+    ("src/core/engine/memory", 37.0),
+    ("src/core/engine/memory.rs", 60.0),
+    ("src/measure", 3.0),
+    ("src/real", 3.0),
+    ("src/real/process/clib", 27.5),
+    ("src/report", 3.0),
+    ("src/run", 3.3),
+    ("src/study", 3.0),
+    ("tests", 3.0),
+    ("validation", 4.5),
+    ("workloads", 3.6),
+];
+
+/// Lines of text in a file: comments of Rust and TOML, text of Markdown outside blocks of code.
+fn lines<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
+    let mut code = false;
+    let comment = |line: &'a str, mark: &str| {
+        let at = line.find(mark)?;
+        (at == 0 || !line[..at].ends_with(':')).then(|| line[at..].trim_start_matches(['/', '!', '#', ' ']))
+    };
+    text.lines()
+        .filter_map(|line| match path.rsplit('.').next() {
+            Some("rs") => comment(line, "//"),
+            Some("toml") => comment(line, "#"),
+            _ => {
+                let fence = line.trim_start().starts_with("```");
+                code ^= fence;
+                (!code && !fence && !line.starts_with("    ")).then_some(line)
+            }
+        })
+        .collect()
+}
+
+/// Number of words and habits of files.
+pub fn count(files: &[&(String, String)]) -> (usize, usize) {
+    let habits: Vec<Regex> = HABITS.iter().map(|(habit, _)| Regex::new(habit).unwrap()).collect();
+    let mut found = (0, 0);
+    for (path, text) in files {
+        for line in lines(path, text) {
+            found.0 += line.split_whitespace().count();
+            found.1 += habits.iter().filter(|habit| habit.is_match(line)).count();
+        }
+    }
+    found
+}
+
+/// The part of [`LEVELS`] with the longest path that begins `path`.
+fn part_of(path: &str) -> Option<usize> {
+    let begins = |part: &str| path == part || path.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'));
+    let parts = LEVELS.iter().enumerate().filter(|(_, (part, _))| begins(part));
+    parts.max_by_key(|(_, (part, _))| part.len()).map(|(index, _)| index)
+}
+
+/// Parts above their level, and files without a part.
+pub fn above_level(files: &[(String, String)]) -> Vec<String> {
+    let mut parts = vec![Vec::new(); LEVELS.len()];
+    let mut wrong = Vec::new();
+    for file in files {
+        match part_of(&file.0) {
+            Some(part) => parts[part].push(file),
+            None => wrong.push(format!("{}: no level", file.0)),
+        }
+    }
+    for ((part, level), files) in LEVELS.iter().zip(&parts) {
+        let (words, habits) = count(files);
+        let found = 1000.0 * habits as f64 / words.max(1) as f64;
+        if found > *level {
+            wrong.push(format!("{part}: {found:.1} per thousand words, expected at most {level}: {}", advice(files)));
+        }
+    }
+    wrong
+}
+
+/// The first lines with a habit and the advice.
+fn advice(files: &[&(String, String)]) -> String {
+    let mut found = Vec::new();
+    for (habit, advice) in HABITS {
+        let habit = Regex::new(habit).unwrap();
+        let all = files.iter().flat_map(|(path, text)| lines(path, text).into_iter().map(move |line| (path, line)));
+        found.extend(
+            all.filter(|(_, line)| habit.is_match(line)).map(|(path, line)| format!("{path}: {line} ({advice})")),
+        );
+    }
+    found.truncate(20);
+    format!("\n  {}", found.join("\n  "))
+}
+
+#[test]
+fn habits_are_counted_in_comments_and_text_alone() {
+    let of = |path: &str, text: &str| count(&[&(path.to_owned(), text.to_owned())]);
+    assert_eq!(of("a.rs", "let what_is = 1; // What the rank is told.\n/// Number of ranks.\n"), (8, 3));
+    assert_eq!(of("a.rs", "let url = \"https://what.is\";\n"), (0, 0));
+    assert_eq!(of("a.toml", "a = 1 # 8 bytes a message\n"), (4, 1));
+    assert_eq!(of("a.md", "Bytes per message.\n```\nwhat is told\n```\n    what it is\n"), (3, 0));
+}
