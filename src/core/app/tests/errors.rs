@@ -202,7 +202,7 @@ fn overrides_are_checked_against_the_parameters() {
     );
     assert_eq!(
         load_with("main = []", &["app.n=1"]).unwrap_err().to_string(),
-        r#"--set app.n=1: app.toml has no parameter "n"; it has no parameters"#
+        r#"--set app.n=1: app.toml has no parameter "n", it has no parameters"#
     );
 }
 
