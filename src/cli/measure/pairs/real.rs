@@ -14,7 +14,7 @@ use super::super::super::exit::Failure;
 use super::super::MeasureArgs;
 use super::super::host_facts;
 use super::super::port::RealPort;
-use super::Work;
+use super::PairWork;
 use crate::run::agree;
 
 /// Measures all pairs; the first process writes.
@@ -32,7 +32,7 @@ pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) 
     let hosts: Vec<String> = all.iter().map(|seen| seen.node.clone()).collect();
     let begun = processes.is_first().then(|| {
         let about = format!("{plan:?} on {}", hosts.join(" "));
-        Work::start(args, prefix, &plan.parameters, &hosts, &about)
+        PairWork::start(args, prefix, &plan.parameters, &hosts, &about)
     });
     let mut work = agree(processes, begun.transpose())?;
     let done = processes.broadcast(|| work.as_ref().map_or(0, |work| work.journal.done()));
@@ -48,7 +48,7 @@ pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) 
         let kept = work.as_mut().zip(measured).map(|(work, measured)| work.add(measured));
         agree(processes, kept.transpose())?;
     }
-    let ended = work.map(Work::end);
+    let ended = work.map(PairWork::end);
     agree(processes, ended.transpose()).map(|_| ())
 }
 
