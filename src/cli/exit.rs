@@ -1,4 +1,4 @@
-//! End of the process: exit codes, which README lists, and the failures that cause them.
+//! End of the process: exit codes and the failures that cause them.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};

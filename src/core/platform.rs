@@ -175,7 +175,7 @@ impl Platform {
             Contention::Ideal | Contention::Share | Contention::Queue | Contention::Measured => least,
             // All workers know of a transfer before the slot in which it starts.
             Contention::Fair if self.slot() * 2 <= least => least - self.slot(),
-            // Less than two slots: a transfer may count from a slot after its start.
+            // With a latency below two slots, a transfer takes part in the shares from one slot after its start.
             Contention::Fair => least,
         }
     }

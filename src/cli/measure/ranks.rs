@@ -122,7 +122,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
         notes.push(format!("{further} of {} ranks are bound to a core that another is bound to, too", seen.len()));
     }
     if unbound > 0 {
-        notes.push("several pairs are measured together only on cores of their own".to_owned());
+        notes.push("without a core for each rank, several pairs are not measured at the same time".to_owned());
     }
     if seen.iter().any(|of| of.cpus.is_empty()) {
         notes.push("/sys/devices/system/cpu does not tell which cores share a CMP: each host counts as one".to_owned());

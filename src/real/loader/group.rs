@@ -36,7 +36,7 @@ pub(super) struct LinkGroup {
     /// Targets of descriptors of thread-local storage.
     #[expect(dead_code, reason = "the files point to it")]
     distances: Box<[Index]>,
-    /// Groups with which this group was linked. They live at least as long.
+    /// Groups with which this group was linked. They are alive as long as this group is.
     pub scope: Vec<Arc<LinkGroup>>,
     /// Number of opens of its libraries without a close.
     pub opened: AtomicUsize,

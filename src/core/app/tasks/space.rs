@@ -23,7 +23,7 @@ enum SpaceLevel {
     Each {
         /// Least index of each range.
         low: Vec<i64>,
-        /// Number of the first point of each range, and the end of the last range.
+        /// Index of the first point of each range, and the end index of the last range.
         start: Vec<u32>,
     },
 }
