@@ -141,7 +141,7 @@ fn what_a_measurement_cannot_do_is_told_once_before_it() {
         }
         let alone = mpi.run(1, "measure -o here.toml");
         assert_eq!(alone.code, Some(2));
-        assert!(alone.stderr.starts_with("error: mcpsim measure needs two ranks or more"), "{}", alone.stderr);
+        assert!(alone.stderr.starts_with("error: mcpsim measure needs two or more ranks"), "{}", alone.stderr);
     }
 }
 
