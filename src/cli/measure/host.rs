@@ -112,7 +112,7 @@ mod tests {
         let load = |wall: f64, own: f64, busy: u32, idle: u32| HostLoad { wall, own, processors: stat(busy, idle) };
         let begin = load(0.0, 0.0, 1000, 1000);
         // Two processors for 10 s at 100 a second. This thread computes all the time.
-        assert_eq!(load(10.0, 10.0, 2000, 2000).doubts_since(&begin), [String::new(); 0]);
+        assert_eq!(load(10.0, 10.0, 2000, 2000).doubts_since(&begin), [""; 0]);
         assert_eq!(
             load(10.0, 9.9, 3000, 1000).doubts_since(&begin),
             ["other programs used 50 % of the host's processors"]
