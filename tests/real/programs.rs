@@ -411,7 +411,7 @@ fn a_program_that_counts_its_polls_out_of_sight_is_no_deadlock_and_is_told_of() 
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("nothing, 1000 turns"), "{}", ran.stdout);
     let note = ran.stderr.lines().find(|line| line.starts_with("note: rank 0 polled without success for 107.4 s"));
-    assert!(note.is_some_and(|note| note.contains("as did 3 others")), "{}", ran.stderr);
+    assert!(note.is_some_and(|note| note.contains("as did 3 other ranks")), "{}", ran.stderr);
 }
 
 #[test]
