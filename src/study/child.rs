@@ -137,10 +137,11 @@ fn start(
     Err(PredictError::Program(text))
 }
 
-/// Describes the end of a predicted program, with its last output.
+/// Describes the end of a predicted program, with its last output other than notes of the prediction.
 fn ended(said: &str, code: Option<i32>) -> String {
     let code = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let is_output = |line: &&str| !line.is_empty() && !line.starts_with("note: ");
+    let last = said.lines().map(str::trim).rfind(is_output);
     format!("the program ended {code}{}", last.map_or(String::new(), |last| format!(": {last}")))
 }
 

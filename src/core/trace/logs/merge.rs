@@ -13,7 +13,9 @@ fn wrong<T>(what: String) -> Result<T, TraceError> {
 /// Logs in a run's file.
 pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, TraceError> {
     check_head(bytes, RUN, "a run that was recorded under a real MPI")?;
-    let Some(head) = bytes.get(16..32) else { return wrong("truncated: it ends before the records of its first rank".to_owned()) };
+    let Some(head) = bytes.get(16..32) else {
+        return wrong("truncated: it ends before the records of its first rank".to_owned());
+    };
     let ranks = u32::from_le_bytes(head[8..12].try_into().expect("four bytes"));
     let (mut at, mut logs) = (32, Vec::new());
     for rank in 0..ranks {
