@@ -19,8 +19,8 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     let settings = &run.settings;
     if conduct.recorded && app.has_fragments() {
         return Err(PredictError::input(format!(
-            "--record: {} is a program of fragments, whose threads a trace does not tell from collectives; expected \
-             another application",
+            "--record: {} is a program of fragments, whose threads a trace cannot distinguish from collectives; \
+             expected another application",
             app.name()
         )));
     }

@@ -114,8 +114,8 @@ impl TraceFile {
             Content::Import(import) => {
                 let (name, ranks) = (self.name(), import.ranks());
                 Err(PredictError::input(format!(
-                    "{name}: a trace of another tool: what mcpsim tells of traces, it tells of one of its own, of a run \
-                     of this one: mcpsim --nct 1,1,{ranks} --record FILE.trace {name}"
+                    "{name}: is a trace of another tool; expected a trace of mcpsim, which a run of this file records: \
+                     mcpsim --nct 1,1,{ranks} --record FILE.trace {name}"
                 )))
             }
             Content::Logs(_) => Err(PredictError::input(format!(

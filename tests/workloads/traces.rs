@@ -81,8 +81,8 @@ fn a_program_of_fragments_is_not_recorded() {
     let file = directory.path().join("tree.trace");
     let line = format!("--nct 4,2,2 --record {} workloads/tree-tasks.toml", file.display());
     let ran = super::support::run(super::root(), &line);
-    let error = "error: --record: tree-tasks is a program of fragments, whose threads a trace does not tell from collectives; \
-                 expected another application\n";
+    let error = "error: --record: tree-tasks is a program of fragments, whose threads a trace cannot distinguish from \
+                 collectives; expected another application\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), error));
     assert!(!file.exists());
 }

@@ -125,7 +125,9 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
         notes.push("without a core for each rank, several pairs are not measured at the same time".to_owned());
     }
     if seen.iter().any(|of| of.cpus.is_empty()) {
-        notes.push("/sys/devices/system/cpu does not tell which cores share a CMP: each host counts as one".to_owned());
+        notes.push(
+            "/sys/devices/system/cpu does not state which cores share a CMP: each host counts as one CMP".to_owned(),
+        );
     }
     let pairs = || seen.iter().flat_map(|one| seen.iter().map(move |other| (one, other)));
     if pairs().any(|(one, other)| one.machine == other.machine && one.node != other.node) {
