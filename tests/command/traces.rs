@@ -131,7 +131,7 @@ fn traces_of_other_tools_run_and_can_be_recorded() {
     for (file, ranks) in [("a.goal", 1), ("all.txt", 2)] {
         let command = format!("--nct 1,1,{ranks} --record FILE.trace {file}");
         let told = refused(here, &format!("trace stats {file}"));
-        assert!(told.ends_with(&format!("of a run of this one: mcpsim {command}")), "{told}");
+        assert!(told.ends_with(&format!(", which a run of this file records: mcpsim {command}")), "{told}");
         let ran = run(here, &command);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert_eq!(run(here, "trace stats FILE.trace").code, Some(0));
