@@ -1,26 +1,28 @@
 //! Cache capacity for message buffers of a CMP, and its copy bandwidth from main memory.
 //!
-//! All pairs of a CMP exchange messages. Each message has its own buffers, and the number of messages grows. As in the
-//! model, buffers used in turn that together exceed the caches always miss. A copied byte is read once and written
-//! once, so it counts twice:
+//! All pairs of ranks of a CMP exchange messages. Each message has its own buffers, and successive series use more
+//! messages. As in the model, ranks use the buffers in turn, so buffers that together exceed the caches always miss.
+//! Each copied byte counts twice, because the core reads it and writes it:
 //!
 //! ```text
 //! cache          = bytes of all buffers where the rate is √(most · last)
 //! copy_bandwidth = 2 · after, and no more than memory_bandwidth
 //! ```
 //!
-//! `most` is the highest rate of all numbers of buffers. `last` is the rate with the most buffers. `after` is the rate
-//! after code has evicted all buffers. `after` is lower than `last`, because page tables are evicted too. The cache
-//! size is interpolated between the two nearest series on logarithms of bytes and rates.
+//! `most` is the highest copy rate over all numbers of buffers. `last` is the copy rate with the most buffers. `after`
+//! is the copy rate after other code has evicted all buffers from the caches. `after` is lower than `last`, because
+//! that code also evicts page tables. The cache size is interpolated between the two nearest series on logarithms of
+//! bytes and rates.
 
 use mcpsim_core::platform::Level;
 
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Highest ratio of the last rate to the highest rate at which the cache capacity can be derived.
+/// Highest ratio of the copy rate with the most buffers to the highest copy rate at which the cache capacity can be
+/// derived.
 const SLOWER: f64 = 0.8;
-/// Highest ratio of the rates of the two largest series at which both exceed the caches.
+/// Highest ratio of the copy rates of the two largest series at which both series exceed the caches.
 const LEVEL: f64 = 1.25;
 
 /// Copy parameters of the table `[cmp]` of a platform.
@@ -33,11 +35,12 @@ pub struct MeasuredCaches {
 }
 
 impl MeasuredCaches {
-    /// Derives the parameters from `samples`. Returns `None` without measurements, or if the caches hold all buffers.
+    /// Derives the parameters from `samples`. Returns `None` if no copies were measured, or if the caches hold all
+    /// buffers.
     pub fn of(samples: &Samples) -> Option<MeasuredCaches> {
         let mut rates: Vec<(f64, f64)> =
             samples.of(Level::IntraCmp, Test::ManyBuffers).into_iter().filter_map(rate).collect();
-        // The smallest series is a single message that waits for its handshake.
+        // The smallest series is excluded: it has a single message, which waits for its handshake.
         let most = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         let from = rates.iter().position(|(_, rate)| *rate == most)?;
         rates.drain(..from);

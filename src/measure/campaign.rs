@@ -1,6 +1,7 @@
-//! Order of the tests, and the number of repetitions: as many as a reliable median needs, within a time budget.
+//! Order of the tests of a measurement campaign, and number of samples per test. Each test takes as many samples as a
+//! reliable median needs, within a time budget.
 //!
-//! All ranks execute the same program; one of them sends the values that decisions depend on.
+//! All ranks execute the same program. One rank sends the times on which decisions depend to all others.
 
 mod effects;
 mod limits;
@@ -15,105 +16,106 @@ use super::rings::{effective_bandwidth, measure_rings};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Number of samples between two decisions.
+/// Number of samples between two decisions whether a test needs more samples.
 const BATCH: usize = 5;
-/// Least number of samples, unless the campaign is late, and greatest number.
+/// Least number of samples per test, unless the campaign is late, and greatest number.
 pub(super) const LEAST: usize = 10;
 const MOST: usize = 200;
-/// Factor of the budget from which the campaign is late. Then no test is repeated, and a median has one batch of
-/// samples. Ranks that wait for cores of a busy machine take a thousand times as long.
+/// Multiple of the time budget after which the campaign is late. A late campaign repeats no test and takes one batch of
+/// samples per median. Ranks that wait for cores of a busy machine take a thousand times as long.
 const PATIENCE: f64 = 2.0;
 /// Relative uncertainty at which a median is sufficient.
 pub(super) const SURE: f64 = 0.004;
-/// Least time of a sample, to hide the resolution of the clock, seconds.
+/// Least duration of a sample in seconds, so that the resolution of the clock does not matter.
 const LONG: f64 = 40e-6;
-/// Number of messages in a train, and of late receives.
+/// Number of messages in a train of back-to-back sends, and number of messages in a late-receive test.
 pub const TRAIN: u32 = 16;
 const LATE: u32 = 8;
-/// Greatest load of the pairs of a node; with fewer pairs, each has several messages.
+/// Greatest number of concurrent messages between the pairs of a node. With fewer pairs, each pair has several
+/// messages.
 const LOADS: u32 = 16;
-/// Greatest number of messages in a window, unless stated otherwise, and greatest number of bytes.
+/// Greatest number of messages in a window, unless the user states another, and greatest number of bytes in a window.
 pub const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
-/// Greatest number of messages in a short window, and of bytes if it has more than four messages. This amount fits into
-/// the caches of a core.
+/// Greatest number of messages in a short window, and greatest number of bytes in a short window of more than four
+/// messages. These bytes fit into the caches of a core.
 const SHORT_WINDOW: u32 = 16;
 const SHORT_BYTES: u64 = 1 << 19;
-/// Greatest size in short windows.
+/// Greatest message size in short windows, bytes.
 const SHORT_MOST: u64 = 3 << 18;
 
-/// Number of trials of each ring, as in b_eff.
+/// Number of repetitions of each ring exchange, as in b_eff.
 const REPETITIONS: u32 = 3;
 
-/// Sizes of small messages whose rate determines the gap of an adapter.
+/// Sizes in bytes of the small messages whose rate determines the gap of a network adapter.
 pub const SMALL: [u64; 2] = [8, 128];
 
-/// Returns the sizes of windows that measure bandwidth: sizes that fit into caches, and the greatest.
+/// Returns the message sizes of windows that measure bandwidth: sizes that fit into caches, and the greatest size.
 fn large(most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = [64 << 10, 1 << 20, most].into_iter().filter(|size| *size <= most).collect();
     sizes.dedup();
     sizes
 }
 
-/// Size and greatest number, per direction, of messages with separate buffers. Each rank sends and receives 64 MiB, so
-/// the limit of caches up to 128 MiB per rank is visible.
+/// Size of the messages with separate buffers, and their greatest number per direction. Each rank sends and receives 64
+/// MiB, so caches of up to 128 MiB per rank show their limit.
 const APART_BYTES: u64 = 1 << 20;
 const APART_MOST: u32 = 64;
-/// Number of these messages that are exchanged after the execution of code.
+/// Number of messages with separate buffers that are exchanged after other code has evicted the caches.
 const AFTER_CODE: u32 = 8;
 
-/// Plan of a campaign; equal on all ranks.
+/// Plan of a measurement campaign. All ranks have the same plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignPlan {
-    /// Levels with pairs.
+    /// Levels of the machine between whose ranks messages are measured.
     pub levels: Vec<LevelPlan>,
-    /// Greatest size.
+    /// Greatest message size, bytes.
     pub most_bytes: u64,
     /// Approximate duration, seconds.
     pub budget: f64,
-    /// Greatest number of messages in a window, if 64 MiB have room for them.
+    /// Greatest number of messages in a window, if all their buffers fit into 64 MiB.
     pub window: u32,
 }
 
-/// Pairs of a level.
+/// Pairs of ranks that measure one level of the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelPlan {
     /// The level.
     pub level: Level,
-    /// Disjoint pairs that share the resource of the level.
+    /// Disjoint pairs of ranks that share the resource of the level.
     pub pairs: Vec<RankPair>,
 }
 
 impl CampaignPlan {
-    /// Returns the sizes from zero to the greatest, two per power of two above 32.
+    /// Returns the message sizes from zero to the greatest: two per power of two above 32 B.
     pub fn sizes(&self) -> Vec<u64> {
         message_sizes(self.most_bytes)
     }
 
-    /// Returns the number of messages in a window.
+    /// Returns the number of messages of `bytes` in a window.
     fn messages(&self, bytes: u64) -> u32 {
         u32::try_from(WINDOW_BYTES / bytes.max(1)).unwrap_or(u32::MAX).max(4).min(self.window.max(1))
     }
 
-    /// Returns the numbers of messages of the two short windows of a size.
+    /// Returns the numbers of messages of the two short windows of a message size.
     fn few_messages(bytes: u64) -> [u32; 2] {
         let most = u32::try_from(SHORT_BYTES / bytes.max(1)).unwrap_or(u32::MAX).clamp(4, SHORT_WINDOW);
         [(most / 4).max(2), most]
     }
 
-    /// Returns the sizes of short windows: two between consecutive powers of two from 1 KiB, fewer below.
+    /// Returns the message sizes of short windows: two between consecutive powers of two from 1 KiB, fewer below 1 KiB.
     fn short_sizes(&self) -> Vec<u64> {
         let few = (1..5).map(|power| 3u64 << (2 * power));
         let more = (8..).flat_map(|power| [5u64 << power, 6 << power]);
         few.chain(more).take_while(|size| *size <= self.most_bytes.min(SHORT_MOST)).collect()
     }
 
-    /// Returns a smaller set of sizes: every second power of two.
+    /// Returns fewer message sizes: every second power of two.
     fn few_sizes(&self) -> Vec<u64> {
         (0..).map(|power| 1u64 << (2 * power)).take_while(|size| *size <= self.most_bytes).collect()
     }
 
-    /// Returns the approximate number of series.
+    /// Returns the approximate number of series in the campaign.
     fn series(&self) -> usize {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
@@ -128,8 +130,9 @@ impl LevelPlan {
     }
 }
 
-/// Returns the loads of the pairs of a level, except 1. An exchange of a pair is two transfers on a resource that cores
-/// of a node share. An adapter of a node has one resource per direction.
+/// Returns the loads (numbers of concurrent transfers) above 1 with which the pairs of a level are tested. An exchange
+/// of a pair is two transfers on a resource that the cores of a node share. The adapter of a node has one resource per
+/// direction.
 fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     let pairs = plan.pairs.len() as u32;
     let doubled = |most: u32| (1..).map(|power| 1u32 << power).take_while(move |load| *load <= most);
@@ -139,7 +142,8 @@ fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     }
 }
 
-/// Makes all tests of `plan`. `tell` receives, on each rank, the next test and the finished fraction of the work.
+/// Runs all tests of `plan`. On each rank, `tell` receives the name of the next test and the finished fraction of the
+/// work.
 pub fn measure(port: &mut dyn GroupPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let mut samples = measure_levels(port, plan, tell);
     samples.series.extend(measure_rings(port, plan.most_bytes, REPETITIONS, tell));
@@ -147,7 +151,7 @@ pub fn measure(port: &mut dyn GroupPort, plan: &CampaignPlan, tell: &mut dyn FnM
     samples
 }
 
-/// Makes the level tests of `plan`, as part of [`measure`].
+/// Runs the tests of the levels of `plan`, which are a part of [`measure`].
 pub fn measure_levels(port: &mut dyn RankPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let started = port.now();
     let mut campaign = Campaign {
@@ -184,7 +188,7 @@ struct Next {
     bytes: u64,
     load: u32,
     count: u32,
-    /// Rank whose samples are kept.
+    /// Rank whose samples are used.
     leader: u32,
 }
 
@@ -223,15 +227,15 @@ impl Campaign<'_> {
         self.crowds(plan, eager);
         self.again(level, pair);
         if level != Level::InterNode {
-            // The windows are repeated later, because noise lasts for seconds.
+            // The short windows are repeated later, because noise lasts for seconds.
             self.short_windows(level, pair, eager);
             quieter_of_all(&mut self.samples.series, Test::ShortWindow);
         }
         self.samples.eager.push((level, eager));
     }
 
-    /// Measures windows of two small numbers of messages. Their sizes do not occur in other windows and are on both
-    /// sides of the eager threshold.
+    /// Measures windows of two small numbers of messages. Their message sizes do not occur in other windows and lie on
+    /// both sides of the eager threshold.
     fn short_windows(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let mut sizes = self.plan.short_sizes();
         sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]).filter(|size| *size > 0));
@@ -246,8 +250,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// Measures the occupancy of many messages: windows of several pairs, small for the gap of the adapter, large for
-    /// copies by cores and memory; and windows in both directions.
+    /// Measures how long many messages occupy a resource. Windows of several pairs use small messages for the gap of
+    /// the adapter and large messages for copies by cores and memory. Further windows send in both directions.
     fn occupancy(&mut self, plan: &LevelPlan) {
         let (level, pair) = (plan.level, plan.pair());
         let large = large(self.plan.most_bytes);
@@ -268,7 +272,7 @@ impl Campaign<'_> {
                 });
             }
         }
-        // One pair may be limited by its cores, so the bandwidth of an adapter in both directions needs all pairs.
+        // The cores of one pair may limit its rate, so the bandwidth of an adapter in both directions needs all pairs.
         for load in [1].into_iter().chain((most > 1).then_some(most)) {
             for bytes in large.iter().copied() {
                 let next = next(Test::BothWays, bytes, load);
@@ -280,8 +284,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// Measures copies of the ranks of a CMP in both directions with a growing number of buffers, up to and beyond the
-    /// capacity of caches.
+    /// Measures copies in both directions between the ranks of a CMP. The number of buffers grows until the buffers
+    /// exceed the capacity of the caches.
     fn many_buffers(&mut self, plan: &LevelPlan) {
         let bytes = APART_BYTES;
         for count in (0..).map(|power| 1u32 << power).take_while(|count| *count <= APART_MOST) {
@@ -308,7 +312,7 @@ impl Campaign<'_> {
     fn overheads(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let most = eager.unwrap_or(self.plan.most_bytes);
         let mut sizes: Vec<u64> = self.plan.few_sizes().into_iter().filter(|size| *size < most).collect();
-        // The greatest eager size, if any.
+        // The greatest eager size is measured too, if there is an eager threshold.
         sizes.extend(eager.filter(|most| *most > 0));
         let next = |test, bytes| Next { level: Some(level), test, bytes, load: 1, count: 1, leader: pair.first };
         for bytes in sizes {
@@ -346,7 +350,7 @@ impl Campaign<'_> {
         for (test, load) in loads(plan) {
             let wanted = if test == Test::Exchange { load / 2 } else { load };
             let pairs = &plan.pairs[..plan.pairs.len().min(wanted as usize)];
-            // Number of concurrent messages of each rank of a pair.
+            // Number of concurrent messages per rank of a pair.
             let count = wanted / pairs.len() as u32;
             for bytes in sizes.iter().copied() {
                 let one = |port: &mut dyn RankPort, turns: u32| match test {
@@ -364,7 +368,7 @@ impl Campaign<'_> {
         }
     }
 
-    /// Returns the number of turns of a sufficiently long sample, from the time of one turn on the leader.
+    /// Returns the number of repetitions that make a sample long enough, from the time of one repetition on the leader.
     fn turns(&mut self, leader: u32, mut one: impl FnMut(&mut dyn RankPort) -> f64) -> u32 {
         one(self.port);
         let mut turns = vec![(LONG / one(self.port).max(1e-9)).ceil().clamp(1.0, 64.0)];
@@ -372,8 +376,8 @@ impl Campaign<'_> {
         turns[0] as u32
     }
 
-    /// Takes samples until their median is sufficient or their share of the time is spent; all ranks get the samples of
-    /// the leader.
+    /// Takes samples until their median is reliable or the time share of this series is spent. All ranks get the
+    /// samples of the leader.
     fn series(&mut self, next: Next, mut one: impl FnMut(&mut dyn RankPort) -> f64) {
         let Next { level, test, bytes, load, count, leader } = next;
         let place = level.map_or("all", Level::name);
@@ -385,7 +389,7 @@ impl Campaign<'_> {
         let mut told = vec![left.max(0.0) / self.left as f64, least as f64];
         port.share(0, &mut told);
         let (allowed, least) = (told[0], told[1] as usize);
-        // The first run has cold caches and new connections.
+        // The first run is not a sample, because its caches are cold and its connections are new.
         one(port);
         let started = port.now();
         let mut seconds = Vec::new();
@@ -404,7 +408,7 @@ impl Campaign<'_> {
         self.left = (self.left - 1).max(1);
     }
 
-    /// Returns whether the budget has been exceeded by far, according to the first rank.
+    /// Returns whether the campaign is late according to the clock of the first rank.
     fn is_late(&mut self) -> bool {
         let late = self.port.now() - self.started > PATIENCE * self.plan.budget;
         let mut told = vec![f64::from(u8::from(late))];

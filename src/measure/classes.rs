@@ -1,4 +1,4 @@
-//! Classes of pairs from clusters, in the form of a platform's file of pairs.
+//! Classes of pairs of ranks, derived from clusters, and the file of pairs that a platform refers to.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,19 +12,19 @@ use super::link::MORE_THAN_SEEN;
 use super::matrices::{Matrices, MatrixError, PairTest};
 use super::text::{comment, stated_cost, told_flat};
 
-/// Classes of pairs of ranks that are alike over all lengths, and their message times.
+/// Classes of pairs of ranks with their message times. Pairs of a class have similar times at all message lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredClasses {
     ranks: u32,
     test: PairTest,
-    /// Class of each element in row-major order; undefined on the diagonal.
+    /// Class of each element (pair of ranks) in row-major order; undefined on the diagonal.
     of_element: Vec<u32>,
-    /// Seconds of a message by its bytes, for each class.
+    /// Time of a message in seconds by message size, for each class.
     times: Vec<Vec<(u64, f64)>>,
 }
 
 impl MeasuredClasses {
-    /// Clusters `matrices`. Pairs that are in the same cluster at all lengths belong to one class.
+    /// Clusters `matrices`. Pairs of ranks that are in the same cluster at all message lengths form one class.
     ///
     /// # Errors
     /// The errors of [`cluster`]; a test that does not measure the time of a message; more classes than a platform can
@@ -64,7 +64,7 @@ impl MeasuredClasses {
         self.times.len()
     }
 
-    /// Divides classes by the clusters of a further range of lengths.
+    /// Divides the classes by the clusters of a further range of message lengths.
     fn refine(&mut self, range: &LengthRange, length: impl Fn(usize) -> u64) {
         let mut numbers: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for (class, label) in self.of_element.iter_mut().zip(&range.labels) {
@@ -78,7 +78,7 @@ impl MeasuredClasses {
         self.add(range, &clusters, length);
     }
 
-    /// Adds the times of the range's lengths for each class, from its cluster.
+    /// Adds the message times of a range of lengths to each class, from the cluster of the class in this range.
     fn add(&mut self, range: &LengthRange, clusters: &[usize], length: impl Fn(usize) -> u64) {
         for (times, cluster) in self.times.iter_mut().zip(clusters) {
             let values = &range.values[*cluster];
@@ -86,7 +86,8 @@ impl MeasuredClasses {
         }
     }
 
-    /// Returns the text of the file for ranks at `sites` of a machine of `shape`; `made` describes the origin.
+    /// Returns the text of the file of pairs for ranks at `sites` of a machine of `shape`. `made` describes the origin
+    /// of the data.
     pub fn text(&self, shape: Shape, sites: &[Site], made: &str) -> String {
         let mut text = String::new();
         comment(&mut text, made);
@@ -107,7 +108,7 @@ impl MeasuredClasses {
         for (from, to) in
             (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))).filter(|(from, to)| from != to)
         {
-            // In a one-way test the receiver's clock is used, which belongs to the row.
+            // A one-way test uses the receiver's clock, and the row of an element is the rank whose clock is used.
             let element = if self.test == PairTest::OneToOne { to * ranks + from } else { from * ranks + to };
             let of_element = self.of_element[element];
             let number = *numbers.entry(of_element).or_insert_with(|| {
@@ -135,8 +136,8 @@ impl MeasuredClasses {
     }
 }
 
-/// Adds a piece for sizes beyond the measured ones if the last piece implies a much higher bandwidth than any measured
-/// one. Noise makes lines flat, and short messages do not determine the costs of long ones.
+/// Adds a piece for sizes beyond the measured sizes if the last piece implies a much higher bandwidth than any measured
+/// bandwidth. Noise flattens the lines, and short messages do not determine the costs of long messages.
 fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPiece> {
     let best = times.iter().map(|(bytes, seconds)| *bytes as f64 / seconds).fold(0.0, f64::max);
     let least = 1.0 / (best * MORE_THAN_SEEN);
@@ -157,7 +158,8 @@ mod tests {
 
     #[test]
     fn pairs_of_a_ring_become_classes_of_cores() {
-        // Ranks 0 to 3 in a ring: 2 us to a neighbour, 8 us across; above 1 B the pair 0, 1 also takes 8 us.
+        // Ranks 0 to 3 form a ring. Neighbours take 2 us and opposite ranks 8 us; messages above 1 B between ranks 0
+        // and 1 also take 8 us.
         let time = |x: i32, y: i32, length: i32| match (x - y).rem_euclid(4) {
             0 => 0.0,
             2 => 8e-6,
@@ -180,7 +182,7 @@ mod tests {
         let mut of = Matrices::of(parameters, Statistic::Median, values.collect()).unwrap();
         let options = ClusterOptions { first: 2, further: 2, ..ClusterOptions::default() };
         let classes = MeasuredClasses::of(&mut of, &options).unwrap();
-        // The diagonal, neighbours, pairs across, and the pair that changes.
+        // Four classes: the diagonal, neighbours, opposite ranks, and the pair 0, 1, whose time depends on the size.
         assert_eq!(classes.count(), 4);
         let shape = Shape { nodes: 4, cmps: 1, cores: 1 };
         let sites: Vec<Site> = (0..4).map(|node| Site { node, cmp: 0, core: 0 }).collect();
@@ -191,7 +193,7 @@ mod tests {
             |row: usize| class[row].as_array().unwrap().iter().map(|of| of.as_integer().unwrap()).collect::<Vec<_>>();
         assert_eq!([row(0), row(2)], [vec![0, 1, 2, 3], vec![2, 3, 0, 3]]);
         assert_eq!(table.table()["cost"].as_array().unwrap().len(), 3);
-        // Half of a round trip of 8 us for any size: 0.4 % of it, 16 ns, is the upper limit for the cost of 3 B.
+        // Half a round trip takes 8 us for any size. The upper limit of the cost of 3 B is 0.4 % of it, 16 ns.
         let flat = "{ up_to = 3, latency = \"3.984 us\", bandwidth = \"187.5 MB/s\" },  # no cost of bytes was seen";
         assert!(text.contains(flat), "{text}");
         // The bandwidth beyond 3 B is at most 1.5 times that of 3 B: 3 B in 4 us.

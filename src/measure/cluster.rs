@@ -1,14 +1,14 @@
-//! Clusters of pairs of ranks that are alike over a range of message lengths. The algorithm is that of Salnikov and
-//! Andreev (the tool for automatic clustering of communication tests in multiprocessor systems). Matrices are read when
-//! they are needed.
+//! Clusters of pairs of ranks whose times are similar over a range of message lengths. The algorithm is that of
+//! Salnikov and Andreev (the tool for automatic clustering of communication tests in multiprocessor systems). Matrices
+//! are read from their file on demand.
 //!
 //! ```text
 //! matrix ─ ranges (steps 1, 2) ─▶ labels ─┐
 //! matrix ─ ranges ─────────────▶ labels ─┼─ preliminary (3, 4) ─▶ clusters ─ prolonged (5) ─▶ … ─▶ Partition (6)
 //! ```
 //!
-//! Partitions are ranges of lengths in which clusters stay the same. The files of the steps state the choices that the
-//! paper leaves open.
+//! A partition is a range of message lengths over which the clusters do not change. The files of the single steps
+//! document the choices that the paper leaves open.
 
 mod agreement;
 mod noise;

@@ -1,4 +1,5 @@
-//! Tests of further message costs: connections, copies of unexpected messages, progress, and incast.
+//! Tests of further message costs: connection set-up, copies of unexpected messages, progress during computation, and
+//! incast.
 
 use mcpsim_core::platform::Level;
 
@@ -24,8 +25,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// Measures receives that are posted before their message is sent, while the core computes. The sizes are eager
-    /// sizes and two sizes above the threshold.
+    /// Measures receives that are posted before their message is sent, while the receiving core computes. The message
+    /// sizes are the eager sizes and two sizes above the eager threshold.
     pub(super) fn posted(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let most = self.plan.most_bytes;
         let mut sizes: Vec<u64> =
@@ -44,7 +45,7 @@ impl Campaign<'_> {
         }
     }
 
-    /// Measures messages from a growing number of ranks to one rank.
+    /// Measures messages that a growing number of ranks sends to one rank.
     pub(super) fn incast(&mut self, plan: &LevelPlan) {
         let most = plan.pairs.len() as u32;
         let target = plan.pair().second;

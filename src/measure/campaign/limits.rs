@@ -1,22 +1,24 @@
-//! Limits of eager sends: the largest size, and the number of messages under way.
+//! Limits of eager sends: the largest eager message size, and the number of eager messages in flight.
 
 use mcpsim_core::platform::Level;
 
 use super::super::protocol::{self, RankPair};
 use super::{Campaign, SMALL};
 
-/// Highest number of messages tried. A rank with a higher limit meets none in practice.
+/// Highest number of messages in flight that is tried. A higher limit has no effect in practice.
 const MOST_CREDITS: u32 = 1024;
-/// Fewest messages under way with which a limit can be distinguished from a single message.
+/// Fewest messages in flight with which a limit can be distinguished from the size threshold of a single message.
 const FEWEST: u32 = 8;
-/// Highest share of the campaign time for one wait for a receiver. Its lower bound in seconds is `LEAST_DELAY`.
+/// Highest share of the campaign time that a sender waits for one late receiver. `LEAST_DELAY` is the least wait, in
+/// seconds.
 const SHARE: f64 = 0.02;
 const LEAST_DELAY: f64 = 0.01;
-/// Number of equal answers that decide a question.
+/// Number of equal outcomes after which a trial is decided.
 const MOST_VOTES: u32 = 2;
 
 impl Campaign<'_> {
-    /// Returns the largest size whose send ends before its receive is posted; `None` if every send does.
+    /// Returns the largest message size whose send ends before its receive is posted. Returns `None` if the sends of
+    /// all sizes do.
     pub(super) fn eager(&mut self, level: Level, pair: RankPair) -> Option<u64> {
         let done = self.done();
         (self.tell)(&format!("{}: eager threshold", level.name()), done);
@@ -38,13 +40,14 @@ impl Campaign<'_> {
         Some(low)
     }
 
-    /// Returns the number of small messages that a rank may have under way to another before a send waits. Returns
+    /// Returns the number of small messages that a rank may have in flight to another rank before a send waits. Returns
     /// `None` if no limit is found or no message is eager.
     pub(super) fn credits(&mut self, level: Level, pair: RankPair, eager: Option<u64>) -> Option<u32> {
         let bytes = eager.map_or(SMALL[0], |eager| eager.min(SMALL[0]));
         let done = self.done();
         (self.tell)(&format!("{}: messages under way", level.name()), done);
-        // A share of the campaign time bounds the number, because ranks that wait for their core slow messages down.
+        // A share of the campaign time bounds the number of messages, because messages are slow if ranks wait for their
+        // core.
         let port = &mut *self.port;
         let least = (0..5).map(|_| protocol::ping_pong(port, pair, bytes, 1)).fold(f64::INFINITY, f64::min);
         let mut most = vec![((self.plan.budget * SHARE).max(LEAST_DELAY) / least.max(1e-9) / 4.0).min(1e6)];
@@ -62,11 +65,11 @@ impl Campaign<'_> {
                 high = middle;
             }
         }
-        // A real limit is found again; a single delay of the ranks is not.
+        // A second trial finds a real limit again, but not a limit that a single delay of the ranks has caused.
         (!self.ends_early(pair, bytes, high) && self.ends_early(pair, bytes, low)).then_some(low)
     }
 
-    /// Returns whether `count` sends end while the second rank pauses without a posted receive.
+    /// Returns whether `count` sends end while the second rank pauses and has not posted their receives.
     fn ends_early(&mut self, pair: RankPair, bytes: u64, count: u32) -> bool {
         let port = &mut *self.port;
         port.barrier();
@@ -74,8 +77,8 @@ impl Campaign<'_> {
         let once = protocol::ping_pong(port, pair, bytes, 2);
         let mut delay = vec![f64::from(4 * count + 16) * once + 200e-6];
         if count > 1 {
-            // Several sends are tried only if single messages are fast, so a delayed single message must not set the
-            // pause.
+            // Several sends are tried only after single messages were fast, so a delayed single message must not
+            // lengthen the pause.
             delay[0] = delay[0].min((self.plan.budget * SHARE).max(LEAST_DELAY) * 2.0);
         }
         port.share(pair.first, &mut delay);
@@ -84,7 +87,7 @@ impl Campaign<'_> {
             port.barrier();
             let mut took = vec![protocol::early_sends(port, pair, bytes, count, delay[0])];
             port.share(pair.first, &mut took);
-            // After eager sends the second rank is still pausing.
+            // Eager sends end while the second rank is still pausing.
             *(if took[0] < delay[0] / 2.0 { &mut early } else { &mut late }) += 1;
         }
         early == MOST_VOTES

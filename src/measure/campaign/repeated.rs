@@ -1,7 +1,8 @@
-//! Repetition of measurements that disagree with their neighbours, to separate noise from structure.
+//! Repetition of tests whose results disagree with those of neighbouring message sizes, to separate noise from the
+//! machine.
 //!
-//! An effect of the machine appears again at another time. Noise from other users has ended by then, or hits other
-//! tests.
+//! An effect of the machine occurs again when the test is repeated later. Noise from other users has ended by then, or
+//! affects other tests.
 
 use mcpsim_core::platform::Level;
 
@@ -12,9 +13,9 @@ use super::{Campaign, Next};
 
 /// Relative uncertainty of a median above which the test is repeated.
 const UNSURE: f64 = 0.05;
-/// Ratio of the time of a message to that of the next larger size above which the test is repeated.
+/// Ratio of a message's time to the time of the next larger size above which the test is repeated.
 const OUT_OF_ORDER: f64 = 1.1;
-/// Number of repetitions of each test that disagrees.
+/// Number of repetitions of each test whose results disagree.
 const ROUNDS: usize = 2;
 
 impl Campaign<'_> {
@@ -44,7 +45,7 @@ impl Campaign<'_> {
     }
 }
 
-/// Keeps the quieter series of `test` for each size and load.
+/// For each message size and load of `test`, keeps only the series with the least noise.
 pub(super) fn quieter_of_all(all: &mut Vec<SampleSeries>, test: Test) {
     let mut place = 0;
     while place < all.len() {
@@ -66,19 +67,19 @@ fn is(series: &SampleSeries, level: Level, test: Test, bytes: u64) -> bool {
     (series.level, series.test, series.bytes, series.load) == (Some(level), test, bytes, 1)
 }
 
-/// Returns the series with the lower median, because noise only adds time.
+/// Returns the series with the lower median time, because noise only adds time.
 fn quieter(one: SampleSeries, other: SampleSeries) -> SampleSeries {
     let median = |of: &SampleSeries| Summary::of(&of.seconds).map_or(f64::INFINITY, |summary| summary.median);
     if median(&other) < median(&one) { other } else { one }
 }
 
-/// Returns the tests and sizes of `level` with uncertain medians, or with longer times than a larger message.
+/// Returns the tests and message sizes of `level` whose median is uncertain or exceeds the time of a larger message.
 fn disagreeing(samples: &Samples, level: Level) -> Vec<(Test, u64)> {
     let mut found = Vec::new();
     for test in [Test::PingPong, Test::Window] {
         let series: Vec<(&SampleSeries, Summary)> =
             samples.of(level, test).into_iter().filter_map(|of| Some((of, Summary::of(&of.seconds)?))).collect();
-        // Windows of different sizes have different numbers of messages, so the time per message is compared.
+        // Windows of different sizes have different numbers of messages, so times per message are compared.
         let each = |(of, summary): &(&SampleSeries, Summary)| match test {
             Test::Window => summary.median / f64::from(of.count.max(1)),
             _ => summary.median,

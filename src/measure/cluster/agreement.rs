@@ -12,7 +12,8 @@ pub struct Agreement {
     /// Adjusted Rand index (Hubert and Arabie: Comparing partitions, Journal of Classification 2, 1985): 1 for equal
     /// partitions, 0 for agreement by chance.
     pub rand_index: f64,
-    /// Fraction of elements in the cluster that represents their class; each cluster represents at most one class.
+    /// Fraction of the elements that are in the cluster representing their class. Each cluster represents at most one
+    /// class.
     pub share: f64,
 }
 
@@ -30,7 +31,7 @@ pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     let [one, other]: [f64; 2] = [&rows, &columns].map(|of| of.values().map(|count| pairs(*count)).sum());
     let chance = one * other / pairs(labels.len() as u64);
     let most = f64::midpoint(one, other);
-    // Both partitions are one cluster, or all clusters have one element.
+    // Both partitions consist of one cluster, or all clusters consist of one element.
     let rand_index = if most == chance { 1.0 } else { (together - chance) / (most - chance) };
     let mut by_size: Vec<((u32, u32), u64)> = cells.into_iter().collect();
     by_size.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -48,10 +49,10 @@ pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     Agreement { rand_index, share: inside as f64 / labels.len().max(1) as f64 }
 }
 
-/// Returns the kind of each pair on a machine with block placement: 0 for the diagonal, 1 to 3 for the levels.
+/// Returns the kind of each pair of ranks on a machine with block placement: 0 for the diagonal, 1 to 3 for the levels.
 ///
 /// # Errors
-/// If there are more ranks than cores.
+/// More ranks than cores.
 pub fn levels_of_pairs(platform: &Platform, ranks: u32) -> Result<Vec<u32>, MatrixError> {
     let refused = |error: PlacementError| MatrixError::new(error.of_a_rank_a_core());
     let sites = Placement::Block.sites(platform.shape, ranks, false).map_err(refused)?;

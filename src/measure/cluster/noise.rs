@@ -1,16 +1,16 @@
-//! Merging of clusters that only noise divides.
+//! Merging of clusters that differ only by noise.
 //!
-//! Steps 1 to 5 know no noise: where the values of a pair vary by more than the precision, one kind of pairs falls into
-//! many clusters. The lengths of a partition repeat the measurement of each pair. Its values over those of its cluster
-//! change smoothly from length to length, but for the noise that remains after the repeats of one value. The mean of a
-//! pair over m lengths has a standard error of noise / √m. Clusters whose means are closer than that cannot be told
-//! apart, and merge.
+//! Steps 1 to 5 ignore noise. If the values of similar pairs vary by more than the precision, these pairs fall into
+//! many clusters. The matrices of a partition (one per message length) repeat the measurement of each pair. The ratio
+//! of a pair's value to its cluster's value changes smoothly with the length, except for the noise that remains in the
+//! statistic of one element's samples. The mean of this ratio over m lengths has a standard error of noise / √m.
+//! Clusters whose means differ by less than noise explains are merged.
 
-/// Variance of the logarithm of one value by noise.
+/// Variance of the logarithm of one value due to noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Noise(f64);
 
-/// Variances below this are rounding.
+/// Variances below this value are rounding errors.
 const LEAST_VARIANCE: f64 = 1e-12;
 
 /// Sums over the matrices of a partition, which are read one after the other.
@@ -21,13 +21,13 @@ pub(super) struct Deviations {
     logarithms: Vec<Vec<f64>>,
 }
 
-/// Differences between an element's value and its cluster's. Where costs are linear in the length, second differences
-/// are noise.
+/// Differences between the logarithms of an element's value and of its cluster's value. Costs are linear in the length,
+/// so second differences consist of noise.
 #[derive(Clone, Copy, Default)]
 struct ElementDeviations {
-    /// Those of the last two matrices, the latest first.
+    /// Differences in the last two matrices, the latest first.
     last: [f64; 2],
-    /// Sum of squares of second differences, as shares of the cluster's value.
+    /// Sum of squared second differences, relative to the cluster's value.
     squares: f64,
 }
 
@@ -38,7 +38,7 @@ impl Deviations {
         Deviations { matrices: 0, elements, logarithms: vec![Vec::new(); clusters] }
     }
 
-    /// Adds a matrix; `values` has the value of each cluster in it.
+    /// Adds a matrix. `values` yields the value of each cluster in this matrix.
     pub(super) fn add(&mut self, matrix: &[f64], labels: &[u32], values: impl Iterator<Item = f64>) {
         let values: Vec<f64> = values.collect();
         for (element, (value, label)) in self.elements.iter_mut().zip(matrix.iter().zip(labels)) {
@@ -54,8 +54,8 @@ impl Deviations {
         self.logarithms.iter_mut().zip(values).for_each(|(of_cluster, value)| of_cluster.push(value.ln()));
     }
 
-    /// Returns the noise of these elements: the median of their variances. `None` if there is none, or there are fewer
-    /// than three matrices.
+    /// Returns the noise of `elements`: the median of their variances. Returns `None` without noise or with fewer than
+    /// three matrices.
     fn noise<'a>(&self, elements: impl Iterator<Item = &'a u32>) -> Option<Noise> {
         let differences = self.matrices.checked_sub(2).filter(|differences| *differences > 0)? as f64;
         let squares = elements.map(|element| self.elements[*element as usize].squares);
@@ -65,24 +65,26 @@ impl Deviations {
         }
         let middle = squares.len() / 2;
         let median = *squares.select_nth_unstable_by(middle, f64::total_cmp).1;
-        // A second difference of independent values has six times their variance; covariances of neighbours are -4 and 1
-        // times. The sum behaves as chi-squared with this number of degrees of freedom (Satterthwaite 1946), whose
-        // median is (1 - 2 / 9k)^3 of its mean (Wilson and Hilferty 1931).
+        // A second difference of independent values has six times their variance. The covariances of neighbouring
+        // second differences are -4 and 1 times this variance. The sum of squares is approximately chi-squared with
+        // this number k of degrees of freedom (Satterthwaite 1946); its median is (1 - 2 / 9k)^3 of its mean (Wilson
+        // and Hilferty 1931).
         let covariances = 36.0 * differences + 32.0 * (differences - 1.0) + 2.0 * (differences - 2.0).max(0.0);
         let freedom = 36.0 * differences * differences / covariances;
         let variance = median / (6.0 * differences) / (1.0 - 2.0 / (9.0 * freedom)).powi(3);
         (variance > LEAST_VARIANCE).then_some(Noise(variance))
     }
 
-    /// Returns the noise of all elements that share a cluster with others.
+    /// Returns the common noise of all elements in clusters of more than one element.
     pub(super) fn common_noise(&self, members: &[Vec<u32>]) -> Option<Noise> {
         self.noise(members.iter().filter(|of_cluster| of_cluster.len() > 1).flatten())
     }
 
-    /// Returns the cluster into which each cluster merges; one that stays merges into itself. `members` has the elements
-    /// of each cluster. Clusters of fewer elements than `small` have `common` noise.
+    /// Returns, for each cluster, the cluster with which it is merged; a cluster that is not merged yields itself.
+    /// `members` holds the elements of each cluster. Clusters with fewer elements than `small` use the `common` noise.
     ///
-    /// Larger clusters come first. Each later one joins the nearest of those that stay, if one is near enough.
+    /// Clusters are processed from large to small. Each cluster joins the nearest of the preceding unmerged clusters,
+    /// if noise explains their distance.
     pub(super) fn merged(&self, members: &[Vec<u32>], small: usize, common: Option<Noise>) -> Vec<usize> {
         let mut order: Vec<usize> = (0..members.len()).collect();
         order.sort_by_key(|cluster| std::cmp::Reverse(members[*cluster].len()));
@@ -101,10 +103,10 @@ impl Deviations {
         target
     }
 
-    /// Returns the distance of the means of two clusters if noise explains it.
+    /// Returns the distance between the means of two clusters if noise explains it.
     ///
-    /// Of n pairs, the furthest is likely to be this far: √(2 ln n) standard errors for the mean; for the sum of squares
-    /// over lengths, the bound of Laurent and Massart (2000).
+    /// The furthest of n pairs is expected √(2 ln n) standard errors from the mean. The sum of squares over lengths is
+    /// compared with the bound of Laurent and Massart (2000).
     fn distance(&self, one: usize, other: usize, Noise(variance): Noise) -> Option<f64> {
         let matrices = self.matrices as f64;
         let tail = (self.elements.len() as f64).ln();

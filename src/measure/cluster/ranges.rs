@@ -1,12 +1,12 @@
-//! Steps 1 and 2: ranges of values in one matrix.
+//! Steps 1 and 2 of the clustering: ranges of similar values within one matrix.
 
-/// Greatest width of a range of values; also the greatest distance between the value of a cluster and an element that
-/// it represents.
+/// Greatest width of a range of values. It is also the greatest distance between the value of a cluster and an element
+/// that the cluster's value represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Precision {
     /// Seconds.
     Seconds(f64),
-    /// Fraction of the least value of a range.
+    /// Fraction of the least value in a range.
     Share(f64),
 }
 
@@ -19,19 +19,19 @@ impl Precision {
         }
     }
 
-    /// Returns whether `value` may represent `element`. Values of a range differ at most by its width, so each may
-    /// represent all others; a billionth is for rounding errors.
+    /// Returns whether `value` may represent `element`. Values of one range differ at most by its width, so each value
+    /// may represent all others of its range. A tolerance of a billionth allows for rounding errors.
     pub fn allows(self, value: f64, element: f64) -> bool {
         (value - element).abs() <= self.width(element) * (1.0 + 1e-9)
     }
 }
 
-/// Returns the number of each value's range, from 0, in the order of values.
+/// Returns the index of each value's range, from 0, in the order of increasing values.
 ///
-/// The least `first` values form the first range, regardless of its width; they are the diagonal if it is the least.
-/// The range is extended to the right while it is no wider than the precision. Then it is shifted right by one, and
-/// keeps this position if it can be extended again. Each value that it leaves on its left is a range of its own. The
-/// next range begins after it with one value, because `first` applies only to the diagonal.
+/// The least `first` values form the first range, regardless of its width. They are the diagonal, if the diagonal has
+/// the least values. A range is extended to greater values while it is no wider than the precision. Then the range is
+/// shifted by one value, and the shift is retained if the range can be extended again. Each value that a shift leaves
+/// behind forms its own range. The next range begins with the next value, because `first` applies only to the diagonal.
 pub fn ranges(values: &[f64], first: usize, precision: Precision) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|a, b| values[*a as usize].total_cmp(&values[*b as usize]).then(a.cmp(b)));
@@ -75,24 +75,24 @@ mod tests {
 
     #[test]
     fn a_range_is_no_wider_than_the_precision() {
-        // 1 to 2; after a shift by one the range reaches 2.1, but cannot be extended further.
+        // The first range is 1 to 2. After a shift by one value the range reaches 2.1, but cannot be extended further.
         assert_eq!(ranges(&[5.0, 1.0, 1.5, 2.0, 5.5, 2.1], 1, ONE), [2, 0, 0, 0, 2, 1]);
         assert_eq!(ranges(&[1.0, 1.5, 2.0, 4.0], 1, ONE), [0, 0, 0, 1]);
     }
 
     #[test]
     fn a_shift_stays_where_the_range_grows() {
-        // 0 to 1 has three values, 0.9 to 1.9 has four: the two values on its left are ranges of their own.
+        // The range 0 to 1 has three values and 0.9 to 1.9 has four, so the two values below 0.9 form their own ranges.
         let values = [0.0, 0.5, 0.9, 1.2, 1.4, 1.9, 3.5];
-        // From [0, 0.5, 0.9]: shifted [0.5, 0.9, 1.2] extends to 1.4; shifted [0.9, 1.2, 1.4, 1.9] cannot extend to
-        // 3.5.
+        // The range [0, 0.5, 0.9] is shifted to [0.5, 0.9, 1.2] and extended to 1.4. Shifted to [0.9, 1.2, 1.4, 1.9],
+        // the range cannot be extended to 3.5.
         assert_eq!(ranges(&values, 1, ONE), [0, 1, 1, 1, 1, 2, 3]);
     }
 
     #[test]
     fn the_first_range_has_as_many_values_as_the_matrix_has_ranks() {
         assert_eq!(ranges(&[0.0, 9.0, 3.0, 0.0], 2, ONE), [0, 2, 1, 0]);
-        // The same holds if the values are further apart.
+        // The result is the same if the values are further apart.
         assert_eq!(ranges(&[0.0, 9.0, 3.0, 20.0], 2, ONE), [0, 1, 0, 2]);
         assert_eq!(ranges(&[7.0], 4, ONE), [0]);
     }

@@ -1,16 +1,17 @@
-//! Steps 3, 4 and 5: clusters of several matrices from the ranges of each.
+//! Steps 3, 4 and 5 of the clustering: clusters of elements (pairs of ranks) over several matrices, from the ranges of
+//! each matrix.
 //!
-//! Step 3 needs the greatest intersection C₁ ∩ C₂ ∩ … ∩ C_m for each range C₁ of the first matrix. It is found without
-//! a search over all combinations: each element has a tuple of ranges, and the most frequent tuple is the result. Step
-//! 4 extends it by all intersections of m − 1 of these ranges, which adds the elements that are in all ranges except
-//! one.
+//! For each range C₁ of the first matrix, step 3 needs the greatest intersection C₁ ∩ C₂ ∩ … ∩ C_m with ranges of the
+//! other matrices. A search over all combinations is not needed: each element has a tuple of ranges, and the most
+//! frequent tuple is the greatest intersection. Step 4 extends this intersection by the elements that are in at least m
+//! − 1 of its m ranges.
 
 use rustc_hash::FxHashMap;
 
 /// Element without a cluster.
 const NONE: u32 = u32::MAX;
 
-/// Numbers the tuples of ranges in the order of elements; `labels` has one list of ranges per matrix.
+/// Numbers the distinct tuples of ranges in the order of elements. `labels` holds one list of ranges per matrix.
 fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
     let mut numbers: Vec<u32> = vec![0; labels[0].len()];
     let mut count = 1;
@@ -25,8 +26,8 @@ fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
     (numbers, count)
 }
 
-/// Returns, for each cluster of `first`, its greatest intersection with one range of each matrix of `further`, as an
-/// element and the size. Elements without a cluster are ignored.
+/// Returns, for each cluster of `first`, its greatest intersection with one range of each matrix of `further`, as one
+/// element of the intersection and the number of elements. Elements without a cluster are ignored.
 fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     let (numbers, count) = tuples(&[&[first], further].concat());
     let mut sizes = vec![(NONE, 0u32); count];
@@ -39,7 +40,7 @@ fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     let mut found: Vec<Option<(u32, u32)>> = vec![None; clusters];
     for (representative, size) in sizes {
         let Some(best) = found.get_mut(first[representative as usize] as usize) else { continue };
-        // Among equal sizes the first is chosen.
+        // Among intersections of equal size the first is chosen.
         if best.is_none_or(|(_, most)| size > most) {
             *best = Some((representative, size));
         }
@@ -52,16 +53,16 @@ fn shared(labels: &[&[u32]], one: u32, other: u32) -> usize {
     labels.iter().filter(|of| of[one as usize] == of[other as usize]).count()
 }
 
-/// Returns the number of ranges that an element may miss; with two ranges or fewer it is 0, because one range is too
-/// weak.
+/// Returns the number of ranges of an intersection in which an element may be absent. For two ranges or fewer the
+/// number is 0, because agreement in one range is too weak.
 fn missing_allowed(ranges: usize) -> usize {
     usize::from(ranges > 2)
 }
 
-/// Steps 3 and 4: returns the preliminary clusters of matrices, given one list of ranges per matrix.
+/// Steps 3 and 4: returns the preliminary clusters from one list of ranges per matrix.
 ///
-/// Greater intersections are extended first, so that a range of one value does not take elements that belong to a large
-/// one. The steps are repeated for the remaining elements, until each element is in a cluster.
+/// Large intersections are extended before small ones, so a range of one value does not take elements that belong to a
+/// large intersection. The two steps are repeated for the remaining elements until each element is in a cluster.
 pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
     let elements = labels[0].len();
     let all: Vec<&[u32]> = labels.iter().map(Vec::as_slice).collect();
@@ -77,8 +78,8 @@ pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
             if clusters[representative as usize] != NONE {
                 continue;
             }
-            // An element that misses at most one range is in one of any two, so only the two shortest lists are
-            // searched.
+            // An element that is absent from at most one range is in at least one of any two ranges, so only the two
+            // shortest lists of elements are searched.
             let mut order: Vec<usize> = (0..all.len()).collect();
             let of = |matrix: usize| all[matrix][representative as usize] as usize;
             order.sort_by_key(|matrix| members[*matrix][of(*matrix)].len());
@@ -107,13 +108,14 @@ pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
     found
 }
 
-/// Step 5: returns the clusters extended over the matrices of a further portion, or `None` if they end before it.
+/// Step 5: returns the clusters extended over a further portion of matrices, or `None` if the clusters end before this
+/// portion.
 ///
-/// A cluster can be prolonged if few of its elements are outside its greatest intersection with the ranges of the
-/// portion, extended as in step 4. The limit is the fraction `drop`. Elements that drop out form clusters by their own
-/// ranges. A cluster with fewer elements than `small` that cannot be prolonged is divided in the same way. A larger one
-/// ends, and all clusters end with it, because their limits are stored together. All clusters also end if more than the
-/// fraction `drop` of the elements drops out in total.
+/// The greatest intersection of a cluster with the ranges of the portion is extended as in step 4. A cluster is
+/// prolonged if at most the fraction `drop` of its elements is outside this intersection. The elements outside form
+/// clusters by their own ranges. A cluster with fewer elements than `small` that cannot be prolonged is divided in the
+/// same way. If a larger cluster cannot be prolonged, all clusters end, because the limits of all clusters are stored
+/// together. All clusters also end if more than the fraction `drop` of all elements is outside.
 pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small: usize) -> Option<Vec<u32>> {
     let portion: Vec<&[u32]> = portion.iter().map(Vec::as_slice).collect();
     let needed = portion.len() - missing_allowed(portion.len() + 1);
@@ -139,7 +141,7 @@ pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small
     if lost as f64 > drop * clusters.len() as f64 {
         return None;
     }
-    // Remaining elements keep their cluster number; the others get numbers by cluster and ranges.
+    // Elements that remain in their cluster keep its number. The other elements get numbers by cluster and ranges.
     let (numbers, _) = tuples(&[&[clusters], &portion[..]].concat());
     let mut known: FxHashMap<(bool, u32), u32> = FxHashMap::default();
     let each = |element: usize| {
@@ -159,16 +161,18 @@ mod tests {
         let first = [0, 0, 0, 0, 0, 1, 1, 1];
         let second: &[u32] = &[0, 0, 1, 1, 1, 1, 2, 2];
         let third: &[u32] = &[0, 0, 0, 1, 1, 1, 1, 1];
-        // Cluster 0: {0, 1}, {2}, {3, 4}; two have size 2, and the first is chosen. Cluster 1: {5}, {6, 7}.
+        // Cluster 0 is divided into {0, 1}, {2} and {3, 4}: the first of the two largest is chosen. Cluster 1 is
+        // divided into {5} and {6, 7}.
         assert_eq!(greatest(&first, &[second, third]), [Some((0, 2)), Some((6, 2))]);
     }
 
     #[test]
     fn an_element_that_misses_one_of_three_ranges_is_taken_in() {
         let labels = [vec![0, 0, 0, 1, 1], vec![0, 0, 1, 1, 1], vec![0, 0, 0, 1, 2]];
-        // {0, 1} is the greatest of range 0, and element 2 is in two of its three ranges; 3 and 4 share two of three.
+        // {0, 1} is the greatest intersection of range 0, and element 2 is in two of its three ranges. Elements 3 and 4
+        // share two of three ranges.
         assert_eq!(preliminary(&labels), [0, 0, 0, 1, 1]);
-        // With two matrices no range may be missed.
+        // With two matrices, an element must be in both ranges.
         assert_eq!(preliminary(&labels[..2]), [0, 0, 2, 1, 1]);
         assert_eq!(preliminary(&labels[..1]), [0, 0, 0, 1, 1]);
     }

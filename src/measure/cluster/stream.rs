@@ -1,7 +1,8 @@
-//! Step 6: clustering of portions of matrices in sequence, up to the last length.
+//! Step 6 of the clustering: portions of matrices are clustered in sequence, up to the last message length.
 //!
-//! The matrices of a portion are read once for their ranges, and again at the end of the partition for the values of
-//! its clusters. Memory holds the ranges of one portion and one matrix, independent of the number of lengths.
+//! The matrices of a portion are read once for their ranges, and a second time at the end of the partition for the
+//! values of its clusters. Memory holds one matrix and the ranges of one portion, independent of the number of message
+//! lengths.
 
 use std::ops::Range;
 
@@ -10,16 +11,16 @@ use super::noise::{Deviations, Noise};
 use super::ranges::{Precision, ranges};
 use super::steps::{by_label, preliminary, prolonged};
 
-/// Parameters of the algorithm.
+/// Parameters of the clustering.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterOptions {
-    /// Width of a range of values.
+    /// Greatest width of a range of values.
     pub precision: Precision,
-    /// Number of matrices for preliminary clusters.
+    /// Number of matrices (message lengths) from which preliminary clusters are made.
     pub first: usize,
     /// Number of matrices in a further portion.
     pub further: usize,
-    /// Fraction of a cluster's elements that may drop out when it is prolonged.
+    /// Fraction of a cluster's elements that may leave the cluster when it is prolonged.
     pub drop: f64,
 }
 
@@ -33,7 +34,7 @@ impl ClusterOptions {
     /// Checks the options.
     ///
     /// # Errors
-    /// If an option is invalid, with its name and the expected value.
+    /// An invalid option; the message contains its name and the expected value.
     pub fn check(&self) -> Result<(), MatrixError> {
         let (Precision::Seconds(width) | Precision::Share(width)) = self.precision;
         if !(width > 0.0 && width.is_finite()) {
@@ -52,29 +53,30 @@ impl ClusterOptions {
     }
 }
 
-/// Range of lengths over which clusters stay the same.
+/// Range of message lengths over which the clusters do not change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LengthRange {
-    /// Index of its first matrix.
+    /// Index of the first matrix in this range.
     pub first: usize,
-    /// Number of its matrices.
+    /// Number of matrices in this range.
     pub matrices: usize,
-    /// Cluster of each element in row-major order; clusters are in the order of their times.
+    /// Cluster of each element (pair of ranks) in row-major order. Clusters are numbered in the order of increasing
+    /// times.
     pub labels: Vec<u32>,
     /// Value of each cluster in each matrix, seconds: the median of its elements.
     pub values: Vec<Vec<f64>>,
     /// Summaries of the clusters.
     pub clusters: Vec<ClusterSummary>,
-    /// Elements that the value of their cluster may not represent.
+    /// Elements that differ from the value of their cluster by more than the precision.
     pub exceptions: Vec<Exception>,
 }
 
 /// Summary of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterSummary {
-    /// Number of its pairs.
+    /// Number of pairs of ranks in the cluster.
     pub pairs: usize,
-    /// Mean of its elements over all matrices of the partition, seconds.
+    /// Mean of the cluster's elements over all matrices of the partition, seconds.
     pub mean: f64,
 }
 
@@ -112,9 +114,11 @@ pub fn cluster(
     Ok(())
 }
 
-/// Reads the matrices of the partition again for the values of its clusters, and merges clusters that only noise divides.
+/// Reads the matrices of the partition again for the values of its clusters, and merges clusters that differ only by
+/// noise.
 ///
-/// `known` is the noise of the partition before; one of two lengths or fewer shows none of its own.
+/// `known` is the noise of the previous partition, because a partition of two lengths or fewer does not show its own
+/// noise.
 fn partition(
     matrices: &mut Matrices,
     lengths: Range<usize>,
@@ -133,7 +137,7 @@ fn partition(
         if target.iter().enumerate().all(|(cluster, target)| cluster == *target) {
             return Ok(range);
         }
-        // Numbers follow each other.
+        // Consecutive numbers are assigned to the remaining clusters.
         let mut number = vec![0; target.len()];
         let stay = target.iter().enumerate().filter(|(cluster, target)| cluster == *target);
         (0..).zip(stay).for_each(|(new, (old, _)): (u32, _)| number[old] = new);
@@ -141,7 +145,7 @@ fn partition(
     }
 }
 
-/// Reads matrices for the values of clusters.
+/// Reads matrices to compute the value of each cluster in each matrix.
 fn values_of(
     matrices: &mut Matrices,
     lengths: Range<usize>,

@@ -1,4 +1,4 @@
-//! Tests of the whole algorithm: a manual example, matrices of known structure, and access to stored files.
+//! Tests of the whole clustering: an example computed by hand, matrices of known structure, and access to stored files.
 
 use std::io::Cursor;
 
@@ -11,7 +11,7 @@ use super::super::matrices::tests::SharedCursor;
 use super::super::matrices::{Compressed, CompressedWriter, Matrices, PairTest, Parameters, Statistic};
 use super::*;
 
-/// Creates matrices with `values`, for messages of 0, 1, … bytes.
+/// Creates matrices with `values` for messages of 0, 1, … bytes.
 fn matrices(ranks: u32, values: &[Vec<f64>]) -> Matrices {
     let end = values.len() as u32;
     let test = PairTest::OneToOne;
@@ -39,7 +39,8 @@ fn clustered(matrices: &mut Matrices, options: &ClusterOptions) -> Vec<LengthRan
     found
 }
 
-/// Creates the manual example: the pairs 0, 1 and 2, 3 are near each other. In microseconds:
+/// Creates the example computed by hand: ranks 0 and 1 are near each other, and so are ranks 2 and 3. Times in
+/// microseconds:
 ///
 /// ```text
 /// 0 B              1 B              2 B              3 B
@@ -63,15 +64,16 @@ const LEVELS: [u32; 16] = [0, 1, 2, 2, 1, 0, 2, 2, 2, 2, 0, 1, 2, 2, 1, 0];
 #[test]
 fn four_ranks_are_clustered_as_by_hand() {
     let options = ClusterOptions { precision: Precision::Seconds(0.5e-6), first: 3, further: 1, drop: 0.1 };
-    // Steps 1 and 2. The first range of each matrix is the diagonal: four values of 0; 1 is too far. The next begins at
-    // 1 and extends to 1.5: four pairs. The third extends to 4.5; 5 in the second matrix is a range of its own.
+    // Steps 1 and 2. The first range of each matrix is the diagonal, four values of 0; the value 1 is too far from 0.
+    // The second range has four pairs of ranks with values from 1 to 1.5. The third range extends to 4.5, and the value
+    // 5 in the second matrix forms its own range.
     assert_eq!(ranges(&by_hand().matrix(0).unwrap(), 4, options.precision), LEVELS);
     let mut second = LEVELS;
     second[3] = 3;
     assert_eq!(ranges(&by_hand().matrix(1).unwrap(), 4, options.precision), second);
-    // Steps 3 and 4. The greatest intersections have 4, 4 and 7 elements; (0, 3) is in two of the third one's ranges
-    // and is added. Step 5. All elements of each cluster have the same range of the fourth matrix; different times than
-    // before do not matter.
+    // Steps 3 and 4: the greatest intersections have 4, 4 and 7 elements. Element (0, 3) is in two of the three ranges
+    // of the third intersection, so step 4 adds it. Step 5: all elements of each cluster are in one range of the fourth
+    // matrix. It does not matter that their times differ from those in the previous matrices.
     let found = clustered(&mut by_hand(), &options);
     assert_eq!(found.len(), 1);
     let partition = &found[0];
@@ -89,7 +91,8 @@ fn four_ranks_are_clustered_as_by_hand() {
 
 #[test]
 fn a_partition_ends_where_clusters_do() {
-    // Two matrices in which ranks 0, 1 are near, then two in which all pairs are alike except those of rank 3.
+    // In the first two matrices ranks 0 and 1 are near. In the other two all pairs of ranks are similar except those
+    // with rank 3.
     let near = [0.0, 1.0, 4.0, 4.0, 1.0, 0.0, 4.0, 4.0, 4.0, 4.0, 0.0, 4.0, 4.0, 4.0, 4.0, 0.0].to_vec();
     let other = [0.0, 4.0, 4.0, 9.0, 4.0, 0.0, 4.0, 9.0, 4.0, 4.0, 0.0, 9.0, 9.0, 9.0, 9.0, 0.0].to_vec();
     let mut of = matrices(4, &[near.clone(), near, other.clone(), other]);
@@ -101,8 +104,8 @@ fn a_partition_ends_where_clusters_do() {
     assert_eq!(found[1].labels[..4], [0, 1, 1, 2]);
 }
 
-/// Creates matrices of a machine with these kinds of pairs. Kind 0 takes no time; kind k takes k times 2 µs plus k
-/// times 0.1 µs per step of lengths. Each value is the median of 100 samples.
+/// Creates matrices of a machine whose pairs of ranks have the kinds that `kind` returns. Kind 0 takes no time. Kind k
+/// takes k times 2 µs, plus k times 0.1 µs per index of the message length. Each value is the median of 100 samples.
 fn of_kinds(ranks: u32, lengths: usize, sigma: f64, seed: u64, kind: impl Fn(u32, u32) -> u32) -> (Matrices, Vec<u32>) {
     repeated(100.0, ranks, lengths, sigma, seed, kind)
 }
@@ -116,7 +119,7 @@ fn repeated(
     kind: impl Fn(u32, u32) -> u32,
 ) -> (Matrices, Vec<u32>) {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    // The median of n samples has 1.2533 / √n of their deviation.
+    // The standard deviation of the median of n samples is 1.2533 / √n of the samples' deviation.
     let noise = LogNormal::new(0.0, sigma * 1.2533 / repeats.sqrt()).unwrap();
     let kinds: Vec<u32> = (0..ranks * ranks).map(|pair| kind(pair / ranks, pair % ranks)).collect();
     let mut values = Vec::new();
@@ -153,7 +156,7 @@ fn the_levels_of_a_cluster_are_found_exactly_without_noise_and_nearly_with_it() 
 
 #[test]
 fn clusters_that_only_noise_divides_are_one() {
-    // 19 lengths end with a portion of four, 17 with one of two, which show no noise of their own.
+    // With 19 lengths the last portion has four lengths; with 17 lengths it has two, which show no noise of their own.
     for (repeats, lengths, seed) in [(3.0, 19, 1), (10.0, 19, 2), (10.0, 17, 3), (30.0, 19, 4)] {
         let (mut of, kinds) = repeated(repeats, 128, lengths, 0.2, seed, levels);
         for partition in clustered(&mut of, &ClusterOptions::default()) {
@@ -164,8 +167,9 @@ fn clusters_that_only_noise_divides_are_one() {
     }
 }
 
-/// Matrices without noise of kinds 0 to 32 of a ring of 64 ranks: each starts later than the one before, each byte
-/// takes as long as `per_byte` states, and messages of 10 and more steps take longer.
+/// Creates matrices without noise for a ring of 64 ranks, with kinds of pairs 0 to 32 by distance in the ring. Each
+/// kind starts later than the previous kind. `per_byte` returns the time of a byte, and messages of 10 and more length
+/// steps take longer.
 fn ring_without_noise(start: f64, per_byte: impl Fn(u32) -> f64) -> Matrices {
     let kind = |pair: u32| (pair / 64).abs_diff(pair % 64).min(64 - (pair / 64).abs_diff(pair % 64));
     let time = |kind: u32, length: u32| {
@@ -233,7 +237,7 @@ fn options_that_cannot_be_are_refused() {
     assert_eq!(error(all), "share that may drop out: expected 0 to below 1; found 1");
 }
 
-/// Clusters, writes the pair of files, and reads them again.
+/// Clusters `of`, writes the compressed pair of files, and reads these files again.
 fn stored(of: &mut Matrices, options: &ClusterOptions) -> (Compressed, usize) {
     let (parameters, statistic) = (of.parameters, of.statistic);
     let mut writer = CompressedWriter::new(parameters, statistic, SharedCursor::default());
