@@ -1,8 +1,8 @@
 //! Collectives by the model of Xu and Hwang (Modeling communication overhead: MPI and MPL performance on the IBM SP2,
 //! IEEE Parallel & Distributed Technology 4, 1996): t(m, n) = t0(n) + m / r∞(n), with m bytes and n ranks.
 //!
-//! A time is that of the slowest rank between a barrier and the end of the call; simulated ranks begin at one instant.
-//! t0(n) and 1 / r∞(n) grow with log n or with n, whichever fits better.
+//! The time of a call is that of the slowest rank, from a barrier to the end of the call. Simulated ranks begin each
+//! call at the same instant. t0(n) and 1 / r∞(n) grow with log n or with n, whichever fits better.
 
 use mcpsim_core::platform::{Collective, Hockney};
 
@@ -22,42 +22,42 @@ const COLLECTIVES: [Collective; 8] = [
     Collective::Scan,
 ];
 
-/// Greatest total size of the blocks of a rank.
+/// Greatest total size in bytes of the blocks of one rank in a collective.
 const MOST_OF_RANK: u64 = 64 << 20;
 
-/// Plan of the tests; equal on all ranks.
+/// Plan of the tests of collectives. All ranks have the same plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CollectiveTests {
-    /// Greatest buffer or block.
+    /// Greatest size of a buffer or block, bytes.
     pub most_bytes: u64,
-    /// Greatest number of timed calls.
+    /// Greatest number of timed calls per collective, number of ranks and size.
     pub repeats: u32,
     /// Approximate total duration, seconds.
     pub budget: f64,
 }
 
-/// Time of a collective.
+/// Measured time of a collective among some ranks with one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedCollective {
     /// The collective.
     pub collective: Collective,
-    /// Number of participating ranks, from rank 0.
+    /// Number of participating ranks, which are the first ranks from rank 0.
     pub ranks: u32,
-    /// Size of the buffer or of a block.
+    /// Size of the buffer or of a block, bytes.
     pub bytes: u64,
-    /// Median of the calls; the time of a call is that of its slowest rank.
+    /// Median time of the calls. The time of a call is that of its slowest rank.
     pub seconds: f64,
     /// Uncertainty of the median, see [`Summary::uncertainty`].
     pub unsure: f64,
 }
 
-/// Returns the numbers of participating ranks: powers of two and all ranks.
+/// Returns the numbers of participating ranks to test: powers of two, and all ranks.
 fn members(ranks: u32) -> Vec<u32> {
     let powers = (1..).map(|power| 1u32 << power).take_while(|members| *members < ranks);
     powers.chain((ranks > 1).then_some(ranks)).collect()
 }
 
-/// Returns the sizes of a collective among `members` ranks, in steps of a factor of eight.
+/// Returns the message sizes to test for a collective among `members` ranks; each is eight times the previous one.
 fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
     let copies = match collective {
         Collective::Barrier => return vec![0],
@@ -68,8 +68,8 @@ fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
     all.filter(|bytes| bytes * copies <= MOST_OF_RANK).collect()
 }
 
-/// Times all collectives; each rank must call this and gets the result. `tell` receives the next test and the finished
-/// fraction.
+/// Times all collectives. Each rank must call this function and gets the result. `tell` receives the name of the next
+/// test and the finished fraction of the work.
 pub fn time_collectives(
     port: &mut dyn GroupPort,
     plan: &CollectiveTests,
@@ -87,7 +87,7 @@ pub fn time_collectives(
         port.among(ranks);
         for (collective, bytes) in each(ranks) {
             tell(&format!("{collective:?} of {bytes} B among {ranks} ranks"), found.len() as f64 / count as f64);
-            // The first run has cold caches and new connections.
+            // The first run is not timed, because its caches are cold and its connections are new.
             one(port, ranks, collective, bytes);
             let mut trial = vec![one(port, ranks, collective, bytes)];
             slowest(port, &mut trial);
@@ -104,7 +104,7 @@ pub fn time_collectives(
     found
 }
 
-/// Returns the seconds of a call on this rank, which begins when all can.
+/// Returns the seconds of a call on this rank. The call begins when all ranks are ready.
 fn one(port: &mut dyn GroupPort, ranks: u32, collective: Collective, bytes: u64) -> f64 {
     if port.rank() >= ranks {
         return 0.0;
@@ -115,7 +115,7 @@ fn one(port: &mut dyn GroupPort, ranks: u32, collective: Collective, bytes: u64)
     port.now() - started
 }
 
-/// Growth of a parameter with the number of ranks.
+/// Form in which a parameter grows with the number of ranks n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthForm {
     /// Proportional to log2 n.
@@ -138,7 +138,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Fits the better form to `points` (ranks, value above zero); `None` with fewer than two points.
+    /// Fits the better of the two forms to `points` (number of ranks, value above zero). Returns `None` with fewer than
+    /// two points.
     pub fn fit(points: &[(u32, f64)]) -> Option<Growth> {
         let of = |form: GrowthForm| {
             let x = |ranks: u32| Growth::x(form, ranks);
@@ -170,18 +171,18 @@ impl Growth {
         }
     }
 
-    /// Returns the value at `ranks`.
+    /// Returns the value of the function for `ranks` ranks.
     pub fn at(&self, ranks: u32) -> f64 {
         self.constant + self.slope * Growth::x(self.form, ranks)
     }
 }
 
-/// Fit of a collective to the model of Xu and Hwang.
+/// Fit of one collective to the model of Xu and Hwang.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollectiveFit {
     /// The collective.
     pub collective: Collective,
-    /// For each number of ranks, t0(n) and 1 / r∞(n), and the mean relative error over sizes.
+    /// For each number of ranks n: t0(n) and 1 / r∞(n), and the mean relative error over sizes.
     pub by_ranks: Vec<(u32, Hockney, f64)>,
     /// t0(n), seconds.
     pub start: Option<Growth>,
@@ -190,7 +191,7 @@ pub struct CollectiveFit {
 }
 
 impl CollectiveFit {
-    /// Fits all timed collectives.
+    /// Fits the model to each timed collective.
     pub fn all(timed: &[TimedCollective]) -> Vec<CollectiveFit> {
         COLLECTIVES.into_iter().filter_map(|collective| CollectiveFit::of(timed, collective)).collect()
     }
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn parameters_and_their_growth_come_back() {
-        // A broadcast of log2 n (2 us + 1 ns m), an alltoall of n (3 us + 0.5 ns m), a barrier of 1 us + 4 us log2 n.
+        // A broadcast takes log2 n (2 us + 1 ns m), an alltoall n (3 us + 0.5 ns m), and a barrier 1 us + 4 us log2 n.
         let mut timed = Vec::new();
         for ranks in members(16) {
             let (log, n) = (f64::from(ranks).log2(), f64::from(ranks));

@@ -14,11 +14,11 @@ use super::text::comment;
 
 /// Approximate time of a piece of work, seconds.
 pub const PIECE: f64 = 10e-6;
-/// Relative excess over the median above which a piece contains a detour.
+/// Relative excess over the median time above which a piece of work contains a detour (interruption).
 const DETOUR: f64 = 0.1;
 /// Fewest detours from which a period is derived.
 const FEWEST: usize = 5;
-/// Relative difference of core speeds below which nodes are equal.
+/// Relative difference of core speeds below which nodes count as equal.
 const ALIKE: f64 = 0.05;
 
 /// Interruptions of a core by the operating system.
@@ -26,22 +26,22 @@ const ALIKE: f64 = 0.05;
 pub struct Detours {
     /// Mean time between the starts of two detours, seconds.
     pub period: f64,
-    /// Mean length, seconds.
+    /// Mean length of a detour, seconds.
     pub length: f64,
-    /// Standard deviation of the lengths, relative to their mean.
+    /// Standard deviation of the detour lengths, relative to their mean.
     pub deviation: f64,
 }
 
 /// Measured properties of cores apart from their rates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredCores {
-    /// Detours of the first rank's core; `None` if they are too few.
+    /// Detours of the first rank's core; `None` if too few detours were found.
     pub detours: Option<Detours>,
     /// Speed of the cores of each node relative to the first node; `None` if all nodes are equal.
     pub nodes: Option<Vec<f64>>,
 }
 
-/// Integer work of one piece on a real rank: Marsaglia's xorshift.
+/// Integer work of one piece on a real rank: Marsaglia's xorshift generator.
 pub(super) fn piece() {
     const TURNS: u32 = 5000;
     let mut state = black_box(88_172_645_463_325_252_u64);
@@ -53,7 +53,7 @@ pub(super) fn piece() {
     black_box(state);
 }
 
-/// Runs `count` pieces of work concurrently on the ranks `firsts`, one per node. All ranks call this function.
+/// Runs `count` pieces of work concurrently on the ranks `firsts`, one rank per node. All ranks call this function.
 pub fn measure_cores(port: &mut dyn RankPort, firsts: &[u32], count: u32) -> MeasuredCores {
     port.barrier();
     let mut times = Vec::new();
@@ -108,7 +108,7 @@ fn unlike(medians: &[f64]) -> Option<Vec<f64>> {
 }
 
 impl MeasuredCores {
-    /// Returns the tables of a platform file. System noise is written as keys if `stated`, else as comments.
+    /// Returns the tables of a platform file. System noise is written as keys if `stated`, otherwise as comments.
     pub fn text(&self, stated: bool) -> String {
         let mut text = String::new();
         if let Some(Detours { period, length, deviation }) = self.detours {

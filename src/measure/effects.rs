@@ -1,4 +1,4 @@
-//! Additional costs of messages, from samples.
+//! Additional costs of messages, derived from samples.
 //!
 //! | key | from |
 //! |---|---|
@@ -12,27 +12,28 @@ use mcpsim_core::platform::Level;
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
-/// Ratio of the first message to a later one up to which no `connection_time` key is written.
+/// Ratio of the first message's time to a later message's time up to which no `connection_time` key is written.
 const CONNECTS: f64 = 4.0;
-/// Relative excess of a late receive over an early one up to which there is no additional copy.
+/// Relative excess of a late receive's time over an early receive's time up to which there is no additional copy.
 const COPIES: f64 = 0.2;
-/// Least size with significant copies.
+/// Least message size in bytes at which copies are significant.
 const LEAST_COPY: u64 = 1024;
-/// Remaining fraction of a message's time from which a receive did not progress during computation.
+/// Fraction of a message's time above which a remaining wait shows that the message did not progress during
+/// computation.
 const PROGRESSED: f64 = 0.5;
 
-/// Effects in the samples of a level; `None` without an effect or samples.
+/// Effects in the samples of a level. A field is `None` if there is no effect or no sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredEffects {
-    /// Additional time of the first message of two ranks, seconds.
+    /// Additional time of the first message between two ranks, seconds.
     pub connection_time: Option<f64>,
     /// Copy rate of unexpected messages, bytes per second.
     pub unexpected_copy_bandwidth: Option<f64>,
-    /// Number of eager messages that a rank may have in flight to another.
+    /// Number of eager messages that a rank may have in flight to another rank.
     pub credits: Option<u32>,
     /// Whether large messages progress while the receiving core computes.
     pub progresses: Option<bool>,
-    /// Time until a rank that has waited continues on a shared core, seconds.
+    /// Time until a rank that waited on a shared core runs again, seconds.
     pub context_switch: Option<f64>,
 }
 
@@ -51,7 +52,7 @@ impl MeasuredEffects {
             let (_, posted) = posted.iter().find(|(size, _)| size == bytes)?;
             (is_eager(*bytes) && *bytes >= LEAST_COPY).then_some((*bytes, *late, *posted))
         });
-        // The median of three sizes tolerates noise in one; a size without copies has an infinite rate.
+        // The median of three sizes tolerates noise in one size. A size without copies has an infinite rate.
         let rate = |(bytes, late, posted): (u64, f64, f64)| {
             if late - posted > COPIES * late { bytes as f64 / (late - posted) } else { f64::INFINITY }
         };

@@ -1,35 +1,36 @@
-//! Piecewise linear fits of times by size.
+//! Piecewise linear fits of message times as functions of the message size.
 
 use super::campaign::SURE;
 
-/// Reduction of the sum of squared relative errors that justifies a further piece: five sizes with an error of 1.4 %.
+/// Reduction of the sum of squared relative errors that justifies a further piece: equal to five sizes with errors of
+/// 1.4 %.
 const PIECE: f64 = 1e-3;
 
-/// Piece a + b · size, for sizes up to and including the piece's end.
+/// Straight line start + per_byte · size, for sizes up to and including `up_to`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitPiece {
-    /// Greatest size; `None` in the last piece.
+    /// Greatest size of the piece; `None` in the last piece.
     pub up_to: Option<u64>,
     /// Seconds of a message of zero bytes.
     pub start: f64,
     /// Seconds per byte.
     pub per_byte: f64,
-    /// Whether times do not determine the cost of bytes; then `per_byte` is an upper limit.
+    /// Whether the times do not determine the cost per byte. Then `per_byte` is an upper limit.
     pub flat: bool,
 }
 
 impl FitPiece {
-    /// Returns the seconds of `bytes`.
+    /// Returns the time of a message of `bytes`, seconds.
     pub fn at(&self, bytes: u64) -> f64 {
         self.start + self.per_byte * bytes as f64
     }
 
-    /// Raises the cost of bytes to the limit of detection. `greatest` is the greatest measured size in the piece,
-    /// `next` the cost per byte in the next piece.
+    /// Raises the cost per byte to the detection limit. `greatest` is the greatest measured size in the piece, `next`
+    /// the cost per byte in the next piece.
     fn tell_bytes(&mut self, greatest: u64, next: Option<f64>) {
         let all = self.at(greatest);
         if greatest == 0 {
-            // The cost of bytes is unknown, so the cost of the next piece applies.
+            // The cost per byte is unknown, so that of the next piece is used.
             self.per_byte = next.unwrap_or(self.per_byte);
         } else if self.per_byte * (greatest as f64) < SURE * all {
             *self = FitPiece { start: all * (1.0 - SURE), per_byte: all * SURE / greatest as f64, flat: true, ..*self };
@@ -49,7 +50,7 @@ pub struct Floor {
 /// Fits pieces to `points` (sizes increasing, seconds above zero) by least squares of relative errors, with an optimal
 /// number of pieces (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece crosses one
 /// of the `breaks`, which are measured sizes, or is below `least`. If times do not grow with the size, the piece is
-/// flat: the bytes of its greatest size cost the uncertainty of a median.
+/// flat: all bytes of its greatest size together cost the uncertainty of a median.
 pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPiece> {
     let mut found = Vec::new();
     let mut rest = points;
@@ -72,12 +73,13 @@ pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPie
     found
 }
 
-/// Fits the pieces of a part without breaks.
+/// Fits the pieces between two breaks.
 fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
-    // best[n]: least cost of the first n points, and start of its last piece.
+    // best[n]: least cost of a fit of the first n points, and the index of the first point of its last piece.
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=points.len() {
-        // A piece of one point has no slope. It is permitted only as the single point, or for zero bytes.
+        // A piece of one point has no slope. Such a piece is allowed only if there is no other point, or for zero
+        // bytes.
         let alone = |start: usize| end - start == 1 && !(points.len() == 1 || (start == 0 && points[0].0 == 0));
         let costs = (0..end).filter(|start| !alone(*start)).map(|start| {
             let (cost, _) = line(&points[start..end], least);
@@ -100,15 +102,14 @@ fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
     pieces
 }
 
-/// Returns the border between two lines: their intersection if it is between the measured sizes, otherwise the lower
-/// size.
+/// Returns the border between two pieces: the intersection of their lines if it is between the measured sizes,
+/// otherwise the lower size.
 fn border(one: &FitPiece, next: &FitPiece, low: u64, high: u64) -> u64 {
     let meet = (one.start - next.start) / (next.per_byte - one.per_byte);
     if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }
 }
 
-/// Fits a line by least squared relative errors that is not below `least`; returns the sum of these squares and the
-/// line.
+/// Fits a line by least squares of relative errors that is not below `least`. Returns the sum of squares and the line.
 fn line(points: &[(u64, f64)], least: Floor) -> (f64, FitPiece) {
     let mut sums = [0.0; 5];
     for &(size, seconds) in points {
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn one_law_gives_one_piece() {
-        // 2 us and 1 ns per byte.
+        // A message takes 2 us and 1 ns per byte.
         let points = measured(&[0, 1, 64, 1024, 65536, 1 << 20], |size| 2e-6 + 1e-9 * size);
         let found = pieces(&points, &[], Floor::default());
         assert_eq!((found.len(), found[0].up_to), (1, None));
@@ -153,7 +154,8 @@ mod tests {
 
     #[test]
     fn two_laws_are_told_apart_and_meet_where_they_do() {
-        // 1 us + 2 ns per byte, from 1000 B on 2.5 us + 0.5 ns per byte: both are 3 us there.
+        // A message takes 1 us + 2 ns per byte up to 1000 B, and 2.5 us + 0.5 ns per byte above; both are 3 us at 1000
+        // B.
         let law = |size: f64| if size <= 1000.0 { 1e-6 + 2e-9 * size } else { 2.5e-6 + 0.5e-9 * size };
         let points = measured(&[0, 8, 64, 256, 512, 768, 2048, 4096, 16384, 65536], law);
         let found = pieces(&points, &[], Floor::default());
@@ -167,7 +169,7 @@ mod tests {
         let points = measured(&[1, 64, 1000, 1001, 4096, 65536], |size| 1e-6 + 1e-9 * size);
         let found = pieces(&points, &[1000], Floor::default());
         assert_eq!(found.iter().map(|piece| piece.up_to).collect::<Vec<_>>(), [Some(1000), None]);
-        // A break beyond all sizes has no effect.
+        // A break beyond all measured sizes has no effect.
         assert_eq!(pieces(&points, &[1 << 20], Floor::default()).len(), 1);
     }
 
@@ -189,19 +191,19 @@ mod tests {
 
     #[test]
     fn where_times_do_not_grow_bytes_cost_what_a_median_is_sure_to_at_most() {
-        // 0.4 % of 1 us for 8 B: 2 GB/s.
+        // The detection limit of 8 B is 0.4 % of 1 us, which is 2 GB/s.
         let alone = pieces(&[(8, 1e-6)], &[], Floor::default());
         assert!(alone[0].flat && near(1.0 / alone[0].per_byte, 2e9, 1e-9), "{alone:?}");
         assert!(near(alone[0].at(8), 1e-6, 1e-9));
-        // 1 us up to 64 B, 2 us and 1 ns per byte beyond: 0.4 % of 1 us for 64 B is 16 GB/s, and no size has an error
-        // of more than 0.4 %.
+        // A message takes 1 us up to 64 B, and 2 us and 1 ns per byte above. The detection limit of 64 B is 0.4 % of 1
+        // us, 16 GB/s, and no size has an error of more than 0.4 %.
         let law = |size: f64| if size <= 64.0 { 1e-6 } else { 2e-6 + 1e-9 * size };
         let points = measured(&[0, 8, 16, 32, 64, 128, 1024, 8192, 65536], law);
         let found = pieces(&points, &[], Floor::default());
         assert_eq!(found.iter().map(|piece| piece.flat).collect::<Vec<_>>(), [true, false], "{found:?}");
         assert!(near(1.0 / found[0].per_byte, 16e9, 1e-9), "{found:?}");
         assert!(points[..5].iter().all(|&(size, seconds)| near(found[0].at(size), seconds, 0.00401)));
-        // The empty message alone does not determine the cost of bytes, so that of the next piece applies.
+        // An empty message alone does not determine the cost per byte, so that of the next piece is used.
         let start = pieces(
             &measured(&[0, 64, 1024, 65536], |size| if size == 0.0 { 1e-7 } else { 1e-6 + 1e-9 * size }),
             &[],
@@ -213,8 +215,8 @@ mod tests {
 
     #[test]
     fn no_piece_is_faster_than_the_wire() {
-        // 1 us and 1 ns per byte, of which the middle sizes have half: on a wire of 1 GB/s this is a start, not a
-        // slope.
+        // A message takes 1 us and 1 ns per byte, but messages of middle sizes take half of the byte cost. On a wire of
+        // 1 GB/s the fit must explain this by the start time, not by the slope.
         let points =
             measured(&[0, 1000, 2000, 4000, 8000], |size| 1e-6 + 1e-9 * size.max(1000.0) * 0.5 + 0.5e-9 * size);
         let wire = Floor { start: 0.0, per_byte: 1e-9 };

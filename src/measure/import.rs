@@ -1,8 +1,9 @@
-//! A platform file from the output of benchmarks: OSU's osu_latency, osu_bw, osu_bibw, osu_mbw_mr, IMB's PingPong,
-//! Uniband, Biband, or CSV. Times of collectives become measured runs of a validation case ([`MeasuredCalls`]).
+//! Creates a platform file from the output of benchmarks: OSU's osu_latency, osu_bw, osu_bibw, osu_mbw_mr, IMB's
+//! PingPong, Uniband, Biband, or CSV. Times of collectives become measured runs of a validation case
+//! ([`MeasuredCalls`]).
 //!
-//! The user states the level of each file. Other values are copied from another platform or assumed, and the file
-//! states which. Only the values named in [`level`] are fitted.
+//! The user states the level (distance between the ranks) of each benchmark file. Only the values named in [`level`]
+//! are fitted. Other values are copied from another platform or assumed, and comments in the platform file mark them.
 
 mod calls;
 mod imb;
@@ -32,47 +33,47 @@ pub use output::BenchmarkOutput;
 pub use part::ImportPart;
 pub use windows::WindowSizes;
 
-/// Inputs of an import.
+/// Inputs of an import of benchmark output.
 #[derive(Clone, Debug)]
 pub struct Import {
     /// Name of the machine.
     pub name: String,
-    /// Place and time of the import, one line.
+    /// Host and time of the import, one line.
     pub made: String,
-    /// Nodes, CMPs per node, cores per CMP, if stated.
+    /// Nodes, CMPs per node and cores per CMP, if the user states them.
     pub shape: Option<Shape>,
-    /// Eager thresholds by level, if stated.
+    /// Eager thresholds by level, if the user states them.
     pub eager: Vec<(Level, u64)>,
-    /// Sizes of windows to use.
+    /// Message sizes whose windows are used.
     pub windows: WindowSizes,
-    /// Files with their text.
+    /// Benchmark files with their text.
     pub files: Vec<(ImportPart, String)>,
-    /// Platform that supplies the remaining values.
+    /// Platform from which the remaining values are copied.
     pub base: Option<Document>,
 }
 
-/// Tables copied from another platform in addition to levels.
+/// Tables that are copied from the base platform in addition to levels.
 const TAKEN: [&str; 4] = ["core", "cmp", "node", "collectives"];
 
-/// An imported platform, and the origin of each value.
+/// Imported platform, and the origin of each of its values.
 #[derive(Clone, Debug)]
 pub struct ImportedPlatform {
-    /// Text of the file.
+    /// Text of the platform file.
     pub text: String,
-    /// Nodes, CMPs per node, cores per CMP.
+    /// Nodes, CMPs per node and cores per CMP.
     pub shape: Shape,
-    /// Origins in the order of the file.
+    /// Origins of the values in the order of the platform file.
     pub keys: Vec<ImportedKey>,
-    /// Parts of the files that are not in the platform, each with its place and reason.
+    /// Parts of the benchmark files that are not used in the platform, each with its line and the reason.
     pub skipped: Vec<String>,
 }
 
-/// Origin of values.
+/// Origin of values in an imported platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedKey {
-    /// Level or table of the values.
+    /// Level or table of the platform file that contains the values.
     pub table: String,
-    /// Keys, separated by commas; empty for a file that was read.
+    /// Keys of the values, separated by commas. Empty for the line of a benchmark file that was read.
     pub keys: String,
     /// Description of the origin.
     pub from: String,
@@ -81,7 +82,7 @@ pub struct ImportedKey {
 }
 
 impl ImportedKey {
-    /// Parses a line such as "gap: NO DATA (many pairs). ASSUMED: none.".
+    /// Parses a comment line such as "gap: NO DATA (many pairs). ASSUMED: none.".
     fn of(table: &str, line: &str) -> ImportedKey {
         let (keys, told) = line.split_once(": ").unwrap_or(("", line));
         let told = told.trim_end_matches('.');
@@ -101,9 +102,8 @@ impl ImportedKey {
 impl Import {
     /// Returns the platform file.
     ///
-    /// # Errors
-    /// Files that are not output of these programs or are truncated; tables without a unique level; levels between
-    /// ranks of this machine that neither a file nor the base covers.
+    /// Benchmark files that are not output of these programs or are truncated; tables without a unique level; levels
+    /// between ranks of this machine that neither a file nor the base platform covers.
     pub fn platform(&self) -> Result<ImportedPlatform, ConfigError> {
         let mut sources: Vec<(Vec<Level>, ImportSource)> = Vec::new();
         let mut skipped = Vec::new();
@@ -138,7 +138,7 @@ impl Import {
         Ok(ImportedPlatform { text, shape, keys: self.keys(&levels), skipped })
     }
 
-    /// Returns the origins of the values, as in the comments of the file.
+    /// Returns the origins of the values, which are also comments in the platform file.
     fn keys(&self, levels: &[ImportedLevel]) -> Vec<ImportedKey> {
         let base = self.base.as_ref().map(|base| format!("that of {}", base.name()));
         let default = format!("that of {}", Platform::default_document().name());
@@ -156,7 +156,7 @@ impl Import {
                 keys.push(ImportedKey::assumed(level.name(), "all", &from));
                 continue;
             };
-            // The first lines name the files, including those of ping-pongs.
+            // The first lines name the benchmark files, including those of ping-pongs.
             let key = |line: &String| ImportedKey::of(level.name(), line);
             let (files, told) = of.told.split_at(of.files);
             let read = files.iter().map(key);
@@ -173,7 +173,8 @@ impl Import {
         keys
     }
 
-    /// Returns the stated shape, that of the base, or two nodes with a core for each pair.
+    /// Returns the shape that the user states, otherwise that of the base platform, otherwise two nodes with one core
+    /// per pair.
     fn shape(&self, sources: &[(Vec<Level>, ImportSource)]) -> Result<Shape, ConfigError> {
         if let Some(shape) = self.shape {
             return Ok(shape);
@@ -189,7 +190,7 @@ impl Import {
         Shape::new(2, 1, cores).map_err(|error| ConfigError::new(format!("--import: {error}")))
     }
 
-    /// Checks that a level without files comes from the base or has no pair of ranks.
+    /// Checks that a level without benchmark files is copied from the base platform or has no pair of ranks.
     fn covered(&self, level: Level, shape: Shape) -> Result<(), ConfigError> {
         let crossed = match level {
             Level::IntraCmp => shape.cores > 1,
@@ -247,7 +248,7 @@ impl Import {
         Ok(text)
     }
 
-    /// Writes the table of a level without files.
+    /// Writes the table of a level without benchmark files.
     fn stand_in(&self, text: &mut String, level: Level, levels: &[ImportedLevel]) {
         if let Some(base) = &self.base {
             let what = format!("NO DATA for {}. ASSUMED: that of {}.", level.name(), base.name());
@@ -271,7 +272,7 @@ impl Import {
     }
 }
 
-/// Note on times of calls, which no platform contains.
+/// Returns a note that times of collective calls are not used, because platforms do not contain them.
 fn calls_note(file: &str, calls: &[table::BenchmarkTable]) -> Option<String> {
     let mut names: Vec<&str> = calls.iter().map(|table| table.benchmark.name()).collect();
     names.sort_unstable();
@@ -280,7 +281,7 @@ fn calls_note(file: &str, calls: &[table::BenchmarkTable]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{what}, mcpsim validate --new DIR --import {file}"))
 }
 
-/// Returns `base` with the given cost of posting a receive.
+/// Returns the platform `base` with this cost of posting a receive.
 fn posting_at(base: &Document, seconds: f64) -> Document {
     let mut changed = base.clone();
     if let Some(core) = changed.table_mut().get_mut("core").and_then(toml::Value::as_table_mut) {

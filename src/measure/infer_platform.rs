@@ -1,5 +1,5 @@
-//! A platform inferred from matrices of pair times: nodes, CMPs and levels from the structure, costs from the times of
-//! their pairs.
+//! Inference of a platform from matrices of pair times. The structure of the matrices yields nodes, CMPs and levels;
+//! the times of the pairs yield the costs.
 
 use std::fmt::Write;
 
@@ -14,27 +14,27 @@ use super::occupancy::MeasuredOccupancy;
 use super::structure::{PairKind, Structure, structure};
 use super::text::{comment, link, taken};
 
-/// Inferred machine.
+/// Machine inferred from matrices.
 #[derive(Clone, Debug)]
 pub struct Guess {
     /// Groups of ranks that are near each other.
     pub structure: Structure,
-    /// Nodes, CMPs per node, cores per CMP.
+    /// Nodes, CMPs per node and cores per CMP.
     pub shape: Shape,
     /// Site of each rank.
     pub sites: Vec<Site>,
-    /// Half round trips of the levels with pairs: sizes, seconds.
+    /// Half round trips for each level that has pairs of ranks: message sizes and seconds.
     pub times: Vec<(Level, Vec<(u64, f64)>)>,
-    /// Uncertainties, one line each.
+    /// Notes on uncertainties of the inference, one line each.
     pub notes: Vec<String>,
 }
 
-/// Greatest number of switches and of slow pairs that are listed.
+/// Greatest number of switches, and of slow pairs, that the notes list.
 const NAMED: usize = 16;
 
 impl Guess {
-    /// Infers the machine from matrices; `hosts` has each rank's host name or is empty. Kinds of pairs that differ by
-    /// less than `precision` are merged.
+    /// Infers the machine from matrices. `hosts` has the host name of each rank, or is empty. Kinds of pairs whose
+    /// times differ by less than `precision` are merged.
     ///
     /// # Errors
     /// An unreadable matrix, a single rank, times that are not above zero, or a test that does not measure the time of
@@ -49,7 +49,7 @@ impl Guess {
             let what = "a platform: expected one_to_one, async_one_to_one or send_recv_and_recv_send";
             return Err(MatrixError::new(format!("{what}; found {}", of.test.name())));
         }
-        // The geometric mean over all lengths weights each equally.
+        // The geometric mean gives all message lengths equal weight.
         let mut logarithms = vec![0.0; ranks * ranks];
         for number in 0..of.count() {
             for (place, (sum, value)) in logarithms.iter_mut().zip(matrices.matrix(number)?).enumerate() {
@@ -77,7 +77,7 @@ impl Guess {
         Ok(guess)
     }
 
-    /// Determines the groups that are nodes and CMPs, and the sites of ranks.
+    /// Determines which groups are nodes and which are CMPs, and the site of each rank.
     fn place(&mut self, ranks: u32, hosts: &[String]) {
         let kinds = &self.structure.kinds;
         let by_host = groups_of(hosts, ranks);
@@ -111,7 +111,7 @@ impl Guess {
         let single: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
         let groups = |kinds_within: usize| if kinds_within == 0 { &single } else { &kinds[kinds_within - 1].groups };
         let nodes = groups(within);
-        // With one kind within a node, all its ranks are on one CMP.
+        // If there is only one kind of pairs within a node, all ranks of the node are on one CMP.
         let cmps = groups(within.min(1));
         if within > 2 {
             self.notes.push(format!(
@@ -167,7 +167,7 @@ impl Guess {
         }
     }
 
-    /// Reads the medians of each level's pairs, as half round trips.
+    /// Reads the median times of each level's pairs and converts them to half round trips.
     fn read_times(&mut self, matrices: &mut Matrices) -> Result<(), MatrixError> {
         let of = matrices.parameters;
         let ranks = of.ranks as usize;
@@ -193,7 +193,7 @@ impl Guess {
         Ok(())
     }
 
-    /// Returns whether rank r is on core r.
+    /// Returns whether each rank r is on core r (block placement).
     pub fn is_in_blocks(&self) -> bool {
         (0u64..).zip(&self.sites).all(|(rank, site)| self.shape.site(rank) == *site)
     }
@@ -208,7 +208,7 @@ impl Guess {
         self.text_with(name, made, None)
     }
 
-    /// Returns the text of the platform file with the name of a file of classes of pairs.
+    /// Returns the text of the platform file, which refers to the file of pair classes named `pairs`.
     pub fn text_with(&self, name: &str, made: &str, pairs: Option<&str>) -> String {
         let mut text = String::new();
         comment(&mut text, made);
@@ -250,11 +250,11 @@ impl Guess {
     }
 }
 
-/// Converts the clock readings of a test to half round trips: sizes and seconds.
+/// Converts the times that a test measures to half round trips: message sizes and seconds.
 pub(super) fn one_way(test: PairTest, times: &mut [(u64, f64)]) {
     match test {
         PairTest::SendRecvAndRecvSend => times.iter_mut().for_each(|(_, seconds)| *seconds /= 2.0),
-        // The confirmation of the previous message takes as long as an empty message.
+        // The confirmation of the previous message is assumed to take as long as an empty message.
         PairTest::OneToOne => {
             let first = pieces(times, &[], Floor::default()).first().map_or(0.0, |piece| piece.start);
             let empty = (first / 2.0).min(times[0].1 * 0.9);
@@ -264,7 +264,7 @@ pub(super) fn one_way(test: PairTest, times: &mut [(u64, f64)]) {
     }
 }
 
-/// Returns the groups of ranks with the same host name; `None` unless each rank has one.
+/// Returns the groups of ranks with the same host name; `None` unless each rank has a host name.
 fn groups_of(hosts: &[String], ranks: u32) -> Option<Vec<Vec<u32>>> {
     if hosts.len() != ranks as usize {
         return None;
@@ -279,7 +279,7 @@ fn groups_of(hosts: &[String], ranks: u32) -> Option<Vec<Vec<u32>>> {
     Some(groups.into_iter().map(|(_, ranks)| ranks).collect())
 }
 
-/// Returns the groups of nodes that a kind of pairs connects, one line each.
+/// Returns the groups of nodes that a kind of pairs connects, one line per group.
 fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
     let of = |group: &Vec<u32>| {
         let inside = nodes.iter().enumerate().filter(|(_, node)| group.contains(&node[0]));
@@ -293,7 +293,7 @@ fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
     kind.groups.iter().filter_map(of).collect()
 }
 
-/// Fits the level's costs with pieces of straight lines.
+/// Fits the costs of a level by pieces of straight lines.
 fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
     let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
     let found = pieces(times, &[], least);

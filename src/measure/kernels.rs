@@ -1,24 +1,24 @@
-//! A small fixed set of compute kernels of a core, and the rates that follow from their times.
+//! A small fixed set of compute kernels, and the rates of a core that their times yield.
 
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
 use super::program_memory::ProgramVec;
 
-/// A kernel: fixed work on its own data.
+/// A kernel: a fixed amount of work on data that belongs to the kernel.
 pub struct Kernel {
-    /// Name in files.
+    /// Name of the kernel in files.
     pub name: &'static str,
     /// Work per run: floating-point operations, instructions or bytes.
     pub work: f64,
-    /// Whether it is used to compare machines and for slowdowns of cores.
+    /// Whether the kernel is used to compare machines and to derive slowdowns of cores.
     pub is_typical: bool,
     data: ProgramVec<f64>,
     run: fn(&mut [f64]) -> f64,
 }
 
-/// Number of doubles in the arrays of kernels that fit in a core's own cache, and of the larger ones: 256 KiB, 96
-/// MiB.
+/// Number of doubles in the arrays of kernels that fit in a core's own cache (256 KiB), and number in the larger arrays
+/// (96 MiB).
 const NEAR: usize = 32 << 10;
 const FAR: usize = 12 << 20;
 /// Number of points along an edge of the stencil's grids.
@@ -44,14 +44,14 @@ impl Kernel {
         ]
     }
 
-    /// Runs the work once.
+    /// Runs the kernel's work once.
     pub fn run(&mut self) {
         let result = (self.run)(std::hint::black_box(&mut self.data));
         std::hint::black_box(result);
     }
 }
 
-/// Sums products, eight at a time.
+/// Sums products, eight products at a time.
 fn multiply_add(data: &mut [f64]) -> f64 {
     let mut sums = [0.0; 8];
     for turn in 0..64 {
@@ -92,7 +92,7 @@ fn triad(data: &mut [f64]) -> f64 {
     a[0]
 }
 
-/// Applies a 7-point stencil from one grid to the other.
+/// Applies a 7-point stencil from one grid to another grid.
 fn stencil(data: &mut [f64]) -> f64 {
     let (to, from) = data.split_at_mut(EDGE * EDGE * EDGE);
     for z in 1..EDGE - 1 {
@@ -115,27 +115,27 @@ fn stencil(data: &mut [f64]) -> f64 {
 /// Rates of the cores of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Speed {
-    /// Floating-point operations per second.
+    /// Floating-point operations per second of a core.
     pub flops: f64,
-    /// Instructions per second.
+    /// Instructions per second of a core.
     pub instructions: f64,
-    /// Bytes per second of a single core.
+    /// Bytes per second from main memory of a single core.
     pub memory: f64,
-    /// Total bytes per second of the measured cores of a CMP.
+    /// Bytes per second from main memory of all measured cores of a CMP together.
     pub cmp_memory: Option<f64>,
-    /// Measured numbers of ranks of a CMP, and their total bytes per second.
+    /// Measured numbers of ranks per CMP, and the bytes per second from main memory of all these ranks together.
     pub memory_by_ranks: Vec<(u32, f64)>,
-    /// Slowdown of each kernel with 1, 2, … ranks on the CMP.
+    /// Slowdown factors of each kernel with 1, 2, … ranks on the CMP.
     pub slowdowns: Vec<(String, Vec<f64>)>,
 }
 
-/// Seconds of one run of each kernel.
+/// Seconds per run of each kernel on a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
     /// Name of the machine.
     pub machine: String,
-    /// Seconds by kernel.
+    /// Seconds per run by kernel name.
     pub seconds: std::collections::BTreeMap<String, f64>,
 }
 
@@ -160,7 +160,7 @@ impl Speed {
         let together = |(ranks, figures): (u32, &Figures)| {
             Some((ranks, memory / factor("triad_far", figures)? * f64::from(ranks)))
         };
-        // Numbers that were not measured have the values of the previous number.
+        // Numbers of ranks that were not measured repeat the values of the previous number.
         let tried = (1..).zip(crowded).filter(|(ranks, of)| *ranks == 1 || crowded[*ranks as usize - 2] != **of);
         let by_ranks = tried.filter_map(together);
         Speed {
@@ -173,7 +173,7 @@ impl Speed {
         }
     }
 
-    /// Returns the median of the kernels' slowdowns, which does not decrease with the number of ranks. A mean would
+    /// Returns the median of the kernels' slowdowns, which never decreases with the number of ranks. A mean would
     /// overweight a kernel that streams from shared memory.
     pub fn slowdown(&self) -> Vec<f64> {
         let ranks = self.slowdowns.iter().map(|(_, factors)| factors.len()).min().unwrap_or(0);
@@ -190,8 +190,8 @@ impl Speed {
 }
 
 impl Figures {
-    /// Returns the ratio of this machine's times to those of `host`: the geometric mean over the common kernels, and
-    /// each of them.
+    /// Returns the ratio of this machine's kernel times to those of `host`: the geometric mean over the common kernels,
+    /// and the ratio of each kernel.
     pub fn scale_factor(&self, host: &Figures) -> Option<(f64, Vec<(String, f64)>)> {
         let typical: Vec<&str> =
             Kernel::all().iter().filter(|kernel| kernel.is_typical).map(|kernel| kernel.name).collect();
@@ -202,7 +202,7 @@ impl Figures {
         (!ratios.is_empty()).then(|| (mean.exp(), ratios))
     }
 
-    /// Checks values that were read.
+    /// Checks the values after they were read from a file.
     pub fn check(&self) -> Result<(), String> {
         let wrong = self.seconds.iter().find(|(_, seconds)| !seconds.is_finite() || **seconds <= 0.0);
         match wrong {
@@ -228,7 +228,7 @@ mod tests {
             kernel.run();
             assert!(kernel.work > 0.0 && (kernel.run)(&mut kernel.data).is_finite(), "{}", kernel.name);
         }
-        // A grid of ones stays one; a triad of ones is slightly more.
+        // The stencil maps a grid of ones to ones; the triad maps ones to slightly more than one.
         assert_eq!(stencil(&mut vec![1.0; 2 * EDGE * EDGE * EDGE]), 1.0);
         assert_eq!(triad(&mut [0.0, 2.0, 1.0]), 2.0 + 1e-9);
     }
@@ -237,7 +237,7 @@ mod tests {
     fn a_machine_is_compared_by_the_kernels_that_both_know() {
         let target = figures(&[("multiply_add", 4.0), ("integers", 1.0), ("triad_far", 100.0), ("another", 7.0)]);
         let host = figures(&[("multiply_add", 1.0), ("integers", 1.0), ("triad_far", 1.0)]);
-        // 4 and 1: a geometric mean of 2; kernels limited by memory are excluded.
+        // The ratios 4 and 1 have a geometric mean of 2; kernels limited by memory are excluded.
         let (factor, each) = target.scale_factor(&host).unwrap();
         assert!((factor - 2.0).abs() < 1e-12 && each.len() == 2);
         assert_eq!(target.scale_factor(&figures(&[("x", 1.0)])), None);
@@ -251,7 +251,7 @@ mod tests {
         let twice: Vec<(&str, f64)> = works.iter().map(|(name, seconds)| (*name, seconds * 2.0)).collect();
         let speed = Speed::of(&alone, &[alone.clone(), figures(&twice)]);
         assert!((speed.flops / 1e9 - 1.0).abs() < 1e-9 && (speed.memory / 1e9 - 1.0).abs() < 1e-9);
-        // Two cores at half the rate have the rate of one together.
+        // Two cores at half the rate have together the memory rate of one core.
         assert!((speed.cmp_memory.unwrap() / 1e9 - 1.0).abs() < 1e-9);
         let slowdown = speed.slowdown();
         assert!(slowdown.len() == 2 && slowdown[0] == 1.0 && (slowdown[1] - 2.0).abs() < 1e-9, "{slowdown:?}");

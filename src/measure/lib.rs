@@ -1,4 +1,4 @@
-//! Measurement of a machine: tests between ranks, evaluation of their samples, and the resulting platform file.
+//! Measurement of a machine: tests between ranks, evaluation of the samples, and the resulting platform file.
 //!
 //! This crate does not know MPI or files. Ranks communicate through a [`RankPort`], which a real MPI or a simulated
 //! machine implements.

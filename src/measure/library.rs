@@ -1,4 +1,4 @@
-//! Properties of the MPI library: its identity, which selects the algorithms of collectives, and the costs of its
+//! Properties of the MPI library: its version text, which selects the algorithms of collectives, and the costs of its
 //! datatypes, copies and reductions.
 //!
 //! | key | from |
@@ -13,45 +13,45 @@ use mcpsim_core::platform::Library;
 
 use super::text::{comment, overhead};
 
-/// Number of blocks of the greater datatype.
+/// Number of blocks of the datatype with many blocks.
 pub const MANY_BLOCKS: u32 = 32;
 
 /// Size of the copies and reductions in a rank's own memory, bytes. Two such buffers fit in the caches of a core.
 pub const OWN_BYTES: u64 = 256 << 10;
 
-/// MPI library of the measurement.
+/// Properties of the MPI library that ran the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredLibrary {
-    /// The library, if known.
+    /// The MPI library, if mcpsim knows it.
     pub library: Option<Library>,
-    /// Times of a datatype of one block and of [`MANY_BLOCKS`], seconds.
+    /// Times of a datatype with one block and of a datatype with [`MANY_BLOCKS`] blocks, seconds.
     pub datatypes: Option<[f64; 2]>,
     /// Times of a copy and of a reduction of [`OWN_BYTES`] in caches, seconds.
     pub own_data: Option<[f64; 2]>,
 }
 
 impl MeasuredLibrary {
-    /// Creates the value from the version text of the library, with the times of its datatypes, and of its copies and
+    /// Creates the value from the version text of the MPI library, and from the times of its datatypes, copies and
     /// reductions.
     pub fn new(version: &str, datatypes: [f64; 2], own_data: [f64; 2]) -> MeasuredLibrary {
         MeasuredLibrary { library: known(version), datatypes: Some(datatypes), own_data: Some(own_data) }
     }
 
-    /// Returns the bytes per second that copies or reductions move in caches.
+    /// Returns the rate at which copies and reductions move data in caches, bytes per second.
     pub(super) fn moves_in_caches(&self) -> Option<f64> {
         let [copied, added] = self.own_data.filter(|times| times.iter().all(|time| *time > 0.0))?;
         let bytes = OWN_BYTES as f64;
         Some((2.0 * bytes / copied).min(3.0 * bytes / added))
     }
 
-    /// Returns the table `collectives`; empty if nothing is known.
+    /// Returns the table `collectives` of a platform file; empty without measured properties.
     pub(super) fn text(&self) -> String {
         let mut keys = String::new();
         if let Some(library) = self.library {
             let _ = writeln!(keys, "library = \"{}\"", library.name());
         }
         if let Some([one, many]) = self.datatypes {
-            // A block is packed once and unpacked once.
+            // The benchmark packs and unpacks each block once.
             let block = ((many - one) / f64::from(2 * (MANY_BLOCKS - 1))).max(0.0);
             let datatype = (one - 2.0 * block).max(0.0);
             comment(
@@ -99,13 +99,13 @@ mod tests {
 
     #[test]
     fn a_datatype_costs_what_one_without_blocks_would() {
-        // 500 ns, and 20 ns of packing and 20 ns of unpacking per block.
+        // A datatype takes 500 ns, and per block 20 ns for packing and 20 ns for unpacking.
         let datatypes = [540e-9, (500 + 32 * 40) as f64 * 1e-9];
         let measured = MeasuredLibrary::new("MVAPICH2 Version: 2.3.7", datatypes, [0.0; 2]);
         let text = measured.text();
         assert!(text.starts_with("\n[collectives]\n# "), "{text}");
         assert!(text.ends_with("datatype_overhead = \"500.0 ns\"\nblock_overhead = \"20.00 ns\"\n"), "{text}");
-        // If noise makes many blocks faster than one, the result is zero, not negative.
+        // If noise makes many blocks faster than one block, the result is zero, not negative.
         let noisy = MeasuredLibrary { datatypes: Some([3e-7, 2e-7]), ..MeasuredLibrary::default() }.text();
         assert!(noisy.ends_with("datatype_overhead = \"300.0 ns\"\nblock_overhead = \"0 s\"\n"), "{noisy}");
         assert_eq!(MeasuredLibrary::default().text(), "");
@@ -119,7 +119,7 @@ mod tests {
         // A copy of 256 KiB moves 512 KiB, a reduction 768 KiB.
         assert_eq!(moves(Some([8e-6, 16e-6])), Some(786_432.0 / 16e-6));
         assert_eq!(moves(Some([16e-6, 8e-6])), Some(524_288.0 / 16e-6));
-        // Times of zero from a coarse clock give no rate.
+        // A coarse clock may measure times of zero, from which no rate is derived.
         assert_eq!((moves(Some([0.0, 8e-6])), moves(None)), (None, None));
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters of a level, derived from samples. README states the model.
+//! Parameters of a level, derived from samples. The README describes the model.
 //!
 //! | parameter | from |
 //! |---|---|
@@ -24,50 +24,51 @@ use super::statistics::Summary;
 /// Least share of the latency that remains for the network. Measured overheads may overlap with it.
 pub(super) const NETWORK: f64 = 0.05;
 
-/// Highest ratio of the bandwidth of the last piece to the best one measured, which includes latency.
+/// Highest ratio of the last piece's bandwidth to the best measured bandwidth, which includes latency.
 pub(super) const MORE_THAN_SEEN: f64 = 1.5;
 
-/// Parameters of a level; times in seconds.
+/// Parameters of the links of a level; times in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkFit {
     /// Level.
     pub level: Level,
-    /// Largest eager size; `None` if all sizes are eager.
+    /// Largest eager message size; `None` if all sizes are eager.
     pub eager: Option<u64>,
-    /// Time of a control message.
+    /// Time of a control message, seconds.
     pub handshake: f64,
-    /// Loads of the columns, starting with 1; only 1 without measurements under load.
+    /// Loads (numbers of concurrent transfers) of the columns, starting with 1. Without measurements under load, the
+    /// only load is 1.
     pub loads: Vec<u32>,
-    /// Rows in increasing order of sizes.
+    /// Rows in increasing order of message sizes.
     pub rows: Vec<RowFit>,
-    /// Measured sizes with the relative errors of the pieces.
+    /// Measured message sizes, with the relative errors of the fitted pieces.
     pub errors: Vec<(u64, f64)>,
-    /// Measured occupancy of resources by messages; `None` for other contention models.
+    /// Occupancy of resources by messages; `None` if the contention model does not use it.
     pub occupancy: Option<MeasuredOccupancy>,
     /// Further measured costs of messages.
     pub effects: MeasuredEffects,
 }
 
-/// Parameters of an interval of sizes.
+/// Link parameters for an interval of message sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowFit {
-    /// Largest size of the interval; `None` in the last row.
+    /// Largest message size of the interval; `None` in the last row.
     pub up_to: Option<u64>,
-    /// L and the time per byte, for each load.
+    /// L and the time per byte, for each load; seconds.
     pub columns: Vec<(f64, f64)>,
-    /// o_s.
+    /// o_s, the core time of a send, seconds.
     pub send_overhead: f64,
-    /// o_r.
+    /// o_r, the core time of a receive, seconds.
     pub recv_overhead: f64,
-    /// g.
+    /// g, the gap between messages, seconds.
     pub gap: f64,
-    /// Whether the samples do not determine the time per byte. The columns then hold its upper bound.
+    /// Whether the samples do not determine the time per byte. The columns then hold an upper bound of this time.
     pub flat: bool,
-    /// Time in which a core copies a byte, seconds, if windows determine it for this interval.
+    /// Time in seconds for a core to copy a byte, if windows determine this time for the interval.
     pub copy: Option<f64>,
 }
 
-/// Overheads at a size.
+/// Core overheads of messages of one size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Overheads {
     bytes: u64,
@@ -76,30 +77,31 @@ struct Overheads {
     gap: f64,
 }
 
-/// Correction factors of message times under load, for each level, load and size.
+/// Correction factors of message times under load, for each level, load and message size.
 ///
-/// Concurrent transfers of a test do not all meet the same load. They start one after another, and the next round of
-/// one overlaps with the end of others. The factors make the same test take the same time on the simulated machine.
+/// The concurrent transfers of a test do not all meet the same load: transfers start one after another, and the next
+/// round of one transfer overlaps with the end of others. With the factors, the same test takes the same time on the
+/// simulated machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrections(BTreeMap<(Level, u32, u64), Correction>);
 
-/// Correction factor of a load and size, and the response of the test to it.
+/// Correction factor for a load and a message size, and the response of the test to the factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Correction {
     factor: f64,
-    /// Previous factor, and the logarithm of the deviation with it.
+    /// Previous factor, and the logarithm of the test's deviation with that factor.
     before: f64,
     off: f64,
-    /// Whether the test does not respond, because its messages hardly meet this load.
+    /// Whether the test time does not respond to the factor, because few of the test's messages meet this load.
     deaf: bool,
 }
 
-/// Share of the deviation above which a correction does not help.
+/// Share of the previous deviation above which a correction counts as useless.
 const HELPS: f64 = 0.9;
 
 impl Corrections {
-    /// Returns refined corrections. `simulated` holds the samples on the platform made with the current ones.
-    /// Corrections that do not help are removed for good.
+    /// Returns refined corrections. `simulated` holds the samples of the platform that uses the current corrections.
+    /// Useless corrections are removed permanently.
     pub fn refined(mut self, measured: &Samples, simulated: &Samples) -> Corrections {
         for (series, off) in measured.ratios_to(simulated) {
             let (Some(level), Test::Exchange | Test::OneWay) = (series.level, series.test) else { continue };
@@ -131,8 +133,8 @@ impl LinkFit {
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
-        // A byte takes at least its time in a window, whatever the slope between two sizes. No piece starts below 0.7
-        // times the time of an empty message, because sizes may differ in their start-up time.
+        // A byte takes at least its time in a window, even if the times of two sizes imply less. No piece starts below
+        // 0.7 times the time of an empty message; the factor allows for sizes with different start-up times.
         let least = Floor { start: 0.7 * points.first()?.1, per_byte: ShortWindows::least_byte(samples, level) };
         let mut found = pieces(&points, &breaks, least);
         let best = best_bandwidth(samples, level, &points);
@@ -159,13 +161,14 @@ impl LinkFit {
         Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None, effects })
     }
 
-    /// Converts the parameters to the `fair` model: windows yield the occupancy, which determines costs under load.
+    /// Converts the parameters to the `fair` contention model. Windows yield the occupancy of resources, which
+    /// determines costs under load.
     pub fn fair(self, samples: &Samples) -> LinkFit {
         let occupancy = MeasuredOccupancy::of(samples, self.level);
         let mut rows = Vec::new();
         let mut above = 0;
         for row in self.rows {
-            // The gap belongs to the adapter only. Small messages have a separate gap.
+            // Only the adapter has a gap. Small messages have a separate gap.
             let row = RowFit { columns: row.columns[..1].to_vec(), gap: occupancy.gap_above(above), ..row };
             let spans = above < FIRST_UP_TO && row.up_to.is_none_or(|end| end > FIRST_UP_TO);
             if occupancy.gaps.is_some() && spans {
@@ -184,13 +187,14 @@ impl LinkFit {
         LinkFit { handshake, loads, rows, occupancy: Some(occupancy), ..self }
     }
 
-    /// Returns the least latency of a message, a share of the time of the smallest messages.
+    /// Returns the least latency of a message, which is a share of the time of the smallest messages.
     pub(super) fn least_latency(&self) -> f64 {
         self.rows.first().map_or(0.0, |row| NETWORK * (row.send_overhead + row.columns[0].0 + row.recv_overhead))
     }
 
-    /// Returns the fit with a handshake of at least [`LinkFit::least_latency`], and whether the handshake was lower.
-    /// The latency of messages above the eager threshold decreases accordingly, so their time does not change.
+    /// Returns the fit with a handshake of at least [`LinkFit::least_latency`], and whether the handshake was shorter.
+    /// The latency of messages above the eager threshold decreases accordingly, so the total time of these messages
+    /// does not change.
     pub(super) fn with_least_handshake(mut self) -> (LinkFit, bool) {
         let least = self.least_latency();
         let more = least - self.handshake;
@@ -210,7 +214,7 @@ impl LinkFit {
         (self, true)
     }
 
-    /// Returns the mean and the largest relative error of the fit, and the size of the latter.
+    /// Returns the mean and the largest relative error of the fit, and the message size with the largest error.
     pub fn error(&self) -> (f64, f64, u64) {
         let mean = self.errors.iter().map(|(_, error)| error.abs()).sum::<f64>() / self.errors.len().max(1) as f64;
         let worst = self.errors.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, 0.0));
@@ -218,7 +222,7 @@ impl LinkFit {
     }
 }
 
-/// Merges adjacent rows that differ only in their sizes.
+/// Merges adjacent rows that have equal parameters.
 pub(super) fn joined(rows: Vec<RowFit>) -> Vec<RowFit> {
     let mut joined: Vec<RowFit> = Vec::new();
     for row in rows {
@@ -230,8 +234,8 @@ pub(super) fn joined(rows: Vec<RowFit>) -> Vec<RowFit> {
     joined
 }
 
-/// Returns the row of a piece without loads. `overheads` are those of the sender and receiver; `control` is the time
-/// of control messages.
+/// Returns the row of a piece, for load 1. `overheads` are the core overheads of the sender and receiver; `control` is
+/// the time of control messages.
 pub(super) fn row_of(piece: &FitPiece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
     let [send, recv] = overheads;
     row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
@@ -247,8 +251,9 @@ fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64
     windows.chain(pings).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
 }
 
-/// Bounds the bandwidth of a piece by the best one measured. Noise causes steeper slopes, and the last piece would
-/// extrapolate them to all larger sizes. The piece keeps its time at its largest measured size.
+/// Bounds the bandwidth of a piece by the best measured bandwidth. Noise causes too small times per byte, and the last
+/// piece would extrapolate them to all larger sizes. The time at the largest measured size of the piece does not
+/// change.
 fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     let least = 1.0 / (best * MORE_THAN_SEEN);
     let last = points.iter().map(|(bytes, _)| *bytes).filter(|bytes| piece.up_to.is_none_or(|end| *bytes <= end)).max();
@@ -259,21 +264,22 @@ fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     piece.flat = false;
 }
 
-/// Returns the row of a piece whose start includes the overheads and control messages.
+/// Returns the row of a piece whose start time includes the overheads and control messages.
 fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit {
-    // A wide interval starts below its overheads if these grow with the size.
+    // The start time of a wide interval is below its overheads if the overheads grow with the size.
     let room = (piece.start * (1.0 - NETWORK) - control).max(0.0);
     let fits = if own.send + own.recv > room { room / (own.send + own.recv) } else { 1.0 };
     let (send, recv) = (own.send * fits, own.recv * fits);
     let latency = piece.start - send - recv - control;
-    // Load scales the time of the whole message, but not its overheads and control messages.
+    // Load multiplies the time of the whole message, but not its overheads and control messages.
     let under = |ratio: f64| ((ratio * piece.start - send - recv - control).max(latency), ratio * piece.per_byte);
     let columns = [1.0].iter().chain(ratios).map(|ratio| under(*ratio)).collect();
     let (up_to, flat) = (piece.up_to, piece.flat);
     RowFit { up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap, flat, copy: None }
 }
 
-/// Returns the overheads by size. `copied`: an unexpected message is copied once more than an expected one.
+/// Returns the core overheads by message size. `copied` states that an unexpected message is copied once more than an
+/// expected message.
 fn overheads(samples: &Samples, level: Level, copied: bool) -> Vec<Overheads> {
     let of = |test: Test| samples.medians(level, test);
     let received = if copied { Test::PostedReceive } else { Test::LateReceive };
@@ -288,8 +294,8 @@ fn overheads(samples: &Samples, level: Level, copied: bool) -> Vec<Overheads> {
     one.iter().filter_map(each).collect()
 }
 
-/// Returns the median overheads of the sizes in (above, up_to], or those of the nearest size. Above the threshold the
-/// smallest size counts, because the core time of large messages is not constant.
+/// Returns the median overheads of the sizes in (above, up_to], or those of the nearest size. Above the eager threshold
+/// the smallest size is used, because the core time of large messages is not constant.
 fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: bool) -> Overheads {
     let end = up_to.unwrap_or(u64::MAX);
     let inside: Vec<&Overheads> = all.iter().filter(|of| of.bytes > above && of.bytes <= end).collect();
@@ -305,7 +311,8 @@ fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: b
     Overheads { bytes: above, send: median(|of| of.send), recv: median(|of| of.recv), gap: median(|of| of.gap) }
 }
 
-/// Returns the median over the sizes above the threshold. The bound leaves some latency for the smallest of them.
+/// Returns the median handshake time over the sizes above the eager threshold. An upper bound leaves some latency for
+/// the smallest of these sizes.
 fn handshake(
     samples: &Samples,
     level: Level,
@@ -328,7 +335,7 @@ fn handshake(
     median.clamp(0.0, 0.4 * (least - send).max(0.0))
 }
 
-/// Returns the slowdown of a message by size, for each load.
+/// Returns the slowdown factors of a message by message size, for each load.
 fn ratios(
     samples: &Samples,
     level: Level,
@@ -344,7 +351,7 @@ fn ratios(
             let (Some(one), Some(summary)) = (single(series.bytes), Summary::of(&series.seconds)) else {
                 continue;
             };
-            // The last message leaves after the core has sent the others.
+            // The last message leaves after the core has sent the preceding messages.
             let before = f64::from(series.count - 1) * send(series.bytes);
             let answer = if test == Test::OneWay { single(0).unwrap_or(0.0) } else { before };
             // Load never makes a message faster.
@@ -360,7 +367,7 @@ fn ratios(
     found
 }
 
-/// Returns the geometric mean of the ratios of sizes in (above, up_to], or the nearest ratio.
+/// Returns the geometric mean of the ratios of sizes in (above, up_to], or the ratio of the nearest size.
 fn ratio_in(ratios: &[(u64, f64)], above: u64, up_to: Option<u64>) -> f64 {
     let end = up_to.unwrap_or(u64::MAX);
     let inside: Vec<f64> =

@@ -1,8 +1,8 @@
 //! Times of each pair of ranks, one matrix per message length, and their files.
 //!
-//! [`Matrices`] reads the files of PARUS' `network_test2` (NetCDF classic with 64-bit offsets) and of its older text
-//! form. [`Compressed`] reads the compressed pair of files that clustering creates. This module opens no files; the
-//! caller supplies readers and writers.
+//! [`Matrices`] reads the files of PARUS' `network_test2` (NetCDF classic with 64-bit offsets) and files in its older
+//! text form. [`Compressed`] reads the pair of compressed files that the clustering creates. This module opens no
+//! files; the caller supplies readers and writers.
 
 mod compressed;
 mod matrices_file;

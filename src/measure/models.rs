@@ -1,4 +1,5 @@
-//! Textbook models, fitted to samples by level, and the methods of courses for measuring their parameters.
+//! Textbook models (Hockney, LogP, LogGP) fitted to the samples of each level, and the methods of university courses
+//! for measuring their parameters.
 
 mod course;
 #[cfg(test)]
@@ -15,7 +16,7 @@ use super::simulated::on_simulated;
 
 pub use course::{COURSE_MESSAGES, Course};
 
-/// Greatest message in tests of a simulated machine.
+/// Greatest message size in tests of a simulated machine, bytes.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// Models of a level.
@@ -23,7 +24,7 @@ const MOST_BYTES: u64 = 4 << 20;
 pub struct LevelModels {
     /// The level.
     pub level: Level,
-    /// Half round trips: sizes in increasing order, seconds above zero.
+    /// Half round trips: message sizes in increasing order, and seconds above zero.
     pub points: Vec<(u64, f64)>,
     /// Hockney's model.
     pub hockney: Hockney,
@@ -33,10 +34,10 @@ pub struct LevelModels {
     pub log_gp: Option<LogGp>,
 }
 
-/// LogP parameters and the measurements behind them.
+/// LogP parameters, and the measured core times from which they are derived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmallMessage {
-    /// Size of the messages.
+    /// Size of the messages, bytes.
     pub bytes: u64,
     /// Core time of a send, seconds.
     pub send: f64,
@@ -46,19 +47,19 @@ pub struct SmallMessage {
     pub log_p: LogP,
 }
 
-/// Deviation of a model from half round trips, relative.
+/// Relative deviation of a model from measured half round trips.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Residual {
     /// Mean absolute deviation.
     pub mean: f64,
     /// Greatest deviation, with its sign.
     pub most: f64,
-    /// Message size of the greatest deviation.
+    /// Message size of the greatest deviation, bytes.
     pub at: u64,
 }
 
 impl LevelModels {
-    /// Fits the models of `level`; `None` without ping-pongs of two sizes.
+    /// Fits the models of `level`. Returns `None` unless the samples have ping-pongs of two message sizes.
     pub fn of(samples: &Samples, level: Level) -> Option<LevelModels> {
         let mut points = samples.medians(level, Test::PingPong);
         points.retain(|(_, seconds)| *seconds > 0.0);
@@ -66,7 +67,7 @@ impl LevelModels {
         let hockney = Hockney::fit(&points)?;
         let small = |bytes| small(samples, level, &points, bytes);
         let log_gp = small(1).map(|at| {
-            // The formula of LogGP starts at one byte.
+            // The formula of LogGP counts the bytes after the first byte.
             let excess = LogGp::fit(at.log_p, &points).per_byte * (at.bytes.max(1) - 1) as f64;
             let one = LogP { latency: (at.log_p.latency - excess).max(0.0), ..at.log_p };
             LogGp::fit(one, &points)
@@ -75,7 +76,7 @@ impl LevelModels {
         Some(LevelModels { level, hockney, log_p, log_gp, points })
     }
 
-    /// Returns the seconds of a message in a model; `None` if its parameters are unknown.
+    /// Returns the time of a message in a model, seconds. Returns `None` if the model's parameters are unknown.
     pub fn at(&self, model: Textbook, bytes: u64) -> Option<f64> {
         match model {
             Textbook::Hockney => Some(self.hockney.at(bytes)),
@@ -84,7 +85,8 @@ impl LevelModels {
         }
     }
 
-    /// Returns the deviation of a model from the points; for LogP, which has one size, from the points up to it.
+    /// Returns the deviation of a model from the measured points. LogP describes one message size, so only the points
+    /// up to this size are used for LogP.
     pub fn residual(&self, model: Textbook) -> Option<Residual> {
         let most = if model == Textbook::LogP { self.log_p?.bytes } else { u64::MAX };
         let points = self.points.iter().filter(|(bytes, _)| *bytes <= most);
@@ -96,7 +98,7 @@ impl LevelModels {
     }
 }
 
-/// Derives the LogP parameters from messages of the measured size nearest to `bytes`.
+/// Derives the LogP parameters from messages whose measured size is nearest to `bytes`.
 fn small(samples: &Samples, level: Level, points: &[(u64, f64)], bytes: u64) -> Option<SmallMessage> {
     let delayed = samples.medians(level, Test::DelayedTrain);
     let near = |(size, _): &&(u64, f64)| size.abs_diff(bytes);
@@ -110,7 +112,7 @@ fn small(samples: &Samples, level: Level, points: &[(u64, f64)], bytes: u64) -> 
     Some(SmallMessage { bytes, send, recv, log_p: LogP::new(message, [send, recv], gap) })
 }
 
-/// Returns two cores for each level of a machine, in the order of levels.
+/// Returns the sites of two cores for each level of a machine, in the order of levels.
 pub fn pairs_of(shape: Shape) -> Vec<(Level, [Site; 2])> {
     let site = |node, cmp, core| Site { node, cmp, core };
     let first = site(0, 0, 0);
@@ -122,10 +124,11 @@ pub fn pairs_of(shape: Shape) -> Vec<(Level, [Site; 2])> {
     all.into_iter().filter(|(_, there, _)| *there).map(|(level, _, second)| (level, [first, second])).collect()
 }
 
-/// Measures the samples that the models need at each level of a simulated machine, and the results of the course's
+/// Measures the samples that the models need at each level of a simulated machine, and the results of the courses'
 /// methods.
 ///
 /// # Errors
+/// The run ends without a result, which these tests do not cause.
 /// If a run ends without a result, which the tests give no reason for.
 pub fn sample_models(platform: &Platform) -> Result<(Samples, Vec<(Level, Course)>), RunError> {
     let mut samples = Samples::default();
@@ -144,7 +147,7 @@ pub fn sample_models(platform: &Platform) -> Result<(Samples, Vec<(Level, Course
                 let mut turn = vec![2.0 * protocol::ping_pong(port, pair, bytes, 1)];
                 port.share(pair.first, &mut turn);
                 let delay = 1.5 * turn[0] + 1e-6;
-                // Adapters are idle when a test begins, and the second rank already waits for the message.
+                // Adapters are idle when a test begins, and the second rank waits for the message before its send.
                 let idle = |port: &mut dyn RankPort| {
                     let rest = 8.0 * turn[0] + 5e-6;
                     port.compute(if port.rank() == pair.second { rest / 2.0 } else { rest });

@@ -1,4 +1,4 @@
-//! Times of collectives as measured runs of a validation case.
+//! Conversion of collective times in benchmark output to the measured runs of a validation case.
 
 use std::fmt::Write;
 
@@ -7,20 +7,20 @@ use mcpsim_core::config::ConfigError;
 use super::output::BenchmarkOutput;
 use super::table::Benchmark;
 
-/// Measured calls of one or several files.
+/// Measured calls of collectives in one or several benchmark files.
 #[derive(Clone, Debug, Default)]
 pub struct MeasuredCalls {
     /// Rows of the table `benchmark,ranks,bytes,time_s`.
     rows: Vec<(&'static str, u32, u64, f64)>,
-    /// Programs, each with its file.
+    /// Benchmark programs, each with the file that contains its output.
     pub programs: Vec<String>,
-    /// Parts of the files that are not in the table, each with its place and reason.
+    /// Parts of the files that are not in the table, each with its line and the reason.
     pub skipped: Vec<String>,
 }
 
 impl MeasuredCalls {
-    /// Adds the calls in `text`. `processes` is the number of ranks of programs that do not print it; if a program
-    /// prints it, only its tables of this number count.
+    /// Adds the calls in `text`. `processes` is the number of ranks of programs that do not print this number. If a
+    /// program prints it, only its tables with this number are used.
     ///
     /// # Errors
     /// No table of a call, or an unknown number of processes.
@@ -73,16 +73,16 @@ impl MeasuredCalls {
         }))
     }
 
-    /// Greatest number of ranks.
+    /// Returns the greatest number of ranks of a call.
     pub fn ranks(&self) -> u32 {
         self.rows.iter().map(|(_, ranks, ..)| *ranks).max().unwrap_or(1)
     }
 
-    /// Rows of CSV with their header, in seconds.
+    /// Returns the CSV rows with their header; times are in seconds.
     pub fn csv(&self) -> String {
         let mut text = "benchmark,ranks,bytes,time_s\n".to_owned();
         for (name, ranks, bytes, seconds) in &self.rows {
-            // Nanoseconds suffice: programs print hundredths of a microsecond.
+            // A resolution of nanoseconds suffices, because benchmark programs print hundredths of a microsecond.
             let _ = writeln!(text, "{name},{ranks},{bytes},{:e}", (seconds * 1e9).round() / 1e9);
         }
         text

@@ -1,11 +1,12 @@
-//! Output of the Intel MPI Benchmarks, version 2.3 and later: one section per test and number of processes.
+//! Parser of the output of the Intel MPI Benchmarks, version 2.3 and later. The output has one section per test and
+//! number of processes.
 
 use mcpsim_core::config::ConfigError;
 
 use super::section::{Columns, FigureUnit, Section};
 use super::table::{Benchmark, BenchmarkTable, TableLines, WINDOW};
 
-/// The tests that are read.
+/// IMB tests that are read.
 const TESTS: [(&str, Benchmark); 21] = [
     ("PingPong", Benchmark::PingPong),
     ("PingPing", Benchmark::PingPing),
@@ -30,10 +31,10 @@ const TESTS: [(&str, Benchmark); 21] = [
     ("Scan", Benchmark::Call("scan")),
 ];
 
-/// Last line of a complete output.
+/// Last line of a complete IMB output.
 pub(super) const END: &str = "# All processes entering MPI_Finalize";
 
-/// Head of an output: its version and its greatest message.
+/// Head of an IMB output: the program version and the greatest message size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ImbHead {
     pub version: String,
@@ -51,7 +52,7 @@ impl ImbHead {
         Some(ImbHead { version: version.to_owned(), most: None })
     }
 
-    /// Reads the line of the greatest message.
+    /// Reads the line that states the greatest message size.
     pub fn limit(&mut self, line: &str) -> bool {
         let size = line.trim().strip_prefix("# Maximum message length in bytes:");
         if let Some(size) = size {
@@ -60,7 +61,7 @@ impl ImbHead {
         size.is_some()
     }
 
-    /// Returns the section that starts with this line, or the name of a test that is not read.
+    /// Returns the section whose title is `line`, or the name of a test that is not read.
     pub fn section(&self, number: usize, line: &str) -> Option<Result<Section, String>> {
         let test = line.trim().strip_prefix("# Benchmarking ")?.trim();
         let (together, name) = test.strip_prefix("Multi-").map_or((false, test), |name| (true, name));
@@ -79,10 +80,10 @@ impl ImbHead {
     }
 }
 
-/// Reads a line of a section that starts with `#` or names the columns.
+/// Reads a line of a section that starts with `#` or contains column names.
 ///
 /// # Errors
-/// A column is missing.
+/// A missing column.
 pub(super) fn comment(
     section: &mut Section,
     lines: &TableLines<'_>,
@@ -104,18 +105,18 @@ pub(super) fn comment(
     Ok(())
 }
 
-/// Returns whether the line names columns.
+/// Returns whether the line contains column names.
 pub(super) fn is_header(line: &str) -> bool {
     line.contains("#repetitions")
 }
 
-/// Numbers in `# ( 2 groups of 2 processes each running simultaneous )`.
+/// Parses the numbers in `# ( 2 groups of 2 processes each running simultaneous )`.
 fn groups(line: &str) -> Option<(u32, u32)> {
     let (groups, rest) = line.strip_prefix('#')?.trim().strip_prefix('(')?.split_once("groups of")?;
     Some((groups.trim().parse().ok()?, rest.split_whitespace().next()?.parse().ok()?))
 }
 
-/// Columns of a test by their names, or the expected names.
+/// Returns the columns of a test, found by their names, or the expected names.
 fn columns(benchmark: Benchmark, header: &str) -> Result<Columns, &'static str> {
     let names: Vec<String> = header.split_whitespace().map(str::to_owned).collect();
     let place = |name: &str| names.iter().position(|column| column == name);

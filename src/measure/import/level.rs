@@ -24,14 +24,15 @@ use super::part::ImportPart;
 use super::table::{Benchmark, BenchmarkTable};
 use super::windows::{self, Steps, WindowSizes};
 
-/// Least size in windows that measures the bandwidth of the wire.
+/// Least message size in bytes of windows that measure the bandwidth of the wire.
 const LARGE: u64 = 256 << 10;
-/// Eager thresholds, which no table states: those of the machine `default`, within a node and between nodes.
+/// Eager thresholds in bytes, which no benchmark table contains: those of the machine `default`, within a node and
+/// between nodes.
 const EAGER: [u64; 2] = [4 << 10, 64 << 10];
-/// Least start of a message as a fraction of an empty message's time, as in [`LinkFit::of`].
+/// Least start time of a message as a fraction of an empty message's time, as in [`LinkFit::of`].
 const LEAST_SHARE: f64 = 0.7;
 
-/// A table and its file.
+/// A benchmark table and its file.
 pub struct ImportSource<'a> {
     /// Name of the file.
     pub file: &'a str,
@@ -44,9 +45,9 @@ pub struct ImportSource<'a> {
 pub struct ImportedLevel {
     /// The parameters.
     pub fit: LinkFit,
-    /// One line per origin; those of files are first.
+    /// One line per origin. Lines about benchmark files are first.
     pub told: Vec<String>,
-    /// Cost of posting a receive, and the description of its origin.
+    /// Cost of posting a receive in seconds, and the description of its origin.
     pub posting: Option<(f64, String)>,
     /// Number of files.
     pub files: usize,
@@ -55,7 +56,7 @@ pub struct ImportedLevel {
 /// Returns the tables of a file that `part` selects.
 ///
 /// # Errors
-/// If the tables have several numbers of processes and the part selects none, or selects a missing one.
+/// The tables have several numbers of processes and `part` selects none, or `part` selects a number without a table.
 pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<Vec<ImportSource<'a>>, ConfigError> {
     let mut there: Vec<u32> = tables.iter().map(|table| table.processes).collect();
     there.sort_unstable();
@@ -76,10 +77,11 @@ pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<V
     Ok(tables.into_iter().filter(wanted).map(|table| ImportSource { file: &part.file, table }).collect())
 }
 
-/// Returns the parameters of `level` from `sources`, with windows of `sizes`; `eager` is the user's threshold.
+/// Returns the parameters of `level` from `sources`, with windows of message sizes `sizes`. `eager` is the threshold
+/// that the user states.
 ///
 /// # Errors
-/// Without a ping-pong, and if two programs made the same test.
+/// No ping-pong, or two programs that made the same test.
 pub fn level(
     level: Level,
     sources: &[ImportSource],
@@ -103,7 +105,7 @@ pub fn level(
 
     let measured = wire(window.as_ref().or(many.as_ref()), &ping_pong);
     let wire = measured.or_else(|| from_ping_pong(level, &ping_pong));
-    // Within a node, copies determine the times of windows.
+    // Within a node, copies determine the times of windows, so only few sizes of windows are used.
     let by_size = if level == Level::InterNode { sizes } else { WindowSizes::Few };
     let overheads = overheads(window.as_ref(), &ping_pong, wire, by_size, &mut told);
     let posting = both.as_ref().filter(|both| both.pairs() == 1 && level == Level::InterNode);
@@ -117,15 +119,15 @@ pub fn level(
 
     let stated = eager.is_some();
     let eager = eager.unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
-    // On an adapter a single message is never faster than many.
+    // An adapter never transfers a single message faster than many messages.
     let steepest = wire.filter(|_| level == Level::InterNode).map_or(0.0, |wire| 1.0 / wire);
     let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: steepest };
     let mut breaks: Vec<u64> = if overheads.is_empty() && gaps.is_empty() { Vec::new() } else { vec![FIRST_UP_TO] };
     let (last, _) = ping_pong.last();
     breaks.extend(Some(eager).filter(|eager| *eager < last && *eager > FIRST_UP_TO));
     let found = pieces(&ping_pong.rows, &breaks, least);
-    // Messages above the threshold start later by two control messages, neither of which is longer than an empty
-    // message.
+    // Messages above the eager threshold start later by two control messages. Neither control message takes longer than
+    // an empty message.
     let first = row(&found[0], overheads.above(0), 0.0, 0.0);
     let next = found.iter().skip_while(|piece| piece.up_to.is_some_and(|end| end < eager)).take(2);
     let starts: Vec<f64> = next.map(|piece| piece.start).collect();
@@ -177,7 +179,7 @@ pub fn level(
     Ok(ImportedLevel { fit, told, posting, files: sources.len() })
 }
 
-/// The ping-pong of one pair, or else a table that is close to it.
+/// Returns the ping-pong table of one pair, or otherwise the most similar table.
 fn ping_pong(
     level: Level,
     sources: &[ImportSource],
@@ -203,7 +205,8 @@ fn ping_pong(
     Ok(found)
 }
 
-/// Returns the cost of posting a receive, if windows both ways of one pair take longer than their sends and receives.
+/// Returns the cost of posting a receive, if windows in both directions of one pair take longer than their sends and
+/// receives.
 fn posting_of(both: &BenchmarkTable, overheads: &Steps) -> Option<(f64, String)> {
     if overheads.is_empty() {
         return None;
@@ -231,7 +234,7 @@ fn from(source: &ImportSource) -> String {
     format!("{}: {program}, {processes} processes, {sizes}", source.file)
 }
 
-/// Returns the only table of a test; equal runs are merged to their medians.
+/// Returns the only table of a test. Tables of equal runs are merged to the medians of their values.
 fn one(
     level: Level,
     sources: &[ImportSource],
@@ -266,7 +269,7 @@ fn one(
     Ok(Some(table))
 }
 
-/// Returns the core overhead of a message at each end.
+/// Returns the core overhead of a message at the sender and at the receiver.
 fn overheads(
     window: Option<&BenchmarkTable>,
     ping_pong: &BenchmarkTable,
@@ -327,7 +330,7 @@ fn gaps(
     Steps::two([found[0].0.max(0.0), found[1].0.max(0.0)])
 }
 
-/// Returns the bytes per second of a window of the greatest size, without its start and the answer.
+/// Returns the bytes per second of a window of the greatest messages, excluding the window's start and the answer.
 fn wire(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable) -> Option<f64> {
     let window = window?;
     let (size, rate) = window.last();
@@ -338,8 +341,8 @@ fn wire(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable) -> Option<f
     (size >= LARGE && rest > 0.0).then(|| (count - f64::from(window.pairs())) * size as f64 / rest)
 }
 
-/// Returns the same from a ping-pong: for an adapter the increase at the greatest sizes, for a core's copy the greatest
-/// rate of any size.
+/// Returns the bandwidth of the wire from a ping-pong: for an adapter from the growth of times at the greatest sizes,
+/// for a core's copy the greatest rate of any size.
 fn from_ping_pong(level: Level, ping_pong: &BenchmarkTable) -> Option<f64> {
     if level != Level::InterNode {
         let reached = ping_pong.rows.iter().map(|(size, time)| *size as f64 / time);
@@ -392,7 +395,8 @@ fn occupancy(
     MeasuredOccupancy { capacity: Some(wire), duplex: Some(together.max(wire)), ..MeasuredOccupancy::default() }
 }
 
-/// Returns the time between two small messages of an adapter in both directions together, if they share it.
+/// Returns the time between two small messages of an adapter in both directions together, if both directions share the
+/// adapter.
 fn duplex_gap(many: Option<&BenchmarkTable>, of: &MeasuredOccupancy, told: &mut Vec<String>) -> Option<f64> {
     let ([gap, _], many) = (of.gaps.filter(|[gap, _]| *gap > 0.0)?, many?);
     let size = SMALL[0];

@@ -1,9 +1,9 @@
-//! Output of the OSU micro-benchmarks: a title, comments, and rows of a size and its figures.
+//! Parser of the output of the OSU micro-benchmarks: a title, comments, and rows of a message size and measured values.
 
 use super::section::{Columns, FigureUnit, Section};
 use super::table::{Benchmark, BenchmarkTable, WINDOW};
 
-/// The tests of pairs, by the words between "OSU MPI" and the version.
+/// Point-to-point tests, by the words between "OSU MPI" and the version.
 const PAIRS: [(&str, &str, Benchmark); 5] = [
     ("Latency Test", "osu_latency", Benchmark::PingPong),
     ("Multi Latency Test", "osu_multi_lat", Benchmark::PingPong),
@@ -12,7 +12,7 @@ const PAIRS: [(&str, &str, Benchmark); 5] = [
     ("Multiple Bandwidth / Message Rate Test", "osu_mbw_mr", Benchmark::OneWay),
 ];
 
-/// The collectives, by the words before "Latency Test".
+/// Tests of collectives, by the words before "Latency Test".
 const CALLS: [(&str, &str, &str); 15] = [
     ("Allgather", "osu_allgather", "allgather"),
     ("Allgatherv", "osu_allgatherv", "allgatherv"),
@@ -31,7 +31,7 @@ const CALLS: [(&str, &str, &str); 15] = [
     ("Scatterv", "osu_scatterv", "scatterv"),
 ];
 
-/// Returns the section that starts with a title such as `# OSU MPI-CUDA Latency Test v5.7`, or the title of a test that
+/// Returns the section whose title is `line`, such as `# OSU MPI-CUDA Latency Test v5.7`, or the title of a test that
 /// is not read.
 pub(super) fn section(number: usize, line: &str) -> Option<Result<Section, String>> {
     let title = line.trim().strip_prefix("# OSU ")?.trim();
@@ -68,14 +68,14 @@ pub(super) fn section(number: usize, line: &str) -> Option<Result<Section, Strin
     Some(Ok(section))
 }
 
-/// Columns whose last one is the figure.
+/// Creates columns of which the last contains the measured value.
 fn columns(names: &[&str], unit: FigureUnit) -> Columns {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let (figure, size) = (names.len() - 1, (names.len() > 1).then_some(0));
     Columns { names, size, figure, unit, by_group: false }
 }
 
-/// Reads a comment of a section.
+/// Reads a comment line of a section.
 pub(super) fn comment(section: &mut Section, line: &str) {
     let comment = line.trim().trim_start_matches('#').trim();
     if let Some((pairs, window)) = bracketed(comment) {
@@ -88,7 +88,7 @@ pub(super) fn comment(section: &mut Section, line: &str) {
     }
 }
 
-/// Pairs and window in "[ pairs: 32 ] [ window size: 64 ]".
+/// Parses the numbers of pairs and of messages per window in "[ pairs: 32 ] [ window size: 64 ]".
 fn bracketed(comment: &str) -> Option<(u32, u32)> {
     let number = |key: &str| {
         let (_, rest) = comment.split_once(key)?;

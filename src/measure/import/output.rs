@@ -1,4 +1,4 @@
-//! Output of benchmark programs, alone or in the log of a job, and CSV with named columns.
+//! Parser of benchmark output: programs' output alone or in the log of a job, and CSV with named columns.
 
 use mcpsim_core::config::ConfigError;
 
@@ -7,20 +7,20 @@ use super::section::Section;
 use super::table::{Benchmark, BenchmarkTable, TableLines};
 use super::{imb, osu};
 
-/// Content of a file.
+/// Tables in a benchmark file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BenchmarkOutput {
-    /// The tables in the order of the file.
+    /// Tables in the order of the file.
     pub tables: Vec<BenchmarkTable>,
-    /// Parts that are not read, each with its place and reason.
+    /// Parts of the file that are not read, each with its line and the reason.
     pub skipped: Vec<String>,
 }
 
 impl BenchmarkOutput {
-    /// Reads `text`; `name` is the file's name in messages. Text before, between and after tables is ignored.
+    /// Reads `text`. `name` is the file name in error messages. Text before, between and after tables is ignored.
     ///
     /// # Errors
-    /// No table that can be read, a damaged row, output that was cut.
+    /// No readable table, a damaged row, truncated output.
     pub fn read(name: &str, text: &str) -> Result<BenchmarkOutput, ConfigError> {
         let lines = TableLines { name, text };
         let output = match named::read(&lines) {
@@ -37,7 +37,7 @@ impl BenchmarkOutput {
     }
 }
 
-/// Error for a file of another program.
+/// Creates the error for a file that no supported program has written.
 fn unknown(lines: &TableLines<'_>) -> ConfigError {
     let name = lines.name;
     if let Some(foreign) = mcpsim_core::config::foreign_file(name, lines.text.as_bytes()) {
@@ -50,7 +50,7 @@ fn unknown(lines: &TableLines<'_>) -> ConfigError {
     ConfigError::new(format!("{name}: {expected}; found \"{first}\""))
 }
 
-/// Program of a section.
+/// Benchmark program that wrote a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Suite {
     Imb,
@@ -62,7 +62,7 @@ fn read_log(lines: &TableLines<'_>) -> Result<BenchmarkOutput, ConfigError> {
     let (mut heads, mut ends) = (0, 0);
     let mut sections: Vec<(Suite, Section)> = Vec::new();
     let mut skipped = Vec::new();
-    // Whether the lines belong to the last section.
+    // Whether the lines belong to the last section that was found.
     let mut reads = false;
     for (number, line) in lines.iter() {
         let started = head.section(number, line).map(|section| (Suite::Imb, section));
@@ -113,7 +113,7 @@ fn read_log(lines: &TableLines<'_>) -> Result<BenchmarkOutput, ConfigError> {
     Ok(BenchmarkOutput { tables, skipped })
 }
 
-/// Refuses a last row without an end of line whose figure has fewer digits than the row before.
+/// Rejects a last row without a line end if its value has fewer digits than that of the previous row.
 fn check_last_row(lines: &TableLines<'_>, last: Option<&(Suite, Section)>) -> Result<(), ConfigError> {
     if lines.text.ends_with('\n') || last.is_none() {
         return Ok(());
@@ -134,7 +134,7 @@ fn check_last_row(lines: &TableLines<'_>, last: Option<&(Suite, Section)>) -> Re
     }
 }
 
-/// Returns the table of a section, unless it has no figures.
+/// Returns the table of a section, unless the section has no values.
 fn checked(
     lines: &TableLines<'_>,
     suite: Suite,

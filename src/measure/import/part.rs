@@ -1,27 +1,27 @@
-//! A file that the user names, and the level of its messages.
+//! Option value that names a benchmark file and the level of its messages.
 
 use mcpsim_core::config::ConfigError;
 use mcpsim_core::platform::Level;
 
-/// `LEVEL[:PROCESSES]=FILE`: the levels of a file's tables.
+/// `LEVEL[:PROCESSES]=FILE`: a benchmark file and the levels that its tables measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportPart {
-    /// The levels; both levels within a node for `intra_node`.
+    /// Levels that the tables measure. `intra_node` selects both levels within a node.
     pub levels: Vec<Level>,
-    /// Numbers of processes of the selected tables; empty for all.
+    /// Numbers of processes of the selected tables; empty if all tables are selected.
     pub processes: Vec<u32>,
-    /// The file.
+    /// Name of the benchmark file.
     pub file: String,
 }
 
-/// Name of both levels within a node.
+/// Name that selects both levels within a node.
 const INTRA_NODE: &str = "intra_node";
 
 impl ImportPart {
     /// Parses `inter_node=bw.txt` or `inter_node:32,64=Uniband.txt`.
     ///
     /// # Errors
-    /// An unknown level, a missing file, invalid numbers of processes.
+    /// An unknown level, a missing file name, or invalid numbers of processes.
     pub fn parse(text: &str) -> Result<ImportPart, ConfigError> {
         let wrong = |expected: &str| Err(ConfigError::new(format!("--import {text}: expected {expected}")));
         let Some((left, file)) = text.split_once('=').filter(|(_, file)| !file.is_empty()) else {
@@ -43,7 +43,7 @@ impl ImportPart {
         Ok(ImportPart { levels, processes, file: file.to_owned() })
     }
 
-    /// Returns this part with the selected number of processes, for a message.
+    /// Returns the option value that selects this number of processes, for an error message.
     pub(super) fn choosing(&self, processes: u32) -> String {
         let level = if self.levels.len() > 1 { INTRA_NODE } else { self.levels[0].name() };
         format!("--import {level}:{processes}={}", self.file)

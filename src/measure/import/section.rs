@@ -1,13 +1,13 @@
-//! A table in the output of a benchmark program while its lines are read.
+//! State of a benchmark table while the lines of its section are read.
 
 use mcpsim_core::config::ConfigError;
 
 use super::table::{BenchmarkTable, TableLines};
 
-/// Marks of IMB in place of figures.
+/// Words that IMB prints in place of measured values.
 const WITHOUT_FIGURES: [&str; 3] = ["time-out.", "int-overflow.", "out-of-mem."];
 
-/// Unit of a column.
+/// Unit of a column with measured values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FigureUnit {
     Microseconds,
@@ -20,32 +20,32 @@ pub(super) enum FigureUnit {
 /// Columns of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
-    /// Names up to the last column that is needed.
+    /// Names of the columns up to the last one that is read.
     pub names: Vec<String>,
-    /// Column of the message size; none for barriers.
+    /// Index of the column with the message size; `None` for barriers.
     pub size: Option<usize>,
     pub figure: usize,
     pub unit: FigureUnit,
-    /// Whether groups of processes have rows of their own, which are averaged.
+    /// Whether each group of processes has its own row. The rows of all groups are averaged.
     pub by_group: bool,
 }
 
-/// A table with its place in the file.
+/// A table with its position in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
-    /// Line of its title, from 1.
+    /// Line number of its title, from 1.
     pub line: usize,
     pub table: BenchmarkTable,
     pub columns: Option<Columns>,
-    /// Greatest size by the head of the file.
+    /// Greatest message size according to the head of the file.
     pub most: Option<u64>,
-    /// Sizes without figures, with the reason.
+    /// Message sizes without measured values, with the reason.
     pub without: Vec<String>,
-    /// Whether other text follows the rows.
+    /// Whether text of another form follows the rows.
     interrupted: bool,
-    /// Number of cells of the last row.
+    /// Number of cells in the last row.
     cells: usize,
-    /// Number of rows of the last size.
+    /// Number of consecutive rows with the size of the last row.
     alike: u32,
 }
 
@@ -54,7 +54,7 @@ impl Section {
         Section { line, table, columns: None, most: None, without: Vec::new(), interrupted: false, cells: 0, alike: 1 }
     }
 
-    /// Notes a line that is neither a comment nor a row.
+    /// Records a line that is neither a comment nor a row.
     pub fn interrupt(&mut self) {
         self.interrupted = !self.table.rows.is_empty();
     }

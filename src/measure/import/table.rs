@@ -1,4 +1,4 @@
-//! A table of a benchmark program in one form: the test, the number of processes, and one figure per size.
+//! A benchmark table in a common form: the test, the number of processes, and one value per message size.
 
 use mcpsim_core::config::ConfigError;
 
@@ -7,18 +7,19 @@ use mcpsim_core::config::ConfigError;
 pub enum Benchmark {
     /// Half a round trip of one message, seconds: osu_latency, IMB PingPong.
     PingPong,
-    /// Windows of messages one way, messages per second of all pairs: osu_bw, osu_mbw_mr, IMB Uniband.
+    /// Windows of messages in one direction; messages per second of all pairs: osu_bw, osu_mbw_mr, IMB Uniband.
     OneWay,
-    /// Windows of messages both ways, messages per second of all pairs and both directions: osu_bibw, IMB Biband.
+    /// Windows of messages in both directions; messages per second of all pairs and both directions: osu_bibw, IMB
+    /// Biband.
     BothWays,
-    /// Two messages that cross each other, seconds: IMB PingPing.
+    /// Two messages in opposite directions at the same time, seconds: IMB PingPing.
     PingPing,
-    /// A call of several ranks, seconds: its name in described applications.
+    /// Time of a collective call in seconds. The string is the name of the call in described applications.
     Call(&'static str),
 }
 
 impl Benchmark {
-    /// Returns the name in messages.
+    /// Returns the name of the test in error messages.
     pub const fn name(self) -> &'static str {
         match self {
             Benchmark::PingPong => "ping-pong",
@@ -29,7 +30,7 @@ impl Benchmark {
         }
     }
 
-    /// Whether the figures describe messages of pairs, which make a platform.
+    /// Returns whether the values describe messages of pairs, from which a platform is derived.
     pub const fn is_of_pairs(self) -> bool {
         !matches!(self, Benchmark::Call(_))
     }
@@ -40,28 +41,28 @@ impl Benchmark {
 pub struct BenchmarkTable {
     /// The test.
     pub benchmark: Benchmark,
-    /// Program and version, from its output.
+    /// Program and version according to its output.
     pub program: String,
-    /// Number of processes: two per pair; 0 if the output does not state it.
+    /// Number of processes, which is two per pair; 0 if the output does not state it.
     pub processes: u32,
-    /// Whether several ping-pongs ran at the same time.
+    /// Whether several ping-pongs ran concurrently.
     pub together: bool,
-    /// Number of messages that a pair has in flight in windows.
+    /// Number of messages that each pair has in flight in windows.
     pub window: u32,
-    /// Bytes per message, in increasing order, and the value, above zero.
+    /// Message size in bytes, in increasing order, and the measured value, which is above zero.
     pub rows: Vec<(u64, f64)>,
 }
 
-/// Window of both suites if the output does not state it.
+/// Number of messages per window in both benchmark suites if the output does not state it.
 pub(super) const WINDOW: u32 = 64;
 
 impl BenchmarkTable {
-    /// Returns the value at a size.
+    /// Returns the value at a message size.
     pub fn at(&self, bytes: u64) -> Option<f64> {
         self.rows.iter().find(|(size, _)| *size == bytes).map(|(_, figure)| *figure)
     }
 
-    /// Returns the value at the greatest size.
+    /// Returns the greatest message size and its value.
     pub fn last(&self) -> (u64, f64) {
         self.rows.last().copied().unwrap_or((0, 0.0))
     }
@@ -72,14 +73,14 @@ impl BenchmarkTable {
     }
 }
 
-/// A file's lines, and how it is named in messages.
+/// Lines of a file, and the file's name in error messages.
 pub(super) struct TableLines<'a> {
     pub name: &'a str,
     pub text: &'a str,
 }
 
 impl<'a> TableLines<'a> {
-    /// The lines with their numbers from 1, without the prefixes of launchers.
+    /// Iterates over the lines with their numbers from 1, without the prefixes that launchers write.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &'a str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, without_prefix(line)))
     }
@@ -88,7 +89,7 @@ impl<'a> TableLines<'a> {
         ConfigError::new(format!("{}:{line}: {what}", self.name))
     }
 
-    /// The numbers of a row, as many as there are `columns` or more.
+    /// Returns the numbers in a row, which must be at least as many as `columns`.
     pub fn numbers(&self, line: usize, text: &str, columns: &[&str]) -> Result<Vec<f64>, ConfigError> {
         let cells: Vec<&str> = text.split_whitespace().collect();
         if cells.len() < columns.len() {
@@ -104,7 +105,7 @@ impl<'a> TableLines<'a> {
         cells.iter().zip(columns).map(number).collect()
     }
 
-    /// Adds a row; a figure of 0 says nothing and is left out.
+    /// Adds a row. A value of 0 means that nothing was measured, and the row is skipped.
     pub fn push(&self, line: usize, table: &mut BenchmarkTable, bytes: f64, figure: f64) -> Result<(), ConfigError> {
         let size = Some(bytes).filter(|bytes| bytes.fract() == 0.0 && *bytes < 9e18).map(|bytes| bytes as u64);
         let Some(size) = size else {
@@ -122,7 +123,7 @@ impl<'a> TableLines<'a> {
     }
 }
 
-/// Returns the line without the rank that a launcher writes before it: `[1,0]<stdout>:`, `[0] `, `0: `.
+/// Returns the line without the rank that a launcher writes at its start: `[1,0]<stdout>:`, `[0] `, `0: `.
 fn without_prefix(line: &str) -> &str {
     if let Some(at) = ["<stdout>:", "<stdout> "].iter().find_map(|tag| Some(line.find(tag)? + tag.len())) {
         return &line[at..];

@@ -1,27 +1,27 @@
-//! Costs of a message by its size, from windows of every measured size.
+//! Costs of a message as functions of its size, from windows of every measured message size.
 
 use super::super::campaign::SMALL;
 use super::super::occupancy::{FIRST_UP_TO, SHARED};
 use super::table::BenchmarkTable;
 
-/// Sizes of windows to use.
+/// Message sizes whose windows are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowSizes {
     /// All sizes.
     #[default]
     All,
-    /// 8 B, 128 B and the greatest size; the others can then validate the result.
+    /// Only 8 B, 128 B and the greatest size. The other sizes can then validate the result.
     Few,
 }
 
-/// Ratio of a window's time to the time of its bytes on the wire above which the wire is not the limit.
+/// Ratio of a window's time to the time of its bytes on the wire above which the wire does not limit the window.
 const BESIDE_BYTES: f64 = 1.1;
-/// Least detectable gap as a fraction of the time of a message's bytes.
+/// Least detectable gap, as a fraction of the time that a message's bytes take.
 const LEAST_GAP: f64 = 0.05;
-/// Ratio up to which values of neighbouring sizes are equal.
+/// Ratio up to which the values of neighbouring sizes count as equal.
 const ALIKE: f64 = 1.05;
 
-/// Piecewise constant seconds by size.
+/// Piecewise constant function from the message size to seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steps(Vec<(Option<u64>, f64)>);
 
@@ -31,7 +31,8 @@ impl Steps {
         Steps(vec![(Some(FIRST_UP_TO), first), (None, second)])
     }
 
-    /// Creates steps from measured sizes, with borders at their geometric means, and another step `above` them.
+    /// Creates steps from measured sizes, with borders at the geometric means of neighbouring sizes, and another step
+    /// `above` them.
     fn of(points: &[(u64, f64)], above: Option<(u64, f64)>) -> Steps {
         let mut steps: Vec<(Option<u64>, f64)> = Vec::new();
         let mut first = f64::NAN;
@@ -49,7 +50,7 @@ impl Steps {
         Steps(steps)
     }
 
-    /// Returns the seconds of messages above this size.
+    /// Returns the seconds of messages larger than `above`.
     pub fn above(&self, above: u64) -> f64 {
         let step = self.0.iter().find(|(end, _)| end.is_none_or(|end| above < end));
         step.or(self.0.last()).map_or(0.0, |(_, seconds)| *seconds)
@@ -66,8 +67,8 @@ impl Steps {
     }
 }
 
-/// Returns the time of an additional message in a window of one pair: the time without the latency of the first message
-/// and of the answer. The sizes are those in both tables.
+/// Returns the time that an additional message adds to a window of one pair, which excludes the latency of the first
+/// message and of the answer. Only sizes that are in both tables are used.
 pub fn each(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, f64)> {
     let (_, empty) = ping_pong.rows[0];
     let count = f64::from(window.window);
@@ -78,8 +79,8 @@ pub fn each(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, f6
     window.rows.iter().filter_map(each).collect()
 }
 
-/// Returns the core cost of a message at each end, and the greatest size with a measured cost. Sizes that the `wire`
-/// does not limit use windows of one pair; greater sizes use the value of 128 B.
+/// Returns the core cost of a message at the sender and at the receiver, and the greatest size with a measured cost.
+/// Windows of one pair yield the cost of sizes that the `wire` does not limit; greater sizes use the value of 128 B.
 pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Option<f64>) -> Option<(Steps, u64)> {
     let all = each(window, ping_pong);
     let is_core = |&(size, each): &(u64, f64)| wire.is_none_or(|wire| each > BESIDE_BYTES * size as f64 / wire);
@@ -90,8 +91,8 @@ pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Opt
     Some((Steps::of(&known, next.map(|size| (size, of_small))), greatest))
 }
 
-/// Returns the time per message of `many` pairs without its bytes, and whether the adapter limits them, not the cores
-/// according to the `window` of one pair.
+/// Returns the time per message of `many` pairs, excluding the message's bytes, and whether the adapter limits these
+/// pairs. The `window` of one pair shows whether the cores are the limit.
 pub fn gap(
     many: &BenchmarkTable,
     window: Option<&BenchmarkTable>,
@@ -103,9 +104,9 @@ pub fn gap(
     (1.0 / rate - bytes, cores.is_none_or(|cores| rate < SHARED * cores))
 }
 
-/// Returns the gaps by size, and the greatest size with a gap. Sizes limited by the adapter have their own gap; other
-/// sizes have that of the previous size, at most the measured one. Sizes from the first with a negligible gap have
-/// none.
+/// Returns the gaps by message size, and the greatest size with a gap. Each size that the adapter limits has its own
+/// gap. Another size uses the gap of the previous size, up to the measured value. From the first size with a negligible
+/// gap on, there is no gap.
 pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option<f64>) -> Option<(Steps, u64)> {
     let mut known: Vec<(u64, f64)> = Vec::new();
     let mut next = None;
@@ -126,7 +127,8 @@ pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option
     Some((Steps::of(&known, next.map(|size| (size, 0.0))), greatest))
 }
 
-/// Returns the seconds of windows by size, with the answer: of one message and of the measured number.
+/// Returns the seconds of windows by message size, including the answer: a window of one message and a window of the
+/// measured number of messages.
 pub fn seen(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, [(u32, f64); 2])> {
     let (_, empty) = ping_pong.rows[0];
     let windows = |&(size, rate): &(u64, f64)| {
@@ -155,17 +157,18 @@ mod tests {
 
     #[test]
     fn what_cores_limit_says_that_a_gap_is_no_greater() {
-        // A wire of 1 GB/s. Ten pairs take 20, 50, 10 and 30 ns per message in addition to its bytes, then almost
+        // On a wire of 1 GB/s, ten pairs take 20, 50, 10 and 30 ns per message in addition to its bytes, then almost
         // nothing.
         let seen = [(8, 20.0), (16, 50.0), (32, 10.0), (64, 30.0), (1024, 1.0)];
         let many = table(20, &seen.map(|(size, gap)| (size, 1e9 / (gap + size as f64))));
-        // One pair with 16 and with 32 B is so slow that ten cannot exceed the measured rate.
+        // One pair is so slow with 16 B and 32 B that ten pairs cannot exceed the measured rate.
         let slow = |size: u64| if size == 16 || size == 32 { 0.1 } else { 1.0 };
         let one = table(2, &seen.map(|(size, gap)| (size, slow(size) * 1e9 / (gap + size as f64))));
         let (steps, greatest) = gaps(&many, Some(&one), Some(1e9)).unwrap();
         let nanoseconds = [8, 16, 32, 64, 1024].map(|size| (steps.above(size - 1) * 1e9).round());
         assert_eq!((nanoseconds, greatest), ([20.0, 20.0, 10.0, 30.0, 0.0], 64));
-        // Without the windows of one pair the adapter is the limit; if cores limit the least size, no gap is known.
+        // Without the windows of one pair the adapter counts as the limit. If the cores limit the least size, no gap is
+        // known.
         let (steps, _) = gaps(&many, None, Some(1e9)).unwrap();
         assert_eq!((steps.above(15) * 1e9).round(), 50.0);
         assert_eq!(gaps(&table(20, &[(8, 1e6)]), Some(&table(2, &[(8, 1e5)])), None), None);

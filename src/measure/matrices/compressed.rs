@@ -9,8 +9,8 @@
 //!     int exception_matrix(e), exception_x(e), exception_y(e), double exception_value(e)   where there are any
 //! ```
 //!
-//! Access to matrix s: k is the last partition with length(k) ≤ s, and the element x, y is data[info(k, x, y) + s −
-//! length(k)]. Elements whose value would differ by more than the precision are listed as exceptions.
+//! An element x, y of matrix s is in the last partition k with length(k) ≤ s, and is read as data[info(k, x, y) + s −
+//! length(k)]. Elements that differ from this value by more than the precision are listed as exceptions.
 
 use std::io::SeekFrom;
 
@@ -23,11 +23,11 @@ use super::parameters::{MatrixError, Parameters, Statistic};
 /// An element that differs from the value of its cluster by more than the precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exception {
-    /// Matrix.
+    /// Index of the matrix.
     pub matrix: u32,
-    /// Row.
+    /// Row of the element.
     pub x: u32,
-    /// Column.
+    /// Column of the element.
     pub y: u32,
     /// Value of the element, seconds.
     pub value: f64,
@@ -35,13 +35,13 @@ pub struct Exception {
 
 const EXCEPTION_PLACES: [&str; 3] = ["exception_matrix", "exception_x", "exception_y"];
 
-/// Size of an exception in the scratch file: its three indices and its value.
+/// Size of an exception in the scratch file, bytes: its three indices and its value.
 const EXCEPTION_BYTES: usize = 3 * 4 + 8;
 
-/// Collects partitions, and writes them to the two files.
+/// Collects partitions (ranges of message lengths), and writes them to the two files.
 ///
-/// The clusters of pairs and the exceptions are stored in `scratch`, one partition after another, so that memory grows
-/// only slightly with the number of lengths.
+/// `scratch` stores the clusters of pairs and the exceptions, one partition after another, so memory grows only
+/// slightly with the number of message lengths.
 #[derive(Debug)]
 pub struct CompressedWriter<S> {
     parameters: Parameters,
@@ -54,9 +54,9 @@ pub struct CompressedWriter<S> {
 /// A partition in the scratch file: the clusters of pairs, then the exceptions.
 #[derive(Clone, Copy, Debug)]
 struct KeptPartition {
-    /// Index of its first matrix.
+    /// Index of the first matrix in the partition.
     start: u32,
-    /// Start offset.
+    /// Offset of the partition in the scratch file, bytes.
     begin: u64,
     exceptions: usize,
 }
@@ -67,11 +67,11 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         CompressedWriter { parameters, statistic, scratch, kept: Vec::new(), data: Vec::new() }
     }
 
-    /// Adds the partition of the matrices from `first` on; their number is the number of values per cluster. `labels`
-    /// has the cluster of each pair, `values` the values of each cluster by matrix.
+    /// Adds the partition that begins with matrix `first`. The number of values per cluster is the number of its
+    /// matrices. `labels` has the cluster of each pair of ranks, `values` the values of each cluster by matrix.
     ///
     /// # Errors
-    /// If the scratch file cannot be written, or positions exceed 32 bits.
+    /// The scratch file cannot be written, or positions exceed 32 bits.
     pub fn partition(
         &mut self,
         first: usize,
@@ -98,10 +98,10 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         self.scratch.write_all(&bytes).map_err(unwritable)
     }
 
-    /// Writes the files; returns the numbers of values and exceptions.
+    /// Writes the files. Returns the number of values and the number of exceptions.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// A file cannot be written.
     pub fn finish(mut self, info: Box<dyn SeekWrite>, data: Box<dyn SeekWrite>) -> Result<(usize, usize), MatrixError> {
         self.write_info(info)?;
         let exceptions = self.write_data(data)?;
@@ -128,7 +128,7 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         writer.close().map_err(unwritable)
     }
 
-    /// Returns one field of each exception; `value` extracts it from the bytes.
+    /// Returns one field of each exception. `value` extracts the field from the bytes of an exception.
     fn of_exceptions<V>(&mut self, value: impl Fn(&[u8; EXCEPTION_BYTES]) -> V) -> Result<Vec<V>, MatrixError> {
         let mut found = Vec::with_capacity(self.kept.iter().map(|of| of.exceptions).sum());
         for KeptPartition { begin, exceptions, .. } in &self.kept {
@@ -170,18 +170,18 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
     }
 }
 
-/// Matrices that are stored as clusters.
+/// Matrices that are stored as values of clusters.
 #[derive(Debug)]
 pub struct Compressed {
     /// Parameters of the measurement.
     pub parameters: Parameters,
-    /// Statistic of the elements.
+    /// Statistic that the elements contain.
     pub statistic: Statistic,
     info: NetcdfSource,
     starts: Vec<usize>,
     data: Vec<f64>,
     exceptions: Vec<Exception>,
-    /// Partition read last.
+    /// Partition that was read last.
     last: Option<(usize, Vec<i32>)>,
 }
 
@@ -189,7 +189,7 @@ impl Compressed {
     /// Opens both files.
     ///
     /// # Errors
-    /// If a file has another format, or the files do not belong together.
+    /// A file has another format, or the two files belong to different measurements.
     pub fn open(info: Box<dyn SeekRead>, data: Box<dyn SeekRead>) -> Result<Compressed, MatrixError> {
         let mut info = NetcdfSource::open(info)?;
         let (parameters, kind) = info.parameters()?;
@@ -222,7 +222,7 @@ impl Compressed {
         (self.starts.len(), self.data.len(), self.exceptions.len())
     }
 
-    /// Returns the partition of a matrix, and its clusters.
+    /// Returns the index of the partition that contains a matrix, and the clusters of this partition.
     fn partition(&mut self, matrix: usize) -> Result<(usize, &[i32]), MatrixError> {
         let partition = self.starts.partition_point(|start| *start <= matrix) - 1;
         if self.last.as_ref().is_none_or(|(last, _)| *last != partition) {
@@ -232,10 +232,10 @@ impl Compressed {
         Ok((self.starts[partition], info))
     }
 
-    /// Returns matrix `matrix` in row-major order.
+    /// Returns the matrix of index `matrix` in row-major order.
     ///
     /// # Errors
-    /// If it cannot be read, or positions are outside the data.
+    /// The matrix cannot be read, or positions are outside the data.
     pub fn matrix(&mut self, matrix: usize) -> Result<Vec<f64>, MatrixError> {
         let side = self.parameters.ranks as usize;
         let data = std::mem::take(&mut self.data);
@@ -254,10 +254,10 @@ impl Compressed {
         Ok(found)
     }
 
-    /// Returns one element, for messages of `length` bytes.
+    /// Returns the element of row `x` and column `y` for messages of `length` bytes.
     ///
     /// # Errors
-    /// If the element does not exist or cannot be read.
+    /// The element does not exist or cannot be read.
     pub fn at(&mut self, x: u32, y: u32, length: u64) -> Result<f64, MatrixError> {
         let matrix = element_of(&self.parameters, x, y, length)?;
         Ok(self.matrix(matrix)?[x as usize * self.parameters.ranks as usize + y as usize])
@@ -283,7 +283,7 @@ fn exceptions(data: &mut NetcdfSource, parameters: &Parameters) -> Result<Vec<Ex
     };
     values.iter().enumerate().map(each).collect()
 }
-/// First numbers of matrices, for a message.
+/// Returns the first matrix numbers of the partitions, for an error message.
 fn shown_starts(starts: &[usize]) -> String {
     const SHOWN: usize = 8;
     let number = |start: &usize| if *start == usize::MAX { "a negative one".to_owned() } else { start.to_string() };

@@ -7,8 +7,8 @@
 //! double data(n, x, y)   seconds; slice n is of messages of begin + n * step bytes
 //! ```
 //!
-//! Row x is the rank whose clock is used, column y its partner. In tests with a message in one direction, y sends and x
-//! receives. For put and get, x is the origin.
+//! Row x is the rank whose clock is used, and column y is its partner. If a test sends in only one direction, y sends
+//! and x receives. For put and get, x is the origin.
 
 use netcdf3::{DataType, FileWriter, Version};
 
@@ -16,12 +16,12 @@ use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scal
 use super::parameters::{MatrixError, Parameters, Statistic};
 use super::text;
 
-/// Matrices that can be read one by one.
+/// Matrices of message times, one per message length, that are read on demand.
 #[derive(Debug)]
 pub struct Matrices {
     /// Parameters of the measurement.
     pub parameters: Parameters,
-    /// Statistic of the elements.
+    /// Statistic that the elements contain.
     pub statistic: Statistic,
     values: Values,
 }
@@ -29,17 +29,17 @@ pub struct Matrices {
 /// Storage of the values.
 #[derive(Debug)]
 enum Values {
-    /// A file, which is read on demand.
+    /// An open file, which is read on demand.
     File(NetcdfSource),
-    /// Memory, matrix after matrix.
+    /// Memory that holds the matrices one after another.
     Memory(Vec<f64>),
 }
 
 impl Matrices {
-    /// Opens a file, NetCDF or text; its first bytes determine the format. Text is read completely.
+    /// Opens a file in NetCDF or text form. The first bytes determine the form. A text file is read completely.
     ///
     /// # Errors
-    /// If the format is unknown or the content is inconsistent.
+    /// The form is unknown or the content is inconsistent.
     pub fn open(mut input: Box<dyn SeekRead>) -> Result<Matrices, MatrixError> {
         if text::is_text(&mut *input)? {
             return text::read_text(&mut *input);
@@ -64,10 +64,10 @@ impl Matrices {
         Ok(Matrices { parameters, statistic, values: Values::File(source) })
     }
 
-    /// Creates matrices from `values`, matrix after matrix, in row-major order.
+    /// Creates matrices from `values`, which hold the matrices one after another in row-major order.
     ///
     /// # Errors
-    /// If the number of values contradicts the parameters.
+    /// The number of values contradicts the parameters.
     pub fn of(parameters: Parameters, statistic: Statistic, values: Vec<f64>) -> Result<Matrices, MatrixError> {
         parameters.check()?;
         let expected = parameters.elements() * parameters.count();
@@ -77,17 +77,17 @@ impl Matrices {
         Ok(Matrices { parameters, statistic, values: Values::Memory(values) })
     }
 
-    /// Returns matrix `matrix` in row-major order.
+    /// Returns the matrix of index `matrix` in row-major order.
     ///
     /// # Errors
-    /// If it cannot be read, or contains a negative value or NaN.
+    /// The matrix cannot be read, or contains a negative value or NaN.
     pub fn matrix(&mut self, matrix: usize) -> Result<Vec<f64>, MatrixError> {
         let elements = self.parameters.elements();
         let mut found = match &mut self.values {
             Values::File(source) => source.doubles("data", matrix)?,
             Values::Memory(values) => values[matrix * elements..(matrix + 1) * elements].to_vec(),
         };
-        // `network_test2` writes uninitialised memory there.
+        // `network_test2` writes uninitialised memory on the diagonal.
         if self.statistic.is_undefined_on_diagonal(self.parameters.test) {
             found.iter_mut().step_by(self.parameters.ranks as usize + 1).for_each(|value| *value = 0.0);
         }
@@ -102,17 +102,17 @@ impl Matrices {
         Ok(found)
     }
 
-    /// Returns one element, for messages of `length` bytes.
+    /// Returns the element of row `x` and column `y` for messages of `length` bytes.
     ///
     /// # Errors
-    /// If the element does not exist or cannot be read.
+    /// The element does not exist or cannot be read.
     pub fn at(&mut self, x: u32, y: u32, length: u64) -> Result<f64, MatrixError> {
         let matrix = element_of(&self.parameters, x, y, length)?;
         Ok(self.matrix(matrix)?[x as usize * self.parameters.ranks as usize + y as usize])
     }
 }
 
-/// Returns the index of the matrix of an element that must exist.
+/// Returns the index of the matrix that contains the element, after a check that the element exists.
 pub(super) fn element_of(parameters: &Parameters, x: u32, y: u32, length: u64) -> Result<usize, MatrixError> {
     let ranks = parameters.ranks;
     if x >= ranks || y >= ranks {
@@ -130,7 +130,7 @@ pub(super) fn element_of(parameters: &Parameters, x: u32, y: u32, length: u64) -
 /// Writes the matrices that `matrix` returns.
 ///
 /// # Errors
-/// If a matrix cannot be obtained or written.
+/// A matrix cannot be obtained or written.
 pub fn write_matrices(
     output: Box<dyn SeekWrite>,
     parameters: &Parameters,

@@ -1,5 +1,5 @@
-//! NetCDF classic through the `netcdf3` crate: opening with checks, the parameters at the start of both kinds of file,
-//! and writing.
+//! Access to NetCDF classic files through the `netcdf3` crate: opening with checks, writing, and the measurement
+//! parameters that both kinds of matrix file contain.
 
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,15 +9,15 @@ use netcdf3::{DataSet, DataType, FileReader, InvalidDataSet, ReadError, WriteErr
 use super::parameters::{MatrixError, PairTest, Parameters};
 use super::scan::{MOST_HEADER, scan};
 
-/// Input of a file.
+/// Seekable input of a NetCDF file.
 pub trait SeekRead: Read + Seek {}
 impl<T: Read + Seek> SeekRead for T {}
 
-/// Output of a file.
+/// Seekable output of a NetCDF file.
 pub trait SeekWrite: Write + Seek {}
 impl<T: Write + Seek> SeekWrite for T {}
 
-/// Variables with the parameters of the measurement, in the order of files.
+/// Variables that hold the parameters of the measurement, in their order in files.
 pub(super) const SCALARS: [&str; 10] = [
     "proc_num",
     "test_type",
@@ -47,7 +47,7 @@ fn unreadable(error: impl Into<ReadError>) -> MatrixError {
     MatrixError::new(format!("cannot be read as NetCDF: {}", damage(&error.into())))
 }
 
-/// Describes an error of the NetCDF reader.
+/// Describes an error of the `netcdf3` reader.
 fn damage(error: &ReadError) -> String {
     match error {
         ReadError::IOErrorKind(kind) => kind.to_string(),
@@ -64,7 +64,7 @@ fn damage(error: &ReadError) -> String {
 }
 
 impl NetcdfSource {
-    /// Opens the file in `input`.
+    /// Opens the NetCDF file in `input`.
     pub fn open(mut input: Box<dyn SeekRead>) -> Result<NetcdfSource, MatrixError> {
         let mut header = Vec::new();
         (&mut input).take(MOST_HEADER as u64).read_to_end(&mut header).map_err(unreadable)?;
@@ -75,7 +75,7 @@ impl NetcdfSource {
         Ok(NetcdfSource { reader, size })
     }
 
-    /// Returns whether a variable of this name exists.
+    /// Returns whether the file has a variable of this name.
     pub fn has(&self, name: &str) -> bool {
         self.reader.data_set().has_var(name)
     }
@@ -86,7 +86,7 @@ impl NetcdfSource {
         found.ok_or_else(|| MatrixError::new(format!("no dimension \"{name}\": not a file of network_test2's layout")))
     }
 
-    /// Checks that a variable has this type and these dimensions, and that the file is long enough for it.
+    /// Checks that a variable has this type and these dimensions, and that the file is long enough for the variable.
     pub fn expect(&self, name: &str, kind: DataType, dimensions: &[&str]) -> Result<(), MatrixError> {
         let data_set = self.reader.data_set();
         let Some(variable) = data_set.get_var(name) else {
@@ -190,7 +190,7 @@ fn shown<S: AsRef<str>>(kind: &DataType, dimensions: &[S]) -> String {
     format!("{kind} of ({})", names.join(", "))
 }
 
-/// A reader without short reads, which the crate relies on.
+/// A reader that fills the whole buffer in each read, which the `netcdf3` crate requires.
 struct Whole(Box<dyn SeekRead>);
 
 impl Read for Whole {
@@ -230,7 +230,7 @@ pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<Data
     Ok(data_set)
 }
 
-/// Returns the values of the scalars.
+/// Returns the values of the scalar variables.
 pub(super) fn scalars(parameters: &Parameters, kind: i32) -> [i32; SCALARS.len()] {
     let of = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     [

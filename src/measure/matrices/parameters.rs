@@ -1,4 +1,4 @@
-//! Parameters of a set of matrices: the test, its parameters, and the statistic of the samples.
+//! Parameters of a set of matrices: the test, its settings, and the statistic of the samples.
 
 use std::fmt;
 
@@ -21,22 +21,22 @@ impl fmt::Display for MatrixError {
 
 impl std::error::Error for MatrixError {}
 
-/// Test between two ranks for one element, with the numbers and names of `network_test2`.
+/// Test that measures an element (pair of ranks), with the numbers and names of `network_test2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PairTest {
-    /// A blocking send and an answer; the time of the receive.
+    /// A blocking send and an answer; the element is the time of the receive.
     OneToOne,
-    /// All ranks send to all at once; the arrival time of each message.
+    /// All ranks send to all ranks at once; the element is the arrival time of each message.
     AllToAll,
-    /// Both ranks send at once without blocking; the time of both at the receiver.
+    /// Both ranks send at once without blocking; the element is the time of both transfers at the receiver.
     AsyncOneToOne,
-    /// A message in each direction; the time of both at the receiver.
+    /// A message in each direction, one after the other; the element is the time of both messages at the receiver.
     SendRecvAndRecvSend,
     /// [`PairTest::AsyncOneToOne`] while other ranks send.
     Noise,
-    /// A blocking send while other ranks send; the time of the receive.
+    /// A blocking send while other ranks send; the element is the time of the receive.
     NoiseBlocking,
-    /// A broadcast from the second rank; the time at the first.
+    /// A broadcast from the second rank; the element is the time at the first rank.
     Bcast,
     /// MPI_Put and the unlock that completes it, by the first rank into the second one's window.
     Put,
@@ -58,12 +58,12 @@ impl PairTest {
         PairTest::Get,
     ];
 
-    /// Returns `test_type` in files.
+    /// Returns the value of `test_type` in files.
     pub const fn number(self) -> i32 {
         self as i32 + 1
     }
 
-    /// Returns the name.
+    /// Returns the name of the test.
     pub const fn name(self) -> &'static str {
         match self {
             PairTest::OneToOne => "one_to_one",
@@ -88,18 +88,18 @@ impl PairTest {
         PairTest::ALL.into_iter().find(|test| test.name() == name)
     }
 
-    /// Returns whether other ranks send noise messages meanwhile.
+    /// Returns whether other ranks send noise messages during the test.
     pub const fn has_noise(self) -> bool {
         matches!(self, PairTest::Noise | PairTest::NoiseBlocking)
     }
 }
 
-/// Statistic of the samples in a file, with the numbers of `network_test2`.
+/// Statistic of the samples that a file contains, with the numbers of `network_test2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// Arithmetic mean.
     Average,
-    /// Median (the upper one of two).
+    /// Median (the upper of the two middle values if the number of samples is even).
     Median,
     /// Standard deviation.
     Deviation,
@@ -111,12 +111,12 @@ impl Statistic {
     /// All statistics in the order of their numbers.
     pub const ALL: [Statistic; 4] = [Statistic::Average, Statistic::Median, Statistic::Deviation, Statistic::Minimum];
 
-    /// Returns `data_type` in files.
+    /// Returns the value of `data_type` in files.
     pub const fn number(self) -> i32 {
         self as i32 + 1
     }
 
-    /// Returns the name in the suffix of file names.
+    /// Returns the name of the statistic in the suffix of file names.
     pub const fn name(self) -> &'static str {
         match self {
             Statistic::Average => "average",
@@ -142,7 +142,7 @@ impl Statistic {
         }
     }
 
-    /// Returns the name in the text form, which differs for the minimum.
+    /// Returns the name in text files, which differs only for the minimum.
     pub const fn word(self) -> &'static str {
         match self {
             Statistic::Minimum => "minimum",
@@ -150,7 +150,7 @@ impl Statistic {
         }
     }
 
-    /// Returns the statistic with this name or word.
+    /// Returns the statistic with this name, in either spelling.
     pub fn of_name(name: &str) -> Option<Statistic> {
         Statistic::ALL.into_iter().find(|statistic| [statistic.name(), statistic.word()].contains(&name))
     }
@@ -159,31 +159,31 @@ impl Statistic {
 /// Parameters of the measurement of a set of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Number of ranks; a matrix has their square of elements.
+    /// Number of ranks. A matrix has the square of this number of elements.
     pub ranks: u32,
     /// Test.
     pub test: PairTest,
     /// Least message length, bytes.
     pub begin: u32,
-    /// Exclusive upper limit of the lengths.
+    /// Exclusive upper limit of the message lengths, bytes.
     pub end: u32,
-    /// Difference of consecutive lengths.
+    /// Difference of consecutive message lengths, bytes.
     pub step: u32,
-    /// Samples per element.
+    /// Number of samples per element.
     pub repeats: u32,
-    /// Length of noise messages.
+    /// Length of noise messages, bytes.
     pub noise_bytes: u32,
-    /// Noise messages per sample, between each pair of ranks that send noise.
+    /// Number of noise messages per sample between each pair of ranks that send noise.
     pub noise_messages: u32,
     /// Number of ranks that send noise.
     pub noise_ranks: u32,
 }
 
 impl Parameters {
-    /// Greatest number of ranks: elements of a matrix are numbered in 32 bits.
+    /// Greatest number of ranks, because elements of a matrix are numbered in 32 bits.
     pub const MOST_RANKS: u32 = 1 << 14;
 
-    /// Greatest file size, bytes; a greater size indicates a wrong step.
+    /// Greatest file size in bytes; a greater size suggests a wrong step.
     const MOST_BYTES: u128 = 1 << 40;
 
     /// Returns the number of matrices.
@@ -191,12 +191,12 @@ impl Parameters {
         (self.end.saturating_sub(self.begin)).div_ceil(self.step.max(1)) as usize
     }
 
-    /// Returns the message length of a matrix.
+    /// Returns the message length of a matrix, bytes.
     pub fn length(&self, matrix: usize) -> u64 {
         u64::from(self.begin) + matrix as u64 * u64::from(self.step)
     }
 
-    /// Returns the matrix of a message length, if it was measured.
+    /// Returns the index of the matrix of a message length, if this length was measured.
     pub fn matrix_of(&self, length: u64) -> Option<usize> {
         let above = length.checked_sub(u64::from(self.begin))?;
         let matrix = (above / u64::from(self.step.max(1))) as usize;
@@ -211,7 +211,7 @@ impl Parameters {
     /// Checks the parameters: at least two ranks, a step, ordered lengths.
     ///
     /// # Errors
-    /// If a parameter is invalid, with its name and the expected value.
+    /// An invalid parameter; the message contains its name and the expected value.
     pub fn check(&self) -> Result<(), MatrixError> {
         let wrong = |what: &str, expected: &str, found: u32| {
             Err(MatrixError::new(format!("{what}: expected {expected}; found {found}")))

@@ -1,4 +1,4 @@
-//! Tests of matrix files: written files read back, and invalid ones are rejected with a reason.
+//! Tests of matrix files: written files can be read again, and invalid files are rejected with a reason.
 
 use std::cell::RefCell;
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::parameters::tests::parameters;
 use super::*;
 
-/// A file in memory that outlives its writer.
+/// A file in memory that remains after its writer is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct SharedCursor(pub Rc<RefCell<Cursor<Vec<u8>>>>);
 
@@ -55,8 +55,8 @@ fn file(parameters: &Parameters, value: impl Fn(usize, usize) -> f64) -> Vec<u8>
 #[test]
 fn a_file_has_the_layout_of_network_test2() {
     let bytes = file(&parameters(4, 0, 4000, 1000), |matrix, element| (matrix * 100 + element) as f64);
-    // Magic and version of 64-bit offsets, four records, four dimensions, no attributes, eleven variables. A sample
-    // file of the tool has the same 628 bytes before its 4 × 16 doubles.
+    // The header has the magic and version of 64-bit offsets, four records, four dimensions, no attributes, and eleven
+    // variables. A sample file of `network_test2` has the same 628 bytes before its 4 × 16 doubles.
     assert_eq!(&bytes[..16], b"CDF\x02\0\0\0\x04\0\0\0\x0a\0\0\0\x04");
     assert_eq!(bytes.len(), 628 + 4 * 16 * 8);
     let mut read = open(&bytes).unwrap();
@@ -125,7 +125,7 @@ fn text_is_read_as_it_is_written() {
     let mut again = open(&text).unwrap();
     assert_eq!((again.parameters, again.statistic), (read.parameters, read.statistic));
     assert_eq!(again.matrix(1).unwrap(), read.matrix(1).unwrap());
-    // Words of `network_test` for the minimum.
+    // Both words are names of `network_test` for the minimum.
     for word in ["min", "minimum"] {
         assert_eq!(open(expected.replace("median", word).as_bytes()).unwrap().statistic, Statistic::Minimum);
     }
@@ -155,7 +155,8 @@ fn a_compressed_pair_is_read_by_the_rule_of_access() {
     let of = parameters(2, 0, 4, 1);
     let files = [SharedCursor::default(), SharedCursor::default()];
     let mut writer = CompressedWriter::new(of, Statistic::Minimum, SharedCursor::default());
-    // Three matrices of two clusters, then one of one cluster with an exception.
+    // The first partition has three matrices of two clusters, the second has one matrix of one cluster with an
+    // exception.
     writer.partition(0, &[0, 1, 1, 0], &[vec![0.0, 0.1, 0.2], vec![1.0, 2.0, 3.0]], Vec::new()).unwrap();
     let exception = Exception { matrix: 3, x: 1, y: 0, value: 9.0 };
     writer.partition(3, &[0, 0, 0, 0], &[vec![5.0]], vec![exception]).unwrap();
@@ -166,7 +167,7 @@ fn a_compressed_pair_is_read_by_the_rule_of_access() {
     assert_eq!(read.matrix(1).unwrap(), [0.1, 2.0, 2.0, 0.1]);
     assert_eq!(read.matrix(3).unwrap(), [5.0, 5.0, 9.0, 5.0]);
     assert_eq!(read.at(0, 1, 2).unwrap(), 3.0);
-    // Files of two measurements.
+    // The two files come from different measurements.
     let other = SharedCursor::default();
     let mut writer = CompressedWriter::new(of, Statistic::Minimum, SharedCursor::default());
     writer.partition(0, &[0; 4], &[vec![0.0; 4]], Vec::new()).unwrap();

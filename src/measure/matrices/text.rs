@@ -1,4 +1,4 @@
-//! Text form of matrices: the parameters of the measurement, hosts, and a block of numbers per message length.
+//! Text form of matrices: the parameters of the measurement, host names, and a block of numbers per message length.
 //!
 //! ```text
 //! processors 4
@@ -34,7 +34,7 @@ const NUMBERS: [&str; 7] = [
     "number of repeates",
 ];
 
-/// Returns whether a file has this form.
+/// Returns whether a file has the text form of matrices.
 pub(super) fn is_text(input: &mut dyn SeekRead) -> Result<bool, MatrixError> {
     let mut begin = Vec::new();
     input.take(BEGIN.len() as u64).read_to_end(&mut begin).map_err(unreadable)?;
@@ -46,7 +46,7 @@ fn unreadable(error: std::io::Error) -> MatrixError {
     MatrixError::new(format!("cannot be read: {error}"))
 }
 
-/// Words of a text, with their line numbers.
+/// Words of a text file, with their line numbers.
 struct MatrixWords<'a> {
     words: Box<dyn Iterator<Item = (usize, &'a str)> + 'a>,
 }
@@ -63,7 +63,7 @@ impl<'a> MatrixWords<'a> {
         self.words.next().ok_or_else(|| MatrixError::new(format!("truncated: expected {expected}; found the end")))
     }
 
-    /// Reads words that must equal `words`.
+    /// Reads words that must be equal to `words`.
     fn expect(&mut self, words: &str) -> Result<(), MatrixError> {
         for expected in words.split(' ') {
             let (line, found) = self.next(&format!("\"{words}\""))?;
@@ -88,7 +88,7 @@ impl<'a> MatrixWords<'a> {
     }
 }
 
-/// Reads a whole text.
+/// Reads a whole text file.
 pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixError> {
     let mut text = String::new();
     input.read_to_string(&mut text).map_err(unreadable)?;
@@ -128,10 +128,10 @@ pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixErro
     Matrices::of(parameters, statistic, values)
 }
 
-/// Writes `matrices` as text; `hosts` has one name per rank.
+/// Writes `matrices` in the text form. `hosts` has one name per rank.
 ///
 /// # Errors
-/// If they cannot be read or written.
+/// The matrices cannot be read or written.
 pub fn write_text(output: &mut dyn Write, matrices: &mut Matrices, hosts: &[String]) -> Result<(), MatrixError> {
     let parameters = matrices.parameters;
     let mut text = format!(

@@ -1,25 +1,26 @@
-//! Methods of courses for measuring the LogP parameters with two processes and a clock.
+//! Methods of university courses for measuring the LogP parameters with two processes and a clock.
 
 use super::super::port::RankPort;
 use super::super::protocol::{self, RankPair};
 
-/// Number of repetitions N, large enough to hide unequal starts and ends.
+/// Number of repetitions N, large enough that unequal starts and ends of the two ranks do not matter.
 pub const COURSE_MESSAGES: u32 = 1000;
 
-/// Results of the three methods, seconds.
+/// Results of the three methods: times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Course {
     /// L + 2 o: a send and a receive against a receive and a send, N times; the total time over 2 N.
     pub message: f64,
-    /// g: N sends against N receives; the time until the receiver has all messages, over N.
+    /// g: one rank sends N messages that the other receives. The time until the receiver has all messages is divided by
+    /// N.
     pub gap: f64,
-    /// o: a send, work and a receive against a receive, a send and work, N times, with work longer than 2 L + 2 o; half
-    /// of the excess of the total time over N beyond the work.
+    /// o: N times, one rank sends, works and receives while the other receives, sends and works. The work is longer
+    /// than 2 L + 2 o. o is half of the excess of the total time per repetition over the work.
     pub overhead: f64,
 }
 
 impl Course {
-    /// Measures the values; both ranks of the pair call this, and the results of the first are valid.
+    /// Measures the three values. Both ranks of the pair call this function; the results of the first rank are valid.
     pub fn measured(port: &mut dyn RankPort, pair: RankPair, bytes: u64) -> Course {
         let message = protocol::ping_pong(port, pair, bytes, COURSE_MESSAGES);
         let gap = protocol::window(port, pair, bytes, COURSE_MESSAGES) / f64::from(COURSE_MESSAGES);
@@ -29,7 +30,7 @@ impl Course {
         Course { message, gap, overhead: (took - work[0]) / 2.0 }
     }
 
-    /// Returns L, the rest of a message's time.
+    /// Returns L, the remaining part of a message's time.
     pub fn latency(&self) -> f64 {
         self.message - 2.0 * self.overhead
     }

@@ -1,4 +1,4 @@
-//! Forms of output in job logs and older versions, written here from their descriptions.
+//! Tests of the output formats in job logs and of older program versions, written from the formats' descriptions.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn read(text: &str) -> BenchmarkOutput {
     BenchmarkOutput::read("log", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A table of IMB with this title.
+/// Returns an IMB table with this title.
 fn titled(title: &str) -> String {
     format!(
         "#------\n#    {title}, MPI-1 part    \n#------\n# Maximum message length in bytes:   1024\n#\n\n#------\n# \
