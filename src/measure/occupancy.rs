@@ -1,4 +1,4 @@
-//! Occupancy of resources by messages, from windows.
+//! Occupancy of shared resources by messages, derived from windows.
 //!
 //! | parameter | from |
 //! |---|---|
@@ -13,39 +13,42 @@ use super::campaign::SMALL;
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Greatest size of the first gap.
+/// Greatest message size of the first gap, bytes.
 pub const FIRST_UP_TO: u64 = 64;
-/// Ratio of the rate of several pairs to the sum of single pairs below which a shared resource limits them.
+/// Ratio of the total rate of several pairs to the sum of the single pairs' rates below which a shared resource limits
+/// the pairs.
 pub const SHARED: f64 = 0.8;
-/// Ratio of the rate both ways to twice the rate one way from which directions are independent.
+/// Ratio of the rate in both directions to twice the rate in one direction above which the directions count as
+/// independent.
 pub const INDEPENDENT: f64 = 0.97;
 
-/// Window sizes that fit into caches.
+/// Message sizes, in bytes, whose windows fit into caches.
 const IN_CACHES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
 
-/// Occupancy of shared resources by messages; `None` if it was not measured.
+/// Occupancy of shared resources by messages. A field is `None` if it was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredOccupancy {
     /// Capacity of an adapter in one direction, bytes per second.
     pub capacity: Option<f64>,
-    /// Capacity of an adapter in both directions together, if they are not independent.
+    /// Capacity of an adapter in both directions together, if the directions are not independent, bytes per second.
     pub duplex: Option<f64>,
-    /// Least seconds between small messages of both directions of an adapter together, if they share it.
+    /// Least time in seconds between small messages of both directions of an adapter together, if both directions share
+    /// it.
     pub duplex_gap: Option<f64>,
     /// Copy rate of a core, bytes per second.
     pub copy: Option<f64>,
-    /// Bytes per second from a CMP to another of its node, if less than the cores could send.
+    /// Bytes per second from one CMP to another CMP of the same node, if the cores could send more.
     pub between_cmps: Option<f64>,
-    /// Seconds per message of an adapter in addition to the bytes: up to 64 B, and above.
+    /// Time in seconds for which a message occupies an adapter in addition to its bytes: up to 64 B, and above.
     pub gaps: Option<[f64; 2]>,
 }
 
 impl MeasuredOccupancy {
-    /// Derives the occupancy from the samples of `level`.
+    /// Derives the occupancy of resources from the samples of `level`.
     pub fn of(samples: &Samples, level: Level) -> MeasuredOccupancy {
         let windows = WindowSamples { samples, level };
-        // The rate of several pairs is used if it exceeds that of one core. A single message passes all resources that
-        // it occupies, so any longer time in a window has another cause.
+        // The rate of several pairs is used if it exceeds the rate of one core. A single message uses all resources
+        // that it occupies in a window, so a window that is slower per byte has another cause.
         let window = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
         let one = window.into_iter().chain(windows.of_a_message()).max_by(f64::total_cmp);
         let many = windows.of_all_pairs(None).and_then(|series| windows.rate(series));
@@ -72,28 +75,28 @@ impl MeasuredOccupancy {
         }
     }
 
-    /// Returns the gap of messages above this size.
+    /// Returns the gap of messages larger than `above`.
     pub fn gap_above(&self, above: u64) -> f64 {
         self.gaps.map_or(0.0, |gaps| gaps[usize::from(above >= FIRST_UP_TO)])
     }
 }
 
-/// Windows at a level.
+/// Samples of the windows of a level.
 struct WindowSamples<'a> {
     samples: &'a Samples,
     level: Level,
 }
 
 impl WindowSamples<'_> {
-    /// Returns the windows of most concurrent pairs, of this size or the greatest.
+    /// Returns the windows with the most concurrent pairs, of this message size or of the greatest size.
     fn of_all_pairs(&self, bytes: Option<u64>) -> Option<&SampleSeries> {
         let all = self.samples.of(self.level, Test::Windows);
         let sized = all.into_iter().filter(|series| bytes.is_none_or(|bytes| series.bytes == bytes));
         sized.max_by_key(|series| (series.load, series.bytes))
     }
 
-    /// Returns the bytes per second of all pairs in windows that fit into caches, if they are slower together than
-    /// separately.
+    /// Returns the total bytes per second of all pairs in windows that fit into caches, if concurrent pairs are slower
+    /// than separate pairs.
     fn between_cmps(&self) -> Option<f64> {
         let all = self.samples.of(self.level, Test::Windows).into_iter();
         let all: Vec<&SampleSeries> = all.filter(|series| IN_CACHES.contains(&series.bytes)).collect();
@@ -110,8 +113,8 @@ impl WindowSamples<'_> {
         found
     }
 
-    /// Returns the bytes per second both ways together at the greatest size, as the maximum of one pair and all pairs;
-    /// `None` if only one was measured.
+    /// Returns the bytes per second in both directions together at the greatest message size: the maximum of one pair
+    /// and of all pairs. Returns `None` if only one of them was measured.
     fn both_ways_of_all_pairs(&self) -> Option<f64> {
         let all = self.samples.of(self.level, Test::BothWays);
         let most = all.last()?.bytes;
@@ -120,19 +123,19 @@ impl WindowSamples<'_> {
         of_most.into_iter().filter_map(|series| self.both_ways(series)).reduce(f64::max).filter(|_| several)
     }
 
-    /// Returns the bytes per second of one message of the greatest size.
+    /// Returns the bytes per second of a single message of the greatest size.
     fn of_a_message(&self) -> Option<f64> {
         let (bytes, seconds) = self.samples.medians(self.level, Test::PingPong).pop()?;
         let rest = seconds - self.alone(0)?;
         (bytes > 0 && rest > 0.0).then(|| bytes as f64 / rest)
     }
 
-    /// Returns half a round trip.
+    /// Returns the time of half a round trip, seconds.
     fn alone(&self, bytes: u64) -> Option<f64> {
         Some(self.samples.median(self.level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0)
     }
 
-    /// Returns the seconds per message of all pairs together, without the latency of the first message and of the
+    /// Returns the seconds per message of all pairs together, excluding the latency of the first message and of the
     /// answer.
     fn each(&self, series: &SampleSeries) -> Option<f64> {
         let whole = Summary::of(&series.seconds)?.median;
@@ -141,12 +144,12 @@ impl WindowSamples<'_> {
         Some(rest / messages).filter(|each| *each > 0.0)
     }
 
-    /// Returns the bytes per second one way, after the start of the first message and before the answer.
+    /// Returns the bytes per second in one direction, excluding the start of the first message and the answer.
     fn rate(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, f64::from(series.load.max(1)), 2.0)
     }
 
-    /// Returns the bytes per second both ways together; no answer follows.
+    /// Returns the bytes per second in both directions together. These windows have no answer.
     fn both_ways(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, 2.0 * f64::from(series.load.max(1)), 1.0)
     }

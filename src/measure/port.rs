@@ -1,31 +1,31 @@
 //! Operations of a measuring rank: the few MPI functions that the tests use.
 //!
-//! Real MPI libraries and other layers that carry messages implement the trait to be measured. A rank of a simulated
-//! machine implements it with known times.
+//! Real MPI libraries, and other software layers that transfer messages, are measured through an implementation of the
+//! trait. A rank of a simulated machine implements the trait with known times.
 
 use mcpsim_core::platform::Collective;
 
 use super::cores::piece;
 use super::program_memory::ProgramVec;
 
-/// Number of elements in the array of [`RankPort::pass_memory`], which has 64 MiB.
+/// Number of elements in the array that [`RankPort::pass_memory`] traverses. The array has 64 MiB.
 pub const PASSED: usize = 8 << 20;
 
-/// Reads and writes all elements.
+/// Reads and writes all elements of the array.
 pub fn pass_over(numbers: &mut ProgramVec<u64>) {
     numbers.make_room(PASSED, 1);
     numbers.iter_mut().for_each(|number| *number = number.wrapping_mul(3));
     std::hint::black_box(numbers);
 }
 
-/// Exchange of messages with both neighbours in a ring.
+/// Method for exchanging messages with both neighbours in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighbourMethod {
-    /// MPI_Sendrecv to the right, then to the left.
+    /// MPI_Sendrecv to the right neighbour, then to the left neighbour.
     Exchange,
-    /// MPI_Irecv from both, MPI_Isend to both, MPI_Waitall.
+    /// MPI_Irecv from both neighbours, MPI_Isend to both, MPI_Waitall.
     AtOnce,
-    /// MPI_Alltoallv on every rank, with empty messages to the others.
+    /// MPI_Alltoallv on all ranks, with empty messages to the ranks that are not neighbours.
     Collective,
 }
 
@@ -35,11 +35,11 @@ impl NeighbourMethod {
         [NeighbourMethod::Exchange, NeighbourMethod::AtOnce, NeighbourMethod::Collective];
 }
 
-/// Communication of a rank with the others, and its clock.
+/// Communication of a rank with the other ranks, and its clock.
 ///
-/// A function that names "all" must be called by each rank, in the same order.
+/// Each rank must call the functions that involve all ranks, in the same order.
 pub trait RankPort {
-    /// Returns this rank.
+    /// Returns the number of this rank.
     fn rank(&self) -> u32;
     /// Returns the number of ranks.
     fn size(&self) -> u32;
@@ -59,42 +59,44 @@ pub trait RankPort {
     fn recv_windows(&mut self, from: &[u32], bytes: u64, count: u32);
     /// Calls MPI_Sendrecv.
     fn exchange(&mut self, to: u32, from: u32, bytes: u64);
-    /// Calls MPI_Irecv and MPI_Isend `count` times, then MPI_Waitall.
+    /// Calls MPI_Irecv from and MPI_Isend to rank `with` `count` times, then MPI_Waitall.
     fn exchange_window(&mut self, with: u32, bytes: u64, count: u32);
-    /// Does the same with a separate buffer for each message; each call uses the same buffers.
+    /// Calls the same as [`RankPort::exchange_window`], with a separate buffer for each message. Each call uses the
+    /// same buffers.
     fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32);
-    /// Calls MPI_Irecv, sends an empty message to the same rank, computes for `work` without MPI, and calls MPI_Wait.
-    /// Returns the seconds of the wait.
+    /// Calls MPI_Irecv, sends an empty message to the same rank, computes for `work` seconds without MPI, and calls
+    /// MPI_Wait. Returns the seconds in MPI_Wait.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64;
     /// Keeps the core busy for `seconds` without MPI.
     fn compute(&mut self, seconds: f64);
-    /// Waits for `seconds` without MPI. The core is free meanwhile, and another rank may use it.
+    /// Sleeps for `seconds` without MPI. Another rank may use the core during this time.
     fn pause(&mut self, seconds: f64);
-    /// Does a fixed amount of work, of about ten microseconds, without MPI.
+    /// Does a fixed amount of work without MPI, about ten microseconds long.
     fn work(&mut self) {
         piece();
     }
     /// Reads and writes an array that is larger than most caches, without MPI.
     fn pass_memory(&mut self);
-    /// Waits for all ranks.
+    /// Calls MPI_Barrier: waits for all ranks.
     fn barrier(&mut self);
-    /// Sends values to a rank that waits for them.
+    /// Sends values to rank `to`, which receives them with [`RankPort::told`].
     fn tell(&mut self, to: u32, values: &[f64]);
-    /// Receives values from a rank.
+    /// Receives values from rank `from`.
     fn told(&mut self, from: u32) -> Vec<f64>;
-    /// Sends the values of `from` to all ranks.
+    /// Sends the values of rank `from` to all ranks.
     fn share(&mut self, from: u32, values: &mut Vec<f64>);
 }
 
-/// A rank whose library also has collectives.
+/// A rank whose communication layer also has collectives.
 pub trait GroupPort: RankPort {
     /// Exchanges messages of `bytes` with the previous and the next neighbour.
     fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod);
-    /// Restricts further collectives to the first `members` ranks. All ranks call this.
+    /// Restricts subsequent collectives to the first `members` ranks. All ranks call this function.
     fn among(&mut self, members: u32);
-    /// Calls a collective of the members; other ranks do nothing. `bytes` is the size of the buffer or of a block.
+    /// Calls a collective among the members; other ranks do nothing. `bytes` is the size of the buffer or of a block.
     fn collective(&mut self, collective: Collective, root: u32, bytes: u64);
-    /// Waits until all members can begin, if possible at the same instant. Members call this.
+    /// Waits until all members are ready, and returns on all of them at the same instant if possible. Only members call
+    /// this function.
     fn begin_together(&mut self) {
         self.collective(Collective::Barrier, 0, 0);
     }

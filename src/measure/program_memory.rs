@@ -1,8 +1,8 @@
-//! Memory allocated as in ordinary programs.
+//! Memory that is allocated as in ordinary programs.
 //!
-//! mcpsim allocates its own memory in pages of 2 MiB if the system has them. An MPI library copies from such pages up
-//! to twice as fast as from ordinary pages, and code runs faster on them. So benchmark buffers must not use mcpsim's
-//! allocator.
+//! mcpsim allocates its own memory in pages of 2 MiB if the operating system has them. An MPI library copies from such
+//! pages up to twice as fast as from ordinary pages, and code that uses them runs faster. Benchmark buffers must
+//! therefore not use mcpsim's allocator.
 
 use std::alloc::System;
 use std::hint::black_box;
@@ -10,9 +10,9 @@ use std::ops::{Deref, DerefMut};
 
 use allocator_api2::vec::Vec as VecIn;
 
-/// A vector in memory of the C library's `malloc`.
+/// A vector whose memory is allocated by the C library's `malloc`.
 ///
-/// If memory is insufficient, the program ends with the usual report.
+/// If memory is insufficient, the process ends with the usual message of Rust's allocator.
 pub struct ProgramVec<T>(VecIn<T, System>);
 
 impl<T: Clone> ProgramVec<T> {
@@ -27,7 +27,7 @@ impl<T: Clone> ProgramVec<T> {
     pub fn make_room(&mut self, length: usize, value: T) {
         let more = length.saturating_sub(self.0.len());
         if more > 0 && self.0.try_reserve_exact(more).is_err() {
-            // The program's allocator, which probably fails as well, ends the program with a report.
+            // The ordinary allocator probably fails as well, and then ends the process with a message.
             black_box(Vec::<T>::with_capacity(length));
         }
         if more > 0 {

@@ -1,16 +1,16 @@
 //! Operations of the two ranks of a pair for one sample of each test.
 //!
-//! Both ranks of the pair call each function with the same arguments, and it returns the seconds of the first; other
-//! ranks may call it and do nothing.
+//! Both ranks of the pair call each function with the same arguments. Each function returns the seconds of the first
+//! rank. Other ranks may call the functions, and then do nothing.
 
 use super::port::RankPort;
 
-/// Two ranks.
+/// Two ranks that measure together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankPair {
-    /// Rank that measures.
+    /// Rank whose clock measures.
     pub first: u32,
-    /// Rank that answers.
+    /// Rank that answers the first rank.
     pub second: u32,
 }
 
@@ -20,7 +20,7 @@ impl RankPair {
     }
 }
 
-/// Returns half a round trip of messages of `bytes`, the mean of `turns`.
+/// Returns half the time of a round trip of messages of `bytes`, as the mean of `turns` round trips.
 pub fn ping_pong(port: &mut dyn RankPort, pair: RankPair, bytes: u64, turns: u32) -> f64 {
     let started = port.now();
     for _ in 0..turns {
@@ -35,7 +35,7 @@ pub fn ping_pong(port: &mut dyn RankPort, pair: RankPair, bytes: u64, turns: u32
     (port.now() - started) / f64::from(2 * turns)
 }
 
-/// Sends `count` concurrent messages, and an empty answer; returns the total time.
+/// Sends `count` concurrent messages from the first rank, and an empty answer back. Returns the total time.
 pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
@@ -48,17 +48,18 @@ pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -
     port.now() - started
 }
 
-/// Runs the windows of the `pairs` concurrently.
+/// Runs the windows of all `pairs` concurrently.
 pub fn windows(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     window(port, *pair, bytes, count)
 }
 
-/// Sends `count` blocking messages with a `delay` of computing between consecutive ones, and an empty answer; returns
-/// the total time.
+/// Sends `count` blocking messages, computes for `delay` between consecutive messages, and sends an empty answer back.
+/// Returns the total time.
 ///
-/// This is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP Parameter
-/// Assessment for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that use it.
+/// The total time is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP
+/// Parameter Assessment for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that use
+/// PRTT.
 pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
@@ -76,7 +77,8 @@ pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, de
     port.now() - started
 }
 
-/// Runs a send, `work` and a receive against a receive, a send and `work`, `count` times; returns the mean time of one.
+/// `count` times, the first rank sends, works and receives while the second rank receives, sends and works. Returns the
+/// mean time of one repetition.
 pub fn work_between(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, work: f64) -> f64 {
     let started = port.now();
     for _ in 0..count {
@@ -93,9 +95,9 @@ pub fn work_between(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
     (port.now() - started) / f64::from(count)
 }
 
-/// Returns the time of a receive of `count` messages that arrived long before. The first rank computes for `delay`,
-/// longer than the round trip, between the request and the receives (Culler and others: Assessing Fast Network
-/// Interfaces, IEEE Micro 16, 1996).
+/// Returns the time of a receive of `count` messages that arrived long before. The first rank asks for the messages,
+/// computes for `delay`, which is longer than the round trip, and then receives (Culler and others: Assessing Fast
+/// Network Interfaces, IEEE Micro 16, 1996).
 pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.send(pair.second, 0);
@@ -111,8 +113,8 @@ pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
     0.0
 }
 
-/// Returns the remaining time of a receive that was posted before its message was sent, after `work` without MPI in
-/// which the message could arrive.
+/// Returns the remaining time of a receive after `work` without MPI. The receive was posted before its message was
+/// sent, and the message could arrive during the work.
 pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work: f64) -> f64 {
     if port.rank() == pair.first {
         return port.recv_beside(pair.second, bytes, work);
@@ -124,8 +126,8 @@ pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work:
     0.0
 }
 
-/// Sends `count` messages from the first rank of each pair to the first pair's second rank, which requests
-/// them with empty messages. Returns the time until it has all.
+/// Sends `count` messages from the first rank of each pair to the second rank of the first pair. This receiver asks for
+/// the messages with empty messages. Returns the time until it has received all messages.
 pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let target = pairs[0].second;
     let started = port.now();
@@ -140,8 +142,9 @@ pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u3
     port.now() - started
 }
 
-/// Returns the time of `count` sends whose receives are posted `delay` later; eager sends with buffers end earlier.
-/// Meanwhile the receiving rank releases its core, which the sending one may share.
+/// Returns the time of `count` sends whose receives are posted `delay` later. Eager sends end before the receives are
+/// posted if the library can buffer the messages. Meanwhile the receiving rank releases its core, which the sending
+/// rank may share.
 pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.recv(pair.second, 0);
@@ -157,7 +160,7 @@ pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u
     0.0
 }
 
-/// Exchanges `count` messages between both ranks of each pair concurrently; returns the mean time of `turns`.
+/// Exchanges `count` messages between both ranks of each pair concurrently. Returns the mean time of `turns` exchanges.
 pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
@@ -166,7 +169,7 @@ pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count:
     (port.now() - started) / f64::from(turns)
 }
 
-/// Does the same once, with a separate buffer for each message.
+/// Does the exchange of [`exchanges`] once, with a separate buffer for each message.
 pub fn exchanges_of_buffers(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
@@ -175,7 +178,8 @@ pub fn exchanges_of_buffers(port: &mut dyn RankPort, pairs: &[RankPair], bytes: 
     port.now() - started
 }
 
-/// Sends from the first rank of each pair concurrently, with an empty answer; returns the mean time of `turns`.
+/// Sends a message from the first rank of each pair concurrently, and an empty answer back. Returns the mean time of
+/// `turns` repetitions.
 pub fn one_way(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let started = port.now();

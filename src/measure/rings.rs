@@ -1,15 +1,17 @@
 //! The effective bandwidth b_eff of Rabenseifner and Koniges (Effective Communication and File-I/O Bandwidth
-//! Benchmarks, EuroPVM/MPI 2001): the total bytes that all ranks send per second in rings, as a single number of a
-//! machine.
+//! Benchmarks, EuroPVM/MPI 2001): the total bytes per second that all ranks send in rings, as a single number for a
+//! machine. P is the number of ranks.
 //!
-//! - Six patterns have rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks, once in the order of ranks and
-//!   once at random. The last ring has the remaining ranks, or includes them in addition.
+//! - Six patterns divide the ranks into rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks. Each pattern is
+//!   measured with the ranks in order and with the ranks in random order. If P is not a multiple of the ring length,
+//!   the last ring is shorter or longer.
 //! - Each rank exchanges a message with both neighbours by each method of [`NeighbourMethod`], and the best method is
 //!   used.
-//! - There are 21 sizes: 1 B to 4 KiB doubling, then 8 at equal ratios up to L_max, a 128th of a rank's memory, 128 MB
-//!   at most.
-//! - The bandwidth of a pattern is the mean over sizes of all bytes over the time of the slowest rank. b_eff is the
-//!   mean of logarithms over the patterns in order, over those at random, and over both.
+//! - There are 21 message sizes: 1 B to 4 KiB by doubling, then 8 sizes at equal ratios up to L_max, which is a 128th
+//!   of a rank's memory, at most 128 MB.
+//! - The bandwidth of a pattern is the mean, over message sizes, of all bytes divided by the time of the slowest rank.
+//!   b_eff is the logarithmic mean of two values: the logarithmic mean over the ordered patterns and that over the
+//!   random patterns.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -19,13 +21,13 @@ use super::port::{GroupPort, NeighbourMethod, RankPort};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Number of patterns in order, and at random.
+/// Number of patterns with ordered ranks, and number of patterns with random ranks.
 const PATTERNS: u32 = 6;
-/// Size from which ratios are equal, and the number of sizes after it.
+/// Message size in bytes up to which sizes double, and the number of sizes above it, which have equal ratios.
 const DOUBLED: u64 = 4096;
 const FURTHER: i32 = 8;
 
-/// Returns the sizes of the messages, up to L_max.
+/// Returns the message sizes, up to L_max.
 pub fn sizes(most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> =
         (0..).map(|power| 1 << power).take_while(|size| *size <= most.clamp(1, DOUBLED)).collect();
@@ -37,17 +39,17 @@ pub fn sizes(most: u64) -> Vec<u64> {
     sizes
 }
 
-/// Rings of a pattern.
+/// Rings of one pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingPattern {
-    /// Number of the pattern: below six in order, then at random.
+    /// Index of the pattern: the first six have ordered ranks, the others have random ranks.
     pub number: u32,
-    /// Neighbours of each rank: the previous and the next rank.
+    /// Neighbours of each rank in its ring: the previous and the next rank.
     pub neighbours: Vec<[u32; 2]>,
 }
 
-/// Returns the patterns of `ranks`, two or more; the result is the same on all ranks. Of equal patterns, which occur
-/// with few ranks, only the first is included.
+/// Returns the patterns for `ranks` ranks, two or more. The result is the same on all ranks. With few ranks some
+/// patterns are equal; only the first of equal patterns is included.
 pub fn patterns(ranks: u32) -> Vec<RingPattern> {
     let mut patterns: Vec<RingPattern> = Vec::new();
     for number in 0..2 * PATTERNS {
@@ -83,7 +85,8 @@ fn pattern(ranks: u32, number: u32) -> RingPattern {
     RingPattern { number, neighbours }
 }
 
-/// Returns the lengths of the rings of `ranks`, of `length` as far as possible; no ring has one rank.
+/// Divides `ranks` ranks into rings of `length` ranks as far as possible, and returns the ring lengths. No ring has a
+/// single rank.
 fn rings(ranks: u32, length: u32) -> Vec<u32> {
     let (whole, left) = (ranks / length, ranks % length);
     if whole == 0 {
@@ -106,8 +109,8 @@ fn rings(ranks: u32, length: u32) -> Vec<u32> {
     rings
 }
 
-/// Exchanges messages in all patterns, sizes and methods, `repetitions` times each. The samples, which all ranks get,
-/// are the seconds of the slowest rank. `tell` receives the finished fraction.
+/// Exchanges messages in all patterns, sizes and methods, `repetitions` times each. All ranks get the samples, which
+/// are the seconds of the slowest rank. `tell` receives the finished fraction of the work.
 pub fn measure_rings(
     port: &mut dyn GroupPort,
     most: u64,
@@ -134,16 +137,17 @@ pub fn measure_rings(
     found
 }
 
-/// Returns the number of turns of a sample that hides the resolution of the clock; at most the initial number of b_eff.
+/// Returns the number of exchanges per sample, so that the resolution of the clock does not matter. At most the initial
+/// number of b_eff is used.
 fn turns(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod) -> f64 {
     const LONG: f64 = 40e-6;
-    // The first run has cold caches and new connections.
+    // The first run is not timed, because its caches are cold and its connections are new.
     round(port, with, bytes, how, 1);
     let one = round(port, with, bytes, how, 1);
     (LONG / one.max(1e-9)).ceil().clamp(1.0, 300.0)
 }
 
-/// Returns the mean seconds of an exchange with both neighbours.
+/// Returns the mean seconds per exchange with both neighbours.
 fn round(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod, turns: u32) -> f64 {
     port.barrier();
     let started = port.now();
@@ -151,7 +155,7 @@ fn round(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMet
     (port.now() - started) / f64::from(turns)
 }
 
-/// Computes the elementwise maximum over all ranks, on all ranks.
+/// Replaces each value on all ranks by its maximum over all ranks.
 pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
     if port.rank() > 0 {
         port.tell(0, values);
@@ -163,8 +167,8 @@ pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
     port.share(0, values);
 }
 
-/// Measures rings as b_eff does, three times each; each rank must call this and gets the result. `tell` receives the
-/// finished fraction.
+/// Measures rings as b_eff does, with three repetitions. Each rank must call this function and gets the result. `tell`
+/// receives the finished fraction of the work.
 pub fn measure_effective(port: &mut dyn GroupPort, most: u64, tell: &mut dyn FnMut(&str, f64)) -> Option<Effective> {
     let series = measure_rings(port, most, 3, tell);
     Effective::of(&Samples { series, ..Samples::default() }, port.size())
@@ -175,18 +179,18 @@ pub fn measure_effective(port: &mut dyn GroupPort, most: u64, tell: &mut dyn FnM
 pub struct Effective {
     /// b_eff, bytes per second.
     pub bandwidth: f64,
-    /// Bandwidth with messages of L_max: patterns in order, and at random, bytes per second.
+    /// Bandwidth with messages of L_max, bytes per second: ordered patterns, and random patterns.
     pub at_most: [f64; 2],
-    /// Half of an exchange with both neighbours in the ring of all ranks, for the least message, seconds.
+    /// Half the time of an exchange of the least message with both neighbours in the ring of all ranks, seconds.
     pub latency: f64,
-    /// L_max.
+    /// L_max, the greatest message size, bytes.
     pub most_bytes: u64,
-    /// Ratio of the longest to the shortest repetition of an exchange: the median over the exchanges.
+    /// Ratio of the longest to the shortest repetition of an exchange, as the median over all exchanges.
     pub spread: f64,
 }
 
 impl Effective {
-    /// Computes the results from the samples of rings; `None` without them.
+    /// Computes the results from the samples of rings; `None` without samples of rings.
     pub fn of(samples: &Samples, ranks: u32) -> Option<Effective> {
         let bandwidth = effective_bandwidth(samples, ranks)?;
         let rings = || samples.series.iter().filter(|series| series.test == Test::Ring);
@@ -208,7 +212,7 @@ impl Effective {
     }
 }
 
-/// Returns the representative of each of the twelve patterns.
+/// Returns, for each of the twelve patterns, the index of the measured pattern that is equal to it.
 fn stand_ins(ranks: u32) -> Vec<u32> {
     let measured = patterns(ranks);
     let of = |number| {
@@ -218,7 +222,7 @@ fn stand_ins(ranks: u32) -> Vec<u32> {
     (0..2 * PATTERNS).map(of).collect()
 }
 
-/// Returns b_eff, bytes per second; `None` without rings.
+/// Returns b_eff in bytes per second; `None` without samples of rings.
 pub fn effective_bandwidth(samples: &Samples, ranks: u32) -> Option<f64> {
     let mut logarithms = [0.0; 2];
     for (number, pattern) in (0u32..).zip(stand_ins(ranks)) {
@@ -228,7 +232,7 @@ pub fn effective_bandwidth(samples: &Samples, ranks: u32) -> Option<f64> {
     Some(((logarithms[0] + logarithms[1]) / 2.0).exp()).filter(|bandwidth| bandwidth.is_finite())
 }
 
-/// Returns the mean over sizes of the bandwidth of the best method in a pattern, bytes per second.
+/// Returns the bandwidth of a pattern, bytes per second: the mean over message sizes of the best method's bandwidth.
 fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64> {
     let rings: Vec<_> =
         samples.series.iter().filter(|of| of.test == Test::Ring && of.load / METHODS == pattern).collect();
@@ -237,7 +241,7 @@ fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64>
     sizes.dedup();
     let best = |bytes: &u64| {
         let of = rings.iter().filter(|series| series.bytes == *bytes);
-        // The repetition with the best bandwidth is used.
+        // Of all repetitions, the one with the best bandwidth is used.
         let least = of.filter_map(|series| Some(Summary::of(&series.seconds)?.least)).reduce(f64::min)?;
         Some(2.0 * f64::from(ranks) * *bytes as f64 / least)
     };
@@ -245,7 +249,7 @@ fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64>
     if all.is_empty() { None } else { Some(all.iter().sum::<f64>() / all.len() as f64) }
 }
 
-/// Number of methods; the number of a series is composed of pattern and method.
+/// Number of methods. The load of a series encodes pattern and method.
 pub const METHODS: u32 = NeighbourMethod::ALL.len() as u32;
 
 #[cfg(test)]
@@ -288,7 +292,7 @@ mod tests {
                 }
             }
         }
-        // Two ranks have one ring; of eight the rings of 2, 4 and 8 differ.
+        // Two ranks have only one distinct pattern; eight ranks have different patterns with rings of 2, 4 and 8.
         assert_eq!(patterns(2).len(), 1);
         assert_eq!(patterns(8).iter().filter(|pattern| pattern.number < PATTERNS).count(), 3);
         assert_eq!(pattern(4, 0).neighbours, [[1, 1], [0, 0], [3, 3], [2, 2]]);
@@ -297,8 +301,8 @@ mod tests {
 
     #[test]
     fn the_best_method_is_averaged_over_sizes_then_patterns() {
-        // Two ranks, whose patterns are equal: the best method moves 100 B in 1 us, 400 MB/s, and 300 B in 2 us, 600
-        // MB/s. The mean is 500 MB/s.
+        // With two ranks all patterns are equal. The best method moves 100 B in 1 us, 400 MB/s in total, and 300 B in 2
+        // us, 600 MB/s. The mean is 500 MB/s.
         let ring = |load, bytes, seconds: &[f64]| SampleSeries {
             level: None,
             test: Test::Ring,

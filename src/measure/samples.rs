@@ -1,4 +1,4 @@
-//! Series of measured samples, and their CSV form.
+//! Series of measured samples, and their CSV format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,43 +8,45 @@ use mcpsim_core::units::{Bandwidth, Bytes};
 
 use super::statistics::Summary;
 
-/// Operation that a sample times.
+/// Operation whose time a sample contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
-    /// Half a round trip.
+    /// Half a round trip of a message.
     PingPong,
-    /// `count` concurrent messages and an empty answer.
+    /// `count` concurrent messages from one rank to another, and an empty answer.
     Window,
-    /// A window of few messages that fit into the caches; `load` is also their number.
+    /// A window of few messages that fit into the caches. `load` is also the number of messages.
     ShortWindow,
-    /// Concurrent windows of `load` pairs.
+    /// Concurrent windows of `load` pairs of ranks.
     Windows,
-    /// `count` messages in each direction between each of `load` concurrent pairs.
+    /// `count` messages in each direction between the ranks of each of `load` concurrent pairs.
     BothWays,
-    /// Like `BothWays` for all pairs, with separate buffers for each message. `load` is the number of messages of all
-    /// pairs in each direction.
+    /// Like `BothWays` for all pairs, with a separate buffer for each message. `load` is the total number of messages
+    /// of all pairs in each direction.
     ManyBuffers,
-    /// Like `ManyBuffers`, after each rank's code has traversed more memory than the caches hold.
+    /// Like `ManyBuffers`, after the code of each rank has traversed more memory than the caches hold.
     AfterCode,
     /// One send and an empty answer: PRTT(1, 0, s).
     TrainOfOne,
     /// `count` back-to-back sends and an empty answer: PRTT(n, 0, s).
     Train,
-    /// `count` sends separated by a delay, and an empty answer: PRTT(n, d, s). The delays are subtracted.
+    /// `count` sends separated by a delay, and an empty answer: PRTT(n, d, s). The delays are subtracted from the
+    /// sample.
     DelayedTrain,
     /// A receive posted long after its message has arrived.
     LateReceive,
-    /// Remaining time of a receive that was posted before its message, after the message has had time to arrive.
+    /// Remaining time of a receive that was posted before its message was sent, after the message has had time to
+    /// arrive.
     PostedReceive,
     /// The first message between two ranks, and an empty answer.
     FirstMessage,
-    /// `count` messages from each of `load` concurrent senders to one rank.
+    /// `count` messages from each of `load` concurrent senders to the same rank.
     Incast,
-    /// `count` messages in both directions between each of some pairs, with `load` concurrent transfers.
+    /// `count` messages in both directions between the ranks of several pairs, with `load` concurrent transfers.
     Exchange,
-    /// A message from each of `load` concurrent pairs, and an empty answer.
+    /// A message from the first rank of each of `load` concurrent pairs, and an empty answer.
     OneWay,
-    /// Exchanges of each rank with both neighbours in a ring.
+    /// Exchanges of messages between each rank and both its neighbours in a ring.
     Ring,
 }
 
@@ -94,16 +96,16 @@ impl Test {
     }
 }
 
-/// Samples of one test.
+/// Samples of one test at one level with one message size and load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleSeries {
-    /// Level that the messages cross; rings cross several levels.
+    /// Level that the messages cross; `None` for rings, which cross several levels.
     pub level: Option<Level>,
-    /// Test that was run.
+    /// Test that yields the samples.
     pub test: Test,
     /// Size of each message.
     pub bytes: u64,
-    /// Concurrent transfers on the shared resource; for rings, the number of the pattern.
+    /// Number of concurrent transfers on the shared resource; for rings, the index of pattern and method.
     pub load: u32,
     /// Messages per sample; for exchanges, messages per rank.
     pub count: u32,
@@ -116,16 +118,16 @@ pub struct SampleSeries {
 pub struct Samples {
     /// Series in the order of measurement.
     pub series: Vec<SampleSeries>,
-    /// Largest eager size of each measured level; `None` if all sizes tried were eager.
+    /// Largest eager message size of each measured level; `None` if all tested sizes are eager.
     pub eager: Vec<(Level, Option<u64>)>,
-    /// Number of small messages that a rank may have under way to another, for levels where sends wait.
+    /// Number of small messages that a rank may have in flight to another rank, for levels at which further sends wait.
     pub credits: Vec<(Level, u32)>,
-    /// Total bandwidth of the ranks as defined by b_eff, bytes per second.
+    /// Total bandwidth of all ranks as defined by b_eff, bytes per second.
     pub effective_bandwidth: Option<f64>,
 }
 
 impl Samples {
-    /// Returns the series of a test at a level, in the order of sizes.
+    /// Returns the series of a test at a level, in increasing order of message sizes.
     pub fn of(&self, level: Level, test: Test) -> Vec<&SampleSeries> {
         let mut found: Vec<&SampleSeries> =
             self.series.iter().filter(|series| series.level == Some(level) && series.test == test).collect();
@@ -133,18 +135,18 @@ impl Samples {
         found
     }
 
-    /// Returns the medians of a test at a level, by size.
+    /// Returns the medians of a test at a level, by message size.
     pub fn medians(&self, level: Level, test: Test) -> Vec<(u64, f64)> {
         let median = |series: &&SampleSeries| Some((series.bytes, Summary::of(&series.seconds)?.median));
         self.of(level, test).iter().filter_map(median).collect()
     }
 
-    /// Returns the median of a test at a level; 0 without measurements.
+    /// Returns the median of a test at a level; 0 if it was not measured.
     pub fn median(&self, level: Level, test: Test, bytes: u64) -> f64 {
         self.medians(level, test).into_iter().find(|(size, _)| *size == bytes).map_or(0.0, |(_, median)| median)
     }
 
-    /// Returns a description of the incast bandwidth with the most senders; `None` with fewer than two senders.
+    /// Returns a text that describes the incast bandwidth with the most senders; `None` with fewer than two senders.
     pub fn incast(&self, level: Level) -> Option<String> {
         let all = self.of(level, Test::Incast);
         let most = all.iter().map(|of| of.load).max().filter(|most| *most > 1)?;
@@ -157,7 +159,7 @@ impl Samples {
         Some(format!("Incast: {most} ranks to one carry {rate} of {many}, {messages:.3} M messages/s of {few}."))
     }
 
-    /// Returns the ratio of the median to that of `other`, for each series that both have.
+    /// Returns the ratio of the median to the median of `other`, for each series that both samples contain.
     pub fn ratios_to(&self, other: &Samples) -> Vec<(&SampleSeries, f64)> {
         let key = |of: &SampleSeries| (of.level, of.test, of.load, of.bytes);
         let medians: BTreeMap<_, f64> =
@@ -174,7 +176,7 @@ impl Samples {
         ratios
     }
 
-    /// Returns the mean absolute logarithm of the ratios of the medians to those of `other`.
+    /// Returns the mean absolute logarithm of the ratios between the medians and those of `other`.
     pub fn distance(&self, other: &Samples) -> f64 {
         let ratios = self.ratios_to(other);
         ratios.iter().map(|(_, ratio)| ratio.ln().abs()).sum::<f64>() / ratios.len().max(1) as f64
@@ -193,7 +195,7 @@ impl Samples {
         text
     }
 
-    /// Returns descriptions of the series with the most outliers; empty without outliers.
+    /// Returns texts that describe the series with the most outliers; empty without outliers.
     pub fn worst_outliers(&self) -> Vec<String> {
         let mut found: Vec<(f64, String)> = Vec::new();
         for series in &self.series {
@@ -209,7 +211,7 @@ impl Samples {
         found.into_iter().take(5).map(|(_, text)| text).collect()
     }
 
-    /// Returns the number of samples and the number of outliers.
+    /// Returns the number of samples and the number of outliers in all series.
     pub fn counts(&self) -> (usize, usize) {
         let each = self.series.iter().filter_map(|series| Summary::of(&series.seconds));
         each.fold((0, 0), |(all, apart), summary| (all + summary.count, apart + summary.outliers))

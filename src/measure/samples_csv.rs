@@ -11,8 +11,8 @@ use super::samples::{SampleSeries, Samples, Test};
 const COLUMNS: [&str; 7] = ["level", "test", "bytes", "load", "messages", "sample", "seconds"];
 
 impl Samples {
-    /// Parses the output of `mcpsim measure --samples`; `name` is the file name in messages. Such a file has no
-    /// thresholds.
+    /// Parses the output of `mcpsim measure --samples`. `name` is the file name in error messages. Such a file contains
+    /// no eager thresholds.
     ///
     /// # Errors
     /// Other columns, unknown levels or tests, invalid numbers, times that are not above zero, no samples.
@@ -42,7 +42,7 @@ impl Samples {
     }
 }
 
-/// Parses a row into its series, without samples, and its seconds.
+/// Parses a row. Returns its series without samples, and the seconds of its sample.
 fn row(record: &StringRecord) -> Result<(SampleSeries, f64), String> {
     let cell = |column: usize| record.get(column).unwrap_or_default();
     let whole = |column: usize| {
@@ -64,7 +64,7 @@ fn row(record: &StringRecord) -> Result<(SampleSeries, f64), String> {
         .find(|test| test.name() == cell(1))
         .ok_or_else(|| format!("expected a test such as ping_pong; found \"{}\"", cell(1)))?;
     let seconds = cell(6).parse::<f64>().ok().filter(|seconds| seconds.is_finite());
-    // Times of delayed trains may be negative after the subtraction of delays on a busy machine.
+    // Times of delayed trains may be negative on a busy machine, because the delays are subtracted.
     let seconds = seconds.filter(|seconds| *seconds > 0.0 || test == Test::DelayedTrain || *seconds == 0.0);
     let seconds = seconds.ok_or_else(|| format!("expected seconds, not below zero; found \"{}\"", cell(6)))?;
     Ok((

@@ -1,4 +1,4 @@
-//! Sanity checks of samples: impossible values, uncertain medians, and platforms on which the same tests take other
+//! Sanity checks of samples: impossible values, uncertain medians, and platforms on which the same tests take different
 //! times.
 
 use mcpsim_core::platform::Level;
@@ -10,35 +10,36 @@ use super::rings::Effective;
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Mean relative error above which a table does not model its half round trips.
+/// Mean relative error above which the table of a level does not model the level's half round trips.
 const FAR_OFF: f64 = 0.25;
-/// Median uncertainty of the medians above which they are unreliable.
+/// Median of the medians' uncertainties above which the medians are unreliable.
 const UNSURE: f64 = 0.25;
-/// Least ratio of the time of a message to that of a quarter of its bytes, on any known machine.
+/// Least ratio of a message's time to the time of a message with a quarter of its bytes, on any known machine.
 const FASTER: f64 = 0.5;
 /// Greatest plausible bandwidth between two ranks, bytes per second.
 const MOST: f64 = 10e12;
 
-/// Geometric mean ratio of test times above which a platform does not model the machine: for a ping-pong, and for other
-/// tests, which the model does not reproduce by construction.
+/// Geometric mean of the ratios of test times above which a platform does not model the machine. The first limit
+/// applies to ping-pongs, the second to other tests, which the model does not reproduce by construction.
 const OTHER_PING_PONG: f64 = 1.0 + FAR_OFF;
 const OTHER: f64 = 3.0;
-/// Geometric mean ratio above which a warning is printed.
+/// Geometric mean of the ratios of test times above which a warning is printed.
 const WARNED: f64 = 1.5;
 
-/// Ratio between repetitions of an exchange above which they were disturbed.
+/// Ratio between the repetitions of an exchange above which the repetitions count as disturbed.
 const REPEATED: f64 = 3.0;
 
-/// Comparison of the tests with the same tests on the resulting platform.
+/// Comparison of the measured tests with the same tests on the resulting platform.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// Reasons not to use the platform.
+    /// Reasons why the platform should not be used.
     pub doubts: Vec<String>,
-    /// Large deviations that do not prevent its use.
+    /// Large deviations that do not prevent the use of the platform.
     pub warnings: Vec<String>,
 }
 
-/// Compares the medians of `samples` with those of `again`, the same tests on the resulting platform.
+/// Compares the medians of `samples` with those of `again`, which are samples of the same tests on the resulting
+/// platform.
 pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
     let mut judgement = Judgement::default();
     let ratios = samples.ratios_to(again);
@@ -58,7 +59,7 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
                 level.name(),
                 test.name().replace('_', " "),
             );
-            // Receives of arrived messages take steps of a core; the model has only their mean.
+            // The core time of receives of arrived messages grows in steps; the model has only the mean.
             let most = match test {
                 Test::PingPong => OTHER_PING_PONG,
                 Test::LateReceive | Test::PostedReceive => f64::INFINITY,
@@ -74,7 +75,7 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
     judgement
 }
 
-/// Returns the reasons not to use `samples`, to which `links` were fitted, one line each.
+/// Returns the reasons why `samples` should not be used, one line each. `links` were fitted to these samples.
 pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
     let mut found = Vec::new();
     let ping_pongs = || samples.series.iter().filter(|of| of.test == Test::PingPong);
@@ -126,7 +127,7 @@ pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
     found
 }
 
-/// Returns the reasons not to use the times of collectives, one line each.
+/// Returns the reasons why the times of collectives should not be used, one line each.
 pub fn doubts_of_collectives(timed: &[TimedCollective]) -> Vec<String> {
     let mut found = Vec::new();
     let mut unsure: Vec<f64> = timed.iter().map(|of| of.unsure).collect();
@@ -158,14 +159,14 @@ pub fn doubts_of_collectives(timed: &[TimedCollective]) -> Vec<String> {
     found
 }
 
-/// Returns the reasons not to use an effective bandwidth of `ranks`, one line each.
+/// Returns the reasons why an effective bandwidth of `ranks` ranks should not be used, one line each.
 pub fn doubts_of_rings(of: &Effective, ranks: u32) -> Vec<String> {
     let mut found = Vec::new();
     if of.spread > REPEATED {
         let times = of.spread;
         found.push(format!("half of the exchanges take {times:.1} times as long in one repetition as in another"));
     }
-    // Times of the ring of all ranks, and of rings in order.
+    // Exchange times in the ring of all ranks, and in ordered rings.
     let (least, most) = (2.0 * of.latency, 2.0 * f64::from(ranks) * of.most_bytes as f64 / of.at_most[0]);
     if most < FASTER * least {
         let bytes = of.most_bytes;
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(doubts_of_rings(&of(1e-6, 2.9), 2), Vec::<String>::new());
         let expected = "half of the exchanges take 3.1 times as long in one repetition as in another";
         assert_eq!(doubts_of_rings(&of(1e-6, 3.1), 2), [expected]);
-        // Two ranks send 1,000 B both ways: 4 us.
+        // Two ranks send 1,000 B in both directions; this takes 4 us.
         let expected = "exchanges of 1 B take 20.000 us and of 1000 B only 4.000 us";
         assert_eq!(doubts_of_rings(&of(1e-5, 1.0), 2), [expected]);
     }

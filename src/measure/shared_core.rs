@@ -1,8 +1,9 @@
-//! Context switch of ranks that share a core, from messages between them.
+//! Time of a context switch between ranks that share a core, from messages between these ranks.
 //!
-//! During a message between two ranks on one core, only this core can process it. So the latency of a ping-pong is core
-//! time: the sender polls and finds no message, the system switches to the receiver, which also polls. This sequence is
-//! a `context_switch`, independent of the event that the receiver waits for.
+//! During a message between two ranks on one core, only this core can process the message. The latency of a ping-pong
+//! is therefore core time: the sender polls and finds no message, the operating system switches to the receiver, and
+//! the receiver polls. The duration of this sequence is a `context_switch`. It does not depend on the event for which
+//! the receiver waits.
 
 use mcpsim_core::platform::Level;
 
@@ -11,14 +12,14 @@ use super::link::{LinkFit, RowFit};
 use super::statistics::Summary;
 use super::topology::HostPlace;
 
-/// Greatest size whose latency is that of the core alone, because its bytes take negligible time.
+/// Greatest message size in bytes for which the latency is only core time, because the bytes take negligible time.
 const SMALL: u64 = 64;
 
-/// Remaining latency, seconds: a message between such ranks uses no wire.
+/// Latency that remains, in seconds: a message between ranks on one core uses no wire.
 const LEAST: f64 = 1e-9;
 
 impl LevelPlan {
-    /// Returns whether the measured pairs of the level are bound to one CPU.
+    /// Returns whether the ranks of the level's measured pairs are bound to one CPU.
     pub fn shares_cpu(&self, places: &[HostPlace]) -> bool {
         let shares = |rank: u32, other: u32| places[rank as usize].shares_cpu(&places[other as usize]);
         self.level == Level::IntraCmp && self.pairs.iter().all(|pair| shares(pair.first, pair.second))
@@ -27,8 +28,8 @@ impl LevelPlan {
 
 impl LinkFit {
     /// Converts the fit to ranks that share a core. The context switch is the median latency of messages of 1 to 64 B,
-    /// and is removed from all rows. If the latency of a row is less, its receive overhead includes a part of the
-    /// switch.
+    /// and is subtracted from the latency of all rows. If a row has a lower latency, the remaining part of the switch
+    /// is subtracted from the receive overhead.
     pub fn on_shared_core(mut self) -> LinkFit {
         let row_of = |size: u64| self.rows.iter().find(|row| row.up_to.is_none_or(|end| size <= end));
         let latency = |size: u64| row_of(size).expect("the last row has no end").columns[0].0;

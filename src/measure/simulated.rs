@@ -1,7 +1,7 @@
-//! The tests on a simulated machine, where every cost is known.
+//! The tests of a measurement campaign on a simulated machine, where all costs are known.
 //!
-//! It is used to test the tests themselves, and to validate a fitted platform with tests that were not used for the
-//! fit.
+//! mcpsim uses this module to check the tests themselves, and to validate a fitted platform with tests that were not
+//! used for the fit.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,30 +22,31 @@ use super::port::{GroupPort, NeighbourMethod, PASSED, RankPort};
 use super::rings::measure_rings;
 use super::samples::Samples;
 
-/// Tags of test messages, and of messages with values.
+/// Tag of test messages, and tag of messages that contain values.
 const TEST: u32 = 0;
 const TOLD: u32 = 1;
 
-/// Delay of a joint start after the last member has arrived, in seconds; longer than the messages to the members take.
+/// Time in seconds from the arrival of the last member to a joint start. It is longer than the messages to the members
+/// take.
 const TOGETHER: f64 = 1.0;
 
-/// Stack size of a rank.
+/// Stack size of a simulated rank, bytes.
 pub(super) const STACK: usize = 256 << 10;
 
-/// Makes the tests of the levels of `plan` on the machine's cores at `sites`, one rank per site; returns the samples.
+/// Runs the tests of the levels of `plan` on the machine's cores at `sites`, one rank per site. Returns the samples.
 ///
 /// # Errors
-/// If the run ends without a result, which the tests give no reason for.
+/// The run ends without a result, which these tests do not cause.
 pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> Result<Samples, RunError> {
     let plan = plan.clone();
     on_simulated(platform, sites, move |port| measure_levels(port, &plan, &mut |_, _| ()))
 }
 
-/// Makes the rings of b_eff on a simulated machine, up to messages of `most` bytes. Each is made once, because
-/// repetitions are equal.
+/// Runs the rings of b_eff on a simulated machine, up to messages of `most` bytes. Each ring exchange runs once,
+/// because repetitions would be equal.
 ///
 /// # Errors
-/// If the run ends without a result.
+/// The run ends without a result.
 pub fn simulate_rings(platform: &Platform, sites: Vec<Site>, most: u64) -> Result<Samples, RunError> {
     on_simulated(platform, sites, move |port| {
         let series = measure_rings(port, most, 1, &mut |_, _| ());
@@ -53,10 +54,10 @@ pub fn simulate_rings(platform: &Platform, sites: Vec<Site>, most: u64) -> Resul
     })
 }
 
-/// Runs the pieces of work of `firsts`, one rank per node, on a simulated machine.
+/// Runs the pieces of work of the ranks `firsts`, one rank per node, on a simulated machine.
 ///
 /// # Errors
-/// If the run ends without a result.
+/// The run ends without a result.
 pub fn simulate_cores(
     platform: &Platform,
     sites: Vec<Site>,
@@ -69,7 +70,7 @@ pub fn simulate_cores(
 /// Times the collectives of `plan` on a simulated machine.
 ///
 /// # Errors
-/// If the run ends without a result.
+/// The run ends without a result.
 pub fn simulate_collectives(
     platform: &Platform,
     sites: Vec<Site>,
@@ -79,10 +80,10 @@ pub fn simulate_collectives(
     on_simulated(platform, sites, move |port| time_collectives(port, &plan, &mut |_, _| ()))
 }
 
-/// Runs `work` on each of the machine's cores at `sites`, one rank per site; returns the result of the first rank.
+/// Runs `work` on the machine's cores at `sites`, one rank per site. Returns the result of the first rank.
 ///
 /// # Errors
-/// If the run ends without a result: if `work` does not do the same on all ranks.
+/// The run ends without a result, because `work` does not make matching calls on all ranks.
 pub(super) fn on_simulated<T: Default + Send + 'static>(
     platform: &Platform,
     sites: Vec<Site>,
@@ -118,7 +119,7 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
     Ok(std::mem::take(&mut *found))
 }
 
-/// Returns the share of each rank in its node's memory bandwidth.
+/// Returns each rank's share of the memory bandwidth of its node.
 fn memories(platform: &Platform, sites: &[Site]) -> Vec<f64> {
     let ranks = HardwareThreads::ranks_of_cores(sites);
     let of = |own: &Site| {
@@ -130,7 +131,7 @@ fn memories(platform: &Platform, sites: &[Site]) -> Vec<f64> {
     sites.iter().map(of).collect()
 }
 
-/// A rank that makes the tests, and answers one-sided operations.
+/// A rank that runs the tests, and answers one-sided operations.
 struct Measuring(Fiber);
 
 impl Program for Measuring {
@@ -150,18 +151,18 @@ pub(super) struct Simulated<'a> {
     pub rank: Rank,
     pub ranks: u32,
     platform: &'a Platform,
-    /// Share of the rank in the memory bandwidth.
+    /// This rank's share of the memory bandwidth of its node.
     memory: f64,
-    /// Slowdown factor of computing by the ranks that share its core, although the others sleep.
+    /// Factor that slows down this rank's computing because other ranks share its core, even if those ranks sleep.
     turns: f64,
     /// Number of ranks in collectives, from rank 0.
     members: u32,
-    /// Number of collectives so far.
+    /// Number of collectives that this rank has called.
     collectives: u32,
 }
 
 impl Simulated<'_> {
-    /// Makes a call, and updates the clock.
+    /// Issues a simulator call, and updates the rank's clock.
     pub fn call<R>(&mut self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let clock = &mut self.clock;
         self.handle.call(call, |reply| {
@@ -170,7 +171,7 @@ impl Simulated<'_> {
         })
     }
 
-    /// Starts a request.
+    /// Issues a call that starts a request. Returns the number of the request.
     pub fn started(&mut self, call: Call) -> u32 {
         self.call(call, |reply| match reply.kind {
             ReplyKind::Started(request) => request,
@@ -178,7 +179,7 @@ impl Simulated<'_> {
         })
     }
 
-    /// Runs a collective of the members.
+    /// Runs a collective among the members.
     fn collect(&mut self, collective: Collective, root: u32, sizes: Sizes) {
         if self.rank >= self.members {
             return;
@@ -196,7 +197,7 @@ impl Simulated<'_> {
         }
     }
 
-    /// Sends values to a rank.
+    /// Sends values to rank `to`.
     pub fn tell(&mut self, to: Rank, values: &[f64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let size = Bytes::new(bytes.len() as u64);
@@ -204,7 +205,7 @@ impl Simulated<'_> {
         self.call(Call::Send(message), |_| ());
     }
 
-    /// Receives values from a rank.
+    /// Receives values from rank `from`.
     pub fn told(&mut self, from: Rank) -> Vec<f64> {
         let bytes = self.call(Call::Recv(pattern(from, TOLD)), |reply| match &mut reply.kind {
             ReplyKind::Completed(completions) => completions[0].payload.take().expect("values were sent"),
@@ -214,7 +215,7 @@ impl Simulated<'_> {
     }
 }
 
-/// Creates a message in the context of the tests.
+/// Creates a message in the communication context of the tests.
 pub(super) fn message(to: Rank, bytes: u64, tag: u32, mode: SendMode) -> Message {
     Message { to, context: 0, tag, size: Bytes::new(bytes), mode, payload: None, buffer: Default::default() }
 }
@@ -223,7 +224,7 @@ fn pattern(from: Rank, tag: u32) -> Pattern {
     pattern_in(0, from, tag)
 }
 
-/// Creates a receive in a context.
+/// Creates the match pattern of a receive in a communication context.
 pub(super) fn pattern_in(context: Context, from: Rank, tag: u32) -> Pattern {
     Pattern {
         from: Source::Rank(from),
@@ -281,7 +282,7 @@ impl RankPort for Simulated<'_> {
     }
 
     fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32) {
-        // Buffer numbers of a rank: even for receives, odd for sends.
+        // Numbers of a rank's buffers: even for receives, odd for sends.
         let received = |number: u32| Pattern { buffer: Buffer::numbered(2 * number), ..pattern(with, TEST) };
         let sent = |number: u32| Message { buffer: Buffer::numbered(2 * number + 1), ..test(with, bytes) };
         let mut requests: Requests = (0..count).map(|number| self.started(Call::Irecv(received(number)))).collect();
@@ -358,7 +359,7 @@ impl GroupPort for Simulated<'_> {
                 self.call(Call::Complete(requests), |_| ());
             }
             NeighbourMethod::Collective => {
-                // A ring of two has one neighbour, which gets both messages in one.
+                // In a ring of two ranks both neighbours are the same rank, which gets both messages as one.
                 let mut sizes = vec![0; self.ranks as usize];
                 with.iter().for_each(|to| sizes[*to as usize] += bytes);
                 let sizes: Vec<Bytes> = sizes.into_iter().map(Bytes::new).collect();
@@ -368,7 +369,7 @@ impl GroupPort for Simulated<'_> {
     }
 
     fn among(&mut self, members: u32) {
-        // Ranks that were not members before have made fewer collectives.
+        // Ranks that were not members until now have called fewer collectives, so all ranks restart their counts.
         (self.members, self.collectives) = (members, 0);
     }
 
@@ -376,7 +377,7 @@ impl GroupPort for Simulated<'_> {
         self.collect(collective, root, Sizes::Same(Bytes::new(bytes)));
     }
 
-    /// All simulated clocks are equal, so members can agree on a future instant.
+    /// The clocks of all simulated ranks are equal, so members can agree on a future instant.
     fn begin_together(&mut self) {
         let now = self.now();
         let begin = if self.rank > 0 {

@@ -1,6 +1,6 @@
-//! Statistics of repeated measurements: medians, quantiles, their uncertainty, and outliers.
+//! Statistics of repeated measurements: medians, quantiles, the uncertainty of medians, and outliers.
 
-/// Summary of values, in their unit.
+/// Summary of values, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Number of values.
@@ -17,12 +17,12 @@ pub struct Summary {
     pub most: f64,
     /// Number of values further than three interquartile ranges outside the quartiles (Tukey's "far out" values).
     pub outliers: usize,
-    /// Half the width of a 95 % confidence interval of the median, relative to it.
+    /// Half the width of a 95 % confidence interval of the median, relative to the median.
     pub uncertainty: f64,
 }
 
 impl Summary {
-    /// Summarises `values`; `None` if there are no values or one is not finite.
+    /// Summarises `values`. Returns `None` if there are no values or a value is not finite.
     pub fn of(values: &[f64]) -> Option<Summary> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -53,8 +53,8 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
     sorted[below] + rest * (sorted[above] - sorted[below])
 }
 
-/// Returns the uncertainty by order statistics: by the binomial law an interval between two of them contains the true
-/// median, for any distribution.
+/// Returns the relative uncertainty of the median by order statistics. By the binomial law, an interval between two
+/// order statistics contains the true median with a known probability, for any distribution of the values.
 fn uncertainty(sorted: &[f64], median: f64) -> f64 {
     let count = sorted.len() as f64;
     let reach = 0.98 * count.sqrt();
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn values_far_out_are_counted_and_do_not_move_the_median() {
-        // Quartiles 10.25 and 11.75 of eleven values: far out is above 16.25 and below 5.75.
+        // The quartiles of the eleven values are 10.25 and 11.75, so outliers are above 16.25 or below 5.75.
         let mut values = vec![9.0, 9.5, 10.0, 10.5, 11.0, 11.0, 11.0, 11.5, 12.0, 12.5, 18.5];
         let summary = Summary::of(&values).unwrap();
         assert_eq!((summary.outliers, summary.median), (1, 11.0));

@@ -1,37 +1,37 @@
-//! Hierarchical structure of a machine from the times of its pairs, as nested groups of ranks.
+//! Hierarchical structure of a machine, derived from the times of its pairs of ranks: nested groups of ranks.
 //!
-//! Distances in a tree are ultrametric: all pairs of two groups that meet at a switch are equally far apart. Ranks are
-//! joined by average linkage (Sokal and Michener 1958) of the logarithms of times. A gap in the heights of joins
-//! separates two kinds of pairs.
+//! Distances in a tree are ultrametric: all pairs of ranks from two groups that meet at a switch are equally far apart.
+//! Ranks are joined by average linkage (Sokal and Michener 1958) of the logarithms of times. A gap between the heights
+//! of consecutive joins separates two kinds of pairs.
 
 use kodama::{Method, linkage};
 
-/// One kind of pairs; kinds are ordered from near to far.
+/// One kind of pairs of ranks. Kinds are ordered from near to far pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairKind {
     /// Groups that this kind joins, each with its ranks in order; the groups are in the order of their first ranks.
     pub groups: Vec<Vec<u32>>,
-    /// Median of its pairs, in the unit of the distances.
+    /// Median distance of the pairs, in the unit of the distances.
     pub median: f64,
-    /// Number of its ordered pairs.
+    /// Number of ordered pairs of this kind.
     pub pairs: usize,
 }
 
-/// Structure of the ranks.
+/// Hierarchical structure of the ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structure {
-    /// Kinds of pairs; the last joins all ranks.
+    /// Kinds of pairs. The groups of the last kind contain all ranks.
     pub kinds: Vec<PairKind>,
-    /// Kind of each ordered pair in row-major order; undefined (0) on the diagonal.
+    /// Kind of each ordered pair in row-major order; the diagonal contains an unused 0.
     pub kind_of: Vec<u32>,
     /// Number of ordered pairs that differ from the median of their kind by more than the precision.
     pub unexplained: usize,
-    /// Pair with the greatest difference: x, y, and the ratio of its time to the median.
+    /// Pair with the greatest difference: ranks x and y, and the ratio of the pair's time to the median of its kind.
     pub furthest: Option<(u32, u32, f64)>,
 }
 
-/// Derives the structure of `ranks` (two or more) from `distances` in row-major order, which are above zero outside the
-/// diagonal. Kinds that differ by less than the fraction `precision` are merged.
+/// Derives the structure of `ranks` ranks (two or more) from `distances` in row-major order, which are above zero
+/// outside the diagonal. Kinds whose medians differ by less than the fraction `precision` are merged.
 pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
     let side = ranks as usize;
     let gap = precision.ln_1p();
@@ -45,7 +45,7 @@ pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
     let mut kinds: Vec<Vec<Vec<u32>>> = Vec::new();
     let mut before: Option<f64> = None;
     for step in joins.steps() {
-        // With average linkage a join may be slightly below the previous one.
+        // With average linkage a join may be slightly lower than the previous join.
         let height = before.map_or(step.dissimilarity, |before| step.dissimilarity.max(before));
         if before.is_none_or(|before| height - before > gap) {
             kinds.push(Vec::new());
@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_tree_of_two_levels_is_found_by_its_groups() {
-        // Nodes of two ranks, switches of two nodes: 1 within a node, 2 at a switch, 3 beyond.
+        // Nodes have two ranks and switches have two nodes. The distance is 1 within a node, 2 at a switch, and 3
+        // beyond.
         let of = |x: u32, y: u32| {
             if x / 2 == y / 2 {
                 1.0

@@ -36,7 +36,7 @@ fn written_platform(measured: &MeasuredMachine) -> (Platform, String) {
     (read, text)
 }
 
-/// Creates a row of round numbers; times in ns.
+/// Creates a row of round numbers; times are in ns.
 fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64; 2]) -> Row {
     Row {
         above: Bytes::new(above),
@@ -87,7 +87,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
     }
 }
 
-/// Measures `level` on a machine that has this link at all levels.
+/// Measures `level` on a machine that has `link` at all levels.
 fn found(level: Level, link: Link) -> (Samples, LinkFit) {
     let shape = match level {
         Level::IntraCmp => Shape { nodes: 1, cmps: 1, cores: 2 },
@@ -132,8 +132,8 @@ fn near(found: f64, ns: f64) {
 
 #[test]
 fn logp_parameters_and_the_threshold_come_back() {
-    // o_s 120 ns, L 700 ns, o_r 80 ns and 1 ns per byte up to 5000 B; above 1500 ns and 0.25 ns per byte, a handshake
-    // of 400 ns.
+    // Messages take o_s = 120 ns, L = 700 ns, o_r = 80 ns and 1 ns per byte up to 5000 B. Above 5000 B, L is 1500 ns, a
+    // byte takes 0.25 ns, and a handshake takes 400 ns.
     let rows = vec![row(0, 5000, 700, 1000, [120, 80]), row(5000, u64::MAX, 1500, 4000, [120, 80])];
     for level in Level::ALL {
         let link = Link::new(Contention::Ideal, Bytes::new(5000), SimSpan::from_ns(400), rows.clone());
@@ -146,7 +146,7 @@ fn logp_parameters_and_the_threshold_come_back() {
             near(row.columns[0].0, latency);
             near(row.columns[0].1, byte);
         }
-        // The sender is the slower end.
+        // The sender is slower than the receiver.
         near(fit.rows[0].gap, 120.0);
         let (mean, most, _) = fit.error();
         assert!(mean < 1e-6 && most.abs() < 1e-6);
@@ -155,7 +155,7 @@ fn logp_parameters_and_the_threshold_come_back() {
 
 #[test]
 fn the_gap_is_that_of_the_slowest_part() {
-    // A receiver that takes 300 ns per message, a sender that takes 50 ns.
+    // The receiver takes 300 ns per message, the sender 50 ns.
     let link =
         Link::new(Contention::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 8000, [50, 300])]);
     let (_, fit) = found(Level::InterNode, link);
@@ -163,7 +163,7 @@ fn the_gap_is_that_of_the_slowest_part() {
     near(fit.rows[0].send_overhead, 50.0);
     near(fit.rows[0].recv_overhead, 300.0);
     near(fit.rows[0].gap, 300.0);
-    // Messages that hold the adapter for 2 us each.
+    // Each message occupies the adapter for 2 us.
     let slow = Row { gap: SimSpan::from_us(2), ..row(0, u64::MAX, 900, 8000, [50, 300]) };
     let (_, fit) = found(Level::InterNode, Link::new(Contention::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![slow]));
     near(fit.rows[0].gap, 2000.0);
@@ -176,7 +176,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
         latency: SimSpan::from_ns(latency),
         bandwidth: Bandwidth::new(bytes_per_us * 1_000_000).unwrap(),
     };
-    // Two concurrent transfers take 1.5 times as long: 100 + 500 ns and 1 ns per byte alone.
+    // A single message takes 100 + 500 ns and 1 ns per byte. Two concurrent transfers take 1.5 times as long.
     let both =
         Row { columns: vec![column(1, 500, 1000), column(2, 800, 667)], ..row(0, u64::MAX, 500, 1000, [60, 40]) };
     let (samples, fit) =
@@ -186,7 +186,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
     near(one.1, 1.0);
     assert!((two.1 / one.1 - 1.5).abs() < 0.05 && (two.0 / one.0 - 1.6).abs() < 0.1, "{fit:?}");
     assert!(four.1 > 1.2 * two.1, "{fit:?}");
-    // If the same tests take half as long on the fitted platform, columns become twice as slow.
+    // If the same tests take half as long on the fitted platform, the columns under load become twice as slow.
     let mut half = samples.clone();
     half.series.iter_mut().flat_map(|series| &mut series.seconds).for_each(|seconds| *seconds /= 2.0);
     let once = Corrections::default().refined(&samples, &half);
@@ -195,7 +195,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
         refined.rows[0].columns[1].1 / two.1
     };
     assert!((slower(&once) - 2.0).abs() < 1e-6);
-    // If the correction has not made the tests longer, it is withdrawn and not repeated.
+    // A correction that does not lengthen the tests is withdrawn and not repeated.
     let twice = once.refined(&samples, &half);
     assert!((slower(&twice) - 1.0).abs() < 1e-6);
     assert!((slower(&twice.refined(&samples, &half)) - 1.0).abs() < 1e-6);
@@ -204,7 +204,8 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
 
 #[test]
 fn windows_and_rings_are_measured_too() {
-    // Sequential messages at 1 ns per byte: a window of messages of s bytes takes s ns per message, for any latency.
+    // Messages are sequential at 1 ns per byte. A window of messages of s bytes takes s ns per message, for any
+    // latency.
     let link =
         Link::new(Contention::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
     let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
@@ -215,10 +216,10 @@ fn windows_and_rings_are_measured_too() {
     let large = series.iter().find(|series| series.bytes == 1 << 20).unwrap();
     let each = large.seconds[0] / f64::from(large.count);
     assert!((each * 1e9 / f64::from(1 << 20) - 1.0).abs() < 0.01, "{each}");
-    // Two ranks send two messages each, both ways at 1 GB/s: 2 GB/s for large messages, less for small ones.
+    // Two ranks send two messages each in both directions at 1 GB/s: large messages reach 2 GB/s, small messages less.
     let effective = Effective::of(&rings, 2).unwrap();
     assert!((0.5e9..2e9).contains(&effective.bandwidth), "{effective:?}");
-    // An exchange of two messages of 1 MiB each way.
+    // Each exchange has two messages of 1 MiB in each direction.
     assert!((effective.at_most[0] / 2e9 - 1.0).abs() < 0.01 && effective.at_most[0] == effective.at_most[1]);
     assert!((0.2e-6..1.2e-6).contains(&effective.latency), "{effective:?}");
 }
@@ -247,7 +248,8 @@ fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
 
 #[test]
 fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
-    // 1 µs and 1 ns per byte; the two greatest sizes take equal times, as other users of the machine may cause.
+    // A message takes 1 µs and 1 ns per byte. The two greatest sizes take equal times, which other users of the machine
+    // may cause.
     let time = |bytes: u64| if bytes < 1 << 19 { 1e-6 + 1e-9 * bytes as f64 } else { 1.5e-3 };
     let sizes = [0, 64, 1024, 16_384, 65_536, 1 << 18, 1 << 19, 1 << 20];
     let series = |bytes| SampleSeries {
@@ -266,13 +268,13 @@ fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
     assert!(1.0 / per_byte <= 1.5e9, "{} B/s", 1.0 / per_byte);
 }
 
-/// Measures the occupancy on a machine with this link, which all pairs share, between its two nodes or within its only
-/// node.
+/// Measures the occupancy on a machine with this link. All pairs share the link, which connects the machine's two nodes
+/// or is inside its only node.
 fn occupied(level: Level, pairs: u32, link: Link) -> MeasuredOccupancy {
     fitted(level, pairs, link, None).occupancy.unwrap()
 }
 
-/// Measures a machine with this memory between its CMPs.
+/// Measures a machine that has this memory between its CMPs.
 fn fitted(level: Level, pairs: u32, link: Link, memory: Option<CopyMemory>) -> LinkFit {
     let shape = match level {
         Level::InterNode => Shape { nodes: 2, cmps: 1, cores: pairs },
@@ -288,8 +290,8 @@ fn fitted(level: Level, pairs: u32, link: Link, memory: Option<CopyMemory>) -> L
     LinkFit::of(&samples, level, &Corrections::default()).unwrap().fair(&samples)
 }
 
-/// Creates a link of the `fair` contention model: a single message takes 1 us and 1 GB/s, and 100 ns of each end's
-/// core.
+/// Creates a link of the `fair` contention model: a single message takes 1 us and 1 GB/s, and 100 ns on the core of its
+/// sender and of its receiver.
 fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
     let bandwidth = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
     let row = Row {
@@ -305,14 +307,14 @@ fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
 fn windows_tell_what_adapters_carry() {
     let rate = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
     let off = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs();
-    // A wire of 3 GB/s, of which one message uses a third, and 4 GB/s both ways; 600 ns per message exceed the time of
-    // the cores.
+    // The wire has 3 GB/s, of which one message uses a third, and 4 GB/s in both directions together. The gap of 600 ns
+    // per message exceeds the core times.
     let holds = Holds { capacity: rate(3), duplex: rate(4), ..Holds::default() };
     let found = occupied(Level::InterNode, 8, fair(holds, 600, None));
     assert!(off(found.capacity, 3e9) < 0.02 && off(found.duplex, 4e9) < 0.03, "{found:?}");
     let [first, second] = found.gaps.unwrap();
     assert!((first / 600e-9 - 1.0).abs() < 0.1 && (second / 600e-9 - 1.0).abs() < 0.1, "{found:?}");
-    // Independent directions, and adapters that do not slow small messages.
+    // Both directions are independent, and adapters do not slow small messages down.
     let found = occupied(Level::InterNode, 2, fair(Holds { capacity: rate(3), ..Holds::default() }, 0, None));
     assert_eq!((found.duplex, found.gaps, found.copy), (None, None, None));
 }
@@ -338,7 +340,7 @@ fn windows_tell_what_is_between_cmps() {
     // Eight cores copy 1 GB/s each; the bandwidth from one CMP to the other is 3 GB/s.
     let rate = found(Level::InterCmp, 8, 3).unwrap();
     assert!((rate / 3e9 - 1.0).abs() < 0.02, "{rate}");
-    // The bandwidth is equal to the demand, or exceeds that of one pair.
+    // If the bandwidth is equal to the demand, or exceeds the demand of one pair, no limit is found.
     assert_eq!(found(Level::InterCmp, 8, 8), None);
     assert_eq!(found(Level::InterCmp, 1, 3), None);
     assert_eq!(found(Level::IntraCmp, 8, 3), None);

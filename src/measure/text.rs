@@ -1,4 +1,4 @@
-//! Text of the platform file of a measured machine, with the origin of each number, in the format of `--platform`.
+//! Text of the platform file of a measured machine, with the origin of each number, as option `--platform` reads it.
 
 use std::fmt::Write;
 
@@ -16,34 +16,34 @@ use super::link::{LinkFit, RowFit};
 use super::occupancy::MeasuredOccupancy;
 use super::samples::Samples;
 
-/// Inputs of a platform file.
+/// Contents of the platform file of a measured machine.
 #[derive(Clone, Debug)]
 pub struct MeasuredMachine {
     /// Name of the machine.
     pub name: String,
-    /// Place and method of the measurement, one line each.
+    /// Host and method of the measurement, one line each.
     pub provenance: Vec<String>,
-    /// Nodes, CMPs per node, cores per CMP.
+    /// Nodes, CMPs per node and cores per CMP.
     pub shape: Shape,
-    /// Rates of the cores.
+    /// Compute and memory rates of the cores.
     pub speed: Speed,
     /// Measured levels, at least one.
     pub links: Vec<LinkFit>,
-    /// Samples behind the levels.
+    /// Samples from which the levels were derived.
     pub samples: Samples,
-    /// System noise of cores, and unequal nodes.
+    /// System noise of the cores, and speeds of unequal nodes.
     pub cores: MeasuredCores,
-    /// MPI library of the measurement.
+    /// Properties of the MPI library that ran the measurement.
     pub library: MeasuredLibrary,
     /// Whether system noise is written as keys, not as comments.
     pub states_noise: bool,
 }
 
-/// Bandwidth limit; higher values cannot be measured.
+/// Upper limit of bandwidths, bytes per second; higher values cannot be measured.
 const MOST_BANDWIDTH: f64 = 1e15;
 
 impl MeasuredMachine {
-    /// Returns the text of the file.
+    /// Returns the text of the platform file.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let (all, apart) = self.samples.counts();
@@ -75,7 +75,8 @@ impl MeasuredMachine {
         text
     }
 
-    /// Writes whether a rendezvous progresses while its receiver computes, from the highest level with a result.
+    /// Writes whether a rendezvous progresses while its receiver computes. The value is that of the highest level with
+    /// a result.
     fn progress(&self, text: &mut String) {
         let told = self.links.iter().rev().find_map(|fit| Some((fit.level, fit.effects.progresses?)));
         let Some((level, progresses)) = told else { return };
@@ -130,13 +131,13 @@ impl MeasuredMachine {
         }
     }
 
-    /// Returns the caches of a CMP if the file states them; only the `fair` contention model uses them.
+    /// Returns the caches of a CMP if the file contains them. Only the `fair` contention model uses them.
     fn caches_of_messages(&self) -> Option<MeasuredCaches> {
         let is_fair = self.links.iter().any(|fit| fit.level == Level::IntraCmp && fit.occupancy.is_some());
         MeasuredCaches::of(&self.samples).filter(|_| is_fair && self.speed.cmp_memory.is_some())
     }
 
-    /// Writes the cache size for messages.
+    /// Writes the cache size that limits copies of messages.
     fn caches(&self, text: &mut String, memory: f64) {
         let Some(MeasuredCaches { cache, copied }) = self.caches_of_messages() else { return };
         let (size, rate) = (format!("{:.0} KiB", cache / 1024.0), bandwidth(1.0 / copied));
@@ -144,7 +145,7 @@ impl MeasuredMachine {
             text,
             &format!("Copies of all ranks, each message with buffers of its own: {rate} beyond {size} of them."),
         );
-        // The number of digits is that of memory_bandwidth, so that the written value does not exceed it.
+        // The value has as many digits as memory_bandwidth, so the written value does not exceed memory_bandwidth.
         let moved = (2.0 * copied).min(memory);
         let _ = writeln!(text, "cache = \"{size}\"\ncopy_bandwidth = \"{:.2} GB/s\"", (moved / 1e9).max(0.01));
     }
@@ -153,7 +154,8 @@ impl MeasuredMachine {
         text.push('\n');
         let (fit, copied) = match self.links.iter().find(|fit| fit.level == level) {
             Some(fit) => (fit, false),
-            // A level without pairs is copied from the next nearer one, or otherwise from the next further one.
+            // A level without pairs of ranks is copied from the next nearer level, or otherwise from the next farther
+            // level.
             None => match self.links.iter().rev().find(|fit| fit.level < level).or(self.links.first()) {
                 Some(fit) => (fit, true),
                 None => return,
@@ -175,7 +177,7 @@ impl MeasuredMachine {
     }
 }
 
-/// Writes the table of a level, with a comment on its deviation from the measurements.
+/// Writes the table of a level. A comment states the deviation of the table from the measurements.
 pub(super) fn link(text: &mut String, fit: &LinkFit) {
     let least = fit.least_latency();
     let (fit, is_raised) = fit.clone().with_least_handshake();
@@ -226,7 +228,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
     }
     if let Some(MeasuredOccupancy { capacity, duplex, copy, .. }) = fit.occupancy {
-        // Within a node there are no adapters, even if the level was copied from another one.
+        // Within a node there are no adapters, even if the level was copied from the level between nodes.
         let [capacity, duplex] = [capacity, duplex].map(|rate| rate.filter(|_| fit.level == Level::InterNode));
         for (key, stated) in [("capacity", capacity), ("duplex", duplex), ("copy_bandwidth", copy)] {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
@@ -262,16 +264,17 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     text.push_str("]\n");
 }
 
-/// Returns the seconds per byte of a core's copies in an interval, if they differ from the level's value. A message is
-/// copied at least as fast as it is transferred: sizes that fit into caches are copied faster.
+/// Returns the copy time of a core in seconds per byte for an interval of message sizes, if it differs from the level's
+/// value. Messages that fit into caches are copied faster, so a message is copied at least as fast as it is
+/// transferred.
 fn copied(fit: &LinkFit, row: &RowFit) -> Option<f64> {
     let byte = row.columns[0].1;
     let bound = fit.occupancy.and_then(|of| of.copy).filter(|copy| byte * copy < 1.0).map(|_| byte);
     row.copy.or(bound)
 }
 
-/// Returns the bytes per second from a CMP to another, at the level between CMPs. Returns `None` if it does not exceed
-/// the copy rate of a core for the largest messages.
+/// Returns the bytes per second from one CMP to another, at the level between CMPs. Returns `None` if the value does
+/// not exceed the copy rate of a core for the largest messages.
 fn between_cmps(fit: &LinkFit) -> Option<f64> {
     let of = fit.occupancy.filter(|_| fit.level == Level::InterCmp)?;
     let largest = fit.rows.last()?;
@@ -279,8 +282,9 @@ fn between_cmps(fit: &LinkFit) -> Option<f64> {
     of.between_cmps.filter(|rate| rate * byte > 1.01)
 }
 
-/// Limits the bandwidth of a row to that of the adapter, `least` seconds per byte, if half round trips hardly grow for
-/// sizes above `above`. The greatest size keeps its time, with a latency of at least `least_latency`.
+/// Limits the bandwidth of a row to that of the adapter, which takes at least `least` seconds per byte, if half round
+/// trips hardly grow for message sizes above `above`. The time of the greatest size does not change, and the latency is
+/// at least `least_latency`.
 fn keep_below(row: &mut RowFit, above: u64, least: f64, least_latency: f64) {
     let greatest = row.up_to.unwrap_or(above) as f64;
     row.flat &= row.columns.iter().all(|(_, byte)| *byte >= least);
@@ -292,7 +296,7 @@ fn keep_below(row: &mut RowFit, above: u64, least: f64, least_latency: f64) {
     }
 }
 
-/// Writes a table of the base with comments, if the base has it.
+/// Writes a table of the base platform with comments, if the base platform has this table.
 pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &[&str]) {
     let Some(value) = base.table().get(key) else { return };
     let table = toml::Table::from_iter([(key.to_owned(), value.clone())]);
@@ -302,14 +306,14 @@ pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &[&str]
     text.push_str(&written);
 }
 
-/// Writes a comment of one line.
+/// Writes a one-line comment.
 pub(super) fn comment(text: &mut String, line: &str) {
     // Control characters are replaced, because a line break would end the comment.
     let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let _ = writeln!(text, "# {}", line.trim_end());
 }
 
-/// Formats a time with the least value that the model permits.
+/// Formats a time, which is at least the least time that the model permits.
 fn span(seconds: f64) -> String {
     let span = SimSpan::from_seconds(seconds).unwrap_or(SimSpan::ZERO);
     format!("{:.4}", span.max(SimSpan::from_ps(1000)))
@@ -339,12 +343,12 @@ fn interval(row: &RowFit, measured: bool) -> String {
     parts.join(", ")
 }
 
-/// Returns the comment for an interval without a measured cost of bytes.
+/// Returns the comment for an interval of message sizes without a measured cost per byte.
 pub(super) fn told_flat(flat: bool) -> &'static str {
     if flat { "  # no cost of bytes was seen: this bandwidth or more" } else { "" }
 }
 
-/// Formats the costs of an interval for which only the total time of a message is known.
+/// Formats the costs for an interval of message sizes in which only the total time of a message is known.
 pub(super) fn stated_cost(piece: &FitPiece) -> String {
     let mut parts = Vec::new();
     parts.extend(piece.up_to.map(|end| format!("up_to = {end}")));

@@ -1,4 +1,4 @@
-//! Location of ranks: the cores of a host, and the ranks that share a CMP, a node, or neither.
+//! Location of ranks: the cores of each host, and the ranks that share a CMP or a node.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,25 +7,25 @@ use mcpsim_core::platform::{Level, Shape, Site};
 use super::campaign::LevelPlan;
 use super::protocol::RankPair;
 
-/// A CPU of the operating system: a core, or a hardware thread of a core.
+/// A CPU of the operating system, which is a core or a hardware thread of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// Number of the CPU in the system.
+    /// Number of the CPU in the operating system.
     pub cpu: u32,
-    /// CMP.
+    /// Number of the CMP (package).
     pub package: u32,
-    /// Core within the CMP.
+    /// Number of the core within the CMP.
     pub core: u32,
 }
 
-/// Properties of the host of a rank.
+/// Properties of the host on which a rank runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
-    /// Name of the node: that of the host, or the user's.
+    /// Name of the node: the host name, or a name that the user states.
     pub node: String,
-    /// Identity of the machine, for hosts with equal names and for machines with several names.
+    /// Identity of the machine. It distinguishes hosts with equal names, and identifies a machine with several names.
     pub machine: String,
-    /// All CPUs of the host; empty if unknown.
+    /// All CPUs of the host; empty if the CPUs are unknown.
     pub cpus: Vec<Cpu>,
     /// CPUs on which the rank may run.
     pub allowed: Vec<u32>,
@@ -34,21 +34,21 @@ pub struct HostFacts {
 /// Binding of a rank to its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Binding {
-    /// The launcher has bound it.
+    /// The launcher has bound the rank to a core.
     Launcher,
     /// The rank must bind itself to this CPU.
     To(u32),
-    /// No core is available for the rank alone.
+    /// No core is available for this rank alone.
     None,
 }
 
 impl HostFacts {
-    /// Returns the core of a CPU.
+    /// Returns the package and the core of a CPU.
     fn core(&self, cpu: u32) -> Option<(u32, u32)> {
         self.cpus.iter().find(|of| of.cpu == cpu).map(|of| (of.package, of.core))
     }
 
-    /// Returns the only core on which the rank may run, if there is a single one.
+    /// Returns the core on which the rank may run, if there is only one.
     fn bound_core(&self) -> Option<(u32, u32)> {
         let mut cores: Vec<Option<(u32, u32)>> = self.allowed.iter().map(|cpu| self.core(*cpu)).collect();
         cores.dedup();
@@ -61,20 +61,20 @@ impl HostFacts {
     }
 }
 
-/// Parses a list such as "0-3,8" of Linux' `/sys`; `None` for other text.
+/// Parses a CPU list such as "0-3,8" from Linux' `/sys`. Returns `None` if the text has another form.
 pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-        // No system has more CPUs.
+        // No system has more CPUs than this limit.
         found.extend(first..=last.min(first.saturating_add(1 << 16)));
     }
     Some(found)
 }
 
-/// Assigns a core to each rank. Ranks that launchers have bound to separate cores keep them; others get permitted free
-/// cores.
+/// Assigns a core to each rank. Ranks that the launcher has bound to separate cores stay there; other ranks get free
+/// cores among those permitted to them.
 pub fn bind(seen: &[HostFacts]) -> Vec<Binding> {
     let mut taken: Vec<(&str, (u32, u32))> = Vec::new();
     let mut bindings = vec![Binding::None; seen.len()];
@@ -97,14 +97,14 @@ pub fn bind(seen: &[HostFacts]) -> Vec<Binding> {
     bindings
 }
 
-/// Place of a rank.
+/// Node, CMP and CPU of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPlace {
-    /// Node, as the first rank on it.
+    /// Node, identified by the lowest rank on it.
     pub node: u32,
-    /// CMP within the node.
+    /// CMP (package) within the node.
     pub package: u32,
-    /// Number of the CPU in the system, if it is the only permitted one.
+    /// Number of the CPU in the operating system, if the rank may run only on this CPU.
     pub cpu: Option<u32>,
 }
 
@@ -114,13 +114,14 @@ impl HostPlace {
         (self.node, self.package) == (other.node, other.package)
     }
 
-    /// Returns whether both are bound to one CPU, so that only one of them runs at a time.
+    /// Returns whether both ranks are bound to one CPU, so that only one of them runs at a time.
     pub fn shares_cpu(&self, other: &HostPlace) -> bool {
         self.cpu.is_some() && self == other
     }
 }
 
-/// Returns the places of ranks from their hosts and bindings. An unbound rank is placed on the first permitted CMP.
+/// Returns the places of ranks from their hosts and bindings. An unbound rank is placed on the first CMP permitted to
+/// it.
 pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     let place = |(of, binding): (&HostFacts, &Binding)| {
         let node = seen.iter().position(|other| other.node_key() == of.node_key()).unwrap_or(0) as u32;
@@ -134,14 +135,14 @@ pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     seen.iter().zip(bindings).map(place).collect()
 }
 
-/// Returns, for each level with pairs, the greatest number of disjoint pairs that share the same CMP, the same node, or
-/// the same two nodes.
+/// Returns, for each level that has pairs of ranks, as many disjoint pairs as possible that share the same CMP, the
+/// same node, or the same two nodes.
 pub fn levels(places: &[HostPlace]) -> Vec<LevelPlan> {
     levels_of(places, |_| true)
 }
 
-/// Returns [`levels`] for ranks with `own` cores. A level without such a pair gets one other pair, because several of
-/// them would be limited by their cores.
+/// Returns [`levels`] for ranks of which `own` marks those with cores of their own. A level without a pair of such
+/// ranks gets one other pair; several other pairs would be limited by their cores.
 pub fn levels_on_own_cores(places: &[HostPlace], own: &[bool]) -> Vec<LevelPlan> {
     let on_cores = levels_of(places, |rank| own[rank as usize]);
     let plan = |any: LevelPlan| {
@@ -153,7 +154,7 @@ pub fn levels_on_own_cores(places: &[HostPlace], own: &[bool]) -> Vec<LevelPlan>
 
 fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPlan> {
     let counted = || (0..).zip(places).filter(|(rank, _)| counts(*rank));
-    // Ranks of each CMP of each node.
+    // Ranks on each CMP of each node.
     let mut cmps: Vec<(HostPlace, Vec<u32>)> = Vec::new();
     for (rank, place) in counted() {
         match cmps.iter_mut().find(|(of, _)| of.is_near(place)) {
@@ -190,7 +191,7 @@ fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPla
     for (index, (_, ranks)) in nodes.iter().enumerate() {
         apart.extend(nodes[index + 1..].iter().map(|(_, others)| zipped(ranks, others)));
     }
-    // The first of equal ones is used, so that rank 0 measures where it can.
+    // Among equal candidates the first is used, so rank 0 measures if possible.
     let most =
         |found: Vec<Vec<RankPair>>| found.into_iter().rev().max_by_key(Vec::len).filter(|pairs| !pairs.is_empty());
     let all =
@@ -198,8 +199,8 @@ fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPla
     all.into_iter().filter_map(|(level, pairs)| Some(LevelPlan { level, pairs: pairs? })).collect()
 }
 
-/// Returns nodes, CMPs per node, cores per CMP: the number of nodes with ranks, and the cores of the first. If one
-/// machine has the names of several nodes, each has the cores with ranks.
+/// Returns nodes, CMPs per node and cores per CMP: the number of nodes that have ranks, and the cores of the first
+/// node. If one machine has the names of several nodes, each node has only the cores with its ranks.
 pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     let mut nodes: Vec<u32> = places.iter().map(|place| place.node).collect();
     nodes.sort_unstable();
@@ -234,8 +235,8 @@ pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     Shape { nodes: nodes.len() as u32, cmps: packages.max(1), cores: cores.unwrap_or(1).max(1) }
 }
 
-/// Returns the core of each rank within its CMP, in the order of ranks. Ranks bound to one CPU share it; each other
-/// rank has a separate core.
+/// Returns the index of each rank's core within its CMP, in the order of ranks. Ranks bound to one CPU share a core;
+/// each other rank has its own core.
 fn cores(places: &[HostPlace]) -> Vec<u32> {
     let mut found: Vec<u32> = Vec::new();
     for (rank, place) in places.iter().enumerate() {
@@ -246,8 +247,8 @@ fn cores(places: &[HostPlace]) -> Vec<u32> {
     found
 }
 
-/// Returns the sites of the ranks on a machine of this shape, with cores in the order of ranks; `None` if the shape is
-/// too small.
+/// Returns the sites of the ranks on a machine of `shape`, with cores in the order of ranks. Returns `None` if the
+/// shape is too small.
 pub fn sites(places: &[HostPlace], shape: Shape) -> Option<Vec<Site>> {
     let number = |values: &mut Vec<u32>, value: u32| {
         values.iter().position(|other| *other == value).unwrap_or_else(|| {
@@ -271,7 +272,8 @@ pub fn sites(places: &[HostPlace], shape: Shape) -> Option<Vec<Site>> {
 mod tests {
     use super::*;
 
-    /// Creates a host of two CMPs of two cores of two threads each; the numbers of a core's threads differ by 4.
+    /// Creates a host of two CMPs with two cores per CMP and two threads per core. The CPU numbers of a core's threads
+    /// differ by 4.
     fn host(node: &str, machine: &str, allowed: &[u32]) -> HostFacts {
         let cpus = (0..8).map(|cpu| Cpu { cpu, package: cpu / 2 % 2, core: cpu % 2 }).collect();
         HostFacts { node: node.into(), machine: machine.into(), cpus, allowed: allowed.to_vec() }
@@ -290,11 +292,11 @@ mod tests {
     #[test]
     fn ranks_keep_the_cores_they_are_bound_to_and_others_get_free_ones() {
         let seen = [host("a", "a", &[0, 1]), host("a", "a", &[0, 4]), host("a", "a", &[4])];
-        // The second rank is bound to the core of CPUs 0 and 4, so the third could only share it.
+        // The second rank is bound to the core of CPUs 0 and 4, so the third rank could only share this core.
         assert_eq!(bind(&seen), [Binding::To(1), Binding::Launcher, Binding::None]);
         let all = [0, 1, 2, 3, 4, 5, 6, 7];
         let seen = [host("a", "m", &all), host("b", "m", &all), host("c", "n", &all)];
-        // Two names of one machine do not share its cores.
+        // Two node names of one machine do not share its cores.
         assert_eq!(bind(&seen), [Binding::To(0), Binding::To(1), Binding::To(0)]);
     }
 
@@ -328,7 +330,7 @@ mod tests {
         };
         let all = levels(&places).into_iter().map(|plan| (plan.level, plan.pairs)).collect::<Vec<_>>();
         assert_eq!(found(&[true; 8]), all);
-        // Every other rank shares the core of the previous rank.
+        // Every second rank shares the core of the previous rank.
         let own = [true, false, true, false, true, false, true, false];
         let expected = [(Level::IntraCmp, pairs(&[(0, 2)])), (Level::InterNode, pairs(&[(0, 4), (2, 6)]))];
         assert_eq!(found(&own), expected);
@@ -346,7 +348,8 @@ mod tests {
 
     #[test]
     fn ranks_that_are_bound_to_one_cpu_share_a_core_and_others_have_theirs() {
-        // Two names of one machine, with two ranks on one CPU each, those of the second name on the other CMP.
+        // One machine has two node names with two ranks each. Ranks of one name share a CPU; the second name is on the
+        // other CMP.
         let seen: Vec<HostFacts> =
             [("a", 0), ("a", 0), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
         let places = places(&seen, &bind(&seen));

@@ -9,7 +9,8 @@ pub const COURSE_MESSAGES: u32 = 1000;
 /// Results of the three methods: times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Course {
-    /// L + 2 o: a send and a receive against a receive and a send, N times; the total time over 2 N.
+    /// L + 2 o: N times, one rank sends and receives while the other receives and sends. The total time is divided by 2
+    /// N.
     pub message: f64,
     /// g: one rank sends N messages that the other receives. The time until the receiver has all messages is divided by
     /// N.

@@ -48,7 +48,7 @@ fn near(found: f64, expected: f64) {
 fn known_parameters_come_back_from_every_level() {
     let platform = machine(&[]);
     let (samples, courses) = sample_models(&platform).unwrap();
-    // Latency, bytes per second, mean overhead and gap.
+    // For each level: latency, bytes per second, mean overhead, and gap.
     let known = [(400e-9, 8e9, 50e-9, 100e-9), (800e-9, 5e9, 100e-9, 250e-9), (2e-6, 1e9, 400e-9, 900e-9)];
     for ((level, (latency, rate, overhead, gap)), (of, course)) in Level::ALL.into_iter().zip(known).zip(courses) {
         let models = LevelModels::of(&samples, level).unwrap();
@@ -67,7 +67,7 @@ fn known_parameters_come_back_from_every_level() {
         for model in [Textbook::Hockney, Textbook::LogP, Textbook::LogGp] {
             assert!(models.residual(model).unwrap().most.abs() < 0.01, "{models:?}");
         }
-        // The course's methods give the same values.
+        // The methods of courses yield the same values.
         assert_eq!(of, level);
         near(course.message, latency + 2.0 * overhead + 8.0 / rate);
         near(course.overhead, overhead);

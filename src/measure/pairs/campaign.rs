@@ -1,4 +1,5 @@
-//! Tests of every pair for one message length: their order, their statistics, and the collection on one rank.
+//! Tests of all pairs of ranks for one message length: their order, their statistics, and the collection of results on
+//! rank 0.
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
@@ -11,41 +12,41 @@ use super::port::PairPort;
 use super::protocol::{noise_makers, noisy_sample, samples};
 use super::rounds::{Round, rounds_of};
 
-/// Plan of the tests; equal on all ranks.
+/// Plan of the pair tests. All ranks have the same plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairPlan {
     /// Test and its parameters.
     pub parameters: Parameters,
-    /// Node of each rank; pairs of disjoint nodes can be measured concurrently.
+    /// Node of each rank. Pairs on disjoint nodes can be measured concurrently.
     pub nodes: Option<Vec<u32>>,
-    /// Noise on each sample of a simulated machine: σ of the logarithm of a factor, and a seed.
+    /// Noise that multiplies each sample of a simulated machine: σ of the logarithm of the factor, and a seed.
     pub jitter: Option<(f64, u64)>,
 }
 
-/// Results of a length on the first rank: one matrix per statistic, in the order of
+/// Results for one message length on the first rank: one matrix per statistic, in the order of
 /// [`super::super::matrices::Statistic::ALL`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredPairs {
-    /// Matrices.
+    /// One matrix per statistic.
     pub matrices: [Vec<f64>; 4],
-    /// Comparison of concurrently measured pairs with separate measurements.
+    /// Comparison of concurrent with separate measurements.
     pub check: Option<Check>,
 }
 
-/// Comparison of pairs that were measured concurrently with others, and again separately.
+/// Comparison of pairs that were measured concurrently with other pairs, and then again separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Check {
-    /// Number of pairs.
+    /// Number of pairs in the comparison.
     pub pairs: usize,
-    /// Greatest difference of medians, relative to the separate measurement.
+    /// Greatest difference between the medians of a pair, relative to its separate measurement.
     pub greatest: f64,
 }
 
-/// Number of pairs that are measured again.
+/// Number of pairs that are measured again separately.
 const CHECKED: usize = 16;
 
-/// Measures all pairs with messages of `bytes`. Each rank calls this, and the first gets the result; there `tell`
-/// receives the finished fraction.
+/// Measures all pairs with messages of `bytes`. Each rank calls this function, and the first rank gets the result. On
+/// the first rank, `tell` receives the finished fraction of the work.
 pub fn measure_length(
     port: &mut dyn PairPort,
     plan: &PairPlan,
@@ -57,7 +58,7 @@ pub fn measure_length(
     match of.test {
         PairTest::AllToAll => {
             let mut found = vec![Vec::new(); of.ranks as usize];
-            // Samples follow each other without a barrier, as in `network_test2`.
+            // No barrier separates the samples, as in `network_test2`.
             port.collective(Collective::Barrier, 0, 0);
             for _ in 0..of.repeats {
                 for (samples, seconds) in found.iter_mut().zip(port.all_at_once(bytes)) {
@@ -69,8 +70,8 @@ pub fn measure_length(
         PairTest::Bcast => {
             for root in 0..of.ranks {
                 let one = |_| {
-                    // The barrier of the library is used, as in a program. The different exit times of ranks are part
-                    // of the sample.
+                    // The test uses the barrier of the MPI library, as `network_test2` does. Ranks leave this barrier
+                    // at different times, which is part of the sample.
                     port.collective(Collective::Barrier, 0, 0);
                     let started = port.now();
                     port.collective(Collective::Bcast, root, bytes);
@@ -110,7 +111,7 @@ pub fn measure_length(
     Some(MeasuredPairs { matrices: gather(port, &row)?, check: None })
 }
 
-/// Measurements of one rank: four statistics per partner.
+/// Measurements of one rank: four statistics for each partner.
 #[derive(Clone, Debug)]
 struct CampaignRow(Vec<[f64; 4]>);
 
@@ -119,7 +120,7 @@ impl CampaignRow {
         CampaignRow(vec![[0.0; 4]; ranks as usize])
     }
 
-    /// Stores the samples that x measured with y.
+    /// Stores the samples that rank x measured with rank y.
     fn set(&mut self, plan: &PairPlan, bytes: u64, x: u32, y: u32, mut samples: Vec<f64>) {
         if samples.is_empty() {
             return;
@@ -134,7 +135,7 @@ impl CampaignRow {
     }
 }
 
-/// Returns average, median (the upper one of two), deviation and minimum.
+/// Returns the average, the median (the upper of the two middle values), the deviation and the minimum.
 fn statistics(samples: &mut [f64]) -> [f64; 4] {
     let count = samples.len() as f64;
     let average = samples.iter().sum::<f64>() / count;
@@ -143,7 +144,7 @@ fn statistics(samples: &mut [f64]) -> [f64; 4] {
     [average, samples[samples.len() / 2], deviation, samples[0]]
 }
 
-/// Measures rounds of pairs: the first rank starts all ranks of a round, and waits for all of them.
+/// Measures the rounds of pairs. The first rank starts all ranks of a round, and waits until all of them have finished.
 fn in_rounds(
     port: &mut dyn PairPort,
     plan: &PairPlan,
@@ -154,7 +155,7 @@ fn in_rounds(
 ) {
     let rank = port.rank();
     for (number, round) in all.iter().enumerate() {
-        // The partner is first, because it sends.
+        // The partner is the first of both ranks, because the partner sends first.
         let both = |(x, y): &(u32, u32)| if x == y { vec![*x] } else { vec![*y, *x] };
         let mut members: Vec<u32> = round.iter().flat_map(both).collect();
         members.retain(|member| *member != 0);
@@ -176,7 +177,7 @@ fn in_rounds(
     }
 }
 
-/// Measures some pairs of concurrent rounds again, separately.
+/// Measures some pairs of the concurrent rounds again, separately.
 fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], row: &CampaignRow) -> Option<Check> {
     let together: Vec<(u32, u32)> = all
         .iter()
@@ -201,7 +202,7 @@ fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], ro
     (!again.is_empty()).then_some(Check { pairs: again.len(), greatest: others })
 }
 
-/// Gathers all rows on the first rank, as one matrix per statistic.
+/// Gathers the rows of all ranks on the first rank, as one matrix per statistic.
 fn gather(port: &mut dyn PairPort, row: &CampaignRow) -> Option<[Vec<f64>; 4]> {
     let mut mine: Vec<f64> = row.0.iter().flatten().copied().collect();
     if port.rank() > 0 {

@@ -1,20 +1,21 @@
-//! Operations of a rank that only the pair tests need.
+//! Operations of a rank that only the tests of pairs need.
 
 use super::super::port::GroupPort;
 
 /// Communication of a rank in tests of pairs.
 pub trait PairPort: GroupPort {
-    /// Calls MPI_Isend, MPI_Recv, MPI_Wait with a rank that does the same; it may be this rank.
+    /// Calls MPI_Isend, MPI_Recv and MPI_Wait with rank `with`, which does the same. `with` may be this rank.
     fn swap(&mut self, with: u32, bytes: u64);
-    /// Calls MPI_Isend to all ranks and MPI_Irecv from all, including this one, and MPI_Waitany until all messages have
-    /// arrived. Returns the arrival times in seconds after the start. Also completes the sends.
+    /// Calls MPI_Isend to all ranks and MPI_Irecv from all ranks, including this rank, and MPI_Waitany until all
+    /// messages have arrived. Returns the arrival times in seconds after the start. The sends are also complete on
+    /// return.
     fn all_at_once(&mut self, bytes: u64) -> Vec<f64>;
-    /// Calls, `count` times, MPI_Isend to and MPI_Irecv from each rank of `with`, and MPI_Waitall.
+    /// `count` times, calls MPI_Isend to and MPI_Irecv from each rank of `with`, and then MPI_Waitall.
     fn noise(&mut self, with: &[u32], bytes: u64, count: u32);
-    /// Creates a window of this size on all ranks; frees it with `None`.
+    /// Creates a one-sided window of this size on all ranks; `None` frees the window.
     fn expose(&mut self, bytes: Option<u64>);
-    /// Calls MPI_Put into the locked memory of a rank, and the unlock; returns the seconds of both.
+    /// Calls MPI_Put into the locked memory of rank `to`, and unlocks. Returns the seconds of both calls together.
     fn put(&mut self, to: u32, bytes: u64) -> f64;
-    /// Calls MPI_Get from the locked memory of a rank, and the unlock; returns the seconds of both.
+    /// Calls MPI_Get from the locked memory of rank `from`, and unlocks. Returns the seconds of both calls together.
     fn get(&mut self, from: u32, bytes: u64) -> f64;
 }

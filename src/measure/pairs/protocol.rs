@@ -1,12 +1,14 @@
-//! Operations of the two ranks of a pair for their samples, as in `network_test2`: x measures, y is its partner.
+//! Operations of the two ranks of a pair for their samples, as in `network_test2`. Rank x measures, and rank y is its
+//! partner.
 
 use super::super::matrices::{PairTest, Parameters};
 use super::port::PairPort;
 
-/// Size of the confirmation of a message: an int.
+/// Size of the confirmation of a message in bytes: an int.
 const CONFIRMATION: u64 = 4;
 
-/// Makes all samples of the pair x, y; both ranks call this. Returns the seconds on x, and an empty vector on y.
+/// Takes all samples of the pair x, y. Both ranks call this function. Returns the seconds on x, and an empty vector on
+/// y.
 pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u32, y: u32) -> Vec<f64> {
     let repeats = of.repeats;
     let measures = port.rank() == x;
@@ -31,7 +33,7 @@ pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u
         }
         PairTest::AsyncOneToOne => {
             let other = if measures { y } else { x };
-            // Both begin one message apart, independent of the time at which they were started.
+            // Both ranks begin one message apart, independent of the times at which they were started.
             match (own, measures) {
                 (true, _) => {}
                 (_, true) => {
@@ -73,7 +75,8 @@ pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u
     }
 }
 
-/// Makes one sample of the pair x, y while others send noise; all ranks call this. Returns the seconds on x.
+/// Takes one sample of the pair x, y while other ranks send noise. All ranks call this function. Returns the seconds on
+/// x.
 pub(super) fn noisy_sample(
     port: &mut dyn PairPort,
     of: &Parameters,
@@ -99,8 +102,8 @@ pub(super) fn noisy_sample(
     (rank == x).then(|| port.now() - started)
 }
 
-/// Returns the ranks that send noise, spread over all ranks outside the pair; their number is the requested one or that
-/// of all.
+/// Returns the ranks that send noise, spread evenly over all ranks outside the pair. Their number is the requested
+/// number, but at most the number of ranks outside the pair.
 pub(super) fn noise_makers(of: &Parameters, x: u32, y: u32) -> Vec<u32> {
     let free: Vec<u32> = (0..of.ranks).filter(|rank| *rank != x && *rank != y).collect();
     let wanted = (of.noise_ranks as usize).min(free.len());

@@ -1,13 +1,13 @@
-//! Schedule of the pairs: sequential, or concurrent for pairs that share no node.
+//! Schedule of the pairs of ranks: sequential, or concurrent for pairs on disjoint nodes.
 
-/// Pairs that are measured concurrently: the rank whose clock is used, and its partner.
+/// Pairs that are measured concurrently. Each pair has the rank whose clock is used, and its partner.
 pub type Round = Vec<(u32, u32)>;
 
-/// Returns all pairs in rounds. Without `nodes` a round has one pair, in the order of rows; with the node of each rank,
-/// pairs of disjoint nodes are concurrent.
+/// Returns all pairs in rounds. Without `nodes`, a round has one pair, and the pairs are in row-major order. If `nodes`
+/// has the node of each rank, pairs on disjoint nodes are measured concurrently.
 ///
-/// Nodes are matched as in a round-robin tournament (the circle method), so that a round has as many matches as nodes
-/// allow. Of the rank pairs of a match, in both directions and within a node, one is measured at a time.
+/// Nodes are matched as in a round-robin tournament (the circle method), so each round has as many node pairs as
+/// possible. Each node pair, and each single node, measures one of its rank pairs at a time.
 pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     let Some(nodes) = nodes else {
         return (0..ranks).flat_map(|x| (0..ranks).map(move |y| vec![(x, y)])).collect();
@@ -18,12 +18,12 @@ pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     let members: Vec<Vec<u32>> =
         known.iter().map(|node| (0..ranks).filter(|rank| nodes[*rank as usize] == *node).collect()).collect();
     let mut found = Vec::new();
-    // Pairs within nodes are first, concurrently on all nodes.
+    // Pairs within nodes are measured first, concurrently on all nodes.
     let within: Vec<Round> = members.iter().map(|of| cross(of, of)).collect();
     zip(&within, &mut found);
     let teams = members.len().next_multiple_of(2);
     for day in 0..teams.saturating_sub(1) {
-        // One node is fixed, and the others rotate.
+        // One node is fixed in the circle, and the other nodes rotate.
         let place = |seat: usize| if seat == 0 { 0 } else { 1 + (seat - 1 + day) % (teams - 1) };
         let meetings = (0..teams / 2).map(|seat| (place(seat), place(teams - 1 - seat)));
         let meetings = meetings.filter(|(one, other)| one.max(other) < &members.len());
@@ -36,8 +36,8 @@ pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     found
 }
 
-/// Returns the rounds that `rank` needs: without nodes, ranks other than the first need only their own rounds. So
-/// memory grows only with the square of the number of ranks if all of them are in one process.
+/// Returns the rounds that `rank` needs. Without nodes, ranks other than the first need only their own rounds. Memory
+/// therefore grows with the square of the number of ranks, not its cube, if all ranks are in one process.
 pub fn rounds_of(rank: u32, ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     if rank == 0 || nodes.is_some() {
         return rounds(ranks, nodes);
@@ -50,7 +50,7 @@ fn cross(one: &[u32], other: &[u32]) -> Round {
     one.iter().flat_map(|x| other.iter().map(move |y| (*x, *y))).collect()
 }
 
-/// Merges the n-th pairs of the lists.
+/// Merges the n-th pairs of all lists into one round.
 fn zip(lists: &[Round], found: &mut Vec<Round>) {
     let most = lists.iter().map(Vec::len).max().unwrap_or(0);
     found.extend((0..most).map(|n| lists.iter().filter_map(|list| list.get(n).copied()).collect::<Round>()));

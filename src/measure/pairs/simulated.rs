@@ -1,4 +1,4 @@
-//! The tests of pairs on a simulated machine.
+//! The tests of pairs of ranks on a simulated machine.
 
 use mcpsim_core::engine::RunError;
 use mcpsim_core::platform::{Platform, Site};
@@ -9,11 +9,11 @@ use super::super::simulated::{Simulated, message, on_simulated, pattern_in};
 use super::campaign::{MeasuredPairs, PairPlan, measure_length};
 use super::port::PairPort;
 
-/// Context of concurrent messages and of noise, different from those of other tests.
+/// Communication context of concurrent messages and of noise, different from the contexts of other tests.
 const AT_ONCE: Context = 1 << 20;
-/// Context of answers to one-sided operations.
+/// Communication context of answers to one-sided operations.
 const ANSWERS: Context = AT_ONCE + 1;
-/// Size of the header of a one-sided message, and size of the message that ends an epoch, as in mcpsim's windows.
+/// Size in bytes of the header of a one-sided message, and of the message that ends an epoch, as in mcpsim's windows.
 const HEADER: u64 = 16;
 const END: u64 = 5;
 /// Tags of one-sided messages.
@@ -21,10 +21,10 @@ const PUT: u32 = 0;
 const GET: u32 = 1;
 const UNLOCK: u32 = 2;
 
-/// Measures all pairs of a length on the machine's cores at `sites`, one rank per site.
+/// Measures all pairs for one message length on the machine's cores at `sites`, one rank per site.
 ///
 /// # Errors
-/// If the run ends without a result, which the tests give no reason for.
+/// The run ends without a result, which these tests do not cause.
 pub fn simulate_length(
     platform: &Platform,
     sites: Vec<Site>,
@@ -36,7 +36,7 @@ pub fn simulate_length(
     Ok(found.expect("the first rank has the result"))
 }
 
-/// Returns the answer of a rank's adapter to a one-sided operation.
+/// Returns the answer that a rank's adapter sends to a one-sided operation.
 pub fn answer(served: Served) -> Option<Message> {
     let size = match (served.tag, served.payload) {
         (GET, Some(asked)) => asked.first_chunk().map_or(0, |size| u64::from_le_bytes(*size)),
@@ -54,7 +54,7 @@ impl Simulated<'_> {
         (send, recv)
     }
 
-    /// Sends a message that the rank's adapter serves.
+    /// Sends a message that is served by the adapter of rank `to`.
     fn serve(&mut self, to: u32, bytes: u64, tag: u32, asked: Option<u64>) {
         let payload = asked.map(|asked| {
             let mut payload = asked.to_le_bytes().to_vec();

@@ -15,8 +15,8 @@ fn within(eager: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Link {
     Link::new(Contention::Fair, eager, handshake, rows).occupying(copied)
 }
 
-/// Creates a link. Messages up to 4 KiB take 150 ns of their receiver or are copied at 10 GB/s; larger ones take 1,200
-/// ns or 12 GB/s, above 200,000 B 9 GB/s. Single messages have 4 to 8 GB/s.
+/// Creates a link. Messages up to 4 KiB take 150 ns on the receiver's core, or are copied at 10 GB/s. Larger messages
+/// take 1,200 ns, or are copied at 12 GB/s, above 200,000 B at 9 GB/s. Single messages have 4 to 8 GB/s.
 fn link() -> Link {
     let copying = |row: Row, gigabytes: u64| {
         let copy_bandwidth = Bandwidth::new(gigabytes * 1_000_000_000);
@@ -39,13 +39,13 @@ fn measured(link: Link) -> Samples {
     simulate(&machine(SHAPE, link), Placement::Block.sites(SHAPE, 2, false).unwrap(), &plan()).unwrap()
 }
 
-/// Writes and reads the platform for `samples`; also returns its text.
+/// Writes the platform for `samples` and reads it again. Also returns the text of the platform.
 fn written(samples: &Samples) -> (Platform, String) {
     let fit = LinkFit::of(samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(samples);
     written_platform(&measured_machine(SHAPE, fit, samples))
 }
 
-/// Returns the greatest relative deviation of a test on the platform `written` from `samples`.
+/// Returns the greatest relative deviation between `samples` of a test and the same test on the platform `written`.
 fn off(samples: &Samples, written: &Platform, test: Test) -> f64 {
     let sites = Placement::Block.sites(SHAPE, 2, false).unwrap();
     let again = simulate(written, sites, &plan()).unwrap();
@@ -58,7 +58,8 @@ fn overheads_and_copies_by_size_come_back() {
     let samples = measured(link());
     let (platform, text) = written(&samples);
     let stated = link();
-    // A row has the stated value if it is the limit; borders are between measured sizes.
+    // The derived row has the true value of the resource that limits the row. Borders between rows are between measured
+    // sizes.
     let found = |bytes: u64| platform.link(Level::IntraCmp).row(Bytes::new(bytes)).clone();
     let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}\n{text}");
     for bytes in [8, 512, 1024, 8192] {
@@ -69,14 +70,14 @@ fn overheads_and_copies_by_size_come_back() {
         let expected = stated.row(Bytes::new(bytes)).copy_bandwidth.unwrap().get() as f64;
         near(found(bytes).copy_bandwidth.unwrap().get() as f64, expected);
     }
-    // Windows of 64 messages and of other sizes agree; single messages keep their time.
+    // Windows of 64 messages and of other numbers have the measured times, and single messages do not change.
     let windows = [Test::Window, Test::ShortWindow, Test::PingPong].map(|test| off(&samples, &platform, test));
     assert!(windows.iter().all(|off| *off < 0.01), "{windows:?}\n{text}");
 }
 
 #[test]
 fn a_fixed_part_and_bytes_of_each_message_are_a_few_rows() {
-    // The core time of a message of s bytes is 1,700 ns and s / 13 GB/s, in rows of an eighth of a power of two.
+    // The core time of a message of s bytes is 1,700 ns + s / 13 GB/s. Rows cover an eighth of a power of two each.
     let mut rows = vec![row(0, EAGER, 250, 4000, [100, 150])];
     for eighth in 96..192 {
         let up_to = 2f64.powf((eighth + 1) as f64 / 8.0);

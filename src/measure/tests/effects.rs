@@ -12,7 +12,8 @@ use crate::*;
 
 const PAIRS: u32 = 4;
 
-/// Measures two nodes of a machine with this link, with four pairs between them; also returns the written platform.
+/// Measures a machine of two nodes with this link and four pairs of ranks between the nodes. Also returns the platform
+/// written from the samples.
 fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, Platform, String) {
     let shape = Shape { nodes: 2, cmps: 1, cores: PAIRS };
     let pairs = (0..PAIRS).map(|first| RankPair { first, second: first + PAIRS }).collect();
@@ -28,7 +29,7 @@ fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, P
     (samples, effects, read, text)
 }
 
-/// Creates a link: a single message takes 1 us and 1 GB/s, is eager up to 8 KiB, and takes 100 ns of each end's core.
+/// Creates a link: a single message takes 1 us and 1 GB/s, is eager up to 8 KiB, and takes 100 ns on each rank's core.
 fn link() -> Link {
     let capacity = Bandwidth::new(2_000_000_000);
     let rows = vec![row(0, u64::MAX, 800, 1000, [100, 100])];
@@ -119,7 +120,7 @@ fn what_the_system_takes_from_a_core_comes_back() {
     assert!((found.period / 1e-3 - 1.0).abs() < 0.01, "{found:?}");
     assert!((found.length / 25e-6 - 1.0).abs() < 0.05 && (found.deviation / 0.2 - 1.0).abs() < 0.15, "{found:?}");
     assert_eq!(cores.nodes, None, "detours make no node slower: medians count");
-    // As keys they give the same machine; as comments they do not change predictions.
+    // A platform file with the values as keys models the same machine; comments do not change predictions.
     let text = |stated| {
         let text = cores.text(stated);
         let file = format!("{}\n{text}", include_str!("../../../configs/default.toml"));

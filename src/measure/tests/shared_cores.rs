@@ -1,4 +1,4 @@
-//! Tests that the context switch of a shared core is recovered from ping-pongs, and is not part of any latency.
+//! Tests that the context switch of a shared core is derived from ping-pongs, and is not part of any latency.
 
 use mcpsim_core::platform::{Contention, Level, Link, Platform, Shape};
 use mcpsim_core::units::{Bytes, SimSpan};
@@ -8,7 +8,7 @@ use crate::*;
 
 const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 1 };
 
-/// Returns the places of two ranks that are bound to one core, and of an idle third rank there.
+/// Returns the places of two ranks that are bound to one core, and of a third, idle rank on the same core.
 fn places() -> Vec<HostPlace> {
     vec![HostPlace { node: 0, package: 0, cpu: Some(3) }; 3]
 }
@@ -18,7 +18,8 @@ fn plan() -> CampaignPlan {
     CampaignPlan { levels, most_bytes: 1 << 16, budget: 1.0, window: WINDOW }
 }
 
-/// Creates a core whose messages take 100 ns and 1 ns per byte, with a switch of 5 us to the other rank.
+/// Creates a platform whose ranks share a core: messages take 100 ns and 1 ns per byte, and a switch to the other rank
+/// 5 us.
 fn shared() -> Platform {
     let link =
         Link::new(Contention::Fair, Bytes::MAX, SimSpan::from_ns(100), vec![row(0, u64::MAX, 100, 1000, [0, 0])]);
@@ -32,7 +33,7 @@ fn tested(platform: &Platform) -> Samples {
     simulate(platform, sites(&places(), SHAPE).expect("a core is enough"), &plan()).unwrap()
 }
 
-/// Writes and reads the platform for `samples`.
+/// Writes the platform for `samples` and reads it again.
 fn written(samples: &Samples) -> (Platform, String) {
     let plan = plan();
     assert!(plan.levels[0].shares_cpu(&places()));
@@ -45,7 +46,7 @@ fn what_passes_on_a_shared_core_comes_back_and_makes_the_same_tests_take_as_long
     let samples = tested(&shared());
     assert!((samples.median(Level::IntraCmp, Test::PingPong, 1) - 5.1e-6).abs() < 1e-8);
     let (platform, text) = written(&samples);
-    // The measured switch includes the time of the message itself.
+    // The measured switch includes the core time of the message.
     let switch = platform.core.context_switch.as_seconds();
     assert!((switch / 5.1e-6 - 1.0).abs() < 0.01, "{text}");
     assert!(text.contains("\n# context_switch: ") && text.contains("\ncontext_switch = \"5.1"), "{text}");

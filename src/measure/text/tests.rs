@@ -1,4 +1,4 @@
-//! Texts of measured platforms, as `Platform::load` reads them.
+//! Tests of the platform files of measured machines, as `Platform::load` reads them.
 
 use super::*;
 use mcpsim_core::platform::{Contention, Platform};
@@ -65,7 +65,7 @@ fn what_is_written_is_read_back() {
     assert_eq!(row.bandwidth.get(), 1_000_000_000);
     assert_eq!(platform.link(Level::InterNode).contention(), Contention::Share);
     assert_eq!(platform.core.slowdown, [1.0, 1.2]);
-    // The level between was not measured.
+    // The level between CMPs of a node was not measured.
     assert!(text.contains("# NOT MEASURED: no ranks were this far apart. A copy of intra_cmp"), "{text}");
     assert!(text.starts_with("# Measured by a test\n"), "{text}");
     assert!(text.contains("off by 2.0 % on average and by -3.0 % at most (8 B)"), "{text}");
@@ -86,7 +86,7 @@ fn what_an_adapter_carries_stands_between_nodes_only_and_bounds_every_pace() {
     let platform = read(&measured(vec![between]).text());
     let link = platform.link(Level::InterNode);
     assert_eq!(link.occupancy().capacity.map(|rate| rate.get()), Some(1_000_000_000));
-    // 4096 B took 8 us, including 4.096 us of the adapter.
+    // A message of 4096 B took 8 us, including 4.096 us in the adapter.
     let row = link.row(Bytes::new(4096));
     assert_eq!((row.latency, row.bandwidth.get()), (SimSpan::from_ns(3904), 1_000_000_000));
     assert_eq!(platform.link(Level::IntraCmp).contention(), Contention::Fair);
@@ -128,10 +128,10 @@ fn intervals_in_which_no_cost_of_bytes_was_seen_say_so() {
         read(&text);
         text.lines().filter(|line| line.ends_with("},  # no cost of bytes was seen: this bandwidth or more")).count()
     };
-    // The interval in its level, and in the two levels copied from it.
+    // The text occurs once in the level of the interval, and once in each of the two levels copied from it.
     assert_eq!(told(&between), 3);
     between.occupancy = Some(MeasuredOccupancy { capacity: Some(1e9), ..MeasuredOccupancy::default() });
-    // The adapter's capacity is less, so the bandwidth between nodes is known.
+    // The adapter's capacity is lower, so the bandwidth between nodes is known.
     assert_eq!(told(&between), 2);
     assert_eq!(told(&fit(Level::InterNode, &[1])), 0);
 }
@@ -139,7 +139,7 @@ fn intervals_in_which_no_cost_of_bytes_was_seen_say_so() {
 #[test]
 fn a_handshake_that_was_not_visible_is_assumed_and_said() {
     let mut between = fit(Level::InterNode, &[1]);
-    // Messages of 8 B take 1.3 us, a twentieth of which is 65 ns.
+    // Messages of 8 B take 1.3 us; a twentieth of this time is 65 ns.
     between.rows = vec![row(Some(4096), &[(1e-6, 1e-9)]), row(None, &[(2e-6, 1e-9)])];
     between.handshake = 0.0;
     let text = measured(vec![between]).text();
@@ -147,7 +147,7 @@ fn a_handshake_that_was_not_visible_is_assumed_and_said() {
     let platform = read(&text);
     let link = platform.link(Level::InterNode);
     assert_eq!(link.handshake(), SimSpan::from_ns(65));
-    // The sum of two control messages and the latency of larger messages is unchanged.
+    // The sum of two control messages and the latency of larger messages does not change.
     let latencies = [8, 4097].map(|size| link.row(Bytes::new(size)).latency);
     assert_eq!(latencies, [SimSpan::from_ns(1000), SimSpan::from_ns(1870)]);
     assert!(platform.lookahead() > SimSpan::ZERO);
