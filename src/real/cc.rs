@@ -1,7 +1,8 @@
-//! Compiler wrapper: behaves like `mpicc` and creates programs for `loader`.
+//! Compiler wrapper `mpicc`, which builds programs for the module `loader`.
 //!
-//! The system's compiler does the work. It links a shared object with an entry point, all of whose symbols are resolved
-//! at link time; `loader` loads it once per rank. This module contains neither a linker nor a C library.
+//! The wrapper runs the system's compiler, which links the program as a shared object with an entry point. All symbols
+//! of the shared object are resolved at link time. The module `loader` loads the shared object once per rank. This
+//! module contains neither a linker nor a C library.
 
 mod arguments;
 mod build;

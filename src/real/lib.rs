@@ -1,10 +1,10 @@
-//! Real programs in mcpsim: C and C++ sources are compiled, the result is loaded once per rank, and each rank runs its
-//! instance with a simulated C library and MPI.
+//! Runs real MPI programs in mcpsim. C and C++ sources are compiled, and the compiled program is loaded once per rank.
+//! Each rank runs its own instance of the program with a simulated C library and a simulated MPI.
 //!
 //! This crate contains neither a command line nor studies. Programs that use mcpsim as a library use the crate
-//! `mcpsim`, which re-exports these modules and those of the simulator.
+//! `mcpsim`, which re-exports the modules of this crate and of the simulator.
 //!
-//! The modules are listed in the order of their dependencies: a module uses only those above it.
+//! The modules are listed in the order of their dependencies. A module uses only the modules above it in the list.
 
 pub mod loader;
 

@@ -1,8 +1,10 @@
-//! Loader for compiled programs with one instance per rank. Each instance has its own global variables.
+//! Loader for compiled programs. Each rank has its own instance of the program. Each instance has separate global
+//! variables.
 //!
-//! The system's loader gives a process one copy of a library. This loader maps a shared object once per rank: code is
-//! mapped from the file and shared, data is private to each rank. [`Image::open`] does the work that is common to all
-//! ranks; [`Image::instance`] maps, copies and relocates.
+//! The system's loader creates one copy of a library per process. The loader of mcpsim maps a shared object once per
+//! rank. All ranks share the pages of code, and each rank has a private copy of the data. [`Image::open`] does the work
+//! that is common to all ranks. [`Image::instance`] maps the files for one rank, copies the data and applies the
+//! relocations.
 
 mod backtrace;
 mod common;
@@ -48,19 +50,19 @@ use parts::ModuleParts;
 use runtime::Runtime;
 use search::Sharing;
 
-/// Distance between the first module numbers of two programs in a run. Program `n` has modules from `n` times this.
+/// Maximum number of modules per program of a run. The modules of program `n` are numbered from `n * PROGRAM_MODULES`.
 pub const PROGRAM_MODULES: usize = 1 << 24;
 
 /// Name prefix of functions that a program provides to its libraries in place of the C library's functions.
 pub const OWN_PREFIX: &str = "mcpsim_own_";
 
-/// Source of symbols that takes precedence over the system's libraries.
+/// Source of replacement functions and variables, which take precedence over symbols of the system's libraries.
 pub trait Host: Sync {
-    /// Returns the address of a function that is common to all ranks.
+    /// Returns the address of a replacement function that all ranks share.
     fn function(&self, name: &str) -> Option<usize>;
 
-    /// Returns the names of variables of which each rank has its own. [`Image::instance`] receives their addresses.
-    /// They take precedence over [`Host::function`].
+    /// Returns the names of variables that exist once per rank. [`Image::instance`] receives the addresses of the
+    /// variables. An owned variable takes precedence over a [`Host::function`] of the same name.
     fn owned_names(&self) -> &'static [&'static str] {
         &[]
     }
@@ -70,11 +72,11 @@ pub trait Host: Sync {
         self.owned_names().contains(&name)
     }
 
-    /// Called when a program opens a library that cannot be loaded per rank. May end the rank.
+    /// Handles a `dlopen` of a library that cannot be loaded per rank. The function may end the calling rank.
     fn refuse(&self, _error: &ImageError) {}
 }
 
-/// A program and its per-rank libraries, read once for all ranks.
+/// A program and its per-rank libraries. The files are read once for all ranks.
 pub struct Image {
     path: PathBuf,
     common: Arc<Common>,
@@ -82,10 +84,11 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the program at `path`, with number `number` in the run. Opens the shared libraries that it needs for the
-    /// rest of the process, including libraries whose file name starts with an entry of `shared`.
+    /// Reads the program at `path`, which has the number `number` in the run, and opens the shared libraries that the
+    /// program needs. Shared libraries remain open until the process ends. Libraries whose file name starts with an
+    /// entry of `shared` are also shared.
     ///
-    /// The file must not change while instances exist, because they are mapped from it.
+    /// The file must not change while instances exist, because the instances are mapped from the file.
     ///
     /// # Errors
     /// The file is not a program of `mcpsim cc` or is damaged, a library or symbol is missing, or the program needs an
@@ -98,13 +101,13 @@ impl Image {
         Ok(Image { path: path.to_owned(), common, runtime: Runtime::find() })
     }
 
-    /// Checks that the process can have this number of instances.
+    /// Checks that the process can map `instances` instances of the program.
     ///
     /// # Errors
     /// The instances need more memory mappings than the system permits.
     pub fn check_room(&self, instances: usize) -> Result<(), ImageError> {
         let layout = &self.common.program.layout;
-        // A stack and its guard page.
+        // The two additional mappings are the rank's stack and the guard page of the stack.
         let needed = instances.saturating_mul(layout.mappings() + 2);
         let limit =
             std::fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|text| text.trim().parse().ok());
@@ -121,26 +124,26 @@ impl Image {
         }
     }
 
-    /// Returns the files of shared libraries, except those of the C library or a compiler.
+    /// Returns the files of shared libraries, except the files of the C library and of compilers.
     pub fn shared(&self) -> Vec<String> {
         self.common.told()
     }
 
-    /// Returns all loaded files: the program, per-rank libraries, libraries opened by ranks, and shared libraries
-    /// except those of the C library or a compiler.
+    /// Returns all loaded files: the program, per-rank libraries, libraries opened by ranks, and shared libraries.
+    /// Files of the C library and of compilers are omitted.
     pub fn files(&self) -> Vec<PathBuf> {
         self.common.files()
     }
 
-    /// Returns the state of the OpenMP runtime for a new rank, if the runtime is loaded.
+    /// Returns the initial OpenMP state of a rank, if the OpenMP runtime is loaded.
     pub fn runtime(&self) -> Option<SavedRuntime> {
         self.runtime.map(SavedRuntime::new)
     }
 
-    /// Creates an instance. `data` returns the address of each variable claimed by [`Host::owned`].
+    /// Creates an instance. `data` returns the address of each variable for which [`Host::owned`] returns true.
     ///
     /// # Errors
-    /// The process has no memory for the instance, or `data` does not know a variable.
+    /// The process has no memory for the instance, or `data` returns `None` for a variable.
     pub fn instance(&self, data: &dyn Fn(&str) -> Option<usize>) -> Result<Instance, ImageError> {
         Instance::new(&self.common, data)
     }
@@ -157,7 +160,7 @@ impl Image {
 
     /// Returns the source position of an address in a module, such as `exchange at jacobi3d.c:120`, or `exchange+0x34`
     /// without debug information. The function reads the file again and is intended for crash reports. For a return
-    /// address, pass the preceding byte.
+    /// address, `offset` must be the return address minus 1.
     pub fn describe(&self, module: usize, offset: usize) -> String {
         match self.module(module) {
             Some(path) => locate::describe(&path, offset as u64),

@@ -1,4 +1,4 @@
-//! Interpretation of compiler arguments, as far as the wrapper needs it.
+//! Parser of compiler arguments. It interprets only the arguments on which the wrapper's work depends.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -6,42 +6,42 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 /// Last stage requested from the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CompileStage {
-    /// No compilation: a query to the compiler.
+    /// No compilation, because the arguments are a query to the compiler such as `--version`.
     Question,
-    /// Compilation to objects at most.
+    /// Preprocessing or compilation to object files, without linking.
     Compile,
-    /// Objects are linked to a relocatable object.
+    /// Linking of objects to a relocatable object (`-r`).
     Relocatable,
-    /// A shared library of the user.
+    /// Linking of a shared library (`-shared`).
     Library,
-    /// A program.
+    /// Linking of a program.
     Program,
 }
 
 /// Parsed arguments.
 #[derive(Debug)]
 pub(super) struct Arguments {
-    /// Arguments passed to the compiler, before those added by the wrapper.
+    /// Arguments of the user that are passed to the compiler. The wrapper adds its own arguments after them.
     pub passed: Vec<OsString>,
-    /// Last stage.
+    /// Last stage requested from the compiler.
     pub step: CompileStage,
-    /// True if `-x` is in effect for files that follow.
+    /// True if the option `-x` sets the language of files that follow the arguments.
     pub language_set: bool,
-    /// True if the program may need libraries other than the C library's.
+    /// True if the program may need libraries other than the parts of the C library.
     pub libraries: bool,
-    /// Named parts of the C library, if there are no other libraries. They must follow the support functions, which
-    /// replace some of their functions.
+    /// Arguments such as `-lm` that name parts of the C library, if the program needs no other libraries. These
+    /// arguments must follow the support archive, which replaces some functions of the C library.
     pub last: Vec<OsString>,
 }
 
-/// Libraries that are part of the C library.
+/// Linker options for libraries that are parts of the C library.
 const C_LIBRARIES: [&str; 6] = ["-lc", "-lm", "-lpthread", "-lrt", "-ldl", "-lutil"];
 
-/// Extensions of files that are not libraries and need none.
+/// File extensions of sources and objects, which are not libraries and require no library.
 const NO_LIBRARY_ENDS: [&str; 14] =
     [".c", ".i", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CPP", ".ii", ".s", ".S", ".o", ".a"];
 
-/// Prefixes of options that may add libraries.
+/// Prefixes of options with which the program may be linked with further libraries.
 const MAY_LINK: [&str; 16] = [
     "@",
     "-Wl,",
@@ -61,7 +61,7 @@ const MAY_LINK: [&str; 16] = [
     "-nostdlib",
 ];
 
-/// Options that prevent position-independent code or a shared object.
+/// Options that the wrapper removes, because they prevent position-independent code or a shared object.
 const DROPPED: [&str; 18] = [
     "-static",
     "--static",
@@ -146,7 +146,7 @@ const UP_TO_OBJECTS: [&str; 12] = [
 
 const HEADER_ENDS: [&str; 7] = [".h", ".hh", ".hpp", ".hxx", ".h++", ".H", ".tcc"];
 
-/// Maximum nesting depth of argument files.
+/// Maximum nesting depth of argument files (`@file`).
 const DEEPEST: usize = 16;
 
 /// Parses `arguments`.
@@ -167,7 +167,8 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
         }
     }
     if seen.default_libraries {
-        // The C library is last, after the functions that replace some of its own.
+        // The compiler links the C library last, after the support archive that replaces some functions of the C
+        // library.
         passed.retain(|argument| argument != "-lc");
     }
     let mut last = Vec::new();
@@ -178,7 +179,7 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
     Arguments { passed, step: seen.step(), language_set: seen.language_set, libraries: seen.libraries, last }
 }
 
-/// State of the parser.
+/// State of the argument parser.
 #[derive(Debug)]
 struct Seen {
     value_of: Option<OsString>,
@@ -210,8 +211,8 @@ impl Default for Seen {
     }
 }
 
-/// Returns true for options that link another MPI's library, as make files of benchmarks have them. Its functions would
-/// replace those of mcpsim.
+/// Returns true for options that link the library of another MPI. Make files of benchmarks contain such options.
+/// Functions of the other MPI would replace the MPI functions of mcpsim.
 fn is_mpi_library(text: &str) -> bool {
     const NAMES: [&str; 9] = ["mpi", "mpich", "mpi_cxx", "mpicxx", "mpichcxx", "mpi++", "pmpi", "open-rte", "open-pal"];
     let file = || {
@@ -222,7 +223,7 @@ fn is_mpi_library(text: &str) -> bool {
 }
 
 impl Seen {
-    /// Parses the next argument. Returns true if it is passed to the compiler.
+    /// Parses the next argument. Returns true if the argument is passed to the compiler.
     fn see(&mut self, argument: &OsStr) -> bool {
         let text = argument.to_str().unwrap_or("\u{fffd}");
         if let Some(option) = self.value_of.take() {
@@ -288,7 +289,7 @@ fn expand(argument: &OsStr, depth: usize) -> Vec<OsString> {
     }
 }
 
-/// Splits the text of an argument file into words, with quotes and backslashes as in compilers.
+/// Splits the text of an argument file into words. Quotes and backslashes have the same meaning as for gcc.
 fn words(text: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;

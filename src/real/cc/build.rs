@@ -1,4 +1,4 @@
-//! Compilation of the support files.
+//! Compiles the support files: start object, support archive and stub library.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -48,7 +48,8 @@ pub(super) const SOURCES: [(&str, &str); 25] = sources![
 
 const START: &str = "start.c";
 
-/// Flags of all sources, and additional flags of the start object, which must need neither relocation nor a C library.
+/// Compiler flags for all sources, and additional flags for the start object. The start object must need neither
+/// relocations nor a C library.
 pub(super) const FLAGS: [&[&str]; 2] = [
     &["-std=gnu11", "-O2", "-fPIC", "-fno-builtin", "-fno-lto", "-U_FORTIFY_SOURCE", "-w", "-c"],
     &[
@@ -61,7 +62,7 @@ pub(super) const FLAGS: [&[&str]; 2] = [
     ],
 ];
 
-/// Writes the sources to `work`.
+/// Writes the sources to the directory `work`.
 pub(super) fn write_sources(work: &Path) -> std::io::Result<()> {
     for (name, text) in SOURCES {
         fs::write(work.join(name), text)?;
@@ -69,8 +70,8 @@ pub(super) fn write_sources(work: &Path) -> std::io::Result<()> {
     fs::write(work.join("stubs.c"), stubs())
 }
 
-/// Creates the libraries of `kit` with `compiler` from the sources in `work`. `own` is the mcpsim that programs search
-/// first.
+/// Compiles the sources in the directory `work` and creates the libraries of `kit`. A program that is started directly
+/// runs under the executable `own` of mcpsim if this file exists.
 pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &Path) -> Result<(), CcError> {
     let cc = || {
         let mut command = line::command(compiler);
@@ -95,12 +96,12 @@ pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &
     finish(cc().args(shared).arg(kit.stubs()))
 }
 
-/// Object with all support functions under different names. It is linked into each program with libraries, and the
-/// loader resolves the libraries' references to C library functions with it. Under their original names the functions
-/// could replace functions of other libraries.
+/// File name of the object that contains all support functions under different names. The object is linked into each
+/// program that has libraries. The loader resolves references of the libraries to C library functions with this object.
+/// Under their original names the support functions could replace functions of other libraries.
 const RENAMED: &str = "own.o";
 
-/// Creates [`RENAMED`] from these objects.
+/// Creates the object [`RENAMED`] from the object files `objects`.
 fn for_libraries(work: &Path, cc: impl Fn() -> Command, objects: &[String]) -> Result<(), CcError> {
     let failed = |error: &dyn std::fmt::Display| CcError::new(format!("mcpsim's own library: {error}"));
     let marker = format!("const char {} = 1;\n", super::OWN_MARKER);
@@ -120,8 +121,8 @@ fn for_libraries(work: &Path, cc: impl Fn() -> Command, objects: &[String]) -> R
     finish(Command::new("objcopy").current_dir(work).args(["--redefine-syms=names", "joined.o", RENAMED]))
 }
 
-/// Returns the source of the stub library. It defines all functions of the simulator; a call prints where they are
-/// implemented.
+/// Returns the C source of the stub library. The stub library defines all functions of the simulator. A call of a stub
+/// prints that the function is implemented in mcpsim.
 fn stubs() -> String {
     let mut text = String::from(
         "#include <unistd.h>\n\
@@ -139,7 +140,7 @@ fn stubs() -> String {
     text
 }
 
-/// Returns a C string literal with these bytes.
+/// Returns a C string literal that contains `bytes`.
 fn c_string(bytes: &[u8]) -> String {
     let escaped = bytes.iter().map(|&byte| match byte {
         b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),
@@ -148,7 +149,7 @@ fn c_string(bytes: &[u8]) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// Runs a command and returns an error if it fails.
+/// Runs `command` and returns an error if the command fails.
 fn finish(command: &mut Command) -> Result<(), CcError> {
     let output = command.output().map_err(|error| line::not_started(command, &error))?;
     if output.status.success() {

@@ -1,6 +1,6 @@
-//! Headers for programs, and the functions that they declare.
+//! Headers such as `mpi.h` for programs, and the names of the functions that the headers declare.
 
-/// Files of the include directory.
+/// Names and contents of the files in the include directory.
 pub(super) const HEADERS: [(&str, &str); 4] = [
     ("mpi.h", include_str!("include/mpi.h")),
     ("mcpsim_functions.h", FUNCTIONS),
@@ -10,13 +10,14 @@ pub(super) const HEADERS: [(&str, &str); 4] = [
 
 const FUNCTIONS: &str = include_str!("include/mcpsim_functions.h");
 
-/// Functions of `mcpsim.h`.
+/// Names of the functions that `mcpsim.h` declares.
 pub const HOST_FUNCTIONS: [&str; 3] = ["mcpsim_sample_begin", "mcpsim_sample_end", "mcpsim_compute"];
 
-/// Functions called by those of the support archive that access libraries (`opens.c`).
+/// Names of the loader's functions that `dlopen` and related functions of the support archive call (`opens.c`).
 pub(super) const LOADER_FUNCTIONS: [&str; 4] = ["mcpsim_dlopen", "mcpsim_dlmopen", "mcpsim_dlsym", "mcpsim_dlvsym"];
 
-/// Returns the names of the functions in `mpi.h`, such as `MPI_Init`. Each has a profiling name such as `PMPI_Init`.
+/// Returns the names of the functions in `mpi.h`, such as `MPI_Init`. Each function also has a profiling name such as
+/// `PMPI_Init`.
 pub fn functions() -> Vec<String> {
     let names = FUNCTIONS.split("MPI_FN(").skip(1);
     names.filter_map(|rest| Some(format!("MPI_{}", rest.split_once(')')?.0))).collect()

@@ -1,4 +1,4 @@
-//! Command line of the compiler, and the wrapper's information about it.
+//! Creates the command line of the compiler, and answers queries such as `-show` about the command line.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,22 +9,24 @@ use super::arguments::{self, Arguments, CompileStage};
 use super::sysroot::SupportFiles;
 use super::{CcError, Language, WrapperRequest};
 
-/// Environment variable set for compilers started by a wrapper. It prevents endless recursion if the compiler is itself
-/// a wrapper.
+/// Environment variable that a wrapper sets for the compiler. The variable prevents endless recursion if the compiler
+/// is also a wrapper.
 const INSIDE: &str = "MCPSIM_INSIDE_CC";
 
-/// Options for a shared object with an entry point that uses its own symbols and has no undefined symbols.
+/// Linker options for programs. A program is a shared object with an entry point, prefers its own symbols, and has no
+/// undefined symbols.
 const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--no-undefined"];
 
-/// Symbols that are always linked. `main` may be in an archive that is read before the first reference, and the
-/// compiler may replace `printf` by `puts` at any time.
+/// Linker option for symbols that are always linked. `main` may be in an archive that the linker reads before the first
+/// reference to `main`. The compiler may replace calls of `printf` by calls of `puts` and `putchar`.
 const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar";
 
-/// Option that links the replacements of C library functions for libraries. They take some tens of KiB of each rank's
-/// memory, so a program without libraries omits them. A program that opens libraries gets them through `opens.c`.
+/// Linker option that links replacements of C library functions for use by libraries. The replacements use some tens of
+/// KiB of memory per rank, so programs without libraries omit them. In programs that call `dlopen`, `opens.c` links the
+/// replacements.
 const FOR_LIBRARIES: &str = "-Wl,-u,mcpsim_own";
 
-/// Returns true if the compiler is known to add only its own libraries and the C library.
+/// Returns true if `compiler` is known to link only its own libraries and the C library by default.
 fn adds_no_libraries(compiler: &[OsString]) -> bool {
     let [name] = compiler else { return false };
     let name = Path::new(name).file_name().unwrap_or_default().as_bytes();
@@ -56,20 +58,20 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Wrap
     Ok(WrapperRequest::Run(command(&words), hint))
 }
 
-/// Returns true for a Fortran source, by its name.
+/// Returns true if the file extension of the argument is that of a Fortran source.
 fn is_fortran(argument: &OsStr) -> bool {
     const ENDINGS: [&str; 10] = ["f", "F", "for", "f77", "f90", "F90", "f95", "F95", "f03", "f08"];
     let ending = Path::new(argument).extension().and_then(OsStr::to_str);
     !argument.as_bytes().starts_with(b"-") && ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// Support archive, as the linker finds it in its search path.
+/// Linker option for the support archive.
 const SUPPORT: &str = "-lmcpsim_support";
 
-/// Hint for link errors of programs with precompiled parts.
+/// Hint that is printed after a link error of a program with precompiled parts.
 const HINT: &str = "programs are linked as shared objects: parts that another compiler made need -fPIC";
 
-/// Returns true if the program contains parts other than those compiled by these words.
+/// Returns true if the program contains objects or libraries that this command does not compile from sources.
 fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
     let part = |argument: &OsString| {
         let bytes = argument.as_bytes();
@@ -78,7 +80,7 @@ fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
     words.iter().any(|word| word == SHAPE[0]) && arguments.iter().any(part)
 }
 
-/// Returns the compiler and all its arguments.
+/// Returns the words of the compiler's command line: the compiler and all arguments.
 fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, CcError> {
     let mut words = compiler(language);
     let Arguments { passed, step, language_set, libraries, last } = arguments::read(arguments);
@@ -104,8 +106,8 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
         if language_set {
             words.extend(["-x".into(), "none".into()]);
         }
-        // A build system may have copied the archive from `-showme:link`, possibly as a path. The archive contains the
-        // start object.
+        // A build system may have copied the support archive from the output of `-showme:link`, as an option or as a
+        // path. The support archive contains the start object.
         let is_named = words.iter().any(|word| word == SUPPORT || Path::new(word) == kit.support());
         words.extend((step == CompileStage::Program && !is_named).then(|| kit.start().into()));
         words.extend([kit.support().into(), kit.stubs().into()]);
@@ -114,7 +116,7 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
     Ok(words)
 }
 
-/// Returns the compiler named by the environment, with the arguments after its name.
+/// Returns the words of the compiler command in the environment variable, or the default compiler.
 pub(super) fn compiler(language: Language) -> Vec<OsString> {
     let (variable, default) = language.compiler();
     let text = std::env::var_os(variable).unwrap_or_default();
@@ -123,7 +125,7 @@ pub(super) fn compiler(language: Language) -> Vec<OsString> {
     if words.is_empty() { vec![default.into()] } else { words }
 }
 
-/// Creates the command with these words.
+/// Creates the command whose program and arguments are `words`.
 pub(super) fn command(words: &[OsString]) -> Command {
     let (program, arguments) = words.split_first().expect("a compiler has a name");
     let mut command = Command::new(program);
@@ -131,27 +133,27 @@ pub(super) fn command(words: &[OsString]) -> Command {
     command
 }
 
-/// Returns the error of a program that cannot be started.
+/// Returns the error for a command that cannot be started.
 pub(super) fn not_started(command: &Command, error: &std::io::Error) -> CcError {
     let program = command.get_program().display();
     let hint = "install a C compiler, or set MCPSIM_CC (MCPSIM_CXX for C++) to one";
     CcError::new(format!("cannot start \"{program}\": {error}; {hint}"))
 }
 
-/// Queries to the wrapper itself, with the options of Open MPI and MPICH.
+/// Queries that the wrapper itself answers. The options are those of the wrappers of Open MPI and MPICH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
-    /// The whole command.
+    /// Print the whole command.
     Show,
-    /// The command of the compile stage, with or without the compiler's name.
+    /// Print the command that compiles, with or without the name of the compiler.
     Compile {
         named: bool,
     },
-    /// The command of the link stage, with or without the compiler's name.
+    /// Print the command that links, with or without the name of the compiler.
     Link {
         named: bool,
     },
-    /// One kind of arguments.
+    /// Print only the name of the compiler.
     Compiler,
     IncludeDirectories,
     LibraryDirectories,
@@ -200,8 +202,8 @@ impl Question {
     }
 }
 
-/// Returns the arguments with which another build tool links a program by the compiler. Build tools recognise them as
-/// linker options, so the shared object is requested from the linker and not from the compiler.
+/// Returns the arguments with which a build tool links a program by calling the compiler directly. Build tools must
+/// recognise the arguments as linker options. The option for a shared object is therefore passed through to the linker.
 fn for_others(language: Language, kit: &SupportFiles) -> Vec<OsString> {
     let mut words = vec![
         "-Wl,-shared,-e,mcpsim_start,-Bsymbolic,-z,defs".into(),
@@ -220,7 +222,7 @@ fn joined(option: &str, path: &Path) -> OsString {
     word
 }
 
-/// Returns the words quoted for a shell.
+/// Returns `words` as one line, quoted for a shell.
 fn shown(words: &[OsString]) -> String {
     let quoted = words.iter().map(|word| {
         let text = word.to_string_lossy().into_owned();

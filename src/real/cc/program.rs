@@ -1,4 +1,4 @@
-//! Description of a real program in a file: sources and start conditions.
+//! Description of a real program in a TOML file: sources, arguments, environment and number of ranks.
 
 mod table;
 
@@ -15,56 +15,58 @@ use super::arguments::{self, CompileStage};
 use super::{CcError, Language, WrapperRequest, request};
 use table::ProgramTable;
 
-/// The `[program]` table of a file, or the first of several `[[program]]` tables with the others.
+/// The `[program]` table of a TOML file. If the file has several `[[program]]` tables, the value contains the first
+/// table, and `others` contains the remaining tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramFile {
-    /// Name of the program; by default the name of the file.
+    /// Name of the program. The default is the name of the file.
     pub name: String,
-    /// Source of the code.
+    /// Origin of the program's code.
     pub code: CodeOrigin,
-    /// Arguments of the program, without its name.
+    /// Arguments of the program, without `argv[0]`.
     pub arguments: Vec<String>,
-    /// Environment variables in addition to mcpsim's environment.
+    /// Environment variables that are added to mcpsim's environment.
     pub environment: BTreeMap<String, String>,
     /// Start directory of the ranks, if it differs from mcpsim's directory.
     pub directory: Option<PathBuf>,
-    /// Number of ranks, if it is fixed. It is required with several programs.
+    /// Number of ranks of the program, if the file states the number. Files with several programs must state the
+    /// number.
     pub ranks: Option<u32>,
     /// Programs of further ranks, if the file has a list of programs.
     pub others: Option<Vec<ProgramFile>>,
 }
 
-/// Source of a program's code.
+/// Origin of a program's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CodeOrigin {
-    /// A program made by `mcpsim cc`.
+    /// A program file that `mcpsim cc` has built.
     Binary(PathBuf),
-    /// Sources to compile.
+    /// Sources that mcpsim compiles.
     Sources {
-        /// The files.
+        /// Source files.
         files: Vec<PathBuf>,
-        /// The language that links them.
+        /// Language whose compiler compiles and links the files.
         language: Language,
-        /// Compiler arguments before and after the files.
+        /// Compiler arguments before the source files and after the source files.
         around: [Vec<String>; 2],
-        /// Base directory for relative paths in arguments: the directory of the file.
+        /// Directory of the TOML file, to which relative paths in compiler arguments refer.
         directory: PathBuf,
     },
 }
 
-/// An executable program. Its compiled file is removed when this value is dropped.
+/// A program that is ready to run. A compiled program file is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Built {
-    /// The program.
+    /// Path of the program file.
     pub path: PathBuf,
     _directory: Option<TempDir>,
 }
 
 impl Built {
-    /// Stores a program whose `file` was received from another process.
+    /// Stores the contents `file` of a program, received from another process, in a temporary file.
     ///
     /// # Errors
-    /// The file cannot be stored.
+    /// The temporary file cannot be written.
     pub fn of(file: &[u8]) -> Result<Built, CcError> {
         let (temporary, path) = room()?;
         std::fs::write(&path, file).map_err(|error| CcError::new(format!("{}: {error}", path.display())))?;
@@ -72,7 +74,7 @@ impl Built {
     }
 }
 
-/// Creates a temporary directory and returns it with the path of a file in it.
+/// Creates a temporary directory and returns the directory with the path of the program file to create in it.
 fn room() -> Result<(TempDir, PathBuf), CcError> {
     let temporary = tempfile::Builder::new().prefix("mcpsim-").tempdir();
     let temporary = temporary.map_err(|error| CcError::new(format!("no temporary directory: {error}")))?;
@@ -86,10 +88,11 @@ impl ProgramFile {
         document.table().contains_key("program")
     }
 
-    /// Reads `document`, a file in `directory`, with the `overrides` whose key starts with `app`.
+    /// Reads the description of the program in `document`, a file of `directory`. Overrides whose key starts with `app`
+    /// replace values of the file.
     ///
     /// # Errors
-    /// Invalid values in the file, and missing sources.
+    /// A value of the file is invalid, or a source is missing.
     pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<ProgramFile, ConfigError> {
         for over in overrides.iter().filter(|over| over.key[0] == "app") {
             document.set(&over.key[1..], over)?;
@@ -114,12 +117,12 @@ impl ProgramFile {
         Ok(ProgramFile { others: Some(programs), ..first })
     }
 
-    /// Iterates over the programs in the order of their ranks.
+    /// Iterates over all programs of the file in the order of their ranks.
     pub fn all(&self) -> impl Iterator<Item = &ProgramFile> {
         std::iter::once(self).chain(self.others.iter().flatten())
     }
 
-    /// Returns the number of ranks of all programs, if it is fixed.
+    /// Returns the total number of ranks of all programs, if the file states the number.
     pub fn all_ranks(&self) -> Option<u32> {
         self.all().try_fold(0, |sum: u32, program| sum.checked_add(program.ranks?))
     }
@@ -129,7 +132,8 @@ impl ProgramFile {
         self.all().map(|program| program.name.as_str()).collect::<Vec<_>>().join(" : ")
     }
 
-    /// Returns the value of the key `program` with absolute paths. Reading it returns an equal description.
+    /// Returns the value of the key `program` with absolute paths. [`ProgramFile::load`] of this value returns an equal
+    /// description.
     pub fn config(&self) -> Value {
         match &self.others {
             None => Value::Table(self.table()),
@@ -165,10 +169,10 @@ impl ProgramFile {
         table
     }
 
-    /// Returns the program, compiled if it has sources.
+    /// Returns the program, and compiles the program if the file names sources.
     ///
     /// # Errors
-    /// The compiler fails. The error contains its output.
+    /// The compiler fails. The error contains the compiler's output.
     pub fn build(&self) -> Result<Built, CcError> {
         let (files, language, around, directory) = match &self.code {
             CodeOrigin::Binary(path) => return Ok(Built { path: path.clone(), _directory: None }),

@@ -1,4 +1,5 @@
-//! Support files for compilation and linking of programs, created once by the system's compiler and stored in a cache.
+//! Support files with which programs are compiled and linked. The system's compiler creates the support files once, and
+//! a cache directory stores them.
 #![allow(unsafe_code)]
 
 use std::ffi::OsString;
@@ -13,39 +14,41 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 use super::header::HEADERS;
 use super::{CcError, Language, build, line};
 
-/// A directory with headers, start object, support archive and stub library.
+/// Directory that contains the support files: headers, start object, support archive and stub library.
 #[derive(Debug)]
 pub(super) struct SupportFiles {
     directory: PathBuf,
 }
 
 impl SupportFiles {
-    /// Returns the directory of the headers.
+    /// Returns the directory that contains the headers.
     pub fn include(&self) -> PathBuf {
         self.directory.join("include")
     }
 
-    /// Returns the directory of the libraries.
+    /// Returns the directory that contains the support archive and the stub library.
     pub fn lib(&self) -> PathBuf {
         self.directory.join("lib")
     }
 
-    /// Returns the start object, which is the entry point of programs started without mcpsim.
+    /// Returns the path of the start object. The start object contains the entry point of programs that are started
+    /// without mcpsim.
     pub fn start(&self) -> PathBuf {
         self.lib().join("mcpsim_start.o")
     }
 
-    /// Returns the support archive: replacements of C library functions, and the start object.
+    /// Returns the path of the support archive, which contains replacements of C library functions and the start
+    /// object.
     pub fn support(&self) -> PathBuf {
         self.lib().join("libmcpsim_support.a")
     }
 
-    /// Returns the stub library, which defines all functions of the simulator for the linker.
+    /// Returns the path of the stub library. The stub library defines all functions of the simulator for the linker.
     pub fn stubs(&self) -> PathBuf {
         self.lib().join("libmcpsim_mpi.so")
     }
 
-    /// Returns the support files for the current C compiler and creates them if necessary.
+    /// Returns the support files for the current C compiler. Missing or modified support files are created again.
     ///
     /// # Errors
     /// The cache cannot be written, or the compiler fails.
@@ -66,18 +69,18 @@ impl SupportFiles {
         Ok(kit)
     }
 
-    /// Returns true if all files exist and are unmodified.
+    /// Returns true if all support files exist and are unmodified.
     fn is_complete(&self) -> bool {
         let noted = fs::read_to_string(self.digests()).ok();
         noted.is_some_and(|noted| self.digest().is_ok_and(|found| found == noted))
     }
 
-    /// Returns the file that contains the digest of each other file.
+    /// Returns the path of the file that contains the digests of the other support files.
     fn digests(&self) -> PathBuf {
         self.directory.join("digests")
     }
 
-    /// Returns one line per file, with its digest and its name.
+    /// Computes the digests of the support files. Each line of the result contains the digest and the name of one file.
     fn digest(&self) -> std::io::Result<String> {
         let headers = HEADERS.iter().map(|(name, _)| self.include().join(name));
         let files = headers.chain([self.start(), self.support(), self.stubs()]);
@@ -90,12 +93,13 @@ impl SupportFiles {
         files.map(line).collect()
     }
 
-    /// Creates the support files in a temporary directory and moves the directory to its final path. A lock lets other
-    /// processes wait and use the result.
+    /// Creates the support files in a temporary directory and moves the directory to its final path. Other processes
+    /// wait for a lock and then use the created files.
     fn make(&self, root: &Path, compiler: &[OsString], own: &Path) -> Result<(), MakeError> {
         fs::create_dir_all(root)?;
         let lock = fs::File::create(root.join(".lock"))?;
-        // On file systems without locks, the rename below keeps the result of the first process.
+        // On file systems without locks, several processes may create the files, and the rename below keeps the result
+        // of the first process.
         let _ = lock.lock();
         if self.is_complete() {
             return Ok(());
@@ -113,7 +117,7 @@ impl SupportFiles {
         build::all(&kit, &work, compiler, own).map_err(MakeError::Compiler)?;
         fs::write(kit.digests(), kit.digest()?)?;
         if !self.is_complete() {
-            // The cache may be damaged or partly deleted.
+            // The existing directory may be damaged or partly deleted, and is moved away.
             match fs::rename(&self.directory, aside.path().join("broken")) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
                 _ => {}
@@ -151,7 +155,7 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     if let Some(home) = variable("HOME").filter(|path| path.is_absolute()) {
         return Ok((home.join(".cache/mcpsim"), SET));
     }
-    // A subdirectory of a world-writable directory is used only if it belongs to this user.
+    // SAFETY: `geteuid` has no preconditions.
     let user = unsafe { libc::geteuid() };
     let path = std::env::temp_dir().join(format!("mcpsim-{user}"));
     let owned = || -> std::io::Result<bool> {
@@ -167,7 +171,7 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     }
 }
 
-/// Returns a hash of the inputs from which the support files are created.
+/// Returns a hash of all inputs from which the support files are created.
 fn key(compiler: &[OsString], own: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     HEADERS.hash(&mut hasher);
@@ -181,7 +185,7 @@ fn key(compiler: &[OsString], own: &Path) -> u64 {
     hasher.finish()
 }
 
-/// Returns the file of a command, searched as by a shell.
+/// Returns the file of the program `command`, searched in `PATH` as a shell does.
 fn find(command: &OsString) -> Option<PathBuf> {
     if Path::new(command).components().count() > 1 {
         return Some(command.into());

@@ -1,5 +1,5 @@
-//! `backtrace_symbols` (`<execinfo.h>`) for programs. The C library's version does not know files loaded by this
-//! loader.
+//! `backtrace_symbols` (`<execinfo.h>`) for programs. The C library's `backtrace_symbols` does not find files that
+//! mcpsim's loader has mapped.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::dl;
 
-/// Returns the function `name` of this file.
+/// Returns the address of the replacement function `name` if this module implements it.
 pub(super) fn function(name: &str) -> Option<usize> {
     Some(match name {
         "backtrace_symbols" => symbols as *const () as usize,
@@ -23,7 +23,7 @@ fn line(address: *const c_void) -> String {
     let mut line = String::new();
     // SAFETY: `dladdr` accepts any address.
     if unsafe { dl::address(address, &mut info) } != 0 && !info.dli_fname.is_null() {
-        // SAFETY: `dladdr` sets pointers to strings with a final zero that remain valid while the file is loaded.
+        // SAFETY: `dladdr` stores pointers to zero-terminated strings, which remain valid while the file is loaded.
         let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_string_lossy();
         let (name, start) = match info.dli_sname.is_null() {
             true => (String::new().into(), info.dli_fbase as usize),
@@ -31,7 +31,7 @@ fn line(address: *const c_void) -> String {
         };
         let distance = (address as usize).wrapping_sub(start) as isize;
         let sign = if distance < 0 { '-' } else { '+' };
-        // The format "%#tx" of C.
+        // The C format "%#tx" omits `0x` for zero.
         let zero = if distance == 0 { "" } else { "0x" };
         _ = write!(line, "{}({name}{sign}{zero}{:x}) ", text(info.dli_fname), distance.unsigned_abs());
     }
@@ -39,14 +39,14 @@ fn line(address: *const c_void) -> String {
     line
 }
 
-/// `backtrace_symbols`: returns the texts in one block, which the program frees.
+/// `backtrace_symbols`: returns an array of strings in one allocation, which the program frees.
 unsafe extern "C" fn symbols(addresses: *const *mut c_void, count: c_int) -> *mut *mut c_char {
     let count = usize::try_from(count).unwrap_or(0);
-    // SAFETY: the program must pass `count` addresses.
+    // SAFETY: `backtrace_symbols` and `backtrace_symbols_fd` require the program to pass an array of `count` addresses.
     let lines: Vec<String> = (0..count).map(|index| line(unsafe { *addresses.add(index) })).collect();
     let pointers = count * size_of::<*mut c_char>();
     let length = pointers + lines.iter().map(|line| line.len() + 1).sum::<usize>();
-    // SAFETY: the block has room for the pointers, followed by each text with its final zero.
+    // SAFETY: the allocation has room for the pointers and for every text with a terminating zero.
     unsafe {
         let block = libc::malloc(length.max(1));
         if block.is_null() {
@@ -66,7 +66,8 @@ unsafe extern "C" fn symbols(addresses: *const *mut c_void, count: c_int) -> *mu
 /// `backtrace_symbols_fd`.
 unsafe extern "C" fn symbols_to(addresses: *const *mut c_void, count: c_int, file: c_int) {
     for index in 0..usize::try_from(count).unwrap_or(0) {
-        // SAFETY: the program must pass `count` addresses.
+        // SAFETY: `backtrace_symbols` and `backtrace_symbols_fd` require the program to pass an array of `count`
+        // addresses.
         let mut text = line(unsafe { *addresses.add(index) });
         text.push('\n');
         // SAFETY: the pointer and length are those of `text`.

@@ -1,4 +1,5 @@
-//! State shared by all ranks of a program and of the libraries that they open: everything except memory.
+//! State that all ranks of a program share: the program's files and the files of libraries that ranks open. The mapped
+//! memory of each rank is not part of this state.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +13,7 @@ use super::link::SearchScope;
 use super::parts::ModuleParts;
 use super::search::Sharing;
 
-/// State shared by all ranks.
+/// Loaded files that all ranks of a program share.
 pub(super) struct Common {
     pub host: &'static dyn Host,
     pub sharing: Sharing,
@@ -20,22 +21,22 @@ pub(super) struct Common {
     opened: Mutex<Opened>,
 }
 
-/// Libraries opened by ranks.
+/// Libraries that ranks opened with `dlopen`.
 struct Opened {
-    /// Parts in the order of their module numbers.
+    /// Loaded libraries in the order of their module numbers.
     parts: Vec<Arc<ModuleParts>>,
-    /// Number of the next module.
+    /// Module number for the next library that a rank opens.
     next: usize,
     known: HashMap<Key, Arc<ModuleParts>>,
     /// Files of shared libraries opened by ranks.
     told: Vec<String>,
 }
 
-/// Key of loaded parts: the file, and the groups with which it is linked.
+/// Key of a loaded library: the library's file and the groups with which the file is linked.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     path: PathBuf,
-    /// Identity of the file. A replaced file has another identity.
+    /// Identity of the file. A file that replaces another file at the same path has another identity.
     file: [i64; 4],
     scope: Vec<usize>,
     first: usize,
@@ -56,8 +57,8 @@ impl Common {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the parts of the library at `path` and its dependencies, linked with the groups in `scope`. The result
-    /// is computed once for all ranks.
+    /// Loads the library at `path` and its dependencies and links them with the groups in `scope`. The result is
+    /// computed once for all ranks.
     pub fn open(&self, path: &Path, scope: SearchScope) -> Result<Arc<ModuleParts>, ImageError> {
         let file = std::fs::metadata(path);
         let file = file.map_or([0; 4], |file| [file.dev() as i64, file.ino() as i64, file.mtime(), file.mtime_nsec()]);
@@ -91,14 +92,14 @@ impl Common {
         Ok(parts)
     }
 
-    /// Returns the file of a module with this number.
+    /// Returns the file of the module with this number.
     pub fn module(&self, number: usize) -> Option<PathBuf> {
         let opened = self.opened();
         let parts = &opened.parts[opened.parts.partition_point(|parts| parts.first <= number).checked_sub(1)?];
         parts.modules.get(number - parts.first).map(|module| module.path.clone())
     }
 
-    /// Records that a rank has opened a shared library. `file` is `None` if the file is not reported.
+    /// Records that a rank has opened a shared library. `file` is `None` if reports omit the file.
     pub fn opened_shared(&self, file: Option<String>) {
         if let Some(file) = file {
             let told = &mut self.opened().told;
@@ -108,7 +109,7 @@ impl Common {
         }
     }
 
-    /// Returns the files of all modules and those of [`Common::told`].
+    /// Returns the files of all modules and the files of [`Common::told`].
     pub fn files(&self) -> Vec<PathBuf> {
         let of_parts = |parts: &Arc<ModuleParts>| parts.modules.iter().map(|module| module.path.clone()).collect();
         let mut files: Vec<PathBuf> =
@@ -119,7 +120,7 @@ impl Common {
         files
     }
 
-    /// Returns the files of shared libraries, except those of the C library or a compiler.
+    /// Returns the files of shared libraries, except the files of the C library and of compilers.
     pub fn told(&self) -> Vec<String> {
         let opened = self.opened();
         let of_parts = opened.parts.iter().flat_map(|parts| &parts.told);

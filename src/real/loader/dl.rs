@@ -1,6 +1,7 @@
-//! Libraries opened by programs: `dlopen` and related functions (POSIX, `<dlfcn.h>`, and `<link.h>` of the C library).
+//! Replacements of `dlopen` and related functions (POSIX `<dlfcn.h>`, and `<link.h>` of the C library) for programs.
 //!
-//! The return address identifies the calling file, on which `RTLD_NEXT` and the library search depend.
+//! `RTLD_NEXT` and the library search depend on the file that contains the call. The return address of the call
+//! identifies this file.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
@@ -14,8 +15,8 @@ use super::loaded;
 use super::search::{Found, is_stub, other_mpi};
 use super::space::{Handle, InstanceMemory, Opened};
 
-/// Returns the function `name` of this file. The support archive calls the functions that access libraries by separate
-/// names (`opens.c`).
+/// Returns the address of the replacement function `name` if this module implements it. `opens.c` of the support
+/// archive calls some of the functions by separate names.
 pub(super) fn function(name: &str) -> Option<usize> {
     Some(match name {
         "dlopen" | "mcpsim_dlopen" => mcpsim_dlopen as *const () as usize,
@@ -55,7 +56,7 @@ macro_rules! with_caller {
     };
 }
 
-// The return address is passed as an additional argument: the third or the fourth.
+// `with_caller` passes the return address as an additional argument, which is the third or fourth one.
 with_caller! {
     mcpsim_dlopen "rdx" open;
     mcpsim_dlmopen "rcx" open_apart;
@@ -67,11 +68,11 @@ with_caller! {
     mcpsim_dl_iterate_phdr "rdx" iterate;
 }
 
-/// Replacement for an undefined function that was not needed when its library was opened.
+/// Target of calls to functions that are undefined in a library opened with `RTLD_LAZY`. Prints a message and aborts.
 pub(super) unsafe extern "C" fn undefined() -> ! {
     const TEXT: &[u8] = b"error: a library has called a function that is defined nowhere (see dlopen, RTLD_LAZY)\n";
-    // SAFETY: the pointer and length are those of `TEXT`. `abort` raises a signal, and the crash report contains the
-    // position of the call.
+    // SAFETY: the pointer and length are those of `TEXT`. `abort` has no preconditions; the crash report of the signal
+    // contains the position of the call.
     unsafe {
         libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
         libc::abort()
@@ -86,7 +87,7 @@ fn space(caller: usize) -> Option<Arc<InstanceMemory>> {
 unsafe extern "C" fn open(name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
     let namespace = space.namespace(caller);
-    // SAFETY: `dlopen` has the same contract as `open_in`.
+    // SAFETY: the program calls `dlopen` with valid arguments, which `open_in` requires.
     unsafe { open_in(&space, namespace, name, flags, caller) }
 }
 
@@ -100,9 +101,9 @@ unsafe fn open_in(
     if name.is_null() {
         return space.handle(Opened::Program).cast();
     }
-    // SAFETY: the program must pass a string with a final zero.
+    // SAFETY: `name` is not null, and `dlopen` requires the program to pass a zero-terminated string.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
-    // SAFETY: the program requests the library, so its initialisers may run.
+    // SAFETY: the program called `dlopen`, which permits the initialisers of the library to run.
     match unsafe { opened(space, namespace, &name, flags, caller) } {
         Ok(Some(what)) => space.handle(what).cast(),
         Ok(None) => ptr::null_mut(),
@@ -113,7 +114,7 @@ unsafe fn open_in(
     }
 }
 
-/// Opens a library. Returns `None` without an error if a library with `RTLD_NOLOAD` is not loaded.
+/// Opens the library `name`. With `RTLD_NOLOAD`, returns `None` without an error if the library is not loaded.
 unsafe fn opened(
     space: &Arc<InstanceMemory>,
     namespace: usize,
@@ -175,7 +176,7 @@ unsafe fn opened(
     if flags & libc::RTLD_NOLOAD != 0 {
         return Ok(None);
     }
-    // SAFETY: the program requests the library, so its initialisers may run.
+    // SAFETY: the program called `dlopen`, which permits the initialisers of the library to run.
     match unsafe { space.load(&source.path, flags, namespace) } {
         Ok(group) => {
             group.opened.fetch_add(1, Ordering::Relaxed);
@@ -191,7 +192,7 @@ unsafe fn opened(
     }
 }
 
-/// `dlmopen`: loads libraries that are not in the namespace, with separate globals.
+/// `dlmopen`: loads libraries that the namespace lacks. The new copies have separate global variables.
 unsafe extern "C" fn open_apart(namespace: c_long, name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
     let refuse = |why: &str| {
@@ -209,12 +210,12 @@ unsafe extern "C" fn open_apart(namespace: c_long, name: *const c_char, flags: c
         Err(_) if namespace == libc::LM_ID_NEWLM => space.new_namespace(),
         _ => return refuse("invalid target namespace in dlmopen(): Invalid argument"),
     };
-    // SAFETY: `dlmopen` has the same contract as `open_in`.
+    // SAFETY: the program calls `dlmopen` with valid arguments, which `open_in` requires.
     unsafe { open_in(&space, namespace, name, flags, caller) }
 }
 
 unsafe extern "C" fn symbol(handle: *mut c_void, name: *const c_char, caller: usize) -> *mut c_void {
-    // SAFETY: `dlsym` has the same contract as `find`.
+    // SAFETY: the program calls `dlsym` with a handle and a zero-terminated name, which `find` requires.
     unsafe { find(handle, name, ptr::null(), caller) }
 }
 
@@ -224,13 +225,13 @@ unsafe extern "C" fn versioned_symbol(
     version: *const c_char,
     caller: usize,
 ) -> *mut c_void {
-    // SAFETY: `dlvsym` has the same contract as `find`.
+    // SAFETY: the program calls `dlvsym` with a handle and zero-terminated strings, which `find` requires.
     unsafe { find(handle, name, version, caller) }
 }
 
 unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
-    // SAFETY: the text is not null, and the program must pass strings with a final zero.
+    // SAFETY: the text is not null, and `dlsym` requires the program to pass zero-terminated strings.
     let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy());
     let (name, version) = (text(name).unwrap_or_default(), text(version));
     let found = match handle {
@@ -277,7 +278,7 @@ unsafe extern "C" fn close(handle: *mut c_void, caller: usize) -> c_int {
         Some(Opened::Own(group, _)) => {
             let count = |count: usize| count.checked_sub(1);
             if group.opened.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) == Ok(1) {
-                // SAFETY: by its call the program states that it no longer uses the library.
+                // SAFETY: the program called `dlclose` and therefore no longer uses pointers into the library.
                 unsafe { space.close(&group) }
             }
             0
@@ -298,7 +299,7 @@ unsafe extern "C" fn error(caller: usize) -> *const c_char {
 pub(super) unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_info) -> c_int {
     let own = loaded::space(of as usize).and_then(|space| space.place(of as usize));
     let Some((group, module, at)) = own else {
-        // SAFETY: the arguments are those of the program's `dladdr`.
+        // SAFETY: the program passes valid arguments to `dladdr`, and this call passes them on unchanged.
         return unsafe { libc::dladdr(of, found) };
     };
     let file = &group.parts.modules[module];
@@ -310,19 +311,19 @@ pub(super) unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_
         dli_sname: nearest.map_or(ptr::null(), |(_, name)| name.as_ptr()),
         dli_saddr: nearest.map_or(ptr::null_mut(), |(at, _)| (group.base + place.offset(at)) as *mut c_void),
     };
-    // SAFETY: the program must pass a valid pointer for the result.
+    // SAFETY: `dladdr` requires the program to pass a pointer that is valid for writing the result.
     unsafe { found.write(info) };
     1
 }
 
-/// `dladdr1`, without additional information.
+/// `dladdr1`: stores null as the additional information.
 unsafe extern "C" fn address_and_more(
     of: *const c_void,
     found: *mut libc::Dl_info,
     more: *mut *mut c_void,
     _what: c_int,
 ) -> c_int {
-    // SAFETY: the program must pass valid pointers for results; `more` is checked for null.
+    // SAFETY: `dladdr1` requires the program to pass valid pointers for the results, and `more` is checked for null.
     unsafe {
         if !more.is_null() {
             *more = ptr::null_mut();
@@ -331,7 +332,7 @@ unsafe extern "C" fn address_and_more(
     }
 }
 
-/// Request of `dlinfo`: the directory of the file.
+/// Request number of `dlinfo` for the directory of the library's file.
 const RTLD_DI_ORIGIN: c_int = 6;
 
 unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, caller: usize) -> c_int {
@@ -339,24 +340,25 @@ unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, cal
     match space.opened(handle.cast::<Handle>()) {
         // SAFETY: `dlinfo` requires a buffer that is large enough for the path, and the handle is from `dlopen`.
         Some(Opened::Own(..) | Opened::Program) if what == RTLD_DI_ORIGIN => unsafe {
-            // A handle starts with a link map, whose second word is the file name.
+            // A handle starts with a link map. The second word of the link map points to the file name.
             let name = CStr::from_ptr(handle.cast::<*const c_char>().add(1).read()).to_bytes();
             let end = name.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at.max(1));
             ptr::copy_nonoverlapping(name.as_ptr().cast(), to.cast::<c_char>(), end);
             to.cast::<c_char>().add(end).write(0);
             0
         },
-        // SAFETY: `dlinfo` requires a pointer to a pointer for this request. A handle starts with a link map.
+        // SAFETY: `dlinfo` requires the program to pass a pointer to a pointer for `RTLD_DI_LINKMAP`. A handle starts
+        // with a link map.
         Some(Opened::Own(..) | Opened::Program) if what == libc::RTLD_DI_LINKMAP => unsafe {
             to.cast::<*mut c_void>().write(handle);
             0
         },
-        // SAFETY: `dlinfo` requires a pointer to a `long` for this request.
+        // SAFETY: `dlinfo` requires the program to pass a pointer to a `long` for `RTLD_DI_LMID`.
         Some(Opened::Own(group, _)) if what == libc::RTLD_DI_LMID => unsafe {
             to.cast::<c_long>().write(group.namespace as c_long);
             0
         },
-        // SAFETY: `dlinfo` requires a pointer to a `long` for this request.
+        // SAFETY: `dlinfo` requires the program to pass a pointer to a `long` for `RTLD_DI_LMID`.
         Some(Opened::Program) if what == libc::RTLD_DI_LMID => unsafe {
             to.cast::<c_long>().write(libc::LM_ID_BASE);
             0
@@ -376,7 +378,8 @@ unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, cal
 
 type Callback = unsafe extern "C" fn(*mut libc::dl_phdr_info, libc::size_t, *mut c_void) -> c_int;
 
-/// `dl_iterate_phdr`: iterates over the rank's files, then over the shared ones, without mcpsim.
+/// `dl_iterate_phdr`: iterates over the rank's own files and then over the shared libraries. The executable of mcpsim
+/// is omitted.
 unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void, caller: usize) -> c_int {
     let groups = space(caller).map_or_else(Vec::new, |space| space.groups());
     let mut is_first = true;
@@ -399,16 +402,16 @@ unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void, caller: usiz
     }
     struct Rest(Callback, *mut c_void, bool);
     unsafe extern "C" fn rest(info: *mut libc::dl_phdr_info, size: libc::size_t, rest: *mut c_void) -> c_int {
-        // SAFETY: `dl_iterate_phdr` passes the pointer given below, whose target lives during the call.
+        // SAFETY: `dl_iterate_phdr` passes the pointer to `given`, which lives until `dl_iterate_phdr` returns.
         let rest = unsafe { &mut *rest.cast::<Rest>() };
         if std::mem::take(&mut rest.2) {
             return 0;
         }
-        // SAFETY: the program passes a callback with this signature, and the arguments are those of the system's
-        // loader.
+        // SAFETY: the program passes a callback with this signature, and the system's loader provides valid `info` and
+        // `size`.
         unsafe { rest.0(info, size, rest.1) }
     }
     let mut given = Rest(callback, data, true);
-    // SAFETY: `rest` accepts a pointer to `Rest`, and `given` lives during the call.
+    // SAFETY: `rest` expects a pointer to `Rest`, and `given` lives until `dl_iterate_phdr` returns.
     unsafe { libc::dl_iterate_phdr(Some(rest), (&raw mut given).cast()) }
 }

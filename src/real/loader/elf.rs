@@ -1,4 +1,5 @@
-//! Bounds-checked access to a shared object: segments, dynamic section and the tables that it refers to.
+//! Bounds-checked access to the contents of an ELF shared object: segments, dynamic section, and the tables to which
+//! the dynamic section refers.
 
 use object::LittleEndian as LE;
 use object::elf::{
@@ -12,18 +13,19 @@ use super::error::{FileFault, malformed};
 
 /// Page size and alignment of segments, in bytes.
 pub(super) const PAGE: u64 = 4096;
-/// Upper bound of addresses in a file. It is far above the needs of programs and prevents overflow of sums.
+/// Upper bound of addresses in a shared object. The bound is far above the addresses of real programs and prevents
+/// overflow when addresses are added.
 const HIGHEST: u64 = 1 << 45;
-/// Maximum alignment of a segment.
+/// Maximum alignment of a segment, in bytes.
 const ALIGNMENT: u64 = 1 << 30;
 
-/// A part of a file with an address in memory.
+/// A loadable segment: a part of the file that is mapped to an address in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
     pub address: u64,
     pub size: u64,
     pub offset: u64,
-    /// Number of bytes from the file. The rest of `size` is zero.
+    /// Number of bytes that the file provides. The remaining bytes up to `size` are zero.
     pub filled: u64,
     pub align: u64,
     pub writable: bool,
@@ -64,7 +66,7 @@ impl Segment {
     }
 }
 
-/// A symbol of the dynamic table.
+/// A symbol of the dynamic symbol table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Symbol<'a> {
     pub name: &'a str,
@@ -79,7 +81,7 @@ pub(super) struct Symbol<'a> {
     pub hidden: bool,
 }
 
-/// A relocation with addend.
+/// A relocation entry with an addend (`Elf64_Rela`).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Relocation {
     pub at: u64,
@@ -88,15 +90,16 @@ pub(super) struct Relocation {
     pub addend: u64,
 }
 
-/// A shared object.
+/// A parsed shared object.
 pub(super) struct Elf<'a> {
     bytes: &'a [u8],
-    /// Segments in the order of addresses. No two segments have a common page.
+    /// Segments in the order of their addresses. No two segments overlap in a page.
     pub segments: Vec<Segment>,
     pub tls: Option<Segment>,
-    /// Address in `PT_GNU_EH_FRAME`.
+    /// Address of the search table of call frame information (program header `PT_GNU_EH_FRAME`).
     pub frame_header: Option<u64>,
-    /// Offset of the program headers in the file, which starts with the first segment, and their number.
+    /// File offset of the program headers, and number of program headers. The first segment starts at the beginning of
+    /// the file.
     pub headers: (u64, u16),
     pub dynamic_address: u64,
     dynamic: Vec<(DynamicTag, u64)>,
@@ -164,7 +167,7 @@ impl<'a> Elf<'a> {
         Ok(())
     }
 
-    /// Returns the number of symbols, which only the hash tables contain.
+    /// Returns the number of symbols. The number is stored only in the hash tables.
     fn symbol_count(&self) -> Result<u64, FileFault> {
         if let Some(hash) = self.entry(elf::DT_HASH) {
             return self.number(hash.wrapping_add(4)).map(u64::from);
@@ -180,14 +183,14 @@ impl<'a> Elf<'a> {
         let bucket_bytes = self.at(buckets, 4 * count)?;
         let starts = bucket_bytes.chunks_exact(4).map(|start| u32::from_le_bytes(start.try_into().unwrap_or_default()));
         let Some(mut last) = starts.max().filter(|&last| last >= base) else { return Ok(base.into()) };
-        // The lowest bit of a value is set at the end of a chain.
+        // The last value of a hash chain has its lowest bit set.
         while self.number(buckets + 4 * count + 4 * u64::from(last - base))? & 1 == 0 {
             last = last.checked_add(1).ok_or_else(|| FileFault::Malformed("the hash table has no end".into()))?;
         }
         Ok(u64::from(last) + 1)
     }
 
-    /// Returns the value of the first dynamic entry with this tag.
+    /// Returns the value of the first entry with this tag in the dynamic section.
     pub fn entry(&self, tag: DynamicTag) -> Option<u64> {
         self.entries(tag).next()
     }
@@ -196,12 +199,12 @@ impl<'a> Elf<'a> {
         self.dynamic.iter().filter(move |entry| entry.0 == tag).map(|entry| entry.1)
     }
 
-    /// Returns the strings of all entries with this tag.
+    /// Returns the strings of all dynamic entries with this tag.
     pub fn names(&self, tag: DynamicTag) -> Result<Vec<&'a str>, FileFault> {
         self.entries(tag).map(|index| self.string(index)).collect()
     }
 
-    /// Returns `length` bytes of the file for `address`.
+    /// Returns the `length` bytes that the file provides for memory at `address`.
     pub fn at(&self, address: u64, length: u64) -> Result<&'a [u8], FileFault> {
         let segment = self.segments.iter().rfind(|segment| segment.address <= address);
         let found = segment.and_then(|segment| {
@@ -250,7 +253,7 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// Returns the relocations; those of the procedure linkage table are last.
+    /// Returns the relocations. The relocations of the procedure linkage table are last.
     pub fn relocations(&self) -> Result<Vec<Relocation>, FileFault> {
         let mut found = Vec::new();
         for (table, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
@@ -269,7 +272,7 @@ impl<'a> Elf<'a> {
         Ok(found)
     }
 
-    /// Returns the addresses in packed relative relocations.
+    /// Returns the addresses that the packed relative relocations (`DT_RELR`) cover.
     pub fn packed_relocations(&self) -> Result<Vec<u64>, FileFault> {
         let Some(table) = self.entry(elf::DT_RELR) else { return Ok(Vec::new()) };
         let bytes = self.at(table, self.entry(elf::DT_RELRSZ).unwrap_or(0))?;
@@ -279,7 +282,7 @@ impl<'a> Elf<'a> {
         Ok(RelrIterator::<FileHeader64<LE>>::new(LE, entries).collect())
     }
 
-    /// Returns true if the `length` bytes at `address` are writable memory.
+    /// Returns true if the `length` bytes at `address` are within a writable segment.
     pub fn is_writable(&self, address: u64, length: u64) -> bool {
         let inside = |segment: &&Segment| {
             segment.address <= address && address.checked_add(length).is_some_and(|end| end <= segment.end())
@@ -287,7 +290,7 @@ impl<'a> Elf<'a> {
         self.segments.iter().find(inside).is_some_and(|segment| segment.writable)
     }
 
-    /// Returns true if `address` is code of this file.
+    /// Returns true if `address` is in an executable segment.
     pub fn is_code(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| segment.executable && (segment.address..segment.end()).contains(&address))
     }

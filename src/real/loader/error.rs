@@ -1,20 +1,20 @@
-//! Load errors of programs: file, fault and remedy.
+//! Errors of loading a program. An error message names the file, the fault and a remedy.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that cannot be loaded, and its fault.
+/// A file that cannot be loaded, with the reason.
 #[derive(Debug)]
 pub struct ImageError {
-    /// The program, or its faulty library.
+    /// Path of the program, or of the library that has the fault.
     pub path: PathBuf,
-    /// The fault.
+    /// Reason why the file cannot be loaded.
     pub fault: FileFault,
 }
 
-/// Fault of a file.
+/// Reason why a file cannot be loaded.
 #[derive(Debug)]
 pub enum FileFault {
     /// The file cannot be read.
@@ -27,35 +27,35 @@ pub enum FileFault {
     NotAProgram,
     /// The file was made by a version of `mcpsim cc` with another program format.
     OtherFormat(u32),
-    /// Parts of the file are inconsistent.
+    /// The contents of the file are inconsistent. The value describes the inconsistency.
     Malformed(String),
     /// The file needs a feature that the loader does not support.
     Unsupported(String),
-    /// The file was compiled for the static thread-local storage model. The value is the name of the symbol, if it has
-    /// one.
+    /// The file was compiled for the static thread-local storage model. The value is the name of the thread-local
+    /// symbol, or empty if the symbol has no name.
     StaticTls(String),
-    /// A required library is missing.
+    /// A library that the file needs is missing.
     MissingLibrary {
-        /// Name of the library in the file.
+        /// Name of the missing library as stored in the file.
         name: String,
         /// Error text of the system's loader or of this loader.
         why: String,
     },
-    /// Fault that prevents per-rank copies of a library.
+    /// The library cannot have per-rank copies, for this reason.
     Library(Box<FileFault>),
-    /// The file was linked with this library of another MPI.
+    /// The file was linked with a library of another MPI. The value is the name of that library.
     OtherMpi(String),
-    /// Undefined symbols.
+    /// The file refers to symbols that no library defines. The value contains the names.
     Undefined(Vec<String>),
     /// The system has no memory for another instance.
     Map(io::Error),
-    /// The instances of all ranks need more mappings than a process can have.
+    /// The instances of all ranks need more memory mappings than the system permits per process.
     Mappings {
-        /// Number of mappings needed.
+        /// Number of memory mappings that the instances need.
         needed: usize,
-        /// Number of mappings permitted by the system.
+        /// Number of memory mappings that the system permits per process.
         limit: usize,
-        /// The library with the most mappings.
+        /// Name of the library with the most memory mappings per instance.
         greatest: String,
     },
 }
@@ -66,7 +66,8 @@ impl ImageError {
         matches!(self.fault, FileFault::Map(_))
     }
 
-    /// Converts the error to an error of a library. Sharing one copy among all ranks may avoid it.
+    /// Converts the error to [`FileFault::Library`], whose message suggests that all ranks share one copy of the
+    /// library.
     pub(super) fn of_library(self) -> ImageError {
         match self.fault {
             FileFault::Unsupported(_) | FileFault::StaticTls(_) => {
@@ -76,7 +77,7 @@ impl ImageError {
         }
     }
 
-    /// Returns true if the error can also occur under a real MPI: a library is missing or incomplete.
+    /// Returns true if the error can also occur under a real MPI, because a library is missing or incomplete.
     pub(super) fn is_usual(&self) -> bool {
         matches!(
             self.fault,
@@ -84,7 +85,7 @@ impl ImageError {
         )
     }
 
-    /// Returns the error text in the wording of the system's loader, for programs.
+    /// Returns the error text for the program's `dlerror`, in the wording of the system's loader.
     pub(super) fn for_program(&self) -> String {
         match &self.fault {
             FileFault::MissingLibrary { why, .. } => why.clone(),
@@ -96,7 +97,7 @@ impl ImageError {
         }
     }
 
-    /// Returns the name with which a user can request sharing of the library.
+    /// Returns the name that the user can pass to mcpsim to share the library among all ranks.
     fn library(&self) -> String {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
         file.split(".so").next().unwrap_or_default().to_owned()
@@ -104,13 +105,13 @@ impl ImageError {
 }
 
 impl FileFault {
-    /// Returns the error for this fault in the file at `path`.
+    /// Returns the error for this fault of the file at `path`.
     pub(super) fn of(self, path: &Path) -> ImageError {
         ImageError { path: path.to_owned(), fault: self }
     }
 }
 
-/// Creates an error for an inconsistent file.
+/// Returns an error for a file with inconsistent contents, described by `what`.
 pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T, FileFault> {
     Err(FileFault::Malformed(what.into()))
 }
@@ -127,14 +128,14 @@ impl fmt::Display for ImageError {
     }
 }
 
-/// The way for programs that mcpsim cannot run, such as Fortran, python3, or a binary without sources.
+/// Advice for programs that mcpsim cannot run, such as Fortran programs, python3, or executables without sources.
 pub(super) const RECORD: &str = "; or record it as it is, under its own MPI: mcpsim trace lib --mpicc mpicc, then \
     mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so PROGRAM, and predict the trace";
 
-/// Kind of an executable that another compiler linked.
+/// Description of an executable that was not linked as a position-independent program.
 pub(super) const FIXED: &str = "an executable with fixed addresses";
 
-/// Returns the other way for a program that runs on this machine.
+/// Returns the advice to record the program, if the program can run on this machine.
 fn record_it(found: &str) -> &'static str {
     if found == FIXED { RECORD } else { "" }
 }

@@ -1,8 +1,8 @@
 //! Exit handlers of programs: `atexit` functions and destructors of C++ objects.
 //!
-//! The C library would run them at the end of the process, after the instance is unmapped. Each instance therefore has
-//! its own list. Thread-local objects of a rank are destroyed with its instance, those of other threads with their
-//! threads.
+//! The C library would run exit handlers at the end of the process, after the instance is unmapped. Each instance
+//! therefore has its own list of exit handlers. Thread-local objects of a rank are destroyed when the rank's instance
+//! ends. Thread-local objects of other threads are destroyed when the thread ends.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::loaded;
 use super::tls;
 
-/// An exit handler.
+/// An exit handler with its argument.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExitFunction {
     function: ExitHandler,
@@ -21,9 +21,9 @@ pub(super) struct ExitFunction {
 
 #[derive(Debug, Clone, Copy)]
 enum ExitHandler {
-    /// A handler of `__cxa_atexit`.
+    /// A handler registered with `__cxa_atexit`.
     Plain(unsafe extern "C" fn(*mut c_void)),
-    /// A handler of `on_exit`.
+    /// A handler registered with `on_exit`.
     Code(unsafe extern "C" fn(c_int, *mut c_void)),
 }
 
@@ -36,7 +36,7 @@ impl ExitFunction {
     /// # Safety
     /// The instance that registered the handler is mapped.
     pub unsafe fn run(self, code: c_int) {
-        // SAFETY: the instance is mapped by the contract of this function, so its function can be called.
+        // SAFETY: the caller guarantees that the instance is mapped, so the handler's code is mapped.
         unsafe {
             match self.function {
                 ExitHandler::Plain(function) => function(self.argument),
@@ -54,24 +54,25 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    /// Runs all handlers in reverse order of registration: objects of the rank's thread first, then the others.
+    /// Runs all handlers in reverse order of registration. Handlers of thread-local objects run first, then the other
+    /// handlers.
     ///
     /// # Safety
     /// The instance is mapped, and its rank runs on this thread.
     pub unsafe fn run(&self, code: c_int) {
         for list in [&self.thread, &self.process] {
-            // The lock is released before each call, because a handler may register others.
+            // The lock is released before each call, because a handler may register another handler.
             while let Some(exit) = { lock(list).pop() } {
-                // SAFETY: the instance is mapped by the contract of this function.
+                // SAFETY: the caller guarantees that the instance is mapped.
                 unsafe { exit.run(code) }
             }
         }
     }
 
-    /// Runs the handlers registered by modules in this address range.
+    /// Runs the handlers that modules in the address range `range` registered.
     ///
     /// # Safety
-    /// The modules are mapped, and their rank runs on this thread.
+    /// The modules in `range` are mapped, and the rank that uses the modules runs on this thread.
     pub unsafe fn run_of(&self, range: &std::ops::Range<usize>) {
         for list in [&self.thread, &self.process] {
             let next = || {
@@ -80,13 +81,13 @@ impl Exits {
                 Some(list.remove(last))
             };
             while let Some(exit) = next() {
-                // SAFETY: the modules are mapped by the contract of this function.
+                // SAFETY: the caller guarantees that the modules are mapped.
                 unsafe { exit.run(0) }
             }
         }
     }
 
-    /// `on_exit`.
+    /// Registers a handler of `on_exit`.
     pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
         lock(&self.process).push(ExitFunction {
             function: ExitHandler::Code(function),
@@ -108,7 +109,7 @@ unsafe extern "C" {
     fn system_finalize(module: *mut c_void);
 }
 
-/// `__cxa_atexit` of programs, also used by `atexit`.
+/// Replacement of `__cxa_atexit` for programs. The program's `atexit` also calls this function.
 pub(super) unsafe extern "C" fn at_exit(
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
@@ -118,17 +119,17 @@ pub(super) unsafe extern "C" fn at_exit(
         Some(space) => {
             lock(&space.exits.process).push(ExitFunction { function: ExitHandler::Plain(function), argument, module })
         }
-        // SAFETY: the caller is a library of the system, which passes valid arguments for the system's function.
+        // SAFETY: the call is from a system library, which passes valid arguments for the system's function.
         None => return unsafe { system_at_exit(function, argument, module) },
     }
     0
 }
 
-/// `__cxa_finalize` of programs: runs the handlers registered by a module.
+/// Replacement of `__cxa_finalize` for programs: runs the handlers that the module registered.
 pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
     let Some(space) = loaded::space(module as usize) else {
         if !module.is_null() {
-            // SAFETY: the caller is a library of the system, which passes valid arguments for the system's function.
+            // SAFETY: the call is from a system library, which passes valid arguments for the system's function.
             unsafe { system_finalize(module) }
         }
         return;
@@ -139,12 +140,12 @@ pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
         Some(list.remove(last))
     };
     while let Some(exit) = next() {
-        // SAFETY: the module is the caller, so the instance is mapped.
+        // SAFETY: the module calls this function, so its instance is mapped.
         unsafe { exit.run(0) }
     }
 }
 
-/// `__cxa_thread_atexit` and `__cxa_thread_atexit_impl` of programs.
+/// Replacement of `__cxa_thread_atexit` and `__cxa_thread_atexit_impl` for programs.
 pub(super) unsafe extern "C" fn at_thread_exit(
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,

@@ -1,5 +1,5 @@
-//! Symbols of a module by name and by address, for symbol queries of running programs. The file is read again at the
-//! first query, once for all ranks.
+//! Lookup of a module's symbols by name and by address, for `dlsym` and `dladdr` calls of programs. The module's file
+//! is read again at the first lookup, once for all ranks.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -12,16 +12,16 @@ use object::elf;
 use super::elf::Elf;
 use super::versions::Versions;
 
-/// Value of a symbol.
+/// Value of an exported symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Export {
-    /// An address in the file.
+    /// The symbol is at this address in the file.
     Place(u64),
-    /// The result of the resolver at this address.
+    /// The symbol's address is the return value of the resolver function at this address in the file.
     Resolved(u64),
-    /// The offset of a thread-local variable.
+    /// The symbol is a thread-local variable at this offset of the module's block.
     Variable(u64),
-    /// A number.
+    /// The symbol is a constant, independent of the load address.
     Absolute(u64),
 }
 
@@ -31,10 +31,10 @@ pub(super) struct Exports(OnceLock<Symbols>);
 
 #[derive(Debug, Default)]
 struct Symbols {
-    /// The file of the module, as a C string.
+    /// Path of the module's file, as a C string.
     path: CString,
     names: HashMap<String, Export>,
-    /// Start address, end address and name, in the order of addresses.
+    /// Start address, end address and name of each symbol, in the order of start addresses.
     places: Vec<(u64, u64, CString)>,
 }
 
@@ -53,12 +53,12 @@ impl Exports {
         self.of(path).names.get(name).copied()
     }
 
-    /// Returns the file as a C string.
+    /// Returns the path of the module's file as a C string.
     pub fn path(&self, path: &Path) -> &CString {
         &self.of(path).path
     }
 
-    /// Returns the last symbol that starts at or before `address`, and its address.
+    /// Returns the last symbol that starts at or before `address`, with the symbol's start address.
     pub fn nearest(&self, path: &Path, address: u64) -> Option<(u64, &CString)> {
         let places = &self.of(path).places;
         let next = places.partition_point(|(start, ..)| *start <= address);

@@ -1,7 +1,7 @@
 //! Call frame information of instances, registered with the unwinder for C++ exceptions and `backtrace`.
 //!
-//! Each instance is registered with the system's unwinder. An unwinder linked into a program queries the C library
-//! instead, and this module answers the query.
+//! Each instance is registered with the system's unwinder. An unwinder that is linked into a program calls
+//! `_dl_find_object` instead, which this module replaces.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 use super::elf::Elf;
 use super::loaded;
 
-/// Names that identify code that throws, catches or cleans up, or that walks the stack.
+/// Names of symbols that a module uses if the module throws or catches exceptions, runs destructors during unwinding,
+/// or walks the stack.
 const UNWINDING: [&str; 6] = [
     "__gxx_personality_v0",
     "__gcc_personality_v0",
@@ -25,10 +26,11 @@ pub(super) fn unwinds(elf: &Elf) -> bool {
     elf.symbols().flatten().any(|symbol| UNWINDING.contains(&symbol.name))
 }
 
-/// Returns the address in the file of the call frame information, if it exists and is well-formed. The unwinder trusts
-/// it without checks.
+/// Returns the file address of the call frame information, if the information exists and is well-formed. The check is
+/// necessary because the unwinder does not check the information.
 pub(super) fn find(elf: &Elf) -> Option<u64> {
-    /// Version 1, and encoding as a signed 32-bit number relative to its position.
+    /// Expected first two bytes of the header: version 1, and pointers encoded as signed 32-bit numbers relative to
+    /// their position.
     const EXPECTED: [u8; 2] = [1, 0x1b];
     let header = elf.frame_header?;
     if elf.at(header, 2).ok()? != EXPECTED {
@@ -76,10 +78,10 @@ fn unwinder() -> Option<&'static Unwinder> {
 /// Registers the call frame information at `address`.
 ///
 /// # Safety
-/// [`find`] returned it for this module, and it remains mapped until [`deregister`].
+/// [`find`] returned the information for this module, and the information remains mapped until [`deregister`].
 pub(super) unsafe fn register(address: usize) {
     if let Some(unwinder) = unwinder() {
-        // SAFETY: the information is valid by the contract of this function.
+        // SAFETY: the caller guarantees that `find` has checked the information at `address`.
         unsafe { (unwinder.register)(address as *const c_void) }
     }
 }
@@ -87,10 +89,10 @@ pub(super) unsafe fn register(address: usize) {
 /// Deregisters the call frame information at `address`.
 ///
 /// # Safety
-/// It was registered and is still mapped.
+/// The information at `address` was registered and is still mapped.
 pub(super) unsafe fn deregister(address: usize) {
     if let Some(unwinder) = unwinder() {
-        // SAFETY: the information was registered and is still mapped by the contract of this function.
+        // SAFETY: the caller guarantees that the information at `address` was registered and is still mapped.
         unsafe { (unwinder.deregister)(address as *const c_void) }
     }
 }
@@ -101,30 +103,30 @@ pub(super) struct Object {
     flags: u64,
     start: usize,
     end: usize,
-    /// Link map of the system's loader, which does not know the module.
+    /// Link map of the module in the system's loader. The field is 0 for modules that mcpsim's loader mapped.
     link_map: usize,
     frame_table: usize,
     reserved: [u64; 7],
 }
 
-/// `_dl_find_object` of programs.
+/// Replacement of `_dl_find_object` for programs.
 ///
 /// # Safety
 /// `result` is valid for writes.
 pub(super) unsafe extern "C" fn find_object(code: *mut c_void, result: *mut Object) -> c_int {
     if let Some(found) = loaded::module(code as usize) {
         let loaded::Mapped { start, end, frame_table } = found;
-        // SAFETY: `result` is valid for writes by the contract of this function.
+        // SAFETY: the caller guarantees that `result` is valid for writes.
         unsafe { result.write(Object { flags: 0, start, end, link_map: 0, frame_table, reserved: [0; 7] }) };
         return 0;
     }
-    // SAFETY: the arguments are those of the program's call.
+    // SAFETY: the program passes valid arguments for the system's `_dl_find_object`.
     system().map_or(-1, |find| unsafe { find(code, result) })
 }
 
 type Find = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 
-/// Returns the C library's function, if it exists.
+/// Returns the C library's `_dl_find_object`, if the C library has one.
 fn system() -> Option<Find> {
     static SYSTEM: OnceLock<Option<Find>> = OnceLock::new();
     *SYSTEM.get_or_init(|| {
@@ -147,14 +149,14 @@ pub struct UnwindCode {
     pub table: usize,
 }
 
-/// Returns the code range of an instance or system library that contains `address`. The function neither allocates nor
-/// blocks.
+/// Returns the range of the code that contains `address`, in an instance or in a system library. The function neither
+/// allocates nor blocks.
 pub fn code(address: usize) -> Option<UnwindCode> {
     if let Some(found) = loaded::module_at_once(address) {
         return Some(UnwindCode { start: found.start, end: found.end, table: found.frame_table });
     }
     let mut object = Object { flags: 0, start: 0, end: 0, link_map: 0, frame_table: 0, reserved: [0; 7] };
-    // SAFETY: the function accepts any address and is async-signal-safe.
+    // SAFETY: `_dl_find_object` accepts any address and is async-signal-safe.
     let found = unsafe { system()?(address as *mut c_void, &mut object) };
     (found == 0 && object.frame_table != 0).then_some(UnwindCode {
         start: object.start,

@@ -1,4 +1,5 @@
-//! Files in memory for one rank: the program with its libraries, or an opened library with its dependencies.
+//! Link group: files that are mapped together for one rank. A link group is the program with its libraries, or a
+//! library opened with `dlopen` together with its dependencies.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -19,7 +20,7 @@ type Initialiser = unsafe extern "C" fn(c_int, *const *mut c_char, *const *mut c
 type Finaliser = unsafe extern "C" fn();
 type Resolver = unsafe extern "C" fn() -> usize;
 
-/// Arguments of `main`.
+/// Arguments of `main`, which initialisers also receive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments {
     pub count: c_int,
@@ -27,31 +28,32 @@ pub(super) struct Arguments {
     pub environment: *const *mut c_char,
 }
 
-/// Files in memory with their own globals, statics and thread-local variables.
+/// Files that are mapped together for one rank, with global, static and thread-local variables of that rank.
 pub(super) struct LinkGroup {
     pub base: usize,
     pub parts: Arc<ModuleParts>,
-    /// Targets of slots in the files: one descriptor per module, then the variables of shared libraries.
+    /// Descriptors of thread-local storage, to which slots in the files point: one descriptor per module, then one per
+    /// thread-local variable of a shared library.
     descriptors: Box<[Descriptor]>,
-    /// Targets of descriptors of thread-local storage.
+    /// Arguments of `__tls_get_addr` to which descriptors of thread-local storage (`-mtls-dialect=gnu2`) point.
     #[expect(dead_code, reason = "the files point to it")]
     distances: Box<[Index]>,
-    /// Groups with which this group was linked. They are alive as long as this group is.
+    /// Groups with which this group was linked. The reference keeps the linked groups mapped as long as this group.
     pub scope: Vec<Arc<LinkGroup>>,
-    /// Number of opens of its libraries without a close.
+    /// Number of `dlopen` calls for libraries of the group minus the number of `dlclose` calls.
     pub opened: AtomicUsize,
-    /// True if later files can use its symbols.
+    /// True if files that are loaded later can use symbols of the group (`RTLD_GLOBAL`).
     pub is_global: AtomicBool,
-    /// True if the group remains loaded after the last close.
+    /// True if the group remains loaded after the last `dlclose`.
     pub stays: AtomicBool,
-    /// Namespace (`dlmopen`) of the group; 0 is the program's.
+    /// Namespace (`dlmopen`) of the group. Namespace 0 contains the program.
     pub namespace: usize,
     has_frames: AtomicBool,
 }
 
 impl LinkGroup {
-    /// Creates a group and runs only the resolvers of indirect functions. `scope` contains the groups with which its
-    /// parts were linked.
+    /// Maps the files of `parts` as a new group. Of the files' code, only resolvers of indirect functions run. `scope`
+    /// contains the groups with which `parts` was linked.
     pub fn new(
         parts: &Arc<ModuleParts>,
         space: &Arc<InstanceMemory>,
@@ -124,13 +126,13 @@ impl LinkGroup {
     /// Registers the files with the unwinder.
     pub fn register_frames(&self) {
         if !self.has_frames.swap(true, Ordering::Relaxed) {
-            // SAFETY: the information was found when the file was opened, and it is deregistered before the file is
-            // unmapped.
+            // SAFETY: `frames::find` checked the information when the file was opened, and `drop` deregisters the
+            // information before the file is unmapped.
             self.frames().for_each(|address| unsafe { frames::register(address) });
         }
     }
 
-    /// Returns true if exceptions may pass through the files.
+    /// Returns true if C++ exceptions may pass through code of the files.
     pub fn unwinds(&self) -> bool {
         self.frames().next().is_some()
     }
@@ -138,14 +140,14 @@ impl LinkGroup {
     /// Runs the initialisers of each library before those of its dependents.
     ///
     /// # Safety
-    /// Runs code of the files, once. The arguments are those of `main`. [`super::set_main`] was called for the instance
-    /// if the rank's thread-local variables must be initialised.
+    /// The function runs code of the files and must be called once. The arguments are valid arguments of `main`. If the
+    /// initialisers use the rank's thread-local variables, [`super::set_main`] was called for the instance.
     pub unsafe fn initialise(&self, Arguments { count, values, environment }: Arguments) {
         for &module in &self.parts.order {
             let functions = &self.parts.modules[module].initialisers;
             for address in functions.once.into_iter().map(|at| self.base + at).chain(self.array(functions.array)) {
-                // SAFETY: the file declares an initialiser at this address, and the arguments are valid by the contract
-                // of this function.
+                // SAFETY: the file declares an initialiser at this address, and the caller guarantees valid arguments
+                // of `main`.
                 unsafe { std::mem::transmute::<usize, Initialiser>(address)(count, values, environment) }
             }
         }
@@ -154,7 +156,7 @@ impl LinkGroup {
     /// Runs the finalisers in the reverse order of the initialisers.
     ///
     /// # Safety
-    /// As for [`LinkGroup::initialise`], after it.
+    /// [`LinkGroup::initialise`] was called, and its requirements also hold for this call.
     pub unsafe fn finalise(&self) {
         for &module in self.parts.order.iter().rev() {
             let functions = &self.parts.modules[module].finalisers;
@@ -166,10 +168,11 @@ impl LinkGroup {
         }
     }
 
-    /// Iterates over the functions of an array with this offset and length. Empty entries are skipped.
+    /// Iterates over the addresses in an array of functions at offset `at` with `count` entries. Entries 0 and -1 are
+    /// skipped.
     fn array(&self, (at, count): (usize, usize)) -> impl Iterator<Item = usize> {
         let array = (self.base + at) as *const usize;
-        // SAFETY: the array was checked to be within the module when the file was opened.
+        // SAFETY: the array is within the mapped module, as was checked when the file was opened.
         let functions = (0..count).map(move |index| unsafe { array.add(index).read_unaligned() });
         functions.filter(|&function| function != 0 && function != usize::MAX)
     }
@@ -183,7 +186,7 @@ impl LinkGroup {
         self.variable(module, offset)
     }
 
-    /// Returns the address of a definition in one of the files.
+    /// Returns the address of the symbol `name` that the module with the index `module` exports.
     pub fn export(&self, module: usize, name: &str) -> Option<usize> {
         let found = &self.parts.modules[module];
         let place = self.parts.layout.places[module];
@@ -195,7 +198,7 @@ impl LinkGroup {
         }
     }
 
-    /// Returns the address of a thread-local variable for the calling thread.
+    /// Returns the calling thread's address of a thread-local variable.
     fn variable(&self, module: usize, offset: u64) -> Option<usize> {
         let descriptor = self.descriptors.get(module)?;
         Some(tls::address_in(descriptor, offset as usize) as usize)
@@ -210,7 +213,7 @@ impl LinkGroup {
         unsafe { std::mem::transmute::<usize, Resolver>(self.base.wrapping_add(resolver))() }
     }
 
-    /// Returns the address range.
+    /// Returns the address range of the group's files.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.base..self.base + self.parts.layout.size
     }
@@ -223,7 +226,7 @@ impl LinkGroup {
 impl Drop for LinkGroup {
     fn drop(&mut self) {
         if self.has_frames.load(Ordering::Relaxed) {
-            // SAFETY: the information was registered at initialisation and is still mapped.
+            // SAFETY: `register_frames` registered the information, and the files are still mapped.
             self.frames().for_each(|address| unsafe { frames::deregister(address) });
         }
         loaded::remove(self.base);

@@ -1,4 +1,4 @@
-//! An instance of a program, which a rank runs.
+//! Instance of a program: the copy of the program that one rank runs.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,14 +10,15 @@ use super::group::Arguments;
 use super::space::InstanceMemory;
 use super::tls::InstanceId;
 
-/// A program with its own globals, statics and thread-local variables, and the libraries that it opens. A drop unmaps
-/// it; afterwards no code of it may run and no pointer into it may be used.
+/// The copy of a program that one rank runs: global, static and thread-local variables, and the libraries that the rank
+/// opens. Dropping the instance unmaps its memory. After the drop, no code of the instance may run and no pointer into
+/// its memory may be used.
 pub struct Instance {
     space: Arc<InstanceMemory>,
 }
 
 impl Instance {
-    /// Creates an instance and runs only the resolvers of indirect functions.
+    /// Creates an instance. Of the program's code, only resolvers of indirect functions run.
     pub(super) fn new(common: &Arc<Common>, data: &dyn Fn(&str) -> Option<usize>) -> Result<Instance, ImageError> {
         for name in &common.program.fixups.owned_names {
             if data(name).is_none() {
@@ -32,13 +33,15 @@ impl Instance {
         self.space.id
     }
 
-    /// Runs the initialisers: those of each library before those of its dependents, and those of the program last.
+    /// Runs the initialisers of all libraries and of the program. Initialisers of a library run before the initialisers
+    /// of its dependents, and the program's initialisers run last.
     ///
     /// # Safety
-    /// Runs code of the program, once per instance. `argv` and `envp` are those of `main`. [`super::set_main`] was
-    /// called for the instance if the rank's thread-local variables must be initialised.
+    /// The function runs code of the program and must be called once per instance. `argv` and `envp` are valid
+    /// arguments of `main`. If the initialisers use the rank's thread-local variables, [`super::set_main`] was called
+    /// for the instance.
     pub unsafe fn initialise(&self, argc: c_int, argv: *const *mut c_char, envp: *const *mut c_char) {
-        // SAFETY: this function has the contract of the called function.
+        // SAFETY: the caller guarantees the conditions in the section Safety, which the called function also requires.
         unsafe { self.space.initialise(Arguments { count: argc, values: argv, environment: envp }) }
     }
 
@@ -46,10 +49,10 @@ impl Instance {
     /// the initialisers.
     ///
     /// # Safety
-    /// Runs code of the program, once per instance, after [`Instance::initialise`] and with the same
-    /// [`super::set_main`].
+    /// The function runs code of the program and must be called once per instance, after [`Instance::initialise`].
+    /// [`super::set_main`] was called for the instance, as for [`Instance::initialise`].
     pub unsafe fn finalise(&self, code: c_int) {
-        // SAFETY: this function has the contract of the called function.
+        // SAFETY: the caller guarantees the conditions in the section Safety, which the called function also requires.
         unsafe { self.space.finalise(code) }
     }
 
@@ -58,12 +61,13 @@ impl Instance {
         self.space.exits.on_exit(function, argument);
     }
 
-    /// Returns the address of a function or variable of the program, or else of one of its own libraries.
+    /// Returns the address of the function or variable `name` of the program. If the program does not define `name`,
+    /// the per-rank libraries are searched.
     pub fn symbol(&self, name: &str) -> Option<usize> {
         self.space.program()?.symbol(name)
     }
 
-    /// Returns the module that contains `address`, and the address in the module's file.
+    /// Returns the index of the module that contains `address`, and the corresponding address in the module's file.
     pub fn contains(&self, address: usize) -> Option<(usize, usize)> {
         self.space.contains(address)
     }

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Adjacent read-only segments are mapped together as executable if their offsets in file and memory agree. Small data
-//! is copied to anonymous memory, which also contains its bss. Data is also copied if most of its pages are relocated.
-//! Other data is mapped from the file and uses memory only for pages that are written.
+//! segments are copied to anonymous memory, which also contains the module's bss. Data segments are also copied if most
+//! of their pages contain relocated addresses. Other data segments are mapped from the file and use memory only for
+//! pages that are written.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -20,16 +21,16 @@ use super::error::{FileFault, malformed};
 
 /// Maximum size in bytes of a module's data that is always copied.
 const COPIED: u64 = 16 << 10;
-/// Minimum size in bytes of copied data whose pages are populated with one system call. The call costs as much as a few
-/// page faults.
+/// Minimum size in bytes of a copied data segment whose pages are populated with one `madvise` call. The call costs as
+/// much as a few page faults.
 const AT_ONCE: usize = 64 << 10;
-/// Upper bound of the size of an instance: the address space of a process.
+/// Upper bound of the size of an instance, in bytes. The bound is half of the address space of a process.
 const LARGEST: u64 = 1 << 46;
 
 /// Position of a module in an instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// Offset from the start of the instance, page-aligned.
+    /// Offset of the module from the start of the instance, in bytes. The offset is page-aligned.
     pub start: usize,
     pub end: usize,
     /// Address in the file that corresponds to `start`.
@@ -37,7 +38,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Returns the offset in an instance of the file's `address`. Addresses outside the module give offsets outside it.
+    /// Converts the file's `address` to an offset in an instance. Addresses outside the module give offsets outside the
+    /// module.
     pub fn offset(&self, address: u64) -> usize {
         (self.start as u64).wrapping_add(address.wrapping_sub(self.first)) as usize
     }
@@ -57,7 +59,7 @@ struct Mapping {
     source: SegmentSource,
 }
 
-/// Initial bytes of every instance.
+/// Bytes that are copied into every new instance.
 #[derive(Debug)]
 pub(super) struct Copy {
     pub at: usize,
@@ -72,12 +74,12 @@ pub(super) struct InstanceLayout {
     pub places: Vec<Place>,
     mappings: Vec<Mapping>,
     pub copies: Vec<Copy>,
-    /// Parts of pages mapped from a file that must be cleared.
+    /// Offset and length of byte ranges that must be set to zero. The ranges are in pages that are mapped from a file.
     zeros: Vec<(usize, usize)>,
 }
 
 impl InstanceLayout {
-    /// Creates the layout of these modules, in their order.
+    /// Computes the layout of `modules`, which are placed in this order.
     pub fn new(modules: &[Elf]) -> Result<InstanceLayout, FileFault> {
         let mut layout = InstanceLayout { align: PAGE as usize, ..InstanceLayout::default() };
         for (index, module) in modules.iter().enumerate() {
@@ -87,7 +89,8 @@ impl InstanceLayout {
         Ok(layout)
     }
 
-    /// Returns the module that contains an offset of an instance, and the address in the module's file.
+    /// Returns the index of the module that contains `offset` of an instance, and the corresponding address in the
+    /// module's file.
     pub fn find(&self, offset: usize) -> Option<(usize, usize)> {
         let module = self.places.iter().position(|place| (place.start..place.end).contains(&offset))?;
         Some((module, offset - self.places[module].start + self.places[module].first as usize))
@@ -157,8 +160,8 @@ impl InstanceLayout {
         Ok(())
     }
 
-    /// Merges adjacent mappings that the system can map at once. A gap between two mappings of the same file is
-    /// included.
+    /// Merges adjacent mappings that the system can map with one call. Two mappings of the same file are also merged if
+    /// there is a gap between them.
     fn merge(&mut self) {
         let mut merged: Vec<Mapping> = Vec::new();
         for &next in &self.mappings {
@@ -174,12 +177,12 @@ impl InstanceLayout {
         self.mappings = merged;
     }
 
-    /// Returns the number of mappings per instance.
+    /// Returns the number of memory mappings per instance.
     pub fn mappings(&self) -> usize {
         self.mappings.len()
     }
 
-    /// Returns the module with the most mappings, except the first module.
+    /// Returns the index of the module with the most memory mappings. The first module is not considered.
     pub fn most_mappings(&self) -> Option<usize> {
         let of = |place: &Place| {
             self.mappings.iter().filter(|mapping| (place.start..place.end).contains(&mapping.start)).count()
@@ -187,14 +190,15 @@ impl InstanceLayout {
         (1..self.places.len()).rev().max_by_key(|&module| of(&self.places[module]))
     }
 
-    /// Maps a new instance with its initial bytes, without relocation, and returns its address.
+    /// Maps a new instance, copies the initial bytes, and returns the address of the instance. No relocation is
+    /// applied.
     pub fn map(&self, files: &[&File]) -> io::Result<usize> {
         let base = self.reserve(files)?;
         let covered = self.is_covered_by_first();
         for mapping in self.mappings.iter().skip(usize::from(covered)) {
             let fixed = libc::MAP_FIXED;
             let length = mapping.end - mapping.start;
-            // SAFETY: this instance reserved the range, and nothing refers to it yet.
+            // SAFETY: this function reserved the range for the new instance, and nothing refers to the range yet.
             if let Err(error) = unsafe { map(base + mapping.start, length, fixed, mapping, files) } {
                 unmap(base, self.size);
                 return Err(error);
@@ -204,22 +208,22 @@ impl InstanceLayout {
             if copy.bytes.len() >= AT_ONCE {
                 let start = (base + copy.at) / PAGE as usize * PAGE as usize;
                 let end = (base + copy.at + copy.bytes.len()).next_multiple_of(PAGE as usize);
-                // SAFETY: the pages belong to the instance. The call fails on older systems, which then allocate the
-                // pages at the first write.
+                // SAFETY: the pages belong to the new instance. Older systems reject the request and allocate the pages
+                // at the first write.
                 unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_POPULATE_WRITE) };
             }
             // SAFETY: the layout has a writable mapping for all bytes of the copy.
             unsafe { ptr::copy_nonoverlapping(copy.bytes.as_ptr(), (base + copy.at) as *mut u8, copy.bytes.len()) };
         }
         for &(at, length) in &self.zeros {
-            // SAFETY: these are the last bytes of a page that is mapped and writable.
+            // SAFETY: the range is the last part of a page that is mapped and writable.
             unsafe { ptr::write_bytes((base + at) as *mut u8, 0, length) };
         }
         Ok(base)
     }
 
-    /// Returns true if the first mapping can be extended over the whole range, so that no separate reservation is
-    /// needed.
+    /// Returns true if the first mapping can be extended over the whole instance, which makes a separate reservation of
+    /// addresses unnecessary.
     fn is_covered_by_first(&self) -> bool {
         let holes = self.mappings.windows(2).any(|pair| pair[0].end != pair[1].start);
         self.align == PAGE as usize && !holes && self.mappings.first().is_some_and(|first| first.start == 0)
@@ -240,7 +244,8 @@ impl InstanceLayout {
     }
 }
 
-/// Returns the number of pages of the module's data that come from the file and contain relocated addresses.
+/// Returns the number of pages of the module's data segments that are filled from the file and contain relocated
+/// addresses.
 fn pages_with_addresses(module: &Elf) -> Result<u64, FileFault> {
     let relocated = module.relocations()?.into_iter().map(|relocation| relocation.at);
     let mut pages: Vec<u64> = relocated.chain(module.packed_relocations()?).map(|at| at / PAGE).collect();
@@ -259,25 +264,27 @@ fn continues(last: &Mapping, next: &Mapping) -> bool {
     }
 }
 
-/// Maps a range.
+/// Maps `length` bytes at the address `at`, from a file or as anonymous memory.
 ///
 /// # Safety
-/// With `MAP_FIXED` in `flags`, the range belongs to the caller and is unused.
+/// If `flags` contains `MAP_FIXED`, the caller owns the address range, and nothing refers to its memory.
 unsafe fn map(at: usize, length: usize, flags: i32, mapping: &Mapping, files: &[&File]) -> io::Result<usize> {
     let (file, offset, kind) = match mapping.source {
         SegmentSource::File { module, offset } => (files[module].as_raw_fd(), offset, 0),
         SegmentSource::Anonymous => (-1, 0, libc::MAP_ANONYMOUS),
     };
     let flags = flags | kind | libc::MAP_PRIVATE | libc::MAP_NORESERVE;
-    // SAFETY: a fixed range belongs to the caller and is unused, by the contract of this function.
+    // SAFETY: the caller guarantees that it owns a range with `MAP_FIXED` and that nothing refers to the range. Without
+    // `MAP_FIXED`, the system chooses an unused range.
     let found = unsafe { libc::mmap(at as *mut _, length, mapping.protection, flags, file, offset as i64) };
     if found == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(found as usize) }
 }
 
-/// Unmaps a range.
+/// Unmaps `length` bytes at the address `at`.
 pub(super) fn unmap(at: usize, length: usize) {
     if length > 0 {
-        // SAFETY: the callers pass only ranges of instances that are not in use.
+        // SAFETY: the callers pass only the range of an instance that is being dropped, into which no pointers are used
+        // any more.
         unsafe { libc::munmap(at as *mut _, length) };
     }
 }

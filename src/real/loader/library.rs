@@ -1,4 +1,4 @@
-//! Libraries that a file needs, directly or indirectly, each once.
+//! Finds the libraries that a file needs, directly or indirectly. Each library occurs once.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -18,29 +18,29 @@ pub(super) struct ModuleSource {
     pub path: PathBuf,
     pub file: File,
     pub bytes: Vec<u8>,
-    /// Indices of the sources that it needs.
+    /// Indices of the sources that this file needs.
     pub needs: Vec<usize>,
-    /// Previously loaded modules that it needs.
+    /// Previously loaded modules that this file needs.
     pub known: Vec<Known>,
 }
 
-/// A previously loaded module: its group and its index in the group.
+/// A previously loaded module: the module's group and the module's index in the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub group: usize,
     pub module: usize,
 }
 
-/// A library shared by all ranks and open for the rest of the process.
+/// A library that all ranks share. The library remains open until the process ends.
 #[derive(Clone, Copy)]
 pub(super) struct Shared(pub *mut c_void);
 
-// SAFETY: the handle remains valid, and functions that take it may be called from any thread.
+// SAFETY: the library is never closed, so the handle remains valid. `dlsym` and `dlinfo` may be called from any thread.
 unsafe impl Send for Shared {}
-// SAFETY: the handle remains valid, and functions that take it may be called from any thread.
+// SAFETY: the library is never closed, so the handle remains valid. `dlsym` and `dlinfo` may be called from any thread.
 unsafe impl Sync for Shared {}
 
-/// Start of a `dlopen` handle as programs see it (`struct link_map`).
+/// First fields of a `dlopen` handle, which programs may read (`struct link_map`).
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct LinkMap {
@@ -53,18 +53,18 @@ pub(super) struct LinkMap {
 
 /// A program, or a library opened by a rank, with all dependencies.
 pub(super) struct Libraries {
-    /// The file itself, followed by the per-rank dependencies in breadth-first order.
+    /// The program or opened library, followed by its per-rank dependencies in breadth-first order.
     pub sources: Vec<ModuleSource>,
     /// Shared dependencies, in the order in which they are needed.
     pub shared: Vec<Shared>,
-    /// Files of the shared dependencies, except those of the C library or a compiler.
+    /// Files of the shared dependencies, except the files of the C library and of compilers.
     pub told: Vec<String>,
 }
 
 impl ModuleSource {
     pub fn read(path: &Path) -> Result<ModuleSource, ImageError> {
         let read = || {
-            // Other files may be endless or may block.
+            // Reading a device or a pipe may block or never end.
             if !fs::metadata(path)?.is_file() {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
             }
@@ -79,7 +79,7 @@ impl ModuleSource {
 }
 
 impl Libraries {
-    /// Finds the dependencies of `first`. `loaded` returns previously loaded modules.
+    /// Finds the dependencies of `first`. `loaded` returns the previously loaded module with a path.
     pub fn find(
         first: ModuleSource,
         sharing: &Sharing,
@@ -130,22 +130,22 @@ impl Libraries {
                 }
             }
         }
-        // Replacements of C library functions may use it, whichever file needs them first.
+        // Replacements of C library functions may use the mathematics library, even if no file of the program needs it.
         if let Ok(mathematics) = Shared::open("libm.so.6") {
             found.shared.push(mathematics);
         }
         Ok(found)
     }
 
-    /// Returns true if the library `name` at `path` is a service library that ranks share because only libraries of the
-    /// program need it. The source at `index` is such a library.
+    /// Returns true if ranks share the library `name` at `path` because it is a service library that the program does
+    /// not need directly. `index` is the source that needs the library.
     fn is_behind(&self, index: usize, name: &str, path: &Path, loaded: &dyn Fn(&Path) -> Option<Known>) -> bool {
         let own = || self.sources.iter().any(|source| source.path == path) || loaded(path).is_some();
         index > 0 && is_service(name) && !is_service(&self.sources[index].path.to_string_lossy()) && !own()
     }
 
-    /// Returns the indices of the sources in initialisation order: each source follows its dependencies, except in
-    /// cycles.
+    /// Returns the indices of the sources in initialisation order. A source follows the sources that it needs, except
+    /// in dependency cycles.
     pub fn order(&self) -> Vec<usize> {
         let mut order = Vec::new();
         let mut seen = vec![false; self.sources.len()];
@@ -166,21 +166,21 @@ impl Libraries {
 }
 
 impl Shared {
-    /// Opens a library whose symbols are visible to all other system libraries.
+    /// Opens the library `name` and makes its symbols visible to all other system libraries.
     pub fn open(name: &str) -> Result<Shared, FileFault> {
         Shared::open_as(name, libc::RTLD_NOW | libc::RTLD_GLOBAL)
     }
 
-    /// Opens a library with these flags of `dlopen`.
+    /// Opens the library `name` with these flags of `dlopen`.
     pub fn open_as(name: &str, flags: libc::c_int) -> Result<Shared, FileFault> {
         let missing = |why: String| FileFault::MissingLibrary { name: name.to_owned(), why };
-        // An empty name would return mcpsim itself.
+        // For an empty name, `dlopen` would return the executable of mcpsim.
         let text = CString::new(name).ok().filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| missing("the name is damaged".into()))?;
-        // SAFETY: the initialisers of system libraries run as in any process that uses them.
+        // SAFETY: `text` is zero-terminated, and initialisers of system libraries may run in any process.
         let handle = unsafe { libc::dlopen(text.as_ptr(), flags) };
         if handle.is_null() {
-            // SAFETY: `dlerror` returns null or a string with a final zero that is valid on this thread until the next
+            // SAFETY: `dlerror` returns null or a zero-terminated string that is valid on this thread until the next
             // call.
             let why = unsafe { libc::dlerror() };
             let why = if why.is_null() { "".into() } else { unsafe { CStr::from_ptr(why) }.to_string_lossy() };
@@ -189,18 +189,18 @@ impl Shared {
         Ok(Shared(handle))
     }
 
-    /// Returns the library with this name if it is loaded.
+    /// Returns the library `name` if the library is loaded.
     pub fn find(name: &str) -> Option<Shared> {
         let text = CString::new(name).ok()?;
-        // SAFETY: with `RTLD_NOLOAD` nothing is loaded and no initialiser runs.
+        // SAFETY: `text` is zero-terminated. With `RTLD_NOLOAD`, `dlopen` loads no library and runs no initialiser.
         let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         (!handle.is_null()).then_some(Shared(handle))
     }
 
-    /// Returns the file of the library.
+    /// Returns the path of the library's file.
     pub fn path(self) -> Option<PathBuf> {
         let mut map = std::ptr::null_mut::<LinkMap>();
-        // SAFETY: the handle is open, and the link map and its name remain valid.
+        // SAFETY: the library is never closed, so the link map and the name in the link map remain valid.
         unsafe {
             if libc::dlinfo(self.0, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 || map.is_null() {
                 return None;
@@ -209,9 +209,9 @@ impl Shared {
         }
     }
 
-    /// Returns the address of `name`, in this version if the library has it.
+    /// Returns the address of the symbol `name`. If `version` is given, the symbol with this version is preferred.
     pub fn symbol(self, name: &CStr, version: Option<&CStr>) -> Option<usize> {
-        // SAFETY: the handle is open, and the names have a final zero.
+        // SAFETY: the library is never closed, so the handle is valid, and a `CStr` is zero-terminated.
         let address = unsafe {
             let versioned = version.map(|version| libc::dlvsym(self.0, name.as_ptr(), version.as_ptr()));
             match versioned {

@@ -1,7 +1,8 @@
-//! Relocations and symbols, computed once for all instances.
+//! Resolves symbols and computes relocations, once for all instances of a program.
 //!
-//! Modules have the same offsets in every instance. An internal address is therefore the instance's base plus a known
-//! number, and an external address is the same for all instances. [`Fixups`] contains the remaining work per instance.
+//! Modules have the same offsets in every instance. An internal address is therefore the base address of the instance
+//! plus a known offset. An external address is the same for all instances. [`Fixups`] contains the values that must
+//! still be written per instance.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -21,68 +22,73 @@ use super::versions::Versions;
 use super::{Host, OWN_PREFIX};
 use super::{backtrace, dl};
 
-/// Maximum size in bytes of a block of thread-local variables.
+/// Maximum size in bytes of a module's block of thread-local variables.
 const VARIABLES: u64 = 1 << 32;
 
-/// Previously loaded groups, in search order.
+/// Previously loaded groups that are searched for symbols, in search order.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SearchScope<'a> {
     pub groups: &'a [Arc<ModuleParts>],
-    /// Number of groups searched before the files themselves.
+    /// Number of groups that are searched before the files being linked.
     pub first: usize,
-    /// True if undefined functions are permitted. A call of such a function is an error.
+    /// True if undefined functions are permitted. A call of an undefined function is an error.
     pub lazy: bool,
-    /// True if the files themselves are searched first (`RTLD_DEEPBIND`).
+    /// True if the files being linked are searched before all groups (`RTLD_DEEPBIND`).
     pub deep: bool,
-    /// True if the first group, the program, is in another namespace. It then provides only replacements of the C
-    /// library.
+    /// True if the first group, which is the program, is in another namespace. In this case the program provides only
+    /// replacements of C library functions.
     pub apart: bool,
 }
 
-/// Location in another group: the group's index in the scope, and the offset in it.
+/// Location in another group: the group's index in the scope, and the offset in the group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outer {
     pub group: usize,
     pub offset: usize,
-    /// True if a resolver returns the address.
+    /// True if the offset is that of a resolver function, which returns the symbol's address.
     pub resolver: bool,
 }
 
-/// Owner of thread-local variables: a descriptor of the files themselves by index, or one of another group by index in
-/// the scope and index of the module.
+/// Descriptor of thread-local variables. A descriptor of the files being linked is identified by its index. A
+/// descriptor of another group is identified by the group's index in the scope and the module's index in the group.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Storage {
     Own(usize),
     Outer(usize, usize),
 }
 
-/// Values that each instance writes to its data. Positions are offsets in an instance.
+/// Values that are written to the data of each new instance. Positions are offsets in the instance, and each list
+/// starts with the position.
 #[derive(Debug, Default)]
 pub(super) struct Fixups {
-    /// Instance base plus a number.
+    /// The value is the base address of the instance plus this offset.
     pub relative: Vec<(usize, usize)>,
-    /// External addresses that are not part of the copied data.
+    /// The value is an address outside the instance. Only positions outside the copied data are listed.
     pub constants: Vec<(usize, usize)>,
-    /// Address of a variable owned by the rank, by index in `owned_names`, plus a number.
+    /// The value is the address of a variable that exists once per rank, plus an addend. The variable is given by its
+    /// index in `owned_names`.
     pub owned: Vec<(usize, usize, usize)>,
-    /// Address in another group plus a number.
+    /// The value is an address in another group plus an addend.
     pub outer: Vec<(usize, Outer, usize)>,
-    /// Descriptors of modules in other groups: index of the group in the scope and index of the module in it.
+    /// The value is the address of another group's descriptor. The descriptor is given by the group's index in the
+    /// scope and the module's index in the group.
     pub outer_descriptors: Vec<(usize, usize, usize)>,
-    /// Result of the resolver at an offset, plus a number.
+    /// The value is the return value of the resolver function at an offset, plus an addend.
     pub resolved: Vec<(usize, usize, usize)>,
-    /// Address of a descriptor, by index: first modules, then `variables`.
+    /// The value is the address of a descriptor, given by its index. Descriptors of modules precede descriptors of
+    /// `variables`.
     pub descriptors: Vec<(usize, usize)>,
-    /// Pairs of words: a function that returns the distance to a thread-local variable, and its argument.
+    /// The value is a pair of words: the address of `mcpsim_tls_distance` and a pointer to its argument.
     pub distances: Vec<(usize, Storage, usize)>,
     pub owned_names: Vec<String>,
-    /// Thread-local variables of shared libraries.
+    /// Thread-local variables of shared libraries to which the files refer.
     pub variables: Vec<(Shared, CString)>,
-    /// Thread-local variables of each module.
+    /// Initial values and size of each module's thread-local variables.
     pub templates: Vec<Option<Template>>,
-    /// Defined symbols for [`super::Instance::symbol`]. The flag is true if a resolver returns the address.
+    /// Offsets of defined symbols for [`super::Instance::symbol`]. The flag is true if the offset is that of a resolver
+    /// function.
     pub symbols: HashMap<String, (usize, bool)>,
-    /// Defined thread-local variables: the module and the offset in its block.
+    /// Defined thread-local variables: the module's index and the variable's offset in the module's block.
     pub thread_symbols: HashMap<String, (usize, u64)>,
 }
 
@@ -101,7 +107,7 @@ enum SymbolValue {
     Owned(usize),
 }
 
-/// Links the modules. Values that are equal for all instances are written to the data of `layout`.
+/// Links `modules`. Values that are equal for all instances are written to the initial bytes in `layout`.
 pub(super) fn link(
     elfs: &[Elf],
     libraries: &Libraries,
@@ -133,9 +139,10 @@ struct Linker<'a> {
     layout: &'a mut InstanceLayout,
     host: &'a dyn Host,
     scope: SearchScope<'a>,
-    /// Groups of the scope that are searched. After the files themselves, only their dependencies are searched.
+    /// True for each group of the scope that is searched. Groups that are searched after the files being linked are
+    /// limited to dependencies of these files.
     searched: Vec<bool>,
-    /// First definition of each name, in the order of modules.
+    /// First definition of each name in the order of modules: the module's index and the symbol.
     defined: HashMap<&'a str, (usize, Symbol<'a>)>,
     fixups: Fixups,
 }
@@ -234,7 +241,7 @@ impl<'a> Linker<'a> {
         if undefined.is_empty() { Ok(()) } else { Err(FileFault::Undefined(undefined)) }
     }
 
-    /// Returns true if `symbol` of `module` always refers to the module's own definition.
+    /// Returns true if references to `symbol` in `module` always use the definition in `module`.
     fn is_bound(&self, module: usize, symbol: Symbol<'a>) -> bool {
         let elf = &self.elfs[module];
         let symbolic = elf.entry(elf::DT_SYMBOLIC).is_some()
@@ -242,7 +249,8 @@ impl<'a> Linker<'a> {
         symbol.defined && (symbol.hidden || symbolic)
     }
 
-    /// Returns the first result of `look` in `groups` of the scope, with the group's index.
+    /// Calls `look` for the groups in the range `groups` of the scope and returns the first result, with the group's
+    /// index.
     fn find_outer<T>(&self, groups: std::ops::Range<usize>, look: impl Fn(&Fixups) -> Option<T>) -> Option<(usize, T)> {
         let mut searched = groups.filter(|&group| self.searched[group]);
         searched.find_map(|group| Some((group, look(&self.scope.groups[group].fixups)?)))
@@ -253,7 +261,7 @@ impl<'a> Linker<'a> {
         Some(SymbolValue::Outer(Outer { group, offset, resolver }))
     }
 
-    /// Returns the rank's replacement of a C library function, by its original name.
+    /// Returns the program's replacement of the C library function `name`.
     fn outer_own(&self, name: &str) -> Option<SymbolValue> {
         let mut groups = self.scope.groups.iter().take(self.scope.first).enumerate();
         groups.find_map(|(group, parts)| {
@@ -262,7 +270,7 @@ impl<'a> Linker<'a> {
         })
     }
 
-    /// Returns the value of a symbol defined in this module.
+    /// Returns the value of the symbol `found`, which `module` defines.
     fn inside(&self, module: usize, found: Symbol<'a>) -> Result<SymbolValue, FileFault> {
         Ok(match found.kind {
             elf::STT_TLS => return malformed(format!("{} is thread-local and used as if it were not", found.name)),
@@ -329,7 +337,8 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// Fills a slot of a thread-local variable. Returns true if the variable exists.
+    /// Computes the value of a slot that refers to a thread-local variable. Returns false if the variable does not
+    /// exist.
     fn variable(&mut self, module: usize, slot: Relocation, symbol: Option<Symbol<'a>>) -> Result<bool, FileFault> {
         let SearchScope { groups, first, deep, .. } = self.scope;
         let outer = |name: &str, range| self.find_outer(range, |fixups| fixups.thread_symbols.get(name).copied());
@@ -399,7 +408,7 @@ impl<'a> Linker<'a> {
         Some(self.elfs.len() + index)
     }
 
-    /// Returns the offset in an instance of the 8 bytes at `address`.
+    /// Converts the address of an 8-byte slot in the module's file to an offset in an instance.
     fn slot(&self, module: usize, address: u64) -> Result<usize, FileFault> {
         match self.elfs[module].is_writable(address, 8) {
             true => Ok(self.layout.places[module].offset(address)),
@@ -431,7 +440,7 @@ impl<'a> Linker<'a> {
     }
 }
 
-/// Functions that only the loader can provide.
+/// Returns the address of `name` if `name` is a function that only the loader can provide.
 pub(super) fn own_function(name: &str) -> Option<usize> {
     Some(match name {
         "__tls_get_addr" => tls::address as *const () as usize,

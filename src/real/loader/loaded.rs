@@ -1,4 +1,5 @@
-//! Index of mapped instances by address, for functions that identify the calling instance by an address.
+//! Index of mapped instances by address. Functions such as `dlopen` identify the calling instance by the address of the
+//! call.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -13,16 +14,16 @@ struct Loaded {
     space: Weak<InstanceMemory>,
 }
 
-/// Mapped files by first address.
+/// Mapped link groups by their first address.
 static LOADED: RwLock<BTreeMap<usize, Loaded>> = RwLock::new(BTreeMap::new());
 
-/// Adds the files at `base`.
+/// Adds the link group that is mapped at `base`.
 pub(super) fn add(base: usize, space: &Arc<InstanceMemory>, parts: &Arc<ModuleParts>) {
     let loaded = Loaded { id: space.id, parts: parts.clone(), space: Arc::downgrade(space) };
     LOADED.write().unwrap_or_else(PoisonError::into_inner).insert(base, loaded);
 }
 
-/// Removes the files at `base`.
+/// Removes the link group that is mapped at `base`.
 pub(super) fn remove(base: usize) {
     LOADED.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
 }
@@ -32,7 +33,8 @@ pub(super) fn is_alive(id: InstanceId) -> bool {
     LOADED.read().unwrap_or_else(PoisonError::into_inner).values().any(|loaded| loaded.id == id)
 }
 
-/// Returns the result of `look` for the mapped files that contain `address`. `look` also receives their first address.
+/// Calls `look` for the mapped link group that contains `address`, and returns the result. `look` receives the first
+/// address of the group and the group.
 fn find<T>(address: usize, look: impl FnOnce(usize, &Loaded) -> Option<T>) -> Option<T> {
     find_in(&LOADED.read().unwrap_or_else(PoisonError::into_inner), address, look)
 }
@@ -46,7 +48,7 @@ fn find_in<T>(
     if address - base < found.parts.layout.size { look(base, found) } else { None }
 }
 
-/// Returns the instance that contains `address`.
+/// Returns the memory of the instance that contains `address`.
 pub(super) fn space(address: usize) -> Option<Arc<InstanceMemory>> {
     find(address, |_, found| found.space.upgrade())
 }
@@ -55,21 +57,22 @@ pub(super) fn space(address: usize) -> Option<Arc<InstanceMemory>> {
 pub(super) struct Mapped {
     pub start: usize,
     pub end: usize,
-    /// Address of the search table of call frame information.
+    /// Address of the search table of call frame information (`.eh_frame_hdr`).
     pub frame_table: usize,
 }
 
-/// Returns the module that contains `code`, if it has call frame information.
+/// Returns the module that contains the address `code`, if the module has call frame information.
 pub(super) fn module(code: usize) -> Option<Mapped> {
     find(code, |base, found| mapped(base, found, code))
 }
 
-/// Variant of [`module`] for signal handlers: returns `None` instead of blocking.
+/// Variant of [`module`] for signal handlers. Returns `None` instead of waiting for the lock.
 pub(super) fn module_at_once(code: usize) -> Option<Mapped> {
     find_in(&*LOADED.try_read().ok()?, code, |base, found| mapped(base, found, code))
 }
 
-/// Returns the instance that contains `address`, the module's number and the address in its file, for signal handlers.
+/// Returns the instance that contains `address`, the module's number, and the address in the module's file. The
+/// function is for signal handlers and returns `None` instead of waiting for the lock.
 pub fn place_at_once(address: usize) -> Option<(InstanceId, usize, usize)> {
     find_in(&*LOADED.try_read().ok()?, address, |base, found| {
         let (module, offset) = found.parts.layout.find(address - base)?;

@@ -1,4 +1,4 @@
-//! Source positions of addresses in a file, for crash reports.
+//! Finds the source position of an address in a program file, for crash reports.
 
 use std::borrow::Cow;
 use std::fs;
@@ -11,7 +11,8 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 type File<'a> = ElfFile64<'a, LittleEndian>;
 type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
 
-/// Returns the function of `address` in the file at `path`, with file and line if debug information exists.
+/// Returns the function that contains `address` of the file at `path`, with source file and line if debug information
+/// exists.
 pub(super) fn describe(path: &Path, address: u64) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let unknown = || format!("{name}+{address:#x}");
@@ -20,7 +21,7 @@ pub(super) fn describe(path: &Path, address: u64) -> String {
     source(&file, address).or_else(|| symbol(&file, address)).unwrap_or_else(unknown)
 }
 
-/// Returns the position from the debug information.
+/// Returns the source position of `address` from the debug information.
 fn source(file: &File, address: u64) -> Option<String> {
     let section = |id: gimli::SectionId| {
         let found = file.section_by_name(id.name()).and_then(|section| section.data().ok()).unwrap_or_default();
@@ -40,13 +41,13 @@ fn source(file: &File, address: u64) -> Option<String> {
     })
 }
 
-/// Returns the position from the symbol table.
+/// Returns the function that contains `address` and the offset in the function, from the symbol table.
 fn symbol(file: &File, address: u64) -> Option<String> {
     let (name, offset) = containing(file, address)?;
     Some(format!("{name}+{offset:#x}"))
 }
 
-/// Returns the function that contains `address`, by its name in the source, and the offset in it.
+/// Returns the source name of the function that contains `address`, and the offset of `address` in the function.
 fn containing(file: &File, address: u64) -> Option<(String, u64)> {
     let contains = |start: u64, size: u64| start <= address && address - start < size.max(1);
     let functions = file.symbols().chain(file.dynamic_symbols());

@@ -1,19 +1,19 @@
-//! Marker of programs made by `mcpsim cc`: an ELF note.
+//! ELF note that marks a program as built by `mcpsim cc`.
 
 use object::LittleEndian as LE;
 use object::elf::{FileHeader64, NoteType};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-/// Owner of the note.
+/// Owner name in the note.
 pub const OWNER: &str = "mcpsim";
-/// Section of the note.
+/// Name of the ELF section that contains the note.
 pub const SECTION: &str = ".note.mcpsim";
-/// Type of the note. Its descriptor contains the format as a 32-bit little-endian number.
+/// Type number of the note. The descriptor of the note contains the program format as a 32-bit little-endian number.
 pub const TYPE: u32 = 1;
-/// Program format that this version builds and loads.
+/// Number of the program format that this version of mcpsim builds and loads.
 pub const FORMAT: u32 = 1;
 
-/// Kind of a file.
+/// Result of checking whether a file is a program of `mcpsim cc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Not an ELF file.
@@ -26,7 +26,8 @@ pub enum FileKind {
     Program,
 }
 
-/// Returns the kind of a file with these contents. The file may still be incomplete.
+/// Checks whether a file with these contents is a program of `mcpsim cc`. `bytes` may be only the first part of the
+/// file.
 pub fn is_program(bytes: &[u8]) -> FileKind {
     if !bytes.starts_with(b"\x7fELF") {
         return FileKind::NotElf;

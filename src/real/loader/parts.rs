@@ -1,4 +1,4 @@
-//! State shared by all instances of a program or of an opened library: files, layout and fixups.
+//! Linked files of a program or of an opened library, which all instances share: files, memory layout and fixups.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,70 +16,71 @@ use super::link::{self, Fixups, SearchScope, Storage};
 use super::note::{self, FileKind};
 use super::search::{Search, Sharing, other_mpi};
 
-/// Files shared by all instances of a group: a program with its libraries, or an opened library with its dependencies.
+/// Linked files of a group, which all instances share. The files are a program with its libraries, or an opened library
+/// with its dependencies.
 pub(super) struct ModuleParts {
-    /// Number of the first module in the run.
+    /// Module number of the first module. Module numbers are unique in a run.
     pub first: usize,
-    /// Modules. The program or the opened library is first.
+    /// Modules of the group. The program or the opened library is first.
     pub modules: Vec<Module>,
-    /// Libraries shared by all ranks.
+    /// Libraries needed by the modules that all ranks share.
     pub shared: Vec<Shared>,
     /// Files of shared libraries that are reported to the user.
     pub told: Vec<String>,
     pub layout: InstanceLayout,
     pub fixups: Fixups,
-    /// Modules in initialisation order.
+    /// Indices of the modules in initialisation order.
     pub order: Vec<usize>,
 }
 
-/// A file of which each instance has its own copy. Positions are offsets in an instance.
+/// A file of which each instance has a separate copy. Positions are offsets in an instance.
 pub(super) struct Module {
     pub path: PathBuf,
-    /// Name by which other files need it, if it has one.
+    /// Name by which other files refer to the module (`DT_SONAME`), if the module has one.
     pub name: Option<String>,
     pub file: File,
-    /// Dependencies in this group; those in other groups follow.
+    /// Indices of the modules of this group that the module needs. The next field lists needed modules of other groups.
     pub needs: Vec<usize>,
     pub known: Vec<Known>,
-    /// Search path for libraries that it opens.
+    /// Search path for libraries that code of the module opens.
     pub search: Search,
-    /// Offset and number of its program headers.
+    /// Offset and number of the module's program headers.
     pub headers: (usize, u16),
-    /// Offset of the dynamic section.
+    /// Offset of the module's dynamic section.
     pub dynamic: usize,
-    /// True if the module remains loaded once it is opened.
+    /// True if the module remains loaded after `dlclose`.
     pub stays: bool,
     pub exports: Exports,
     pub initialisers: Functions,
     pub finalisers: Functions,
-    /// Offset of the call frame information, if exceptions may need it.
+    /// Offset of the call frame information, if the module throws exceptions or walks the stack.
     pub frames: Option<usize>,
-    /// Offset of the search table of call frame information, independent of exceptions.
+    /// Offset of the search table of call frame information, whether or not the module uses exceptions.
     pub frame_table: Option<usize>,
 }
 
-/// Initialisers or finalisers.
+/// Initialisers or finalisers of a module.
 pub(super) struct Functions {
     pub once: Option<usize>,
-    /// Offset and length.
+    /// Offset of the array of functions, and number of its entries.
     pub array: (usize, usize),
 }
 
 impl ModuleParts {
-    /// Creates the parts of a program.
+    /// Links the program with its libraries.
     pub fn of_program(program: ModuleSource, host: &dyn Host, sharing: &Sharing) -> Result<ModuleParts, ImageError> {
         match note::is_program(&program.bytes) {
             FileKind::Program => {}
             FileKind::NotElf => return Err(FileFault::NotElf.of(&program.path)),
             FileKind::OtherFormat(format) => return Err(FileFault::OtherFormat(format).of(&program.path)),
-            // Other faults of the file are reported first, because they are more specific.
+            // Other faults of the file are checked before this fault, because their messages are more specific.
             FileKind::Unmarked => return Err(unmarked(&program).of(&program.path)),
         }
         ModuleParts::new(program, host, sharing, SearchScope::default(), &|_| None)
     }
 
-    /// Creates the parts of a file and its dependencies. They are linked with the groups in `scope`, and `loaded`
-    /// returns the modules there.
+    /// Links a file with its dependencies and with the groups in `scope`. `loaded` returns the module of these groups
+    /// with a path.
     pub fn new(
         file: ModuleSource,
         host: &dyn Host,
@@ -146,7 +147,7 @@ impl ModuleParts {
 }
 
 impl ModuleParts {
-    /// Returns true if the parts use group `group` of their scope.
+    /// Returns true if a module or a fixup refers to the group with the index `group` in the scope.
     pub fn needs(&self, group: usize) -> bool {
         let fixups = &self.fixups;
         fixups.outer.iter().any(|(_, outer, _)| outer.group == group)
@@ -159,7 +160,7 @@ impl ModuleParts {
     }
 }
 
-/// Returns the fault of a file without the marker of `mcpsim cc`.
+/// Returns the fault to report for a file without the marker of `mcpsim cc`.
 fn unmarked(program: &ModuleSource) -> FileFault {
     let elf = match Elf::parse(&program.bytes) {
         Ok(elf) => elf,
@@ -170,7 +171,7 @@ fn unmarked(program: &ModuleSource) -> FileFault {
     other.map_or(FileFault::NotAProgram, |name| FileFault::OtherMpi(name.to_owned()))
 }
 
-/// Data of a module in addition to its source.
+/// Fields of [`Module`] that are computed from the ELF file.
 struct Remainder {
     name: Option<String>,
     search: Search,
@@ -189,7 +190,7 @@ impl Remainder {
         let functions = |once, array, size| functions(elf, place, once, array, size);
         let initialisers = functions(elf::DT_INIT, elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ)?;
         let finalisers = functions(elf::DT_FINI, elf::DT_FINI_ARRAY, elf::DT_FINI_ARRAYSZ)?;
-        // As in other loaders, a module with objects that are unique in the process remains loaded.
+        // A module that defines `STB_GNU_UNIQUE` symbols remains loaded after `dlclose`, as with the system's loader.
         let unique = || elf.symbols().flatten().any(|symbol| symbol.defined && symbol.bind == elf::STB_GNU_UNIQUE);
         let flags = elf.entry(elf::DT_FLAGS_1).unwrap_or(0);
         Ok(Remainder {

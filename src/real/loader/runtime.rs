@@ -1,31 +1,32 @@
-//! Thread-local state of a shared library that must follow the rank.
+//! Saves and restores the thread-local state of the OpenMP runtime when ranks are suspended and resumed.
 //!
-//! All ranks of a worker run on one host thread. The OpenMP runtime (libgomp) stores in thread-local variables the
-//! team, level, number and settings of the thread, and the threads that wait for it. A rank may be suspended inside a
-//! parallel region and has its own settings. The bytes of these variables are therefore saved per rank, and the library
-//! sees each rank as a separate thread. The library is loaded once, because its variables have fixed offsets in the
-//! thread's storage.
+//! All ranks of a worker run on one host thread. The thread-local variables of the OpenMP runtime (libgomp) contain the
+//! thread's team, nesting level, thread number and settings, and the pool of waiting threads. A rank may be suspended
+//! inside a parallel region, and each rank has its own settings. The bytes of the thread-local variables are therefore
+//! saved per rank, and the library treats each rank as a separate thread. The library is loaded once per process,
+//! because its variables have fixed offsets in the thread's storage.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-/// Prefix of the library's file name.
+/// Prefix of the file name of the OpenMP runtime.
 const OPENMP: &[u8] = b"libgomp.so";
 
-/// The thread-local variables of the OpenMP runtime.
+/// Location of the thread-local variables of the OpenMP runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct Runtime {
-    /// Module number of the variables in thread-local storage.
+    /// Module number that `__tls_get_addr` uses for the OpenMP runtime.
     module: usize,
     size: usize,
-    /// Address of the initial values and their size; the other bytes are zero.
+    /// Address of the initial values. Their size is `filled` bytes, and the remaining bytes of the variables are zero.
     image: usize,
     filled: usize,
 }
 
-/// Saved runtime variables: those of the rank while it does not run, and those of the host thread while it runs.
+/// Saved thread-local variables of the OpenMP runtime. While the rank is suspended, the bytes are the rank's variables.
+/// While the rank runs, the bytes are the variables of the host thread.
 #[derive(Debug)]
 pub struct SavedRuntime {
     runtime: Runtime,
@@ -33,7 +34,7 @@ pub struct SavedRuntime {
 }
 
 thread_local! {
-    /// Address of a module's variables on this thread.
+    /// Module number of the OpenMP runtime, and address of its variables on this thread.
     static PLACE: Cell<(usize, *mut u8)> = const { Cell::new((0, ptr::null_mut())) };
 }
 
@@ -45,15 +46,15 @@ struct Variable {
 }
 
 impl Runtime {
-    /// Returns the runtime of this process, if it is loaded.
+    /// Returns the OpenMP runtime of this process, if the OpenMP runtime is loaded.
     pub fn find() -> Option<Runtime> {
         unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: libc::size_t, found: *mut c_void) -> c_int {
-            // SAFETY: the loader passes a description that is valid during the call, and the pointer given by `find`.
+            // SAFETY: `dl_iterate_phdr` passes a description that is valid during the call, and the pointer to `found`.
             let (info, found) = unsafe { (&*info, &mut *found.cast::<Option<Runtime>>()) };
             if info.dlpi_name.is_null() || info.dlpi_tls_modid == 0 {
                 return 0;
             }
-            // SAFETY: the name is not null and has a final zero.
+            // SAFETY: `dlpi_name` is not null and is zero-terminated.
             let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
             if !name.rsplit(|&byte| byte == b'/').next().is_some_and(|file| file.starts_with(OPENMP)) {
                 return 0;
@@ -71,19 +72,19 @@ impl Runtime {
             0
         }
         let mut found: Option<Runtime> = None;
-        // SAFETY: `look` accepts a pointer to this `Option`, which lives during the call.
+        // SAFETY: `look` expects a pointer to an `Option<Runtime>`, and `found` lives until `dl_iterate_phdr` returns.
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         found
     }
 
-    /// Returns the address of the variables on this thread.
+    /// Returns the address of the OpenMP runtime's variables on this thread.
     fn place(&self) -> *mut u8 {
         let (module, place) = PLACE.get();
         if module == self.module {
             return place;
         }
-        // SAFETY: the name has a final zero, and the function has always had this signature. Programs use mcpsim's
-        // replacement, but this lookup finds the system's function.
+        // SAFETY: the name is zero-terminated, and `__tls_get_addr` has always had this signature. Programs use
+        // mcpsim's replacement, but `dlsym` finds the system's function.
         let place = unsafe {
             let function = libc::dlsym(libc::RTLD_DEFAULT, c"__tls_get_addr".as_ptr());
             assert!(!function.is_null(), "the system's loader has thread-local variables");
@@ -96,33 +97,34 @@ impl Runtime {
 }
 
 impl SavedRuntime {
-    /// Creates the state of a thread that has not called the library yet.
+    /// Creates the state of a thread that has not called the OpenMP runtime yet.
     pub fn new(runtime: Runtime) -> SavedRuntime {
         let mut bytes = vec![0; runtime.size].into_boxed_slice();
-        // SAFETY: the library is never unloaded.
+        // SAFETY: the OpenMP runtime is never unloaded, and `find` computed the size of the initial values.
         let image = unsafe { std::slice::from_raw_parts(runtime.image as *const u8, runtime.filled) };
         bytes[..runtime.filled].copy_from_slice(image);
         SavedRuntime { runtime, bytes: UnsafeCell::new(bytes) }
     }
 
-    /// Exchanges the saved state with the state of this thread. Must be called whenever the rank's code starts or
-    /// stops.
-    // Not inlined: a fiber may continue on another thread, where a cached address of a thread-local variable would be
-    // wrong.
+    /// Exchanges the saved variables with the variables of this thread. The function must be called whenever the rank
+    /// is resumed or suspended.
+    // The function is not inlined, because a fiber may continue on another thread, where a cached address of a
+    // thread-local variable would be wrong.
     #[inline(never)]
     pub fn swap(&self) {
-        // SAFETY: both ranges have the same size and no other user: the cell belongs to the thread that runs the rank.
+        // SAFETY: both ranges have the same size. The thread that runs the rank is the only user of the cell and of its
+        // own thread-local variables.
         unsafe {
             let bytes: &mut [u8] = &mut *self.bytes.get();
             ptr::swap_nonoverlapping(self.runtime.place(), bytes.as_mut_ptr(), self.runtime.size);
         }
     }
 
-    /// Ends the threads that wait for this rank's next parallel region, while the rank runs. Returns false inside a
-    /// parallel region.
+    /// Ends the OpenMP threads that wait for this rank's next parallel region. Must be called while the rank runs.
+    /// Returns false if the rank is inside a parallel region.
     pub fn end_threads(&self) -> bool {
         const SOFT: c_int = 1;
-        // SAFETY: the names have a final zero, and the function has had this signature since OpenMP 5.0.
+        // SAFETY: the names are zero-terminated, and `omp_pause_resource_all` has had this signature since OpenMP 5.0.
         unsafe {
             let library = libc::dlopen(c"libgomp.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
             if library.is_null() {

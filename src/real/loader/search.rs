@@ -1,8 +1,7 @@
-//! Library search, and selection of libraries shared by all ranks.
+//! Searches the libraries that a program needs, and selects the libraries that all ranks share.
 //!
-//! By default each rank has its own copy of a library. Exceptions are the C library with its parts, the system's
-//! loader, the few runtimes that must be unique in a process, libraries of linear algebra, and libraries that the user
-//! wants shared.
+//! By default each rank has its own copy of a library. Ranks share the C library with its parts, the system's loader,
+//! runtimes that must be unique in a process, libraries of linear algebra, and libraries that the user names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +12,18 @@ use super::elf::Elf;
 use super::error::{FileFault, ImageError};
 use super::library::{ModuleSource, Shared};
 
-/// Stub library with which programs are linked in place of an MPI library. It is never loaded.
+/// File name of the stub library with which programs are linked in place of an MPI library. The stub library is never
+/// loaded.
 pub const STUB: &str = "libmcpsim_mpi.so";
 
-/// Default directories of the system's loader.
+/// Default directories in which the system's loader searches libraries.
 const STANDARD: [&str; 6] =
     ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
-/// Configuration file of the system's loader with further directories.
+/// Configuration file in which the system's loader finds further library directories.
 const CONFIGURATION: &str = "/etc/ld.so.conf";
 
-/// Libraries that must be unique in a process: parts of the C library, whose state is per process; the unwinder, which
-/// must know all code; and runtimes with state in static thread-local storage.
+/// Libraries that must be unique in a process. The state of the C library's parts is per process. The unwinder must
+/// know all code of the process. The other libraries have state in static thread-local storage.
 const RUNTIME: [&str; 17] = [
     "ld-linux-x86-64.",
     "libBrokenLocale.",
@@ -44,18 +44,19 @@ const RUNTIME: [&str; 17] = [
     "libutil.",
 ];
 
-/// Libraries of linear algebra. Their only state is threads and work space, which per-rank copies would multiply: 512
-/// ranks with OpenBLAS use eleven times the memory.
+/// Libraries of linear algebra. The only state of these libraries is threads and work space. With per-rank copies of
+/// OpenBLAS, 512 ranks use eleven times the memory of a shared copy.
 const ALGEBRA: [&str; 8] =
     ["libblas.", "libblas64.", "libblis", "libcblas.", "liblapack.", "liblapacke.", "libmkl_", "libopenblas"];
 
-/// Libraries of networks and encryption, and with them about thirty dependencies. They are needed for example by
-/// libraries that read files in the cloud. Per-rank copies cost one second and one gigabyte for 512 ranks. They are
-/// shared if the program itself does not need them, because it then keeps no state in them.
+/// Libraries of networks and encryption. Libraries that read files from cloud storage need them, and they have about
+/// thirty dependencies. For 512 ranks, per-rank copies of these libraries would cost one second and one gigabyte. Ranks
+/// share these libraries if the program does not need them directly, because the program then has no state in these
+/// libraries.
 const SERVICES: [&str; 8] =
     ["libcrypto.", "libcurl", "libgnutls.", "libgssapi_krb5.", "libkrb5.", "libldap", "libssh", "libssl."];
 
-/// Returns true if ranks share this library when only other libraries need it.
+/// Returns true if ranks share the library `name` when only other libraries need it.
 pub(super) fn is_service(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     SERVICES.iter().any(|known| file.starts_with(known))
@@ -84,12 +85,12 @@ pub(super) fn is_stub(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|file| file == STUB)
 }
 
-/// Libraries that the user wants shared, as prefixes of file names such as `libopenblas`.
+/// Libraries that ranks share by request of the user, as prefixes of file names such as `libopenblas`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sharing(pub Vec<String>);
 
 impl Sharing {
-    /// Returns true if the user wants the file shared.
+    /// Returns true if the user requested that ranks share the library at `path`.
     fn wants(&self, path: &Path) -> bool {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '-']);
@@ -100,15 +101,16 @@ impl Sharing {
 pub(super) enum Found {
     /// A library with per-rank copies.
     Own(ModuleSource),
-    /// A library for the system's loader. The file is `None` for parts of the C library or a compiler.
+    /// A library that the system's loader opens once for all ranks. `told` is the file to report, and `None` for
+    /// libraries of the C library or of a compiler.
     Shared { name: String, told: Option<String> },
 }
 
-/// Search path for the dependencies of a file.
+/// Search path for libraries that a file needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     paths: Vec<PathBuf>,
-    /// The file with the dependencies.
+    /// The file whose dependencies are searched.
     file: PathBuf,
 }
 
@@ -134,7 +136,7 @@ impl Search {
         Ok(Search { paths, file: file.to_owned() })
     }
 
-    /// Finds the library with this name.
+    /// Finds the library `name`.
     pub fn look(&self, name: &str, sharing: &Sharing) -> Result<Found, ImageError> {
         let candidates: Vec<PathBuf> = match name.contains('/') {
             true => vec![PathBuf::from(name)],
@@ -160,7 +162,8 @@ impl Search {
             }
         }
         if !runtime {
-            // The system's loader may find the library elsewhere; otherwise it provides the error text.
+            // The system's loader may find the library elsewhere. If the library is missing, the system's loader
+            // provides the error text.
             let shared = Shared::open(name).map_err(|fault| fault.of(&self.file))?;
             if let Some(source) = shared.path().and_then(|path| usable(&path).transpose()).transpose()? {
                 return Ok(Found::Own(source));
@@ -170,7 +173,7 @@ impl Search {
     }
 }
 
-/// Returns the directories in the configuration of the system's loader.
+/// Returns the directories in the configuration file of the system's loader.
 fn configured() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut read = |path: &Path| -> Vec<String> {
@@ -181,7 +184,7 @@ fn configured() -> Vec<PathBuf> {
         included.iter().filter_map(|line| Some(line.strip_prefix("include")?.trim().to_owned())).collect()
     };
     for pattern in read(Path::new(CONFIGURATION)) {
-        // A pattern matches all files of a directory with one extension: "ld.so.conf.d/*.conf".
+        // Only patterns of the form "ld.so.conf.d/*.conf" are supported: all files of a directory with one extension.
         let pattern = Path::new("/etc").join(pattern);
         let Some(directory) = pattern.parent() else { continue };
         let Ok(entries) = fs::read_dir(directory) else { continue };
@@ -192,8 +195,8 @@ fn configured() -> Vec<PathBuf> {
     found
 }
 
-/// Reads the library at `path`. Returns `None` if it cannot be read or is for another machine, so that the search
-/// continues.
+/// Reads the library at `path`. Returns `None` if the file cannot be read or is for another machine, and the search
+/// then continues.
 fn usable(path: &Path) -> Result<Option<ModuleSource>, ImageError> {
     let Ok(source) = ModuleSource::read(path) else { return Ok(None) };
     match Elf::parse(&source.bytes) {

@@ -1,4 +1,4 @@
-//! Memory of one rank's program, and its opened libraries.
+//! Memory of one rank: the rank's instance of the program and the libraries that the rank opened.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -16,39 +16,39 @@ use super::link::{SearchScope, own_function};
 use super::tls::InstanceId;
 use super::{Host, OWN_PREFIX};
 
-/// Memory of a rank's program.
+/// Memory of one rank's instance of the program.
 pub(super) struct InstanceMemory {
     pub id: InstanceId,
     pub exits: Exits,
     pub common: Arc<Common>,
-    /// Addresses of the rank's own variables of the C library.
+    /// Addresses of the rank's copies of C library variables, in the order of `Host::owned_names`.
     owned: Vec<usize>,
     state: Mutex<State>,
     is_closed: AtomicBool,
 }
 
-/// State that changes while the program runs.
+/// State of [`InstanceMemory`] that changes while the program runs.
 #[derive(Default)]
 struct State {
-    /// Groups. The program is first.
+    /// Mapped link groups with their numbers. The program is first.
     groups: Vec<Arc<LinkGroup>>,
     #[expect(clippy::vec_box, reason = "programs keep the handles' addresses")]
     handles: Vec<Box<Handle>>,
-    /// Number of namespaces created, without the program's.
+    /// Number of namespaces that `dlmopen` has created.
     namespaces: usize,
     arguments: Option<Arguments>,
-    /// Pending message of `dlerror`, and the message returned last.
+    /// Message that the next `dlerror` returns.
     error: Option<CString>,
     said: Option<CString>,
 }
 
-// SAFETY: the pointers belong to the program and are only returned to it.
+// SAFETY: the pointers point to memory of the program, and mcpsim only returns them to the program.
 unsafe impl Send for State {}
 
-/// Target of a `dlopen` handle.
+/// Object to which a `dlopen` handle points.
 #[repr(C)]
 pub(super) struct Handle {
-    /// Link map, which programs may read.
+    /// Link map, whose fields programs may read.
     map: LinkMap,
     pub what: Opened,
 }
@@ -58,7 +58,7 @@ pub(super) struct Handle {
 pub(super) enum Opened {
     /// The program and all global symbols.
     Program,
-    /// A module of a group.
+    /// The module with this index in a link group.
     Own(Arc<LinkGroup>, usize),
     /// A library that all ranks share.
     Shared(Shared),
@@ -80,53 +80,54 @@ impl InstanceMemory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the program, or `None` after its end.
+    /// Returns the link group of the program, or `None` after the program has ended.
     pub fn program(&self) -> Option<Arc<LinkGroup>> {
         self.state().groups.first().cloned()
     }
 
-    /// Returns all groups; the program is first.
+    /// Returns all link groups. The program is first.
     pub fn groups(&self) -> Vec<Arc<LinkGroup>> {
         self.state().groups.clone()
     }
 
-    /// Returns the address of the rank's own variable `name`.
+    /// Returns the address of the rank's copy of the C library variable `name`.
     pub fn owned(&self, name: &str) -> Option<usize> {
         let at = self.common.host.owned_names().iter().position(|known| *known == name)?;
         self.owned.get(at).copied().filter(|&address| address != 0)
     }
 
-    /// Runs the initialisers of all groups.
+    /// Runs the initialisers of all link groups.
     ///
     /// # Safety
-    /// As for [`LinkGroup::initialise`].
+    /// The conditions of [`LinkGroup::initialise`] hold for every link group.
     pub unsafe fn initialise(&self, arguments: Arguments) {
         self.state().arguments = Some(arguments);
         for group in self.groups() {
             group.register_frames();
-            // SAFETY: this function has the contract of the called function.
+            // SAFETY: the caller guarantees the conditions of [`LinkGroup::initialise`] for every link group.
             unsafe { group.initialise(arguments) }
         }
     }
 
-    /// Runs the exit handlers, then the finalisers of all groups.
+    /// Runs the exit handlers, then the finalisers of all link groups.
     ///
     /// # Safety
-    /// As for [`super::Instance::finalise`].
+    /// The conditions of [`super::Instance::finalise`] hold.
     pub unsafe fn finalise(&self, code: c_int) {
-        // SAFETY: this function has the contract of the called functions.
+        // SAFETY: the caller guarantees the conditions of [`super::Instance::finalise`], which the called functions
+        // also require.
         unsafe {
             self.exits.run(code);
             self.groups().iter().rev().for_each(|group| group.finalise());
         }
     }
 
-    /// Unmaps everything.
+    /// Unmaps the program and all libraries that the rank opened.
     pub fn clear(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         let state = std::mem::take(&mut *self.state());
         drop(state.handles);
-        // Later groups depend on earlier ones.
+        // Link groups are dropped in reverse order, because a link group depends only on earlier link groups.
         state.groups.into_iter().rev().for_each(drop);
     }
 
@@ -136,9 +137,9 @@ impl InstanceMemory {
         Some((group.parts.first + module, at))
     }
 
-    /// Returns the group and module that contain `address`, and the address in the module's file.
+    /// Returns the link group and the index of the module that contain `address`, and the address in the module's file.
     pub fn place(&self, address: usize) -> Option<(Arc<LinkGroup>, usize, usize)> {
-        // A crash report must not block on the lock.
+        // Crash reports call this function and must not wait for the lock.
         let state = self.state.try_lock().ok()?;
         let group = state.groups.iter().find(|group| group.range().contains(&address))?;
         let (module, at) = group.parts.layout.find(address - group.base)?;
@@ -150,14 +151,14 @@ impl InstanceMemory {
         self.state().error = Some(CString::new(text.replace('\0', "?")).unwrap_or_default());
     }
 
-    /// `dlerror`: returns the message, which remains valid until the next call.
+    /// `dlerror`: returns the stored message. The message remains valid until the next call.
     pub fn take_error(&self) -> *const std::ffi::c_char {
         let mut state = self.state();
         state.said = state.error.take();
         state.said.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
     }
 
-    /// Returns the handle of `what`. Equal objects have equal handles.
+    /// Returns the `dlopen` handle of `what`. Equal objects have equal handles.
     pub fn handle(&self, what: Opened) -> *mut Handle {
         let mut state = self.state();
         let same = |known: &Opened| match (known, &what) {
@@ -189,31 +190,31 @@ impl InstanceMemory {
         &raw mut *state.handles[index]
     }
 
-    /// Returns the object represented by `handle`.
+    /// Returns the object that the `dlopen` handle represents.
     pub fn opened(&self, handle: *const Handle) -> Option<Opened> {
         let state = self.state();
         let found = state.handles.iter().find(|known| std::ptr::eq(&raw const ***known, handle))?;
         Some(found.what.clone())
     }
 
-    /// Returns the number of a new namespace.
+    /// Creates a namespace and returns its number.
     pub fn new_namespace(&self) -> usize {
         let mut state = self.state();
         state.namespaces += 1;
         state.namespaces
     }
 
-    /// Returns true if a namespace contains groups.
+    /// Returns true if the namespace contains link groups.
     pub fn is_namespace(&self, namespace: usize) -> bool {
         self.state().groups.iter().any(|group| group.namespace == namespace)
     }
 
-    /// Returns the namespace of the code at `address`.
+    /// Returns the namespace of the file that contains the code at `address`.
     pub fn namespace(&self, address: usize) -> usize {
         self.place(address).map_or(0, |(group, _, _)| group.namespace)
     }
 
-    /// Returns the module of the file at `path`, or with the name `path`, if it is loaded in the namespace.
+    /// Returns the module with the file `path` or the name `path`, if such a module is loaded in the namespace.
     pub fn find(&self, path: &Path, namespace: usize) -> Option<(Arc<LinkGroup>, usize)> {
         let state = self.state();
         state.groups.iter().filter(|group| group.namespace == namespace).find_map(|group| {
@@ -224,10 +225,10 @@ impl InstanceMemory {
         })
     }
 
-    /// Loads the library at `path` into a namespace, with dependencies that are not loaded yet.
+    /// Loads the library at `path` into a namespace. Dependencies that are not loaded yet are also loaded.
     ///
     /// # Safety
-    /// Runs code of the library.
+    /// The function runs initialisers of the library, which the program must have requested.
     pub unsafe fn load(
         self: &Arc<InstanceMemory>,
         path: &Path,
@@ -235,7 +236,7 @@ impl InstanceMemory {
         namespace: usize,
     ) -> Result<Arc<LinkGroup>, ImageError> {
         let (lazy, deep) = (flags & libc::RTLD_NOW == 0, flags & libc::RTLD_DEEPBIND != 0);
-        // The program is always included, because it provides replacements of the C library.
+        // The program is always included, because the program provides replacements of C library functions.
         let of_namespace = |(place, group): &(usize, Arc<LinkGroup>)| *place == 0 || group.namespace == namespace;
         let groups: Vec<Arc<LinkGroup>> =
             self.groups().into_iter().enumerate().filter(of_namespace).map(|(_, group)| group).collect();
@@ -257,15 +258,15 @@ impl InstanceMemory {
         }
         group.register_frames();
         let null = std::ptr::null();
-        // SAFETY: the caller permits code of the library to run, and the arguments are those of `main`.
+        // SAFETY: the caller guarantees that the program requested the library. The arguments are those of `main`.
         unsafe { group.initialise(arguments.unwrap_or(Arguments { count: 0, values: null, environment: null })) }
         Ok(group)
     }
 
-    /// Unloads a group after its last close, unless another group needs it.
+    /// Closes `group` once. The last close unloads the group, unless another group needs it.
     ///
     /// # Safety
-    /// Runs code of the group. Afterwards no pointer into the group may be used.
+    /// The function may run finalisers of the group. After an unload, no pointer into the group may be used.
     pub unsafe fn close(&self, group: &Arc<LinkGroup>) {
         let stays = group.stays.load(Ordering::Relaxed) || group.parts.modules.iter().any(|module| module.stays);
         let needed = {
@@ -281,7 +282,7 @@ impl InstanceMemory {
         if stays || needed {
             return;
         }
-        // SAFETY: the caller permits code of the group to run, and the group is still mapped.
+        // SAFETY: the caller guarantees that the program no longer uses the group, and the group is still mapped.
         unsafe {
             self.exits.run_of(&group.range());
             group.finalise();
@@ -291,8 +292,8 @@ impl InstanceMemory {
         state.groups.retain(|known| !Arc::ptr_eq(known, group));
     }
 
-    /// Returns the global definition of `name`: in global groups, then in the replacements of the C library and MPI. A
-    /// group in which it is found remains loaded.
+    /// Returns the address of `name` in the global scope. Global link groups are searched first, then the replacements
+    /// of C library and MPI functions. A link group that defines `name` remains loaded.
     pub fn global(&self, name: &str) -> Option<usize> {
         let groups = self.groups();
         let is_global = |group: &&Arc<LinkGroup>| group.is_global.load(Ordering::Relaxed) && group.namespace == 0;
@@ -305,7 +306,7 @@ impl InstanceMemory {
         found.or_else(|| self.outside(name, None))
     }
 
-    /// Returns the definition of `name` outside the rank's own files.
+    /// Returns the address of `name` outside the rank's own files.
     pub fn outside(&self, name: &str, version: Option<&str>) -> Option<usize> {
         let program = self.program()?;
         let host: &dyn Host = self.common.host;
@@ -319,7 +320,7 @@ impl InstanceMemory {
         })
     }
 
-    /// Returns the definition of `name` in an opened module and its dependencies, in breadth-first order.
+    /// Returns the address of `name` in an opened module or in the module's dependencies, in breadth-first order.
     pub fn of_module(&self, group: &Arc<LinkGroup>, module: usize, name: &str) -> Option<usize> {
         let mut seen: Vec<(usize, usize)> = Vec::new();
         let mut open = VecDeque::from([(group.clone(), module)]);
@@ -338,7 +339,7 @@ impl InstanceMemory {
         None
     }
 
-    /// Returns the next definition of `name` after a module, in load order.
+    /// Returns the address of the next definition of `name` after the module `module`, in load order (`RTLD_NEXT`).
     pub fn behind(&self, group: &Arc<LinkGroup>, module: usize, name: &str, version: Option<&str>) -> Option<usize> {
         let groups = self.groups();
         let later = groups.iter().skip_while(|known| !Arc::ptr_eq(known, group));
@@ -348,7 +349,7 @@ impl InstanceMemory {
         modules.find_map(|(group, module)| group.export(module, name)).or_else(|| self.outside(name, version))
     }
 
-    /// Finds a library opened by the code at `caller`. The search order is that of the system's loader.
+    /// Searches the library `name` that the code at `caller` opens. The search order is that of the system's loader.
     pub fn search(&self, name: &str, caller: usize) -> Result<super::search::Found, ImageError> {
         let program = || Some((self.program()?, 0));
         let asks = self.place(caller).map(|(group, module, _)| (group, module)).or_else(program);

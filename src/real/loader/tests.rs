@@ -1,5 +1,5 @@
-//! Tests with programs compiled by the system's compiler and loaded several times in this process. Without a compiler
-//! the tests pass without a check.
+//! Loader tests. The system's compiler compiles the test programs, and each test loads its program several times in
+//! this process. If the system has no compiler, the tests pass without a check.
 #![allow(unsafe_code)]
 
 mod calls;
@@ -18,18 +18,18 @@ use std::process::Command;
 
 use super::*;
 
-/// Marker of a program.
+/// Assembler source of the ELF note that marks a program of `mcpsim cc`.
 const MARK: &str = r#"__asm__(".pushsection .note.mcpsim,\"a\",@note\n.balign 4\n.long 7,4,1\n.asciz \"mcpsim\"\n"
  ".balign 4\n.long 1\n.popsection");
 "#;
 
-/// A directory to compile in.
+/// A temporary directory in which test programs are compiled.
 struct Workshop {
     directory: tempfile::TempDir,
 }
 
 impl Workshop {
-    /// Creates a directory, or returns `None` without a compiler.
+    /// Creates a directory. Returns `None` if the system has no compiler.
     fn new() -> Option<Workshop> {
         Command::new("cc").arg("--version").output().ok()?;
         Some(Workshop { directory: tempfile::tempdir().unwrap() })
@@ -69,7 +69,7 @@ impl Workshop {
     }
 }
 
-/// A host without symbols.
+/// A host that provides no symbols.
 struct Nothing;
 
 impl Host for Nothing {
@@ -86,7 +86,7 @@ fn fresh(image: &Image) -> Instance {
     image.instance(&no_data).unwrap()
 }
 
-/// Calls the function `name`, which takes and returns an `int`.
+/// Calls the program's function `name`, which takes and returns an `int`.
 fn call(instance: &Instance, name: &str, argument: c_int) -> c_int {
     let address = instance.symbol(name).unwrap_or_else(|| panic!("no {name}"));
     // SAFETY: the tests' programs define functions with this signature.
@@ -96,12 +96,12 @@ fn call(instance: &Instance, name: &str, argument: c_int) -> c_int {
 fn start(instance: &Instance) {
     let arguments: [*mut c_char; 2] = [c"program".as_ptr().cast_mut(), std::ptr::null_mut()];
     set_main(Some(instance.id()));
-    // SAFETY: the tests' programs are valid C programs, and the argument list has a final null.
+    // SAFETY: the test programs are valid C programs, and the argument list ends with a null pointer.
     unsafe { instance.initialise(1, arguments.as_ptr(), arguments[1..].as_ptr()) }
 }
 
 fn end(instance: &Instance) {
-    // SAFETY: the instance was initialised by `start`.
+    // SAFETY: `start` initialised the instance.
     unsafe { instance.finalise(0) }
     set_main(None);
 }

@@ -1,8 +1,8 @@
 //! Thread-local storage of programs.
 //!
-//! A program calls `__tls_get_addr` for the address of a variable, with a pointer to the [`Descriptor`] of the module
-//! and an offset. Variables of a rank belong to the instance and follow the rank between host threads. A thread created
-//! by the program has one block per module until it ends.
+//! A program calls `__tls_get_addr` for the address of a thread-local variable, with a pointer to the [`Descriptor`] of
+//! the module and an offset. The variables of a rank belong to the rank's instance, and the rank uses them on every
+//! host thread. A thread that the program creates has one block of variables per module until the thread ends.
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
@@ -28,15 +28,16 @@ impl InstanceId {
 }
 
 thread_local! {
-    /// The instance whose rank runs on this thread, or 0.
+    /// Identifier of the instance whose rank runs on this thread, or 0.
     static RUNNING: Cell<u64> = const { Cell::new(0) };
-    /// Blocks of this thread for instances that it does not run as their rank; null at first and after the end of the
-    /// thread.
+    /// This thread's blocks of variables for instances whose rank does not run on this thread. The pointer is null
+    /// before the first use and after the thread's destructors have run.
     static THREAD: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
     static END: End = const { End };
 }
 
-/// Sets the instance whose rank runs on this thread. Must be called whenever a rank's fiber is resumed or suspended.
+/// Sets the instance whose rank runs on this thread. The function must be called whenever a rank's fiber is resumed or
+/// suspended.
 // Not inlined: a fiber may continue on another thread, where a cached address of a thread-local variable would be
 // wrong.
 #[inline(never)]
@@ -50,7 +51,7 @@ pub fn main_instance() -> Option<InstanceId> {
     Some(InstanceId(RUNNING.get())).filter(|id| id.0 != 0)
 }
 
-/// Thread-local variables of a module, as described by its file.
+/// Size, alignment and initial values of a module's thread-local variables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Template {
     pub size: usize,
@@ -64,16 +65,17 @@ pub(super) struct Template {
 
 impl Template {
     fn layout(&self) -> Layout {
-        // Both values were checked when the file was opened.
+        // Size and alignment were checked when the file was opened.
         Layout::from_size_align(self.size + self.skew, self.align).unwrap_or(Layout::new::<u64>())
     }
 
-    /// Allocates a block.
+    /// Allocates a block of thread-local variables with their initial values.
     ///
     /// # Safety
-    /// The initial values of the instance are at `image`.
+    /// `image` points to the initial values of the module's thread-local variables.
     unsafe fn allocate(&self, image: *const u8) -> *mut u8 {
-        // SAFETY: the size is not zero because the module has variables, and the initial values fit into the block.
+        // SAFETY: the size is not zero because the module has variables. The caller guarantees that `image` points to
+        // the initial values, which fit into the block.
         unsafe {
             let block = alloc::alloc_zeroed(self.layout());
             if block.is_null() {
@@ -85,21 +87,22 @@ impl Template {
         }
     }
 
-    /// Frees a block.
+    /// Frees a block of thread-local variables.
     ///
     /// # Safety
-    /// `first` is from [`Template::allocate`] of an equal template and is not used any more.
+    /// [`Template::allocate`] of an equal template returned `first`, and the block is not used any more.
     unsafe fn free(&self, first: *mut u8) {
-        // SAFETY: the block starts `skew` bytes before `first` and was allocated with this layout.
+        // SAFETY: the caller guarantees that `allocate` returned `first`, so the block starts `skew` bytes before
+        // `first` and has this layout.
         unsafe { alloc::dealloc(first.sub(self.skew), self.layout()) }
     }
 }
 
-/// Target of a `DTPMOD64` slot.
+/// Descriptor of a module's thread-local variables, to which a `DTPMOD64` slot points.
 pub(super) enum Descriptor {
     /// A module of an instance.
     Own(Own),
-    /// A variable of a shared library, with one copy per host thread.
+    /// A variable of a shared library. Each host thread has one copy of the variable.
     Shared { library: Shared, name: CString },
     /// A module without thread-local variables. No slot points to it.
     None,
@@ -110,13 +113,13 @@ pub(super) struct Own {
     module: usize,
     template: Template,
     image: *const u8,
-    /// Block of the rank; null until the first access.
+    /// The rank's block of variables. The pointer is null until the first access.
     block: AtomicPtr<u8>,
 }
 
-// SAFETY: `image` is only read, and lives as long as the instance that owns the descriptor.
+// SAFETY: the memory at `image` is only read, and lives as long as the instance that owns the descriptor.
 unsafe impl Send for Descriptor {}
-// SAFETY: `image` is only read, and the other fields are atomic or constant.
+// SAFETY: the memory at `image` is only read, and the other fields are atomic or constant.
 unsafe impl Sync for Descriptor {}
 
 impl Descriptor {
@@ -131,7 +134,7 @@ impl Drop for Own {
     fn drop(&mut self) {
         let block = *self.block.get_mut();
         if !block.is_null() {
-            // SAFETY: the instance ends, so none of its code runs.
+            // SAFETY: the instance is being dropped, so none of its code runs and no pointer into the block is used.
             unsafe { self.template.free(block) }
         }
     }
@@ -145,23 +148,26 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Creates the argument for the variable at `offset`. The descriptor must outlive it.
+    /// Creates the argument for the variable at `offset`. The descriptor must outlive the argument.
     pub fn new(descriptor: *const Descriptor, offset: usize) -> Index {
         Index { descriptor, offset }
     }
 }
 
-// SAFETY: the descriptor may be used from any thread, and lives as long as the instance that owns both.
+// SAFETY: the descriptor may be used from any thread. The instance owns the descriptor and this argument, so both live
+// equally long.
 unsafe impl Send for Index {}
-// SAFETY: the descriptor may be used from any thread, and lives as long as the instance that owns both.
+// SAFETY: the descriptor may be used from any thread. The instance owns the descriptor and this argument, so both live
+// equally long.
 unsafe impl Sync for Index {}
 
 /// `__tls_get_addr` of programs.
 ///
 /// # Safety
-/// `index` is a pair of slots filled by the loader.
+/// `index` points to a pair of slots that the loader filled.
 pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
-    // SAFETY: the loader filled the slots, and the descriptor lives as long as the calling instance.
+    // SAFETY: the caller guarantees that the loader filled the slots. The descriptor lives as long as the calling
+    // instance.
     let (descriptor, offset) = unsafe { (&*(*index).descriptor, (*index).offset) };
     let block = match descriptor {
         Descriptor::Own(own) if own.instance == RUNNING.get() => {
@@ -169,17 +175,18 @@ pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
             if block.is_null() { first_of_rank(own) } else { block }
         }
         Descriptor::Own(own) => of_thread(own),
-        // SAFETY: the library remains open, and the name has a final zero.
+        // SAFETY: the shared library is never closed, and the name is zero-terminated.
         Descriptor::Shared { library, name } => unsafe { libc::dlsym(library.0, name.as_ptr()).cast() },
         Descriptor::None => ptr::null_mut(),
     };
     block.wrapping_add(offset)
 }
 
-/// Returns the address of a variable of the running rank, or null if its block does not exist yet. Uses only general
-/// registers and the lower halves of the first 16 vector registers.
+/// Returns the address of a thread-local variable of the running rank, or null if the rank's block of variables does
+/// not exist yet. The function uses only general registers and the lower halves of the first 16 vector registers.
 unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
-    // SAFETY: the loader filled the slots, and the descriptor lives as long as the calling instance.
+    // SAFETY: the caller guarantees that the loader filled the slots. The descriptor lives as long as the calling
+    // instance.
     let (descriptor, offset) = unsafe { (&*(*index).descriptor, (*index).offset) };
     match descriptor {
         Descriptor::Own(own) if own.instance == RUNNING.get() => {
@@ -191,14 +198,15 @@ unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
 }
 
 unsafe extern "C" {
-    /// Function called by descriptors of thread-local storage (`-mtls-dialect=gnu2`). `rax` contains the address of the
-    /// descriptor. The function returns the distance from the thread pointer to the variable and preserves all other
-    /// registers.
+    /// Function whose address is the first word of a descriptor of thread-local storage (`-mtls-dialect=gnu2`). `rax`
+    /// contains the address of the descriptor. The function returns the distance from the thread pointer to the
+    /// variable and preserves all other registers.
     pub(super) fn mcpsim_tls_distance();
 }
 
-// The second word of the descriptor is the address of an `Index`. The fast path saves the caller-saved general
-// registers and the lower halves of 16 vector registers. The slow path saves all registers (`xsave`).
+// The second word of the descriptor is the address of an `Index`. The fast path calls `known_address` and saves only
+// the caller-saved general registers and the lower halves of 16 vector registers. The slow path calls `address` and
+// saves all registers (`xsave`).
 std::arch::global_asm!(
     ".pushsection .text.mcpsim_tls_distance, \"ax\", @progbits",
     ".globl mcpsim_tls_distance",
@@ -271,32 +279,32 @@ std::arch::global_asm!(
     address = sym address,
 );
 
-/// Returns the address of the variable at `offset` of a module.
+/// Returns the address of the variable at `offset` in the module's block for the calling thread.
 pub(super) fn address_in(descriptor: &Descriptor, offset: usize) -> *mut u8 {
-    // SAFETY: the descriptor is a valid reference.
+    // SAFETY: `descriptor` is a valid reference, and its module has a block of variables that contains `offset`.
     unsafe { address(&Index { descriptor, offset }) }
 }
 
 #[cold]
 fn first_of_rank(own: &Own) -> *mut u8 {
-    // SAFETY: the image belongs to the instance, which is alive as it calls.
+    // SAFETY: the image belongs to the calling instance, which is therefore mapped.
     let block = unsafe { own.template.allocate(own.image) };
     own.block.store(block, Ordering::Relaxed);
     block
 }
 
-/// A block and its template.
+/// Address of a block of variables, and the template that allocated the block.
 type Block = (*mut u8, Template);
 
-/// State of a thread for instances.
+/// Thread-local state of one thread for all instances.
 #[derive(Default)]
 struct Thread {
-    /// Blocks by instance and module.
+    /// Blocks of variables by instance and module number.
     blocks: RefCell<HashMap<(u64, usize), Block>>,
     exits: RefCell<Vec<(InstanceId, ExitFunction)>>,
 }
 
-/// Destructor that runs at the end of the thread.
+/// Value whose destructor runs when the thread ends.
 struct End;
 
 impl Drop for End {
@@ -305,32 +313,32 @@ impl Drop for End {
         if thread.is_null() {
             return;
         }
-        // SAFETY: `thread` below created the pointer from a box, and only this function frees it.
+        // SAFETY: the function `thread` created the pointer from a box, and only this destructor frees the box.
         let kept = unsafe { &*thread };
-        // Destructors may use variables and register further destructors.
+        // Destructors may use thread-local variables and may register further destructors.
         while let Some((instance, exit)) = { kept.exits.borrow_mut().pop() } {
             if loaded::is_alive(instance) {
-                // SAFETY: the instance that registered it is mapped.
+                // SAFETY: the instance that registered the destructor is mapped, as checked above.
                 unsafe { exit.run(0) }
             }
         }
         THREAD.set(ptr::null_mut());
-        // SAFETY: `thread` below created the pointer from a box, and no reference is left.
+        // SAFETY: the function `thread` created the pointer from a box, and no reference to the box is used any more.
         for (block, template) in unsafe { Box::from_raw(thread) }.blocks.take().into_values() {
-            // SAFETY: the block was allocated by an equal template.
+            // SAFETY: an equal template allocated the block, and the thread ends, so no code uses the block.
             unsafe { template.free(block) }
         }
     }
 }
 
-/// Returns the state of this thread, which lives until the thread ends.
+/// Returns the thread-local state of this thread. The state lives until the thread ends.
 fn thread() -> &'static Thread {
     if THREAD.get().is_null() {
         THREAD.set(Box::into_raw(Box::default()));
-        // The access registers the destructor. It fails while the thread ends, and then the state is leaked.
+        // The access registers the destructor. While the thread ends, the access fails and the state is leaked.
         let _ = END.try_with(|_| ());
     }
-    // SAFETY: the state is not freed before the end of the thread.
+    // SAFETY: the pointer was set above, and the state is not freed before the thread ends.
     unsafe { &*THREAD.get() }
 }
 
@@ -338,11 +346,11 @@ fn thread() -> &'static Thread {
 fn of_thread(own: &Own) -> *mut u8 {
     let mut blocks = thread().blocks.borrow_mut();
     let entry = blocks.entry((own.instance, own.module));
-    // SAFETY: the image belongs to the instance, which is alive as it calls.
+    // SAFETY: the image belongs to the calling instance, which is therefore mapped.
     entry.or_insert_with(|| (unsafe { own.template.allocate(own.image) }, own.template)).0
 }
 
-/// Registers `exit` for the end of this thread. It runs if the instance is still mapped.
+/// Registers `exit` for the end of this thread. The handler runs only if the instance is still mapped at that time.
 pub(super) fn at_thread_end(instance: InstanceId, exit: ExitFunction) {
     thread().exits.borrow_mut().push((instance, exit));
 }

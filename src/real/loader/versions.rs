@@ -1,4 +1,4 @@
-//! Symbol versions required by a file, from `DT_VERSYM` and `DT_VERNEED`.
+//! Symbol versions that a file requires, from the tables `DT_VERSYM` and `DT_VERNEED`.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,15 @@ use object::elf;
 use super::elf::Elf;
 use super::error::{FileFault, malformed};
 
-/// The versions of a file's symbols.
+/// Versions of a file's symbols.
 pub(super) struct Versions<'a> {
-    /// One number per symbol; empty if symbols have no versions.
+    /// Version number of each symbol, 2 bytes per symbol. The table is empty if symbols have no versions.
     table: &'a [u8],
     needed: HashMap<u16, &'a str>,
 }
 
 impl<'a> Versions<'a> {
-    /// Reads the versions of `elf`, which has `symbols` symbols.
+    /// Reads the symbol versions of `elf`, which has `symbols` symbols.
     pub fn new(elf: &Elf<'a>, symbols: usize) -> Result<Versions<'a>, FileFault> {
         let Some(table) = elf.entry(elf::DT_VERSYM) else {
             return Ok(Versions { table: &[], needed: HashMap::new() });
@@ -49,12 +49,13 @@ impl<'a> Versions<'a> {
         Some(u16::from_le_bytes(self.table.get(at..at + 2)?.try_into().ok()?))
     }
 
-    /// Returns the required version of the undefined `symbol`.
+    /// Returns the version that the file requires for the undefined symbol with the index `symbol`.
     pub fn needed(&self, symbol: u32) -> Option<&'a str> {
         self.needed.get(&(self.index(symbol)? & 0x7fff)).copied()
     }
 
-    /// Returns true if the definition of `symbol` is an old version, available only to references with that version.
+    /// Returns true if the definition of `symbol` is an old version, which only references with the same version can
+    /// use.
     pub fn is_old(&self, symbol: u32) -> bool {
         self.index(symbol).is_some_and(|index| index & 0x8000 != 0)
     }

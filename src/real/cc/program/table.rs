@@ -1,4 +1,4 @@
-//! Parser of the `[program]` table.
+//! Parser of the `[program]` table of a TOML file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use super::{CodeOrigin, ProgramFile};
 const KEYS: [&str; 10] =
     ["name", "source", "binary", "language", "flags", "libraries", "arguments", "environment", "directory", "ranks"];
 
-/// The table of a document.
+/// A `[program]` table of a document.
 pub(super) struct ProgramTable<'a> {
     pub document: &'a Document,
-    /// Key of the table in the document: `program` or `program[1]`.
+    /// Key of the table in the document, such as `program` or `program[1]`.
     pub key: String,
 }
 
 impl ProgramTable<'_> {
-    /// Reads the table of a file in `directory`.
+    /// Reads the table. Relative paths in the table refer to `directory`.
     pub fn read(&self, directory: &Path) -> Result<ProgramFile, ConfigError> {
         if let Some(key) = self.entries()?.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let place = self.place(key);
@@ -89,7 +89,7 @@ impl ProgramTable<'_> {
         }
     }
 
-    /// Returns a list of words. Numbers are converted to words.
+    /// Returns the list of words at `key`. Numbers in the list are converted to words.
     fn words(&self, key: &str) -> Result<Vec<String>, ConfigError> {
         let expected = "a list of words such as [\"-n\", \"128\"]";
         match self.get(key)? {
@@ -175,13 +175,14 @@ impl ProgramTable<'_> {
             },
         };
         let around = [self.words("flags")?, self.words("libraries")?];
-        // The empty path means the current directory, but a process cannot be started in an empty path.
+        // An empty path means the current directory, but a process cannot be started with an empty path as its
+        // directory.
         let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         let directory = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
         Ok(CodeOrigin::Sources { files, language, around, directory })
     }
 
-    /// Returns the absolute path of an existing file.
+    /// Returns the absolute path of the file `name`, which must exist.
     fn file(&self, key: &str, directory: &Path, name: &str) -> Result<PathBuf, ConfigError> {
         let path = directory.join(name);
         let path = std::path::absolute(&path).unwrap_or(path);
@@ -194,7 +195,7 @@ impl ProgramTable<'_> {
     }
 }
 
-/// Converts a value to an argument.
+/// Converts a TOML value to an argument of a program.
 fn word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => is_word(text).then(|| text.clone()),

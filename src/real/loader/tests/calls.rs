@@ -1,4 +1,4 @@
-//! Functions: sources of symbols, indirect functions, initialisers and finalisers.
+//! Tests of function calls: sources of symbols, indirect functions, initialisers and finalisers.
 
 use super::*;
 

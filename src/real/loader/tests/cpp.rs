@@ -1,4 +1,4 @@
-//! C++ programs: exceptions, static and thread-local objects.
+//! Tests of C++ programs: exceptions, static objects and thread-local objects.
 
 use super::*;
 

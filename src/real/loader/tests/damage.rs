@@ -1,4 +1,5 @@
-//! Damaged files: the result is an error or an image consistent with the file, never a panic.
+//! Tests with damaged program files. Loading a damaged file returns an error or an image that is consistent with the
+//! file, and never panics.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Exact texts of load errors.
+//! Tests of the exact texts of load errors.
 
 use super::*;
 
@@ -94,7 +94,7 @@ fn libraries_that_ranks_cannot_have_for_their_own_are_named_with_the_way_out() {
          counter; compile with -fPIC and without -ftls-model; or have all ranks share one copy of it: \
          --share-library libfixed"
     );
-    // Text relocations would modify each copy, so code could not be shared.
+    // Libraries with relocations in code are rejected, because ranks could not share their code.
     let library = "int value; __asm__(\".text\\n.quad value\"); int count(int n) { return value += n; }";
     workshop.library("libtext.so", library, &["-Wl,-z,notext"]);
     let text = workshop.failure(source, &["-L.", "-ltext", "-Wl,-rpath,$ORIGIN"]);
@@ -104,7 +104,7 @@ fn libraries_that_ranks_cannot_have_for_their_own_are_named_with_the_way_out() {
     let image = Image::open(&workshop.path("program"), &Nothing, &["libtext".to_owned()], 0).unwrap();
     let (one, two) = (fresh(&image), fresh(&image));
     assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
-    // A copy shared by all ranks can be loaded.
+    // The same library can be loaded if all ranks share one copy.
     let program = workshop.program(source, &arguments);
     let image = Image::open(&program, &Nothing, &["libfixed".to_owned()], 0).unwrap();
     let (one, two) = (fresh(&image), fresh(&image));
@@ -115,7 +115,7 @@ fn libraries_that_ranks_cannot_have_for_their_own_are_named_with_the_way_out() {
 #[test]
 fn more_mappings_than_a_process_can_have_are_counted() {
     let Some(workshop) = Workshop::new() else { return };
-    // Data above the copy limit is mapped.
+    // Data segments above the copy limit are mapped from the file.
     let library = "int data[100000] = {1}, more[100000]; int count(int n) { return data[0] += n; }";
     workshop.library("libwide.so.3", library, &["-Wl,-soname,libwide.so.3"]);
     let arguments = ["-L.", "-l:libwide.so.3", "-Wl,-rpath,$ORIGIN"];

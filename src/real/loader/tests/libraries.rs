@@ -1,4 +1,4 @@
-//! Libraries of programs: per-rank libraries and system libraries.
+//! Tests of libraries that programs need: per-rank libraries and system libraries.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn a_private_library_has_globals_an_instance() {
     assert_eq!(call(&one, "go", 10), 12);
     assert_eq!(call(&one, "go", 10), 23);
     assert_eq!(call(&two, "go", 1), 3);
-    // The library that two files need is loaded once; a second copy would have its own variable.
+    // The library that two files need must be loaded once. A second copy would have a separate variable.
     let address = one.symbol("base").unwrap();
     let (module, _) = one.contains(address).unwrap();
     assert_eq!(image.module(module), Some(workshop.path("libbase.so").canonicalize().unwrap()));
@@ -67,7 +67,7 @@ fn libraries_of_networks_are_shared_where_only_libraries_need_them() {
     let (one, two) = (fresh(&image), fresh(&image));
     assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
     assert_eq!(image.shared(), [workshop.path("libcurl.so.4").canonicalize().unwrap().display().to_string()]);
-    // Dependencies of the program are per rank, also for its libraries.
+    // A library that the program needs directly is per rank, even if libraries of the program also need it.
     let source = "extern int middle(int), fetch(int); int go(int n) { return middle(n) + fetch(n); }";
     let image = workshop.image(source, &["-L.", "-lmiddle", "-l:libcurl.so.4", "-Wl,-rpath,$ORIGIN"]);
     let (one, two) = (fresh(&image), fresh(&image));

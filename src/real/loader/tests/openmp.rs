@@ -1,4 +1,4 @@
-//! OpenMP threads: they use the rank's data and have their own thread-local variables.
+//! Tests of OpenMP threads: the threads of a rank use the rank's data and have separate thread-local variables.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! Thread-local variables: those of a rank follow it, and other threads have their own.
+//! Tests of thread-local variables. A rank keeps its variables on every host thread, and other threads have separate
+//! variables.
 
 use super::*;
 
@@ -44,7 +45,7 @@ fn other_threads_have_variables_of_their_own() {
         assert_eq!(call(&instance, "thread", 4), 11_012);
         assert_eq!(call(&instance, "add", 1), 9);
         set_main(None);
-        // This thread does not run the rank now, so it has its own block of this instance.
+        // This thread no longer runs the rank, so the thread has a separate block of the instance's variables.
         assert_eq!(call(&instance, "add", 5), 12);
     }
 }
@@ -52,8 +53,7 @@ fn other_threads_have_variables_of_their_own() {
 #[test]
 fn descriptors_give_the_same_variables() {
     let Some(workshop) = Workshop::new() else { return };
-    // The function that returns the distance preserves all registers, including vector registers that hold values
-    // across the call.
+    // `mcpsim_tls_distance` preserves all registers, including vector registers whose values are used after the call.
     workshop.library(
         "libstore.so",
         "__thread int stored = 4; int get(int n) { return stored + n; }",
