@@ -19,11 +19,12 @@ use std::process::Command;
 pub use header::{HOST_FUNCTIONS, functions};
 pub use program::{Built, CodeOrigin, ProgramFile};
 
-/// Returns the cache directory, and the advice if it cannot be written. The directory is `MCPSIM_CACHE` or `mcpsim` in
-/// the user's cache directory.
+/// Returns the cache directory, and the advice to print if the cache directory cannot be written. The cache directory
+/// is the value of `MCPSIM_CACHE`, or the subdirectory `mcpsim` of the user's cache directory.
 ///
 /// # Errors
-/// The only remaining directory belongs to another user.
+/// The environment names no cache directory, and the directory of the name `mcpsim-UID` for temporary files belongs to
+/// another user.
 pub fn cache() -> Result<(std::path::PathBuf, &'static str), CcError> {
     sysroot::root(|name| std::env::var_os(name))
 }
@@ -31,14 +32,14 @@ pub fn cache() -> Result<(std::path::PathBuf, &'static str), CcError> {
 /// Language of a source, which selects the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// `mpicc`.
+    /// C, compiled with the wrapper `mpicc`.
     C,
-    /// `mpicxx`.
+    /// C++, compiled with the wrapper `mpicxx`.
     Cxx,
 }
 
 impl Language {
-    /// Returns the language of a wrapper with this name, such as `mpicc`.
+    /// Returns the language that the wrapper `name`, such as `mpicc`, compiles.
     pub fn of_wrapper(name: &str) -> Option<Language> {
         match name {
             "mpicc" | "mcpsim-cc" => Some(Language::C),
@@ -47,14 +48,15 @@ impl Language {
         }
     }
 
-    /// Returns the error of a Fortran wrapper. Without these wrappers, build systems would find those of another MPI.
+    /// Returns the error that the Fortran wrapper `name` prints. If mcpsim had no Fortran wrappers, build systems would
+    /// find the Fortran wrappers of another MPI.
     pub fn none_of_wrapper(name: &str) -> Option<CcError> {
         let fortran = ["mpifort", "mpif90", "mpif77"].contains(&name);
         fortran
             .then(|| CcError::new(format!("{name}: mcpsim compiles C and C++, not Fortran: describe the application")))
     }
 
-    /// Returns the environment variable with the compiler, and the default compiler.
+    /// Returns the name of the environment variable that selects the compiler, and the default compiler.
     fn compiler(self) -> (&'static str, &'static str) {
         match self {
             Language::C => ("MCPSIM_CC", "cc"),
@@ -63,10 +65,10 @@ impl Language {
     }
 }
 
-/// Symbol that links all support functions into a program: see `build`.
+/// Symbol whose reference links all support functions into a program; see the module `build`.
 const OWN_MARKER: &str = "mcpsim_own";
 
-/// Error before the start of the compiler.
+/// Error that occurs before the compiler starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CcError {
     text: String,
@@ -86,12 +88,12 @@ impl fmt::Display for CcError {
 
 impl std::error::Error for CcError {}
 
-/// Action requested by the arguments.
+/// Action that the arguments of the wrapper request.
 #[derive(Debug)]
 pub enum WrapperRequest {
-    /// Print this text.
+    /// Print this text without running the compiler.
     Show(String),
-    /// Run the compiler, and print this hint if it fails.
+    /// Run the compiler. If the compiler fails, print this hint.
     Run(Command, Option<&'static str>),
 }
 
@@ -103,7 +105,8 @@ pub fn request(language: Language, arguments: &[OsString]) -> Result<WrapperRequ
     line::request(language, arguments)
 }
 
-/// Runs the compiler with the streams of this process. Returns its exit code, or 128 plus the signal that ended it.
+/// Runs the compiler with the streams of this process. Returns the compiler's exit code, or 128 plus the number of the
+/// signal that ended the compiler.
 ///
 /// # Errors
 /// The compiler cannot be started.

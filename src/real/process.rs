@@ -1,11 +1,11 @@
-//! A rank as real code: an unmodified C or C++ program as a [`mcpsim_core::rank::Program`], independent of its MPI
-//! functions.
+//! Runs an unmodified C or C++ program as a rank, a [`mcpsim_core::rank::Program`] of the engine. This module does not
+//! depend on the MPI functions.
 //!
-//! `rank` is a rank from the view of its code, `program` from the view of the engine. `ask` sends calls from code to
-//! engine. `job` contains the state shared by all ranks. `timer` and `sample` measure the cost of code. `clib` replaces
-//! functions of the C library that ranks must not share. `crash` and `unwind` report the position of a rank. `heap`
-//! provides checked memory. The MPI functions are in a higher module: it passes them to the loader, and its per-rank
-//! state is attached through [`Interface`].
+//! `rank` contains the state that the rank's code uses, and `program` is the rank as the engine sees it. `ask` sends
+//! calls from the rank's code to the engine. `job` contains the state that all ranks share. `timer` and `sample`
+//! measure the cost of code. `clib` replaces functions of the C library that ranks must not share. `crash` and `unwind`
+//! report the position of a rank. `heap` provides checked memory. The MPI functions are in the module `mpi_api`, which
+//! passes them to the loader and attaches its per-rank state through [`Interface`].
 
 pub(crate) mod ask;
 mod checks;

@@ -141,7 +141,7 @@ impl From<std::io::Error> for MakeError {
     }
 }
 
-/// Returns the cache directory, and the advice if it cannot be written.
+/// Returns the cache directory, and the advice to print if the cache directory cannot be written.
 pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathBuf, &'static str), CcError> {
     const SET: &str = "set MCPSIM_CACHE to a directory that can be written";
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -155,7 +155,8 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     if let Some(home) = variable("HOME").filter(|path| path.is_absolute()) {
         return Ok((home.join(".cache/mcpsim"), SET));
     }
-    // SAFETY: `geteuid` has no preconditions.
+    // A subdirectory of the world-writable temporary directory is used only if it belongs to this user. SAFETY:
+    // `geteuid` has no preconditions.
     let user = unsafe { libc::geteuid() };
     let path = std::env::temp_dir().join(format!("mcpsim-{user}"));
     let owned = || -> std::io::Result<bool> {

@@ -1,4 +1,4 @@
-//! Calls from MPI functions to the engine, through the handle of the current fiber.
+//! Sends calls of MPI functions to the engine, through the handle of the current fiber.
 #![allow(unsafe_code)]
 
 use std::mem::ManuallyDrop;
@@ -8,13 +8,14 @@ use mcpsim_core::rank::{Call, Completion, FiberHandle, Reply, ReplyKind, Request
 use mcpsim_core::units::SimSpan;
 
 impl Process {
-    /// Sends a call to the engine and passes the reply to `take`.
+    /// Sends a call to the engine and passes the engine's reply to `take`.
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.call_made(|| ManuallyDrop::new(call), take)
     }
 
-    /// Variant of [`Process::call`] for frequent calls, which constructs the call in its final location.
+    /// Variant of [`Process::call`] for frequent calls. The call is constructed in its final location and is not
+    /// copied.
     #[inline(always)]
     pub fn call_made<R>(&self, make: impl FnOnce() -> ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
@@ -26,7 +27,7 @@ impl Process {
         })
     }
 
-    /// Variant of [`Process::call`] that leaves nothing of the call to be dropped.
+    /// Variant of [`Process::call`] for calls that need no drop.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
@@ -36,11 +37,11 @@ impl Process {
         })
     }
 
-    /// Returns the fiber handle of the current task after the preceding local execution block was charged. The block is
-    /// charged here if calls are answered immediately, and otherwise by [`crate::process::program::RealProgram`].
+    /// Charges the preceding local execution block and returns the fiber handle of the current task. If the engine does
+    /// not answer calls immediately, [`crate::process::program::RealProgram`] charges the block later.
     #[inline(always)]
     pub(super) fn charged_handle(&self) -> &FiberHandle<'static> {
-        // SAFETY: the handle belongs to the fiber that runs this code, so it is alive.
+        // SAFETY: the handle belongs to the fiber that runs this code, so the handle is alive.
         let handle = unsafe { &*self.handle.get() };
         if handle.asks() {
             let charge = self.take_charge();
@@ -51,19 +52,19 @@ impl Process {
         handle
     }
 
-    /// Sends a call whose reply is `Done`.
+    /// Sends a call to the engine that is answered with `Done`.
     #[inline(always)]
     pub fn call_done(&self, call: Call) {
         self.call(call, |_| ());
     }
 
-    /// Sends a call that starts an operation.
+    /// Sends a call that starts an operation, and returns the request of the operation.
     #[inline(always)]
     pub fn call_start(&self, call: Call) -> RequestId {
         self.call(call, started)
     }
 
-    /// Sends a call whose reply contains completions, and passes them to `take`.
+    /// Sends a call to the engine and passes the completions in the reply to `take`.
     #[inline(always)]
     pub fn call_completed<R>(&self, call: Call, take: impl FnOnce(&mut [Completion]) -> R) -> R {
         self.call(call, |reply| take(completed(reply)))
@@ -75,7 +76,7 @@ impl Process {
     }
 }
 
-/// Returns the request in the reply.
+/// Returns the request in the engine's reply.
 #[inline]
 pub fn started(reply: &mut Reply<'_>) -> RequestId {
     match reply.kind {
@@ -84,7 +85,7 @@ pub fn started(reply: &mut Reply<'_>) -> RequestId {
     }
 }
 
-/// Returns the completions in the reply.
+/// Returns the completions in the engine's reply.
 #[inline]
 pub fn completed<'r>(reply: &'r mut Reply<'_>) -> &'r mut [Completion] {
     match &mut reply.kind {

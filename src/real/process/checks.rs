@@ -1,4 +1,4 @@
-//! Comparison of collective calls between ranks (`--check`).
+//! Compares the arguments of collective calls between ranks (`--check`).
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,42 +7,42 @@ use super::signature::Signature;
 use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::rank::Rank;
 
-/// A rank's call of a collective.
+/// Call of a collective function by one rank.
 #[derive(Debug)]
 pub struct CollectiveRecord {
-    /// The rank in MPI_COMM_WORLD.
+    /// Calling rank in MPI_COMM_WORLD.
     pub rank: Rank,
-    /// The rank in the communicator.
+    /// Calling rank in the communicator of the collective.
     pub member: u32,
     /// Function and position of the call, such as "MPI_Bcast at ring.c:42".
     pub position: String,
-    /// The function.
+    /// Name of the MPI function.
     pub function: &'static str,
-    /// Arguments that must match those of other ranks.
+    /// Arguments that must match the arguments of other ranks.
     pub arguments: ComparedArguments,
 }
 
 /// Arguments of a collective that must be consistent between ranks.
 #[derive(Debug, Default)]
 pub struct ComparedArguments {
-    /// The root.
+    /// Root argument, for collectives with a root.
     pub root: Option<i32>,
-    /// The operator's name.
+    /// Name of the reduction operator.
     pub operator: Option<&'static str>,
-    /// Data that must be equal on all ranks.
+    /// Signatures of data that must be equal on all ranks.
     pub alike: Vec<Signature>,
-    /// Data for other ranks.
+    /// Signatures of the data that the rank sends to each rank.
     pub sent: Option<PeerSignatures>,
-    /// Data from other ranks.
+    /// Signatures of the data that the rank receives from each rank.
     pub received: Option<PeerSignatures>,
 }
 
-/// Signatures of the data for each rank or from each rank.
+/// Signatures of the data that are sent to each rank, or received from each rank.
 #[derive(Clone, Debug)]
 pub enum PeerSignatures {
-    /// The same signature for each rank.
+    /// All ranks have the same signature.
     Same(Signature),
-    /// One signature per rank.
+    /// Each rank has its own signature.
     Each(Vec<Signature>),
 }
 
@@ -62,15 +62,17 @@ impl PeerSignatures {
     }
 }
 
-/// Key of a collective: number of its communicator, first rank of the communicator, and sequence number.
+/// Key of a collective operation: number of its communicator, first rank of the communicator, and sequence number in
+/// the communicator.
 pub type CollectiveKey = (u32, Rank, u32);
 
-/// Collectives that some ranks, but not all, have called.
+/// Calls of collectives that only some of the ranks have called so far.
 #[derive(Debug, Default)]
 pub struct CollectiveChecks(Mutex<HashMap<CollectiveKey, Vec<CollectiveRecord>>>);
 
 impl CollectiveChecks {
-    /// Adds a rank's call of a collective with `members` members. Returns the mistakes after the last rank's call.
+    /// Adds one rank's call of a collective whose communicator has `members` ranks. The call of the last rank returns
+    /// the mistakes of the collective.
     pub fn add(&self, key: CollectiveKey, members: u32, record: CollectiveRecord) -> Vec<Mistake> {
         let mut open = self.0.lock().expect("nothing panics with this lock held");
         let records = open.entry(key).or_default();
@@ -83,14 +85,14 @@ impl CollectiveChecks {
         judge(records)
     }
 
-    /// Returns the mistakes in collectives that not all ranks have called.
+    /// Returns the mistakes in collectives that some ranks have not called.
     pub fn left(&self) -> Vec<Mistake> {
         let open = std::mem::take(&mut *self.0.lock().expect("nothing panics with this lock held"));
         open.into_values().flat_map(judge).collect()
     }
 }
 
-/// Compares the calls of one collective with the call of its lowest rank.
+/// Compares the calls of one collective with the call of the lowest rank.
 fn judge(mut records: Vec<CollectiveRecord>) -> Vec<Mistake> {
     records.sort_unstable_by_key(|record| record.rank);
     let Some((first, others)) = records.split_first() else { return Vec::new() };
@@ -103,7 +105,7 @@ fn mistake(record: &CollectiveRecord, kind: MistakeKind, text: String) -> Mistak
     Mistake { rank: record.rank, kind, call, place, text }
 }
 
-/// Returns the first difference between two calls.
+/// Returns a mistake for the first difference between two calls of a collective.
 fn compare(first: &CollectiveRecord, record: &CollectiveRecord) -> Option<Mistake> {
     let mismatch = |text| Some(mistake(record, MistakeKind::CollectiveMismatch, text));
     let (rank, position) = (first.rank, &first.position);
@@ -126,7 +128,7 @@ fn compare(first: &CollectiveRecord, record: &CollectiveRecord) -> Option<Mistak
     Some(mistake(record, MistakeKind::TypeMismatch, text))
 }
 
-/// Compares the data sent by each rank with the data expected by the others.
+/// Compares the data that each rank sends with the data that the other ranks expect.
 fn compare_data(records: &[CollectiveRecord]) -> Vec<Mistake> {
     let sent = || records.iter().filter_map(|record| record.arguments.sent.as_ref());
     let received = || records.iter().filter_map(|record| record.arguments.received.as_ref());
@@ -139,7 +141,7 @@ fn compare_data(records: &[CollectiveRecord]) -> Vec<Mistake> {
     records.iter().filter_map(|record| compare_received(record, records)).collect()
 }
 
-/// Returns the mistake for the first sender whose data differs from the data expected by `record`.
+/// Returns the mistake for the first sender whose data differs from the data that the receiver `record` expects.
 fn compare_received(record: &CollectiveRecord, records: &[CollectiveRecord]) -> Option<Mistake> {
     let received = record.arguments.received.as_ref()?;
     let differ = |sender: &CollectiveRecord| {

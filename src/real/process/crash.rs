@@ -1,11 +1,12 @@
-//! Crashes of programs: a signal that would end the process ends the run instead, with a report of the position.
+//! Handles crashes of programs. A signal that would end the process ends the run instead, and the error message reports
+//! the position of the crash.
 //!
-//! The handler walks the stack. It then makes the rank's fiber return a last call, [`Call::Fail`], and the run ends in
-//! the usual way. This is impossible for two crashes: a crash of a thread without a rank, and a crash in the memory
-//! management of the C library, whose locks may be held. A separate thread waits for such crashes, reports them and
-//! ends the process.
+//! The signal handler walks the stack. The handler then makes the rank's fiber return a last call, [`Call::Fail`], and
+//! the run ends in the usual way. Two kinds of crashes cannot be handled in this way: a crash of a thread without a
+//! rank, and a crash in the memory management of the C library, whose locks may be held. A separate thread waits for
+//! such crashes, reports them and ends the process.
 //!
-//! A crash while no rank's code runs is a crash of mcpsim and is handled as if this module did not exist.
+//! A crash while no rank's code runs is a crash of mcpsim. The previous action of the signal then handles the crash.
 #![allow(unsafe_code)]
 
 mod look;
@@ -34,64 +35,66 @@ pub use report::{caller, calling_code, calling_codes};
 
 /// Signals that indicate a crash.
 const SIGNALS: [c_int; 6] = [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
-/// Size of a handler's stack in bytes. A stack walk needs some tens of KiB.
+/// Size of the signal handler's stack in bytes. A stack walk needs some tens of KiB.
 const STACK: usize = 256 << 10;
-/// Largest frame, in bytes, that may skip the guard page.
+/// Maximum distance in bytes between a stack and an access that counts as an overflow of the stack. The access of a
+/// function with a large frame may skip the guard page.
 const LARGEST_FRAME: usize = 1 << 30;
 
 /// Description of a crash.
 #[derive(Clone, Copy, Debug)]
 pub struct Crash {
     pub signal: c_int,
-    /// The system's reason (`si_code`), or [`CALLED`].
+    /// Reason of the signal (`si_code`), or [`CALLED`].
     pub code: c_int,
-    /// Address whose access failed.
+    /// Memory address whose access failed.
     pub address: usize,
-    /// Error code of the processor.
+    /// Error code of the processor for a page fault.
     pub error: i64,
-    /// The exhausted stack, if the crash is a stack overflow.
+    /// Stack that overflowed, if the crash is a stack overflow.
     pub overflow: Option<Overflow>,
     /// True if the rank has overwritten its whole stack, including the part above `main`.
     pub overwritten: bool,
     pub trace: StackTrace,
 }
 
-/// An exhausted stack and its size in bytes.
+/// Stack that overflowed, with its size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
     /// The stack of a rank.
     Rank(usize),
-    /// The stack of a thread created by the program.
+    /// The stack of a thread that the program created.
     Thread(usize),
 }
 
-/// Code of a crash requested by the program with `abort` or `raise`.
+/// Value of [`Crash::code`] if the program requested the signal with `abort` or `raise`.
 pub const CALLED: c_int = c_int::MIN;
 
-/// State that a handler needs to end the code of a rank.
+/// State that a signal handler needs to end the code of a rank.
 pub struct CrashContext {
     trap: mcpsim_core::rank::Trap,
     stack: (usize, usize),
-    /// Address and value of a constant word at the top of the stack.
+    /// Address and expected value of a word at the top of the stack that the program must not change.
     seal: (*const usize, usize),
 }
 
 impl CrashContext {
-    /// Creates the context of a fiber.
+    /// Creates the crash context of a fiber.
     pub fn of(fiber: &Fiber) -> CrashContext {
         let stack = fiber.stack();
         let seal = fiber.seal();
-        // SAFETY: the fiber's seal is a word on its stack, which is mapped.
+        // SAFETY: the seal is a word on the fiber's stack, which is mapped.
         CrashContext { trap: fiber.trap(), stack: (stack.start, stack.end), seal: (seal, unsafe { seal.read() }) }
     }
 
-    /// Returns true if the fiber's exit frame, which is above all frames of its code, is overwritten.
+    /// Returns true if the program has overwritten the fiber's exit frame. The exit frame is above all frames of the
+    /// program.
     fn is_overwritten(&self) -> bool {
-        // SAFETY: the fiber's seal is a word on its stack, which is mapped.
+        // SAFETY: the seal is a word on the fiber's stack, which is mapped.
         unsafe { self.seal.0.read_volatile() != self.seal.1 }
     }
 
-    /// Returns the address range of the stack.
+    /// Returns the address range of the fiber's stack.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.stack.0..self.stack.1
     }
@@ -99,11 +102,11 @@ impl CrashContext {
 
 thread_local! {
     static READY: Cell<bool> = const { Cell::new(false) };
-    /// Crash passed from the handler to its continuation in the fiber.
+    /// Crash that the signal handler passes to its continuation on the fiber.
     static CRASH: Cell<Option<Crash>> = const { Cell::new(None) };
 }
 
-/// Prepares this thread for crashes of the ranks that it runs.
+/// Prepares this thread to handle crashes of the ranks that run on this thread.
 #[inline]
 pub fn ready() {
     if !READY.get() {
@@ -128,7 +131,7 @@ thread_local! {
     static THREAD_STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Prepares this thread, created by a program, for crashes.
+/// Prepares this thread, which a program created, to handle crashes of the program's code.
 pub fn ready_for_thread() {
     if THREAD_STACK.get().1 != 0 {
         return;
@@ -136,7 +139,7 @@ pub fn ready_for_thread() {
     HANDLER_STACK.with(|_| ());
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: the attributes belong to this thread and are destroyed after use.
+    // SAFETY: `pthread_getattr_np` initialises the attributes of this thread, and they are destroyed after use.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
             libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
@@ -146,7 +149,7 @@ pub fn ready_for_thread() {
     THREAD_STACK.set((start as usize, start as usize + size));
 }
 
-/// Stack for the signal handlers of this thread, freed at the end of the thread.
+/// Stack for the signal handlers of this thread. The stack is freed when the thread ends.
 struct HandlerStack(*mut c_void);
 
 impl HandlerStack {
@@ -168,7 +171,8 @@ impl Drop for HandlerStack {
     fn drop(&mut self) {
         if self.0 != libc::MAP_FAILED {
             let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-            // SAFETY: no handler runs on this thread while it ends, and none will run on that stack.
+            // SAFETY: the thread ends and runs no signal handler now. The stack is removed before the memory is
+            // unmapped, so no handler will use it.
             unsafe {
                 libc::sigaltstack(&none, ptr::null_mut());
                 libc::munmap(self.0, STACK);
@@ -177,19 +181,19 @@ impl Drop for HandlerStack {
     }
 }
 
-/// Signal actions before installation.
+/// Actions of [`SIGNALS`] before this module installed its handler.
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
-/// Functions of the C library that manage memory.
+/// Addresses of the C library's functions that manage memory.
 static MEMORY: OnceLock<Vec<usize>> = OnceLock::new();
-/// Descriptor that wakes the reporting thread.
+/// File descriptor of a pipe that wakes the reporting thread.
 static BELL: AtomicI32 = AtomicI32::new(-1);
 
 fn install() {
-    // A handler cannot initialise lazily, so lazy values are initialised here.
+    // A signal handler must not allocate, so values that are computed at their first use are computed here.
     loader::code(install as *const () as usize);
     let _ = MEMORY.set(report::memory_functions());
     let mut ends = [-1; 2];
-    // SAFETY: `ends` has room for two descriptors.
+    // SAFETY: `ends` has room for two file descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } == 0 {
         let bell = ends[0];
         let watch = std::thread::Builder::new().name("crashes".to_owned()).spawn(move || report_when_asked(bell));
@@ -200,7 +204,7 @@ fn install() {
     super::clib::protect_open();
     look::install();
     let before = SIGNALS.map(|signal| {
-        // SAFETY: zero is a valid `sigaction`, and the call only reads the current action.
+        // SAFETY: zero is a valid `sigaction`, and a null new action only reads the current action.
         unsafe {
             let mut before = MaybeUninit::<libc::sigaction>::zeroed();
             libc::sigaction(signal, ptr::null(), before.as_mut_ptr());
@@ -219,16 +223,16 @@ fn install() {
     }
 }
 
-/// Restores the previous action of `signal`.
+/// Restores the action that `signal` had before this module installed its handler.
 fn step_back(signal: c_int) {
     let index = SIGNALS.iter().position(|&known| known == signal);
     if let (Some(before), Some(index)) = (BEFORE.get(), index) {
-        // SAFETY: the action was returned by `sigaction` before installation.
+        // SAFETY: `sigaction` returned this action before this module installed its handler.
         unsafe { libc::sigaction(signal, &before[index], ptr::null_mut()) };
     }
 }
 
-/// Order of the registers in call frame information, as indices of the system.
+/// Index in the kernel's register array of each register, in the order of call frame information.
 const ORDER: [c_int; 17] = [
     libc::REG_RAX,
     libc::REG_RDX,
@@ -250,7 +254,7 @@ const ORDER: [c_int; 17] = [
 ];
 
 unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes valid pointers to a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes valid pointers to a handler that is installed with SA_SIGINFO.
     let (info, context) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
     let words = &mut context.uc_mcontext.gregs;
     let mut registers = Registers(ORDER.map(|register| words[register as usize] as usize));
@@ -263,9 +267,10 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let calm = (0x37f, 0, 0x1f80);
     if !p.crashing.get() && signal != libc::SIGABRT {
         let overflow = p.stack().start > registers.stack();
-        // SAFETY: the arguments are from the kernel, and this handler runs on its alternate stack.
+        // SAFETY: the kernel provided the arguments, and this handler runs on its own alternate stack.
         if unsafe { own::deliver(p, signal, info, context, overflow) } {
-            // SAFETY: the kernel saves these registers for every handler; the pointer is null or valid.
+            // SAFETY: the kernel saves the floating-point registers for every handler, and the pointer is null or
+            // valid.
             if let Some(saved) = unsafe { context.uc_mcontext.fpregs.as_mut() } {
                 (saved.cwd, saved.swd, saved.mxcsr) = calm;
             }
@@ -280,7 +285,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let Some(ground) = ground.as_ref().ok().and_then(|ground| ground.as_ref()) else { return step_back(signal) };
     let stack = ground.stack();
     let guard = stack.start - GUARD..stack.start;
-    // SAFETY: reading the field is sound for every signal; the value is used only for signals with an address.
+    // SAFETY: the field is initialised for every signal. The value is used only for signals that have an address.
     let address = unsafe { info.si_addr() } as usize;
     let below = registers.stack() < stack.start && stack.start - registers.stack() < LARGEST_FRAME;
     let full = signal == libc::SIGSEGV
@@ -300,28 +305,28 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     }
     CRASH.set(Some(crash));
     let process: *const Process = p;
-    // SAFETY: the fiber whose stack this is runs on this thread, and its process outlives it.
+    // SAFETY: the fiber that owns the stack runs on this thread, and the rank's `Process` outlives the fiber.
     let go_on = unsafe { ground.trap.setup_trap_handler(move || failed(&*process)) };
     words[libc::REG_RIP as usize] = go_on.rip as i64;
     words[libc::REG_RSP as usize] = go_on.rsp as i64;
     words[libc::REG_RBP as usize] = go_on.rbp as i64;
     words[libc::REG_RDI as usize] = go_on.rdi as i64;
     words[libc::REG_RSI as usize] = go_on.rsi as i64;
-    // The calling convention requires a clear direction flag and masked floating-point exceptions.
+    // The calling convention requires that the direction flag is clear and floating-point exceptions are masked.
     words[libc::REG_EFL as usize] &= !0x400;
-    // SAFETY: the kernel saves these registers for every handler; the pointer is null or valid.
+    // SAFETY: the kernel saves the floating-point registers for every handler, and the pointer is null or valid.
     if let Some(saved) = unsafe { context.uc_mcontext.fpregs.as_mut() } {
         (saved.cwd, saved.swd, saved.mxcsr) = calm;
     }
 }
 
-/// Returns the last call of a crashed rank.
+/// Returns the last call that a crashed rank sends to the engine.
 fn failed(p: &Process) -> Call {
     let crash = CRASH.take().expect("the handler has left it on this thread");
     Call::Fail(Box::new(report::error(p, &crash)))
 }
 
-/// Ends the rank at its own request, as a crash does.
+/// Ends the rank as a crash does, because the program requested `signal` with `abort` or `raise`.
 pub fn called(p: &Process, signal: c_int) -> ! {
     p.crashing.set(true);
     let stack = p.stack();
@@ -331,18 +336,18 @@ pub fn called(p: &Process, signal: c_int) -> ! {
     unreachable!("a failed rank does not go on")
 }
 
-/// Handles a signal on a thread without a rank: a thread of a program, or a thread of mcpsim.
+/// Handles a crash of a thread that runs no rank. The thread was created by a program or by mcpsim.
 fn of_thread(signal: c_int, info: &libc::siginfo_t, error: i64, registers: &Registers) {
     let top = registers.stack();
     let known = THREAD_STACK.get();
-    // SAFETY: reading the field is sound for every signal; the value is used only for signals with an address.
+    // SAFETY: the field is initialised for every signal. The value is used only for signals that have an address.
     let address = unsafe { info.si_addr() } as usize;
-    // A frame that does not fit starts below the stack.
+    // The stack pointer is below the stack if a frame of the program does not fit on the stack.
     let below = known.0 > top && known.0 - top < LARGEST_FRAME;
     let full = signal == libc::SIGSEGV
         && info.si_code > 0
         && (below || (known.0.saturating_sub(GUARD)..known.0).contains(&address));
-    // The readable part of the thread's stack, which bounds the stack walk.
+    // The stack walk is limited to the readable part of the thread's stack.
     let stack = if full { known.0..known.1 } else { top..readable_end(top) };
     let overflow = full.then_some(Overflow::Thread(stack.len()));
     let trace = StackTrace::new(*registers, &stack);
@@ -359,14 +364,15 @@ fn of_thread(signal: c_int, info: &libc::siginfo_t, error: i64, registers: &Regi
     hand_over(&Notice { crash, crashed });
 }
 
-/// Returns the end of readable memory from `start`, at most 64 KiB.
+/// Returns the end of the readable memory that starts at `start`, at most 64 KiB above `start`.
 fn readable_end(start: usize) -> usize {
     const PAGE: usize = 4096;
     let mut end = start;
     for _ in 0..16 {
         let next = (end / PAGE + 1) * PAGE;
         let mut seen = 0u8;
-        // SAFETY: `mincore` returns an error for unmapped memory and writes one byte for one page.
+        // SAFETY: `mincore` accepts any address, returns an error for unmapped memory, and writes one byte for one
+        // page.
         let there = unsafe { libc::mincore((end / PAGE * PAGE) as *mut c_void, PAGE, &mut seen) } == 0;
         if !there {
             break;
@@ -376,37 +382,37 @@ fn readable_end(start: usize) -> usize {
     end
 }
 
-/// A crash reported by another thread.
+/// A crash that the reporting thread reports for the crashed thread.
 struct Notice {
     crash: Crash,
     crashed: CrashedCode,
 }
 
-/// The code that crashed.
+/// Code that crashed.
 #[derive(Clone, Copy, Debug)]
 enum CrashedCode {
     /// The code of a rank.
     Rank(*const Process),
-    /// An access to a rank's memory on behalf of another rank.
+    /// Code of mcpsim that accesses this rank's memory on behalf of another rank.
     Remote(*const Process),
-    /// A thread created by the program.
+    /// Code of a thread that the program created.
     Thread,
-    /// The memory management, called by the simulator. The cause is damage of the heap by a rank.
+    /// The C library's memory management, called by mcpsim. The cause is a rank that has damaged the heap.
     Heap,
 }
 
 static NOTICE: AtomicPtr<Notice> = AtomicPtr::new(ptr::null_mut());
 
-/// Passes the crash to the reporting thread, which ends the process, and waits.
+/// Passes the crash to the reporting thread and waits until the reporting thread ends the process.
 fn hand_over(notice: &Notice) -> ! {
     let first =
         NOTICE.compare_exchange(ptr::null_mut(), ptr::from_ref(notice).cast_mut(), Ordering::AcqRel, Ordering::Acquire);
-    // SAFETY: these functions are async-signal-safe, and the pointers are valid.
+    // SAFETY: the called functions are async-signal-safe, and the pointers refer to local variables or statics.
     unsafe {
         if first.is_ok() {
             libc::write(BELL.load(Ordering::Acquire), c"!".as_ptr().cast(), 1);
         }
-        // On a busy host, reading a program's debug information may take many seconds.
+        // The limit is long, because reading the debug information of a program may take many seconds on a busy host.
         let mut left = libc::timespec { tv_sec: 60, tv_nsec: 0 };
         while libc::nanosleep(&left.clone(), &mut left) != 0 {}
     }
@@ -414,14 +420,14 @@ fn hand_over(notice: &Notice) -> ! {
 }
 
 fn last_words(text: &std::ffi::CStr) -> ! {
-    // SAFETY: these functions are async-signal-safe, and the pointers are valid.
+    // SAFETY: the called functions are async-signal-safe, and the pointers refer to local variables or statics.
     unsafe {
         libc::write(2, text.as_ptr().cast(), text.count_bytes());
         libc::_exit(4)
     }
 }
 
-/// Thread that reports crashes when the crashed thread cannot.
+/// Body of the reporting thread, which reports a crash if the crashed thread cannot do so.
 fn report_when_asked(bell: c_int) {
     let mut byte = 0u8;
     // SAFETY: the buffer has room for one byte.
@@ -430,10 +436,10 @@ fn report_when_asked(bell: c_int) {
             return;
         }
     }
-    // SAFETY: the crashed thread waits, so the notice on its stack and the rank remain valid.
+    // SAFETY: the crashed thread waits until the process ends, so the notice on its stack remains valid.
     let Some(notice) = (unsafe { NOTICE.load(Ordering::Acquire).as_ref() }) else { return };
     let crash = &notice.crash;
-    // SAFETY: the crashed thread waits, so the rank remains valid.
+    // SAFETY: the crashed thread waits until the process ends, so the rank remains valid.
     let text = unsafe {
         match notice.crashed {
             CrashedCode::Rank(p) => text_of(&*p, report::error(&*p, crash)),

@@ -1,12 +1,12 @@
-//! Functions provided to programs, with their names.
+//! Tables of functions that mcpsim provides to programs.
 #![allow(unsafe_code)]
 
-/// The address of a C function.
+/// Address of a C function.
 #[derive(Clone, Copy, Debug)]
 pub struct Function(pub *const ());
 
-// SAFETY: the address of a function is a plain number.
+// SAFETY: the address of a function is a plain number and is never dereferenced as data.
 unsafe impl Sync for Function {}
 
-/// A function with its name.
+/// Name and address of a function that mcpsim provides to programs.
 pub type NamedFunction = (&'static str, Function);

@@ -1,6 +1,8 @@
-//! Memory of ranks for `--check-heap`: a rank that writes beyond a block or to a freed block ends at the write.
+//! Checked heap of ranks (`--check-heap`). A rank that writes beyond a heap block or to a freed block ends at the
+//! write.
 //!
-//! `arena` manages the blocks. `functions` replaces the C library's functions in programs.
+//! The module `arena` manages the heap blocks. The module `functions` replaces the C library's memory functions in
+//! programs.
 #![allow(unsafe_code)]
 
 mod arena;
@@ -19,7 +21,7 @@ use mcpsim_core::rank::{FailureKind, Rank};
 pub use arena::ALIGNMENT;
 pub use functions::{allocate, find, release};
 
-/// Blocks of the process; `None` before the first run that checks the heap.
+/// Heap blocks of all ranks in the process. The value is `None` before the first run that checks the heap.
 static ARENA: Mutex<Option<Arena>> = Mutex::new(None);
 
 fn arena() -> MutexGuard<'static, Option<Arena>> {
@@ -37,27 +39,29 @@ pub fn begin() {
     }
 }
 
-/// Returns the damage of blocks that were not freed, and the number of allocations without guards.
+/// Ends the checks of a run. Returns mistakes for damaged blocks that were not freed, and the number of allocations
+/// without guard pages.
 pub fn end(job: &Job) -> (Vec<Mistake>, u64) {
     let arena = arena();
     let Some(arena) = arena.as_ref() else { return (Vec::new(), 0) };
     (arena.damaged().iter().map(|damage| mistake(job, damage, 0)).collect(), arena.refused)
 }
 
-/// Returns the current call of `function` by the program.
+/// Describes the current call of the memory function `function` by the program.
 fn call(function: &'static str) -> HeapCall {
     let Some(p) = current() else { return HeapCall { rank: None, function, codes: [None; 3] } };
     HeapCall { rank: Some(p.rank), function, codes: crash::calling_codes(p, here(), &p.stack()) }
 }
 
-/// Returns function and innermost position with debug information, such as "malloc at heap.c:12".
+/// Returns the function and the innermost position of the call that has debug information, such as "malloc at
+/// heap.c:12".
 fn position(job: &Job, call: &HeapCall) -> String {
     let places = call.codes.iter().flatten().map(|&(module, offset)| job.describe(module as usize, offset as usize));
     let line = places.into_iter().find_map(|place| place.rsplit_once(" at ").map(|(_, line)| line.to_owned()));
     line.map_or_else(|| call.function.to_owned(), |line| format!("{} at {line}", call.function))
 }
 
-/// Returns a number of bytes in words, such as "1 byte" or "2 bytes".
+/// Returns a text for a number of bytes, such as "1 byte" or "2 bytes".
 fn bytes(count: usize) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
@@ -66,7 +70,7 @@ fn who(rank: Option<Rank>) -> String {
     rank.map_or_else(|| "a thread".to_owned(), |rank| format!("rank {rank}"))
 }
 
-/// Returns the size of the block, and the calls that allocated and freed it.
+/// Returns a text with the size of the block, the call that allocated the block, and the call that freed the block.
 fn describe_block(job: &Job, block: &HeapBlock) -> String {
     let HeapBlock { size, allocated, freed, .. } = block;
     let allocated_by = who(allocated.rank);
@@ -79,7 +83,7 @@ fn describe_block(job: &Job, block: &HeapBlock) -> String {
     }
 }
 
-/// Returns the block probably intended by an access to `address`, if the address is in this heap.
+/// Describes the block that an access to `address` probably intended, if the address is in the checked heap.
 pub fn describe(job: &Job, address: usize) -> Option<String> {
     let arena = arena();
     let arena = arena.as_ref().filter(|arena| arena.contains(address))?;
@@ -95,7 +99,7 @@ pub fn describe(job: &Job, address: usize) -> Option<String> {
     })
 }
 
-/// Creates the mistake for a write outside the bounds of a block.
+/// Creates the mistake for a write outside the bounds of a heap block.
 fn mistake(job: &Job, damage: &HeapDamage, otherwise: Rank) -> Mistake {
     let HeapDamage { block, first, last } = damage;
     let (call, place) = Mistake::call_and_place(&position(job, &block.allocated));
@@ -105,12 +109,12 @@ fn mistake(job: &Job, damage: &HeapDamage, otherwise: Rank) -> Mistake {
     Mistake { rank, kind: MistakeKind::HeapDamage, call, place, text }
 }
 
-/// Records damage that `p` finds when it frees a block.
+/// Records damage that is found when the rank `p` frees a block.
 fn report(p: &Process, damage: &HeapDamage) {
     p.job.add_mistake(mistake(&p.job, damage, p.rank));
 }
 
-/// Ends the rank, which called `function` with an `address` that is not the start of a block.
+/// Ends the rank `p`, because it passed an `address` that is not the start of a heap block to a memory function.
 fn refuse(p: &Process, call: &HeapCall, address: usize, reason: &InvalidFree) -> ! {
     let what = match reason {
         InvalidFree::Inside(block) => {
@@ -123,7 +127,7 @@ fn refuse(p: &Process, call: &HeapCall, address: usize, reason: &InvalidFree) ->
     p.fail_at(position(&p.job, call), FailureKind::Error, what)
 }
 
-/// Returns the number of bytes and blocks in use by `rank`.
+/// Returns the number of bytes and the number of heap blocks that `rank` has allocated and not freed.
 fn used_by(rank: Rank) -> (usize, usize) {
     arena().as_ref().map_or((0, 0), |arena| arena.used_by(rank))
 }

@@ -1,5 +1,5 @@
-//! Positions of ranks whose code runs for a long time. Another thread requests them with a signal that is not delivered
-//! to programs.
+//! Reports the positions of ranks whose code runs for a long time. The requesting thread sends a signal to each thread
+//! that runs ranks. Programs do not receive this signal.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -14,16 +14,18 @@ use crate::process::current;
 use crate::process::unwind::{Registers, StackTrace};
 use mcpsim_core::rank::Rank;
 
-/// Default action of this signal: ignore. Handlers of programs are simulated and do not affect it.
+/// Signal that requests a position. The default action of SIGURG is to ignore the signal. mcpsim simulates signal
+/// handlers of programs, so a program's handler for SIGURG does not conflict.
 const SIGNAL: c_int = libc::SIGURG;
-/// Maximum time for an answer. A thread without an answer is in a system call with signals blocked.
+/// Maximum time to wait for the answer of a thread. A thread that does not answer is in a system call with signals
+/// blocked.
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// Answer of a thread: the rank whose code it runs, the last MPI function, and the stack trace.
+/// Answer of a thread: the rank whose code runs on the thread, the rank's last MPI function, and the stack trace.
 type Answer = (Rank, &'static str, StackTrace);
 
-/// States of [`StackRequest`]: no request; request sent; answer in progress; answer complete; thread runs no rank's
-/// code.
+/// States of [`StackRequest`]: no request, request sent, answer in progress, answer complete, and thread without a
+/// running rank.
 const IDLE: u32 = 0;
 const ASKED: u32 = 1;
 const TAKEN: u32 = 2;
@@ -35,8 +37,8 @@ struct StackRequest {
     answer: UnsafeCell<MaybeUninit<Answer>>,
 }
 
-// SAFETY: the state determines the owner of the answer: the asked thread from TAKEN on, the requesting thread from
-// ANSWERED on.
+// SAFETY: the state determines which thread may access the answer: the asked thread in state TAKEN, and the requesting
+// thread in state ANSWERED.
 unsafe impl Sync for StackRequest {}
 
 static QUESTION: StackRequest =
@@ -45,7 +47,7 @@ static QUESTION: StackRequest =
 /// Threads that run ranks.
 static THREADS: Mutex<Vec<libc::pthread_t>> = Mutex::new(Vec::new());
 
-/// Entry of this thread in [`THREADS`], removed at the end of the thread.
+/// Entry of this thread in [`THREADS`]. The entry is removed when the thread ends.
 pub(super) struct Listed(libc::pthread_t);
 
 impl Listed {
@@ -63,7 +65,7 @@ impl Drop for Listed {
     }
 }
 
-/// Installs the handler for requests.
+/// Installs the signal handler that answers requests for positions.
 pub(super) fn install() {
     // SAFETY: zero is a valid `sigaction`, and the handler has the signature that SA_SIGINFO requires.
     unsafe {
@@ -79,20 +81,19 @@ unsafe extern "C" fn answer(_: c_int, _: *mut libc::siginfo_t, context: *mut c_v
     if state.compare_exchange(ASKED, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    // SAFETY: the kernel passes a valid context to a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes a valid context to a handler that is installed with SA_SIGINFO.
     let words = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let registers = Registers(ORDER.map(|register| words[register as usize] as usize));
     let Some(p) = current().filter(|p| p.stack().contains(&registers.stack())) else {
         return state.store(NOBODY, Ordering::Release);
     };
     let trace = StackTrace::new(registers, &p.stack());
-    // SAFETY: in state TAKEN the answer belongs to this thread.
+    // SAFETY: in state TAKEN only the asked thread, which is this thread, accesses the answer.
     unsafe { (*QUESTION.answer.get()).write((p.rank, p.function.get(), trace)) };
     state.store(ANSWERED, Ordering::Release);
 }
 
-/// Returns the ranks whose code runs now, and their positions, such as "rank 1, after MPI_Barrier, in main at
-/// ring.c:42".
+/// Returns a text for each rank whose code is running, such as "rank 1, after MPI_Barrier, in main at ring.c:42".
 pub fn running() -> Vec<String> {
     let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found: Vec<String> = threads.iter().filter_map(|&thread| ask(thread)).map(|answer| text(&answer)).collect();
@@ -100,11 +101,12 @@ pub fn running() -> Vec<String> {
     found
 }
 
-/// Requests the position of a thread. The thread exists, because the list is locked.
+/// Requests the position of a thread. The caller must hold the lock of [`THREADS`].
 fn ask(thread: libc::pthread_t) -> Option<Answer> {
     let state = &QUESTION.state;
     state.store(ASKED, Ordering::Release);
-    // SAFETY: the thread has not ended, because the list is locked.
+    // SAFETY: the caller holds the lock of `THREADS`, and a thread removes its entry before it ends, so the thread
+    // exists.
     if unsafe { libc::pthread_kill(thread, SIGNAL) } != 0 {
         state.store(IDLE, Ordering::Release);
         return None;
@@ -112,7 +114,7 @@ fn ask(thread: libc::pthread_t) -> Option<Answer> {
     let asked = Instant::now();
     loop {
         match state.load(Ordering::Acquire) {
-            // SAFETY: in state ANSWERED the answer is initialised and belongs to this thread.
+            // SAFETY: in state ANSWERED the answer is initialised, and only the requesting thread accesses the answer.
             ANSWERED => return Some(unsafe { (*QUESTION.answer.get()).assume_init_read() }),
             NOBODY => return None,
             ASKED if asked.elapsed() > LONGEST => {

@@ -1,8 +1,10 @@
-//! Fault handlers of programs. They run at the position of the rank's code, as if the kernel had called them.
+//! Calls the fault handlers of programs. A fault handler runs on the stack of the rank's code, as if the kernel had
+//! called the handler.
 //!
 //! The kernel's signal frame is on mcpsim's handler stack. A copy of the frame is placed on the rank's stack or on its
 //! alternate stack, and mcpsim's handler returns into the program's handler. The program's handler may end the rank,
-//! jump out (`siglongjmp`) or return. On return the kernel restores the copy, including the changes by the program.
+//! jump out (`siglongjmp`) or return. When the handler returns, the kernel restores the registers from the copy of the
+//! frame, including changes that the program made to the copy.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -11,21 +13,21 @@ use std::mem;
 use super::super::clib::{self, FaultAction};
 use super::super::rank::Process;
 
-/// Size in bytes of the red zone below the stack pointer, where code may keep data (x86-64 ABI).
+/// Size in bytes of the red zone below the stack pointer, where functions may store data (x86-64 ABI).
 const RED_ZONE: usize = 128;
-/// Mark of saved floating-point registers with more than the first 512 bytes (`FP_XSTATE_MAGIC1`).
+/// Mark that saved floating-point registers occupy more than 512 bytes (`FP_XSTATE_MAGIC1`).
 const EXTENDED: u32 = 0x4650_5853;
-/// Offset of the mark in the first 512 bytes, followed by the total size.
+/// Offset in bytes of the mark in the saved floating-point registers. The total size follows the mark.
 const MARK: usize = 464;
-/// Size of the first part in bytes.
+/// Size in bytes of saved floating-point registers without extension.
 const PLAIN: usize = 512;
-/// Minimum stack space for the handler in bytes.
+/// Minimum stack space in bytes for the program's handler.
 const ROOM: usize = 4096;
 
-/// Layout of the kernel's signal frame below the saved floating-point registers.
+/// Layout of the kernel's signal frame. The saved floating-point registers follow this structure in memory.
 #[repr(C)]
 struct Frame {
-    /// Return address of the handler.
+    /// Return address of the signal handler.
     back: usize,
     context: libc::ucontext_t,
     info: libc::siginfo_t,
@@ -49,11 +51,11 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// Prepares the call of the rank's handler for this fault. Returns true if the rank has a handler and `context` now
-/// leads to it.
+/// Prepares a call of the program's handler for this fault. If the rank has a handler, changes `context` so that the
+/// handler runs next, and returns true.
 ///
 /// # Safety
-/// The arguments are those of the kernel's call of a handler of `signal`, which runs on its own stack.
+/// The kernel passed the arguments to the calling signal handler, which runs on its own alternate stack.
 pub unsafe fn deliver(
     p: &Process,
     signal: c_int,
@@ -79,7 +81,8 @@ pub unsafe fn deliver(
     if saved.is_null() {
         return false;
     }
-    // SAFETY: the kernel saved the registers at this address and stored their size at the offset of the mark.
+    // SAFETY: the kernel saved the floating-point registers at this address and stored the mark and the size of the
+    // registers.
     let size = unsafe {
         match saved.add(MARK).cast::<u32>().read_unaligned() {
             EXTENDED => saved.add(MARK + 4).cast::<u32>().read_unaligned() as usize,
@@ -87,14 +90,15 @@ pub unsafe fn deliver(
         }
     };
     let registers = (top - size) & !63;
-    // At the entry of a function, the stack pointer is 8 bytes below a multiple of 16.
+    // The calling convention requires that the stack pointer at the entry of a function is 8 bytes below a multiple of
+    // 16.
     let place = ((registers - size_of::<Frame>()) & !15) - 8;
     let lowest = alternate.filter(|range| range.end == top).map_or(stack.start, |range| range.start);
     if place < lowest + ROOM {
         return false;
     }
-    // SAFETY: the space below the red zone of the rank's stack, or on its alternate stack, is unused and was checked to
-    // suffice.
+    // SAFETY: the copied frame fits into unused stack space, as checked above. The space is below the red zone of the
+    // rank's stack, or on the rank's alternate stack.
     unsafe {
         std::ptr::copy_nonoverlapping(saved, registers as *mut u8, size);
         let frame = place as *mut Frame;
@@ -114,24 +118,25 @@ pub unsafe fn deliver(
     true
 }
 
-/// A fault within an MPI function, such as a bad buffer, for which a handler of the rank was called.
+/// A fault within an MPI function, such as an invalid buffer, for which a handler of the program was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultInCall {
-    /// Position of the MPI function.
+    /// Position at which the program called the MPI function.
     pub here: [usize; 3],
-    /// The faulting instruction and the address whose access failed.
+    /// Address of the faulting instruction, and memory address whose access failed.
     place: [usize; 2],
-    /// Number of consecutive occurrences.
+    /// Number of consecutive occurrences of the same fault.
     times: u32,
 }
 
-/// Maximum number of consecutive occurrences. A handler that returns without a repair causes the same fault again, and
-/// then the rank has crashed.
+/// Maximum number of consecutive occurrences of the same fault. If a handler returns without a repair, the same fault
+/// occurs again. After this number of occurrences the rank has crashed.
 const MOST_TIMES: u32 = 3;
 
-/// Returns true if this fault within an MPI function has called the rank's handler too often.
+/// Returns true if the program's handler was called [`MOST_TIMES`] times in succession for this fault within an MPI
+/// function.
 fn is_again(p: &Process, info: &libc::siginfo_t, context: &libc::ucontext_t) -> bool {
-    // SAFETY: reading the field is sound for every signal; it is an address or another number.
+    // SAFETY: the field is initialised for every signal, with an address or another number.
     let address = unsafe { info.si_addr() } as usize;
     let place = [context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize, address];
     let here = p.here.get();

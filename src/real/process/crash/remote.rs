@@ -1,4 +1,5 @@
-//! Crashes during accesses to a rank's memory on behalf of another rank, while the rank's own code does not run.
+//! Handles crashes while mcpsim accesses the memory of a rank on behalf of another rank. The code of the accessed rank
+//! does not run at that time.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -8,38 +9,38 @@ use super::report;
 use crate::process::Process;
 use mcpsim_core::rank::Rank;
 
-/// Memory that a rank exposes to other ranks, with its declared size.
+/// Memory that a rank exposes to other ranks, with the size that the rank declared.
 #[derive(Clone, Copy, Debug)]
 pub struct GivenMemory {
-    /// Function called by the exposing rank.
+    /// MPI function by which the rank exposed the memory.
     function: &'static str,
-    /// Position of the call: file of the program and offset.
+    /// Position of this MPI call in the program: module number and address in the module's file.
     code: Option<(usize, usize)>,
     base: usize,
     size: usize,
 }
 
 impl GivenMemory {
-    /// Creates a description of memory that `p` exposes in its current call.
+    /// Describes memory that the rank `p` exposes in its current MPI call.
     pub fn new(p: &Process, base: *const u8, size: usize) -> Self {
         let code = report::calling_code(p, p.here.get(), &p.stack());
         GivenMemory { function: p.function.get(), code, base: base as usize, size }
     }
 }
 
-/// An access of another rank to exposed memory.
+/// An access of one rank to memory that another rank exposed.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteAccess {
-    /// The accessing rank.
+    /// Rank that accesses the memory.
     pub from: Rank,
-    /// Function called by the accessing rank.
+    /// MPI function that the accessing rank called.
     pub function: &'static str,
     /// The exposed memory.
     pub memory: GivenMemory,
 }
 
 impl RemoteAccess {
-    /// Returns the end of the message about an inaccessible address of `p`.
+    /// Returns the last part of the error message about an inaccessible address of the rank `p`.
     pub fn describe(&self, p: &Process, address: usize) -> String {
         let RemoteAccess { from, function, memory } = self;
         let line = memory.code.and_then(|(module, offset)| {
@@ -57,18 +58,18 @@ impl RemoteAccess {
 }
 
 thread_local! {
-    /// The rank whose memory is accessed on this thread.
+    /// Rank whose memory this thread accesses on behalf of another rank, or null.
     static REACHED: Cell<*const Process> = const { Cell::new(ptr::null()) };
 }
 
-/// Runs `serve`, which accesses memory of `p` for other ranks.
+/// Runs `serve`, which accesses memory of the rank `p` on behalf of other ranks.
 pub fn serving(p: &Process, serve: impl FnOnce()) {
     REACHED.set(p);
     serve();
     REACHED.set(ptr::null());
 }
 
-/// Returns the rank whose memory is accessed on this thread.
+/// Returns the rank whose memory this thread accesses on behalf of another rank.
 pub(super) fn reached() -> Option<*const Process> {
     Some(REACHED.get()).filter(|process| !process.is_null())
 }

@@ -1,4 +1,4 @@
-//! Text of crash reports: cause and position.
+//! Creates the text of crash reports, which contain the cause and the position of a crash.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -12,19 +12,19 @@ use crate::process::unwind::{Registers, StackTrace, UnwindFrame, first};
 use mcpsim_core::rank::{FailureKind, ProgramError};
 use mcpsim_core::units::Bytes;
 
-/// Maximum number of frames printed.
+/// Maximum number of stack frames in a crash report.
 const SHOWN: usize = 16;
 
-/// Text for stacks whose callers are unknown.
+/// Text that is printed if the stack is overwritten and the callers are therefore unknown.
 const OVERWRITTEN: &str = "; the stack is overwritten up to its top, as by a local array that is too short";
 
-/// Text for crashes that damage by another rank may have caused.
+/// Text that is printed if another rank may have caused the crash by damaging the heap.
 const SHARED_HEAP: &str =
     "\n  (all ranks share one heap: --check-heap finds a rank that writes past a block or to a freed one)";
-/// Upper bound of addresses that indicate a null pointer.
+/// Upper bound of addresses that count as accesses through a null pointer.
 const NULL_AREA: usize = 1 << 16;
 
-/// Returns the error with which the rank ends.
+/// Returns the error with which the crashed rank ends.
 pub fn error(p: &Process, crash: &Crash) -> ProgramError {
     let function = p.function.get();
     let when = match (function, p.in_call()) {
@@ -45,14 +45,14 @@ pub fn error(p: &Process, crash: &Crash) -> ProgramError {
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what }
 }
 
-/// Returns the error of a rank whose memory was inaccessible for another rank's operation.
+/// Returns the error of a rank whose exposed memory was inaccessible when another rank accessed it.
 pub fn of_remote(p: &Process, crash: &Crash) -> ProgramError {
     let access = p.remote.get().map(|access| format!(": {}", access.describe(p, crash.address)));
     let place = format!("{}{}", reason_in(p, crash), access.unwrap_or_default());
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what: String::new() }
 }
 
-/// Returns the message for a damaged heap that the simulator has detected.
+/// Returns the message for a crash in the memory management while mcpsim itself allocates or frees memory.
 pub fn of_heap(crash: &Crash) -> String {
     format!(
         "the program crashed with signal {} ({}): a rank has damaged the heap, by a write past the end of a block or to \
@@ -63,11 +63,11 @@ pub fn of_heap(crash: &Crash) -> String {
 }
 
 fn signal_name(signal: std::ffi::c_int) -> String {
-    // SAFETY: `strsignal` returns a string with a final zero, and it is copied before another call.
+    // SAFETY: `strsignal` returns a zero-terminated string, which is copied before the next call of `strsignal`.
     unsafe { CStr::from_ptr(libc::strsignal(signal)) }.to_string_lossy().into_owned()
 }
 
-/// Returns the report of a crash on a thread without a rank.
+/// Returns the report for a crash of a thread that the program created.
 pub fn of_thread(crash: &Crash) -> String {
     let name = signal_name(crash.signal);
     let describe = |frame: &UnwindFrame| {
@@ -85,12 +85,12 @@ pub fn innermost(trace: &StackTrace) -> Option<String> {
     Some(job::latest().map_or_else(|| format!("{offset:#x}"), |job| job.describe(module, offset)))
 }
 
-/// Returns one line per frame of the program.
+/// Returns one line per stack frame of the program.
 fn lines(trace: &StackTrace, describe: impl Fn(&UnwindFrame) -> Option<String>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for frame in trace.frames() {
         match describe(frame) {
-            // Callers of `main` and of a failed assertion are not part of the program.
+            // Functions of the support archive, such as the caller of `main`, are not part of the program.
             Some(place) if place.starts_with("mcpsim_") => {}
             Some(place) => lines.push(format!("  {place}")),
             None if lines.is_empty() => lines.extend(system_function(frame).map(|name| format!("  {name}"))),
@@ -108,7 +108,7 @@ fn lines(trace: &StackTrace, describe: impl Fn(&UnwindFrame) -> Option<String>) 
 /// Returns the name of a function in a system library.
 fn system_function(frame: &UnwindFrame) -> Option<String> {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `found` has room for the result, whose strings are valid as long as the library is loaded.
+    // SAFETY: `found` has room for the result. The strings of the result are valid while the library is loaded.
     unsafe {
         if frame.function == 0 || libc::dladdr(frame.function as *const _, found.as_mut_ptr()) == 0 {
             return None;
@@ -119,19 +119,19 @@ fn system_function(frame: &UnwindFrame) -> Option<String> {
         }
         let file = CStr::from_ptr(found.dli_fname).to_string_lossy().into_owned();
         let file = file.rsplit('/').next().unwrap_or_default();
-        // Functions of the simulator are not useful to users.
+        // Names of mcpsim's own functions are omitted, because they do not help users.
         file.contains(".so").then(|| format!("{} in {file}", CStr::from_ptr(found.dli_sname).to_string_lossy()))
     }
 }
 
-/// Returns true if damage by another rank may have caused the crash.
+/// Returns true if another rank may have caused the crash by damaging the heap.
 fn may_be_of_heap(crash: &Crash) -> bool {
     let is_access = matches!(crash.signal, libc::SIGSEGV | libc::SIGBUS) && crash.code > 0;
     in_memory_management(&crash.trace)
         || is_access && crash.overflow.is_none() && !crash.overwritten && crash.address >= NULL_AREA
 }
 
-/// Returns the cause of a crash in `p`, with the block of memory next to the access.
+/// Returns the cause of a crash of the rank `p`, and describes the heap block next to the failed access.
 fn reason_in(p: &Process, crash: &Crash) -> String {
     let is_access = crash.signal == libc::SIGSEGV && crash.code > 0 && p.job.options.checks.heap;
     match is_access.then(|| heap::describe(&p.job, crash.address)).flatten() {
@@ -141,7 +141,7 @@ fn reason_in(p: &Process, crash: &Crash) -> String {
     }
 }
 
-/// Returns the cause of a crash.
+/// Returns the cause of a crash as text.
 fn reason(crash: &Crash) -> String {
     let at = format!("{:#x}", crash.address);
     if let Some(overflow) = crash.overflow {
@@ -182,7 +182,7 @@ fn reason(crash: &Crash) -> String {
     }
 }
 
-/// Returns the memory management functions of the C library that exist.
+/// Returns the addresses of the memory management functions that the C library has.
 pub fn memory_functions() -> Vec<usize> {
     let names = [
         c"malloc",
@@ -198,27 +198,28 @@ pub fn memory_functions() -> Vec<usize> {
         c"mallinfo2",
         c"malloc_usable_size",
     ];
-    // SAFETY: the names have a final zero.
+    // SAFETY: a `CStr` is zero-terminated.
     let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
     names.into_iter().map(find).filter(|&address| address != 0).collect()
 }
 
-/// Returns true if locks of the memory management may be held. Then this thread must not allocate memory.
+/// Returns true if this thread may hold a lock of the memory management. The thread must not allocate memory in this
+/// case.
 pub fn in_memory_management(trace: &StackTrace) -> bool {
     let functions = MEMORY.get().map_or(&[][..], Vec::as_slice);
     trace.frames().iter().any(|frame| functions.contains(&frame.function))
 }
 
-/// Returns the source position at which the program called the code at `here` on `stack`, without the function:
-/// "ring.c:42".
+/// Returns the source file and line at which the program called the code at `here`, such as "ring.c:42". `stack` is the
+/// stack of the call.
 pub fn caller(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<String> {
     let (module, offset) = calling_code(p, here, stack)?;
     let place = p.job.describe(module, offset);
     place.rsplit_once(" at ").map(|(_, line)| line.to_owned())
 }
 
-/// Returns the file and the offset in it of the program's code that called the code at `here` on `stack`. See
-/// [`Job::describe`].
+/// Returns the module number and the address in the module's file of the call in the program that led to the code at
+/// `here`. `stack` is the stack of the call. See [`Job::describe`].
 ///
 /// [`Job::describe`]: crate::process::Job::describe
 pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<(usize, usize)> {
@@ -227,8 +228,8 @@ pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize
     first(Registers::at(here), stack, |frame| instance.contains(frame.at))
 }
 
-/// Returns the innermost code positions, at most `N`, in the program and its libraries that led to the code at `here`
-/// on `stack`.
+/// Returns up to `N` positions of calls in the program and its libraries that led to the code at `here`, innermost
+/// first. `stack` is the stack of the calls.
 pub fn calling_codes<const N: usize>(
     p: &Process,
     here: [usize; 3],

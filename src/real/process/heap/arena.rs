@@ -1,6 +1,7 @@
-//! Guarded memory blocks in one range of addresses. Each block ends at a guard page, whose access raises a signal.
+//! Guarded heap blocks in one range of addresses. Each block ends at a guard page. An access to a guard page raises a
+//! signal.
 //!
-//! A freed block becomes a guard. Its addresses are reused as late as possible.
+//! The pages of a freed block become guard pages. The addresses of freed blocks are reused as late as possible.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,35 +14,36 @@ use mcpsim_core::rank::Rank;
 pub const PAGE: usize = 4096;
 /// Default alignment of blocks in bytes.
 pub const ALIGNMENT: usize = 16;
-/// Size in bytes of the address range for all blocks. It is halved if the process may not reserve it.
+/// Initial size in bytes of the address range for all blocks. The size is halved until the process can reserve the
+/// range.
 const LARGEST_RANGE: usize = 1 << 40;
 const SMALLEST_RANGE: usize = 1 << 26;
 /// Maximum number of blocks, including freed blocks.
 const MOST_BLOCKS: usize = 1 << 20;
-/// Number of bytes before a block that are checked.
+/// Number of bytes before each block that are checked for writes.
 const BEFORE: usize = 64;
-/// Value of checked bytes outside blocks.
+/// Initial value of the checked bytes outside blocks.
 const FILL: u8 = 0xa5;
 
 /// A call of a rank that allocated or freed a block.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapCall {
-    /// The rank, or `None` for a thread without a rank.
+    /// Calling rank, or `None` if the calling thread runs no rank.
     pub rank: Option<Rank>,
-    /// The function.
+    /// Name of the called memory function.
     pub function: &'static str,
-    /// Code positions of the call and its callers: files of the program and offsets.
+    /// Code positions of the call and of its callers: module number and address in the module's file.
     pub codes: [Option<(u32, u32)>; 3],
 }
 
-/// A block in use or freed.
+/// A heap block, which is in use or was freed.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapBlock {
-    /// Start of the first page.
+    /// Start address of the block's first page.
     start: usize,
-    /// End of the last page.
+    /// End address of the block's last page, where the guard page starts.
     end: usize,
-    /// Address returned to the program.
+    /// Address of the block that was returned to the program.
     pub address: usize,
     pub size: usize,
     pub allocated: HeapCall,
@@ -51,11 +53,12 @@ pub struct HeapBlock {
 }
 
 impl HeapBlock {
-    /// Returns the first and the last modified byte outside the block, as offsets from its first byte.
+    /// Returns the first and the last modified byte outside the bounds of the block, as offsets in bytes from the start
+    /// of the block.
     fn damage(&self) -> Option<(isize, isize)> {
         let before = self.start.max(self.address.saturating_sub(BEFORE))..self.address;
         let changed = |address: &usize| {
-            // SAFETY: the address is in a page of this block, which is in use and therefore readable.
+            // SAFETY: the address is in a page of this block. The block is in use, so its pages are readable.
             unsafe { (*address as *const u8).read_volatile() != FILL }
         };
         let mut all = before.chain(self.address + self.size..self.end).filter(changed);
@@ -67,7 +70,7 @@ impl HeapBlock {
     fn fill(&self) {
         let before = self.start.max(self.address.saturating_sub(BEFORE));
         let behind = self.address + self.size;
-        // SAFETY: both ranges are in pages of the new block, which no other code uses yet.
+        // SAFETY: both ranges are in pages of the new block. No other code uses the new block yet.
         unsafe {
             ptr::write_bytes(before as *mut u8, FILL, self.address - before);
             ptr::write_bytes(behind as *mut u8, FILL, self.end - behind);
@@ -75,7 +78,8 @@ impl HeapBlock {
     }
 }
 
-/// A block with modified bytes outside its bounds. `first` and `last` are offsets from the first byte of the block.
+/// A heap block with modified bytes outside its bounds. `first` and `last` are offsets in bytes from the start of the
+/// block.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapDamage {
     pub block: HeapBlock,
@@ -83,14 +87,14 @@ pub struct HeapDamage {
     pub last: isize,
 }
 
-/// Reason why an address cannot be freed.
+/// Reason why an address cannot be passed to `free`.
 #[derive(Clone, Debug)]
 pub enum InvalidFree {
-    /// The address is within the block, but is not its first byte.
+    /// The address is within this block, but is not the start of the block.
     Inside(Box<HeapBlock>),
-    /// The block was freed before.
+    /// This block was already freed.
     Freed(Box<HeapBlock>),
-    /// No block contains the address.
+    /// No heap block contains the address.
     Unknown,
 }
 
@@ -98,24 +102,24 @@ pub enum InvalidFree {
 pub struct Arena {
     base: usize,
     end: usize,
-    /// First address that was never part of a block.
+    /// First address that has never been part of a block.
     next: usize,
     /// True if the system supports guard pages without a separate mapping.
     has_guards: bool,
-    /// Maximum and current number of blocks in use.
+    /// Maximum number of blocks in use. The field `used` is the current number.
     most: usize,
     used: usize,
-    /// Blocks in the order of addresses.
+    /// Blocks in the order of their addresses, including freed blocks.
     blocks: Vec<HeapBlock>,
-    /// Freed blocks by number of pages; the block freed first is first.
+    /// Indices of freed blocks by number of pages. The block that was freed first is first in the queue.
     freed: BTreeMap<usize, VecDeque<usize>>,
     run: u32,
-    /// Number of allocations that did not fit.
+    /// Number of allocations for which the arena had no room.
     pub refused: u64,
 }
 
 impl Arena {
-    /// Creates an empty arena, or returns `None` if the process cannot reserve the addresses.
+    /// Creates an empty arena. Returns `None` if the process cannot reserve the address range.
     pub fn new() -> Option<Arena> {
         let mut size = LARGEST_RANGE;
         while size >= SMALLEST_RANGE {
@@ -127,9 +131,9 @@ impl Arena {
                     continue;
                 }
                 let has_guards = protection != libc::PROT_NONE;
-                // SAFETY: the page is part of the new mapping, which is unused.
+                // SAFETY: the page is part of the new mapping, to which nothing refers yet.
                 if has_guards && unsafe { libc::madvise(base, PAGE, GUARD_INSTALL) } != 0 {
-                    // SAFETY: the mapping is new and unused.
+                    // SAFETY: nothing refers to the new mapping yet.
                     unsafe { libc::munmap(base, size) };
                     continue;
                 }
@@ -157,7 +161,7 @@ impl Arena {
         }
     }
 
-    /// Starts a run. Blocks of earlier runs are no longer reported.
+    /// Starts a new run. Damage of blocks that earlier runs allocated is no longer reported.
     pub fn begin(&mut self) {
         self.run += 1;
         self.refused = 0;
@@ -168,7 +172,7 @@ impl Arena {
         (self.base..self.end).contains(&address)
     }
 
-    /// Allocates a block of zeros, or returns `None` if it does not fit.
+    /// Allocates a block that is filled with zeros. Returns `None` if the arena has no room for the block.
     pub fn allocate(&mut self, size: usize, alignment: usize, call: HeapCall) -> Option<usize> {
         let place = self.place(size, alignment);
         let Some((index, start, end)) = place.filter(|&(_, start, end)| self.open(start, end)) else {
@@ -186,13 +190,14 @@ impl Arena {
         Some(address)
     }
 
-    /// Returns index, start and end of a block's pages. New addresses are preferred to those of a freed block.
+    /// Finds addresses for a new block and returns the block's index and the start and end address of its pages. Unused
+    /// addresses are preferred to the addresses of a freed block.
     fn place(&mut self, size: usize, alignment: usize) -> Option<(usize, usize, usize)> {
         let room = rounded(size, alignment).checked_next_multiple_of(PAGE).filter(|_| self.used < self.most)?;
         let end = self.next.checked_add(room)?.checked_next_multiple_of(alignment.max(PAGE))?;
         if self.blocks.len() < MOST_BLOCKS && end + PAGE <= self.end {
             let start = end - room;
-            // The guard page after the block.
+            // The page after the block becomes the guard page.
             self.close(end, end + PAGE).then_some(())?;
             self.next = end + PAGE;
             return Some((self.blocks.len(), start, end));
@@ -202,10 +207,10 @@ impl Arena {
         Some((index, self.blocks[index].start, self.blocks[index].end))
     }
 
-    /// Makes pages of a block accessible.
+    /// Makes the pages from `start` to `end` accessible.
     fn open(&self, start: usize, end: usize) -> bool {
         let (memory, size) = (start as *mut c_void, end - start);
-        // SAFETY: the pages belong to a block that is not in use.
+        // SAFETY: the pages belong to a block of this arena that is not in use.
         unsafe {
             match self.has_guards {
                 true => libc::madvise(memory, size, GUARD_REMOVE) == 0,
@@ -214,10 +219,10 @@ impl Arena {
         }
     }
 
-    /// Makes pages a guard and frees their memory.
+    /// Turns the pages from `start` to `end` into guard pages and frees their memory.
     fn close(&self, start: usize, end: usize) -> bool {
         let (memory, size) = (start as *mut c_void, end - start);
-        // SAFETY: the pages belong to a block that is not in use.
+        // SAFETY: the pages belong to a block of this arena that is not in use.
         unsafe {
             match self.has_guards {
                 true => libc::madvise(memory, size, GUARD_INSTALL) == 0,
@@ -234,7 +239,7 @@ impl Arena {
         self.blocks.partition_point(|block| block.start <= address).checked_sub(1)
     }
 
-    /// Returns the block in use with start `address`.
+    /// Returns the block in use that starts at `address`.
     pub fn live(&self, address: usize) -> Result<HeapBlock, InvalidFree> {
         let index = self.before(address).filter(|&index| address < self.blocks[index].end + PAGE);
         let block = index.map(|index| self.blocks[index]).ok_or(InvalidFree::Unknown)?;
@@ -245,7 +250,7 @@ impl Arena {
         }
     }
 
-    /// Frees the block at `address` and returns the damage next to it.
+    /// Frees the block that starts at `address`, and returns the damage next to the block.
     pub fn free(&mut self, address: usize, call: HeapCall) -> Result<Option<HeapDamage>, InvalidFree> {
         let block = self.live(address)?;
         let damage = block.damage().map(|(first, last)| HeapDamage { block, first, last });
@@ -257,13 +262,13 @@ impl Arena {
         Ok(damage)
     }
 
-    /// Returns the blocks in use of this run with damage.
+    /// Returns the damage of all blocks that this run allocated and that are in use.
     pub fn damaged(&self) -> Vec<HeapDamage> {
         let live = self.blocks.iter().filter(|block| block.freed.is_none() && block.run == self.run);
         live.filter_map(|&block| block.damage().map(|(first, last)| HeapDamage { block, first, last })).collect()
     }
 
-    /// Returns the block nearest to `address`, which is probably the block intended by a faulting access.
+    /// Returns the block nearest to `address`. A faulting access to `address` probably intended this block.
     pub fn nearest(&self, address: usize) -> Option<HeapBlock> {
         let before = self.before(address);
         let after = before.map_or(0, |index| index + 1);
@@ -275,19 +280,20 @@ impl Arena {
         both.into_iter().flatten().min_by_key(|block| distance(block)).copied()
     }
 
-    /// Returns the total size and number of blocks allocated and not freed by `rank`.
+    /// Returns the total size in bytes and the number of blocks that `rank` has allocated and not freed in this run.
     pub fn used_by(&self, rank: Rank) -> (usize, usize) {
         let own = |block: &&HeapBlock| block.freed.is_none() && block.allocated.rank == Some(rank);
         self.blocks.iter().filter(own).fold((0, 0), |(bytes, count), block| (bytes + block.size, count + 1))
     }
 }
 
-/// Returns the distance in bytes from the start of a block to its guard.
+/// Returns the distance in bytes from the start of a block to the block's guard page.
 fn rounded(size: usize, alignment: usize) -> usize {
     size.max(1).checked_next_multiple_of(alignment.max(ALIGNMENT)).unwrap_or(usize::MAX / 2)
 }
 
-/// `madvise` values that install and remove guards (Linux 6.13). Installation frees the memory of the range.
+/// `madvise` values that install and remove guard pages (Linux 6.13). Installing guard pages frees the memory of the
+/// pages.
 const GUARD_INSTALL: i32 = 102;
 const GUARD_REMOVE: i32 = 103;
 
@@ -310,7 +316,7 @@ mod tests {
             let address = arena.allocate(100, ALIGNMENT, CALL).unwrap();
             assert_eq!((address + 112) % PAGE, 0);
             let block = address as *mut u8;
-            // SAFETY: all accesses are within the block or the rest of its page.
+            // SAFETY: all accesses are within the pages of the block.
             unsafe {
                 block.write_bytes(1, 100);
                 assert!(arena.damaged().is_empty());

@@ -1,4 +1,5 @@
-//! Replacements of the C library's memory functions with guarded blocks. Other memory is passed to the C library.
+//! Replacements of the C library's memory functions that use guarded blocks. Calls for memory outside the arena are
+//! passed to the C library.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -37,12 +38,13 @@ const FUNCTIONS: &[NamedFunction] = &[
     ("mallinfo2", Function(mallinfo2 as *const ())),
 ];
 
-/// Returns the address of the replacement of `name`.
+/// Returns the address of the replacement of the C library function `name`.
 pub fn find(name: &str) -> Option<usize> {
     FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| function.0 as usize)
 }
 
-/// Allocates a block of zeros. The block is unguarded if the arena is full, and null without memory.
+/// Allocates a block that is filled with zeros. If the arena is full, the C library allocates the block without guard
+/// pages. Returns null if no memory is available.
 #[inline(never)]
 pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c_void {
     let call = call(function);
@@ -50,7 +52,8 @@ pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c
     if let Some(address) = block {
         return address as *mut c_void;
     }
-    // SAFETY: the functions accept any size, the alignment is a power of two, and the memory has `size` bytes.
+    // SAFETY: the allocation functions accept any size, the alignment is a power of two, and the allocated memory has
+    // `size` bytes.
     unsafe {
         match alignment <= ALIGNMENT {
             true => libc::calloc(1, size),
@@ -68,12 +71,12 @@ pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c
 /// Frees a guarded or unguarded block.
 ///
 /// # Safety
-/// As for `free`.
+/// `memory` is null or a block from these functions or the C library, and the caller no longer uses the block.
 #[inline(never)]
 pub unsafe fn release(function: &'static str, memory: *mut c_void) {
     let address = memory as usize;
     let call = call(function);
-    // SAFETY: `errno` belongs to this thread, and `memory` may be freed by the contract of this function.
+    // SAFETY: `errno` belongs to this thread. The caller guarantees that `memory` may be freed.
     unsafe {
         let number = *libc::__errno_location();
         let freed = arena().as_mut().filter(|arena| arena.contains(address)).map(|arena| arena.free(address, call));
@@ -88,7 +91,8 @@ pub unsafe fn release(function: &'static str, memory: *mut c_void) {
     }
 }
 
-/// Returns the size of a guarded block, or `None` for other memory. Ends the rank if the block was freed.
+/// Returns the size of the guarded block `memory`, or `None` if the arena does not contain `memory`. If the block was
+/// already freed, the function ends the rank.
 fn size_of_block(function: &'static str, memory: *mut c_void) -> Option<usize> {
     let address = memory as usize;
     let found = arena().as_ref().filter(|arena| arena.contains(address)).map(|arena| arena.live(address))?;
@@ -113,12 +117,13 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn realloc(memory: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: `realloc` has the same contract as `change_size`.
+    // SAFETY: the program passes null or a block to `realloc`, as `change_size` requires.
     unsafe { change_size("realloc", memory, size) }
 }
 
 unsafe fn change_size(function: &'static str, memory: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: the program passes null or a block, as `realloc` requires. The copy is limited to the smaller size.
+    // SAFETY: the callers guarantee that the program passed null or a block. The copy is limited to the smaller of the
+    // two sizes.
     unsafe {
         if memory.is_null() {
             return allocate(function, size, ALIGNMENT);
@@ -138,13 +143,13 @@ unsafe fn change_size(function: &'static str, memory: *mut c_void, size: usize) 
 }
 
 unsafe extern "C" fn reallocarray(memory: *mut c_void, count: usize, size: usize) -> *mut c_void {
-    // SAFETY: `reallocarray` has the same contract as `change_size`.
+    // SAFETY: the program passes null or a block to `reallocarray`, as `change_size` requires.
     count.checked_mul(size).map_or_else(no_memory, |size| unsafe { change_size("reallocarray", memory, size) })
 }
 
 unsafe extern "C" fn free(memory: *mut c_void) {
     if !memory.is_null() {
-        // SAFETY: the program passes a block that it no longer uses, as `free` requires.
+        // SAFETY: `free` requires the program to pass null or a block that the program no longer uses.
         unsafe { release("free", memory) };
     }
 }
@@ -173,7 +178,7 @@ unsafe extern "C" fn posix_memalign(to: *mut *mut c_void, alignment: usize, size
     if memory.is_null() {
         return libc::ENOMEM;
     }
-    // SAFETY: `posix_memalign` requires a valid pointer for the result.
+    // SAFETY: `posix_memalign` requires the program to pass a valid pointer for the result.
     unsafe { *to = memory };
     0
 }
@@ -187,24 +192,24 @@ unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
-    // SAFETY: the program passes a block of the C library.
+    // SAFETY: the block is not in the arena, so the program must have allocated it with the C library.
     size_of_block("malloc_usable_size", memory).unwrap_or_else(|| unsafe { libc::malloc_usable_size(memory) })
 }
 
 unsafe extern "C" fn strdup(text: *const c_char) -> *mut c_char {
-    // SAFETY: `strdup` requires a string with a final zero.
+    // SAFETY: `strdup` requires the program to pass a zero-terminated string.
     unsafe { copy("strdup", text, libc::strlen(text)) }
 }
 
 unsafe extern "C" fn strndup(text: *const c_char, most: usize) -> *mut c_char {
-    // SAFETY: `strndup` requires a string of `most` bytes or with a final zero.
+    // SAFETY: `strndup` requires the program to pass `most` readable bytes or a zero-terminated string.
     unsafe { copy("strndup", text, libc::strnlen(text, most)) }
 }
 
 unsafe fn copy(function: &'static str, text: *const c_char, length: usize) -> *mut c_char {
     let copy = allocate(function, length + 1, ALIGNMENT).cast::<c_char>();
     if !copy.is_null() {
-        // SAFETY: the text has `length` bytes, and the block has one more, which is zero.
+        // SAFETY: the text has `length` bytes. The new block has one byte more, which is zero.
         unsafe { ptr::copy_nonoverlapping(text, copy, length) };
     }
     copy
@@ -216,13 +221,14 @@ unsafe extern "C" {
 }
 
 unsafe extern "C" fn getline(line: *mut *mut c_char, room: *mut usize, file: *mut libc::FILE) -> isize {
-    // SAFETY: `getline` has the same contract as `getdelim`.
+    // SAFETY: the program passes valid arguments to `getline`, which `getdelim` also requires.
     unsafe { getdelim(line, room, c_int::from(b'\n'), file) }
 }
 
 unsafe extern "C" fn getdelim(line: *mut *mut c_char, room: *mut usize, end: c_int, file: *mut libc::FILE) -> isize {
-    // SAFETY: the pointers are not null, and `getdelim` requires that they are valid. The C library would enlarge the
-    // block with its own `realloc`, so the line is read into its memory and copied.
+    // SAFETY: the pointers are not null, and `getdelim` requires the program to pass valid pointers. The C library
+    // would enlarge the program's block with its own `realloc`. The line is therefore read into memory of the C library
+    // and copied.
     unsafe {
         if line.is_null() || room.is_null() {
             return super::super::clib::error(libc::EINVAL) as isize;
