@@ -1,13 +1,14 @@
-//! Studies: many runs that differ in some settings, their points, and the execution of points.
+//! Studies: many runs that differ in some settings. This module has the points of a study (one run each) and their
+//! execution.
 //!
 //! ```text
 //! --vary, study.toml ─▶ Axis … ─▶ Plan ─▶ Point: overrides ─(run)─▶ Outcome ─▶ columns
 //!                                             └─▶ Key: points on disk are not run again
 //! ```
 //!
-//! `axis`, `values`, `plan` and their dependencies are pure: they open no files and do not run points. `points` has the
-//! runs of a study, `child` those of real programs, `recordings` the traces that points share, `directory` and `log`
-//! the files on disk.
+//! `axis`, `values`, `plan` and their dependencies are pure: they open no files and run no points. `points` has the
+//! runs of a study, `child` the runs of real programs, `recordings` the traces that several points replay, and
+//! `directory` and `log` the files on disk.
 
 mod axis;
 mod child;

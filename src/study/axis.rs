@@ -1,4 +1,4 @@
-//! Axis of a study: one key, or several that vary together, and their values at each step.
+//! Axis of a study: one key, or several keys that vary together, and their values at each step.
 
 use toml::Value;
 
@@ -6,7 +6,7 @@ use crate::config::{ConfigError, Override};
 
 use super::values;
 
-/// Keyword for all machines with this number of cores.
+/// Key whose values are core counts; each count stands for all machine shapes with that number of cores.
 const CORES: &str = "cores";
 
 /// One or more keys and their values at each step.
@@ -18,10 +18,10 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Reads `KEY=VALUES`, or `KEY=VALUES & KEY=VALUES` for keys that go together.
+    /// Parses `KEY=VALUES`, or `KEY=VALUES & KEY=VALUES` for keys that vary together.
     ///
     /// # Errors
-    /// If a key or a value is wrong, or if keys that vary together have different numbers of values.
+    /// An invalid key or value, or keys that vary together but have different numbers of values.
     pub fn parse(text: &str) -> Result<Axis, ConfigError> {
         let named = |error: ConfigError| ConfigError::new(format!("--vary {text}: {error}"));
         let mut columns = Vec::new();
@@ -32,7 +32,7 @@ impl Axis {
             let key = key.trim();
             known(key).map_err(named)?;
             let values = values::parse(key, list.trim()).map_err(|what| {
-                // With several keys the error names the key.
+                // If the axis has several keys, the error names the key.
                 let of = if text.contains('&') { format!("values of {key}: ") } else { String::new() };
                 named(ConfigError::new(format!("{of}{what}")))
             })?;
@@ -72,7 +72,7 @@ impl Axis {
         Ok(Axis { keys, steps: (0..length).map(step).collect() })
     }
 
-    /// Creates an axis of `count` seeds from `first`.
+    /// Creates an axis of `count` consecutive seeds, the first of which is `first`.
     pub fn seeds(first: u64, count: u32) -> Axis {
         let last = first.saturating_add(count.into());
         let seed = |seed| vec![Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX))];
@@ -84,7 +84,7 @@ impl Axis {
         &self.keys
     }
 
-    /// Number of steps, at least one.
+    /// Returns the number of steps of the axis, at least one.
     pub fn steps(&self) -> usize {
         self.steps.len()
     }
@@ -100,7 +100,7 @@ impl Axis {
     }
 }
 
-/// Returns the override that sets `key` to this value.
+/// Returns the override that sets `key` to `value`.
 pub(super) fn over(key: &str, value: &Value) -> Override {
     let key_parts = key.split('.').map(str::to_owned).collect();
     Override { key: key_parts, value: value.clone(), text: format!("{key}={}", text(value)) }
@@ -111,12 +111,12 @@ pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Checks that a setting of this name can exist.
+/// Checks that `key` has the form of a setting's name.
 fn known(key: &str) -> Result<(), ConfigError> {
     if key == CORES {
         return Ok(());
     }
-    // Keys have the same form as in --set.
+    // Keys have the same form as in the option --set.
     Override::parse(&format!("{key}=0")).map(|_| ()).map_err(|_| {
         let expected = "cores, or a dotted key such as platform.inter_node.latency, app.n or run.ranks";
         ConfigError::new(format!("expected {expected}; found \"{key}\""))

@@ -1,6 +1,6 @@
-//! Runs of real programs, each in a separate process, so that a crash ends only one run.
+//! Runs of real programs, each in a separate process, so that a crash ends only one run of the study.
 //!
-//! A program is compiled once for all points that share it.
+//! A program is compiled once for all points that run it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,28 +17,28 @@ use crate::run::{PredictError, Resolved};
 use super::InputHash;
 use super::running::Running;
 
-/// Polling period of a run.
+/// Interval in which the parent process polls a run.
 const PERIOD: Duration = Duration::from_millis(2);
 
 /// Compiled program.
 #[derive(Debug)]
 pub struct ChildProgram {
     built: Built,
-    /// Hash of its content.
+    /// Hash of the program's content.
     pub hash: InputHash,
 }
 
-/// Programs of a study, by their sources.
+/// Compiled programs of a study, by their source files.
 #[derive(Debug, Default)]
 pub struct Programs {
     built: Mutex<BTreeMap<String, Arc<ChildProgram>>>,
 }
 
 impl Programs {
-    /// Returns the program of `file`, and compiles it on first use.
+    /// Returns the compiled program of `file`, and compiles it on first use.
     ///
     /// # Errors
-    /// If the compiler fails, with its output, or a file cannot be read.
+    /// The compiler fails (the message contains its output), or a file cannot be read.
     pub fn built(&self, file: &ProgramFile) -> Result<Arc<ChildProgram>, PredictError> {
         let code = format!("{:?}", file.code);
         let mut all = self.built.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,12 +54,12 @@ impl Programs {
     }
 }
 
-/// Returns whether a run times the program's own code.
+/// Returns whether a run measures the time of the program's own code on the host.
 pub fn measures(run: &Resolved) -> bool {
     run.settings.job.compute == ComputeMode::Measure
 }
 
-/// Runs `run` with `program` and returns its Outcome, reduced to the parts that a study stores.
+/// Runs `program` as `run` describes, and returns its Outcome, reduced to the parts that a study stores.
 pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> Result<Outcome, PredictError> {
     let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
     let json = directory.path().join("outcome.json");
@@ -68,7 +68,7 @@ pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> 
     serde_json::from_str(&text).map(Outcome::of_point).map_err(|error| failed("the outcome", &error))
 }
 
-/// Runs `run` with `program` and records it into the file at `path`.
+/// Runs `program` as `run` describes, and records a trace into the file at `path`.
 pub(super) fn record(
     run: &Resolved,
     program: &ChildProgram,
@@ -82,7 +82,7 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> PredictError {
     PredictError::input(format!("{what}: {error}"))
 }
 
-/// Runs `run` with `program` in a separate process; this option selects its output file.
+/// Starts `program` in a separate process. `option` selects the output file of the process.
 fn start(
     run: &Resolved,
     program: &ChildProgram,
@@ -104,7 +104,7 @@ fn start(
         .spawn()
         .map_err(|error| failed("mcpsim cannot start itself", &error))?;
     let mut errors = child.stderr.take().expect("it is piped");
-    // A full pipe would block the program, so a thread reads it.
+    // A thread reads the output, because a full pipe would block the program.
     let said = std::thread::spawn(move || {
         let mut text = Vec::new();
         let _ = errors.read_to_end(&mut text);
@@ -129,7 +129,7 @@ fn start(
     if status.success() && written.is_file() {
         return Ok(());
     }
-    // The prediction of a program that reports failure is neither a result nor replayed.
+    // If the program reports failure, its prediction is not a result and its trace is not replayed.
     let text = match std::fs::remove_file(written) {
         Ok(()) => ended(&said, status.code()),
         Err(_) => reason(&said, status.code()),
@@ -137,7 +137,7 @@ fn start(
     Err(PredictError::Program(text))
 }
 
-/// Describes the end of a predicted program, with its last output other than notes of the prediction.
+/// Describes how a predicted program ended, with the last line of its output that is not a note of the prediction.
 fn ended(said: &str, code: Option<i32>) -> String {
     let code = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
     let is_output = |line: &&str| !line.is_empty() && !line.starts_with("note: ");
@@ -145,7 +145,7 @@ fn ended(said: &str, code: Option<i32>) -> String {
     format!("the program ended {code}{}", last.map_or(String::new(), |last| format!(": {last}")))
 }
 
-/// Returns mcpsim's own error message: the text from its last "error: " on.
+/// Returns mcpsim's own error message: the text after its last "error: ".
 fn reason(said: &str, code: Option<i32>) -> String {
     match said.rfind("error: ") {
         Some(at) => said[at + "error: ".len()..].trim_end().to_owned(),

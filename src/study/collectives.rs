@@ -1,4 +1,4 @@
-//! Time of collectives by algorithm, with the timing methods of the OSU and Intel benchmarks.
+//! Times of collectives by algorithm, measured with the timing methods of the OSU and Intel MPI benchmarks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,23 +13,23 @@ use crate::platform::{
 use crate::rank::{Call, Program, Reply};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// Timing method.
+/// Timing method of a benchmark of collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// Each call is timed separately and followed by a barrier, as in the OSU benchmarks and, since 2019, Intel's.
     Osu,
-    /// All calls are timed together without barriers, as in Intel's benchmarks before 2019.
+    /// All calls are timed together without barriers, as in the Intel MPI benchmarks before 2019.
     Imb,
 }
 
-/// Number of warm-up calls and of timed calls.
+/// Number of warm-up calls, and number of timed calls.
 const WARM: u32 = 1;
 const TIMED: u32 = 3;
 
-/// Ranks and their machine.
+/// Ranks of a benchmark, and the machine on which they run.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
-    /// Machine. Its rules apply to its own library.
+    /// Machine. The selection rules in its file apply only to its own MPI library.
     pub platform: &'a Platform,
     /// Cores of the ranks.
     pub sites: &'a [Site],
@@ -39,25 +39,26 @@ pub struct Field<'a> {
     pub timing: Timing,
 }
 
-/// Collective of one size.
+/// Times of a collective with one message size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sized {
     /// Collective.
     pub collective: Collective,
-    /// Size as used by selection rules: the total of all blocks for allgathers and reduce-scatters.
+    /// Size in the form that selection rules use: the total of all blocks for allgathers and reduce-scatters.
     pub size: Bytes,
-    /// Bytes of the buffer, or of a block.
+    /// Bytes of the buffer, or of one block.
     pub bytes: Bytes,
-    /// Choice of the requested library.
+    /// Method that the requested library selects.
     pub own: Method,
-    /// Choice of each library.
+    /// Method that each library selects.
     pub taken: Vec<(Library, Method)>,
     /// Mean time of a call for each method of the requested library.
     pub times: Vec<(Method, SimSpan)>,
 }
 
 impl Sized {
-    /// Returns the fastest method. Among equals, it prefers the library's own choice, then the first.
+    /// Returns the fastest method. Among equally fast methods, the method that the library selects is preferred, then
+    /// the first method.
     pub fn fastest(&self) -> Option<(Method, SimSpan)> {
         self.fastest_of(|_| true)
     }
@@ -68,13 +69,13 @@ impl Sized {
         times.min_by_key(|(method, time)| (*time, *method != self.own))
     }
 
-    /// Time of `method`, if it was timed.
+    /// Returns the time of `method`, if it was timed.
     pub fn time(&self, method: Method) -> Option<SimSpan> {
         self.times.iter().find(|(other, _)| *other == method).map(|(_, time)| *time)
     }
 }
 
-/// Rank of the benchmark.
+/// A rank that runs the benchmark.
 struct Bench {
     call: CollectiveCall,
     barrier: CollectiveCall,
@@ -82,7 +83,7 @@ struct Bench {
     step: u32,
     since: SimTime,
     spent: SimSpan,
-    /// Sum over all ranks, in picoseconds.
+    /// Sum of the times of all ranks, in picoseconds.
     sum: Arc<AtomicU64>,
 }
 
@@ -120,7 +121,7 @@ impl MpiProgram for Bench {
     }
 }
 
-/// Returns the call of `collective` with `bytes` for rank `rank` of a world of `ranks`.
+/// Returns the call of `collective` with `bytes` on rank `rank` of a world of `ranks` ranks.
 fn call(collective: Collective, bytes: Bytes, ranks: u32, rank: u32) -> CollectiveCall {
     let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
     CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(bytes), algorithm: None }
@@ -129,7 +130,7 @@ fn call(collective: Collective, bytes: Bytes, ranks: u32, rank: u32) -> Collecti
 /// Returns the mean time of a call over all ranks.
 ///
 /// # Errors
-/// If the run fails.
+/// The simulated run fails.
 pub fn time(
     field: Field<'_>,
     library: Library,
@@ -164,8 +165,8 @@ pub fn time(
     Ok(SimSpan::from_ps(sum.load(Ordering::Relaxed) / u64::from(ranks * TIMED)))
 }
 
-/// Returns the selection rules of `library` on `platform`. Rules in the platform's file apply only to its own library;
-/// block costs are those of the machine.
+/// Returns the selection rules of `library` on `platform`. Rules in the platform file apply only to the platform's own
+/// library; block costs are those of the machine.
 fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     match library == platform.collectives.library {
         true => platform.collectives.clone(),
@@ -178,10 +179,11 @@ fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     }
 }
 
-/// Returns the choice of `library` for the whole world in `field`. Operators commute, as in described programs.
+/// Returns the method that `library` selects for a collective of all ranks in `field`. Operators are taken as
+/// commutative, as in described programs.
 ///
 /// # Errors
-/// If a rule selects an impossible algorithm.
+/// A rule selects an algorithm that is impossible for this call.
 pub fn taken(
     field: Field<'_>,
     library: Library,
@@ -199,7 +201,7 @@ pub fn taken(
 }
 
 /// Returns the methods of `library` for a collective of this size and number of ranks, without duplicates, and the
-/// library's choice.
+/// method that the library selects.
 pub fn to_time(
     field: Field<'_>,
     library: Library,
@@ -215,7 +217,7 @@ pub fn to_time(
     all
 }
 
-/// Size as used by selection rules.
+/// Returns the size in the form that selection rules use.
 pub fn size(collective: Collective, bytes: Bytes, ranks: u32) -> Bytes {
     rule_size(&call(collective, bytes, ranks, 0))
 }

@@ -1,4 +1,4 @@
-//! Result columns of a study's table; each is a figure of the Outcome.
+//! Result columns in a study's table. Each column contains a figure of the Outcome.
 
 use crate::engine::Outcome;
 
@@ -10,12 +10,12 @@ pub struct Column {
     cell: fn(&Outcome) -> ColumnValue,
 }
 
-/// Figure of the Outcome, in its table form.
+/// Figure of the Outcome, in the form of a table cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ColumnValue {
     /// Plain number.
     Count(u64),
-    /// Picoseconds, written exactly as seconds.
+    /// Time in picoseconds, written in seconds without rounding.
     Seconds(u64),
     /// Part and whole, written as a percentage.
     Percent(u64, u64),
@@ -25,7 +25,7 @@ const fn column(name: &'static str, cell: fn(&Outcome) -> ColumnValue) -> Column
     Column { name, cell }
 }
 
-/// Columns after those of the axes.
+/// Result columns, which follow the columns of the axes.
 pub const COLUMNS: &[Column] = &[
     column("nodes", |o| ColumnValue::Count(o.nct[0].into())),
     column("cmps", |o| ColumnValue::Count(o.nct[1].into())),
@@ -67,7 +67,7 @@ pub const COLUMNS: &[Column] = &[
 ];
 
 impl Column {
-    /// Text of the cell for `outcome`.
+    /// Returns the text of this column's cell for `outcome`.
     pub fn text(&self, outcome: &Outcome) -> String {
         match (self.cell)(outcome) {
             ColumnValue::Count(count) => count.to_string(),
@@ -80,7 +80,7 @@ impl Column {
     }
 }
 
-/// Returns all twelve decimals of a second without trailing zeros.
+/// Formats picoseconds as seconds with up to twelve decimals, without trailing zeros.
 fn exact_seconds(ps: u64) -> String {
     let text = format!("{}.{:012}", ps / 1_000_000_000_000, ps % 1_000_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

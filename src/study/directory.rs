@@ -1,4 +1,4 @@
-//! Directory of a study.
+//! Directory that contains the files of a study.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::run::{PredictError, write_whole};
 /// Files that a study writes.
 const WRITTEN: [&str; 6] = ["manifest.json", "points.jsonl", "study.csv", "summary.csv", "fit.csv", "study.json"];
 
-/// Existing, writable directory.
+/// Directory of a study, which exists and is writable.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
@@ -18,7 +18,7 @@ impl Directory {
     /// Opens the directory, and creates it if necessary.
     ///
     /// # Errors
-    /// If it cannot be created, or if one of the study's file names is not a regular file in it.
+    /// The directory cannot be created, or one of the study's file names exists in it but is not a regular file.
     pub fn open(path: &Path) -> Result<Directory, PredictError> {
         let shown = path.display();
         fs::create_dir_all(path)
@@ -30,15 +30,15 @@ impl Directory {
         Ok(Directory { path: path.to_owned() })
     }
 
-    /// Path of a file in it.
+    /// Returns the path of the file `name` in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Returns a subdirectory, and creates it if necessary.
+    /// Returns the path of the subdirectory `name`, and creates it if necessary.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// The subdirectory cannot be created.
     pub fn subdirectory(&self, name: &str) -> Result<PathBuf, PredictError> {
         let path = self.path(name);
         let failed = |error| PredictError::input(format!("{}: cannot make this directory: {error}", path.display()));
@@ -46,15 +46,15 @@ impl Directory {
         Ok(path)
     }
 
-    /// Path as typed by the user.
+    /// Returns the path as the user typed it.
     pub fn shown(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Writes a file atomically.
+    /// Writes the file `name` atomically.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// The file cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<(), PredictError> {
         let path = self.path(name);
         write_whole(&path, text).map_err(|error| PredictError::cannot_write(path.display(), &error))

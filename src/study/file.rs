@@ -11,40 +11,40 @@ use crate::config::{ConfigError, Document, Override};
 use super::axis::over;
 use super::{Asked, Axis, values};
 
-/// Study as its file states it. Paths are as written: relative to the file.
+/// Content of a study file. Paths are as written, relative to the study file.
 #[derive(Clone, Debug)]
 pub struct StudyFile {
-    /// Name of the study; by default that of the file.
+    /// Name of the study; by default the name of the file.
     pub name: Option<String>,
-    /// Application's file or program.
+    /// Application file or real program.
     pub app: PathBuf,
-    /// Machine's file, if not the application's or the built-in one.
+    /// Platform file; by default that of the application, otherwise the built-in platform.
     pub platform: Option<PathBuf>,
-    /// Settings of all points.
+    /// Settings that apply to all points.
     pub set: Vec<Override>,
-    /// Axes.
+    /// Axes of the study.
     pub axes: Vec<Axis>,
-    /// Number of seeds per point.
+    /// Number of seeds with which each point runs.
     pub repeats: Option<u32>,
     /// Questions about the results.
     pub questions: Questions,
 }
 
-/// Questions of a study about its results, as written.
+/// Questions about the results, as the study file states them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Questions {
     /// Keys of the application that change the method but not the work.
     pub choices: Vec<String>,
-    /// `KEY=VALUE` of the base points of the speed-up.
+    /// `KEY=VALUE` that identifies the base of the speed-up.
     pub base: Option<String>,
-    /// Least speed-up per doubling of ranks that pays off.
+    /// Least speed-up per doubling of the ranks that counts as paying off.
     pub gain: Option<f64>,
-    /// Formula to fit to the times.
+    /// Formula that is fitted to the times.
     pub fit: Option<String>,
 }
 
 impl Questions {
-    /// Fills questions that are not asked from `other`.
+    /// Returns these questions; a question that is missing is taken from `other`.
     #[must_use]
     pub fn or(self, other: Questions) -> Questions {
         Questions {
@@ -55,10 +55,10 @@ impl Questions {
         }
     }
 
-    /// Parses the questions; the formula of the fit is separate.
+    /// Parses the questions. The formula of the fit is returned separately.
     ///
     /// # Errors
-    /// If a question is wrong.
+    /// A question is invalid.
     pub fn read(&self) -> Result<(Asked, Option<Equation>), ConfigError> {
         if let Some(choice) = self.choices.iter().find(|choice| !choice.starts_with("app.")) {
             return Err(ConfigError::new(format!(
@@ -103,20 +103,20 @@ struct StudyForm {
 }
 
 impl StudyFile {
-    /// Returns whether `document` is a study: it names an application and is none itself.
+    /// Returns whether `document` is a study file: it names an application, but is not an application itself.
     pub fn is_in(document: &Document) -> bool {
         document.table().get("app").is_some_and(Value::is_str)
     }
 
-    /// Reads `document`.
+    /// Reads the study file in `document`.
     ///
     /// # Errors
-    /// If the file is wrong in any way.
+    /// The content of the file is invalid.
     pub fn load(document: &Document) -> Result<StudyFile, ConfigError> {
         let mut form: StudyForm = document.deserialize()?;
         let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
         let set = leaves(std::mem::take(&mut form.set)).into_iter().map(|(key, value)| {
-            // Keys have the same form as in --set.
+            // Keys have the same form as in the option --set.
             Override::parse(&format!("{key}=0")).map(|_| over(&key, &value))
         });
         let set = set.collect::<Result<_, _>>().map_err(place)?;
@@ -139,7 +139,7 @@ impl StudyFile {
     }
 }
 
-/// Values of a key: a list, a text as on the command line, or one value.
+/// Returns a key and its values from a list, from a text in the form of `--vary`, or from a single value.
 fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError> {
     let values = match value {
         Value::Array(values) => values,
@@ -150,7 +150,7 @@ fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError
     Ok((key, values))
 }
 
-/// Returns the dotted keys of nested tables with their values, in order.
+/// Returns the dotted keys of nested tables with their values, in the order of the file.
 pub(super) fn leaves(table: Table) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (key, value) in table {

@@ -1,8 +1,8 @@
-//! Log of finished points: an append-only file.
+//! Append-only log file of the finished points of a study.
 //!
-//! A killed process leaves at most one torn line. It is not valid JSON and is skipped; the next line starts after it.
-//! Each line starts with a checksum of its remainder, so that an edited line is an error, not a result. The file is
-//! locked while open, so that two sweeps cannot share a directory.
+//! A killed process leaves at most one incomplete line. Such a line is not valid JSON and is skipped; the next line
+//! starts after it. Each line starts with a checksum of its remainder, so an edited line causes an error instead of a
+//! wrong result. The file is locked while it is open, so two sweeps cannot use the same directory.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,28 +17,28 @@ use super::InputHash;
 use crate::engine::Outcome;
 use crate::run::PredictError;
 
-/// Result of a point.
+/// Result of a point in the log.
 #[derive(Clone, Debug, PartialEq)]
 enum LogEntry {
-    /// Prediction.
+    /// Prediction of the point's run.
     Predicted(Box<Outcome>),
-    /// Reason of a failure.
+    /// Reason why the point has no prediction.
     Failed(String),
 }
 
-/// Finished point.
+/// Log entry of a finished point.
 #[derive(Clone, Debug)]
 pub struct Ended {
     key: InputHash,
     entry: LogEntry,
-    /// Its line in the file.
+    /// Line of this point in the log file.
     line: String,
 }
 
-/// Start of a line; its checksum follows.
+/// Start of each line; the checksum of the line follows.
 const CHECK: &str = "{\"check\":\"";
 
-/// Checksum of the remainder of a line.
+/// Returns the checksum of the remainder of a line.
 fn checksum(rest: &[u8]) -> InputHash {
     InputHash::of(&[("line", rest)])
 }
@@ -60,13 +60,13 @@ impl Ended {
         Ended { key, entry, line: format!("{CHECK}{}\",{line}\n", checksum(line.as_bytes())) }
     }
 
-    /// Returns whether there is no prediction.
+    /// Returns whether the point has no prediction.
     pub fn has_failed(&self) -> bool {
         matches!(self.entry, LogEntry::Failed(_))
     }
 }
 
-/// Finished points.
+/// Results of all finished points of a study, and the log file that stores them.
 #[derive(Debug)]
 pub struct PointLog {
     path: PathBuf,
@@ -75,10 +75,11 @@ pub struct PointLog {
 }
 
 impl PointLog {
-    /// Reads the file at `path`, if it exists, and opens it for appending. It is locked until this value is dropped.
+    /// Reads the log file at `path`, if it exists, and opens it for appending. The file is locked until this value is
+    /// dropped.
     ///
     /// # Errors
-    /// If it cannot be read or written, another process holds the lock, or a line was changed.
+    /// The file cannot be read or written, another process holds the lock, or a line was edited.
     pub fn open(path: &Path) -> Result<PointLog, PredictError> {
         let failed = |error: io::Error| PredictError::input(format!("{}: {error}", path.display()));
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
@@ -102,7 +103,7 @@ impl PointLog {
         Ok(PointLog { path: path.to_owned(), file, entries })
     }
 
-    /// Returns the Outcome of a point that has one.
+    /// Returns the Outcome of the point with this key, if the point has a prediction.
     pub fn outcome(&self, key: InputHash) -> Option<&Outcome> {
         match self.entries.get(&key) {
             Some(LogEntry::Predicted(outcome)) => Some(outcome),
@@ -126,10 +127,10 @@ impl PointLog {
         keys.iter().map(&mut result).collect()
     }
 
-    /// Appends finished points and flushes them to disk.
+    /// Appends finished points to the file and flushes them to disk.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// The file cannot be written.
     pub fn append(&mut self, ended: Vec<Ended>) -> Result<(), PredictError> {
         let mut text = String::new();
         for Ended { key, entry, line } in ended {
@@ -149,19 +150,20 @@ struct LogLine {
     error: Option<String>,
 }
 
-/// Parses a line. Returns none if it is torn or of another form, and an error if it is complete but was changed.
+/// Parses a line. Returns `None` if the line is incomplete or of another form, and an error if the line is complete but
+/// was edited.
 fn entry(line: &[u8]) -> Result<Option<(InputHash, LogEntry)>, &'static str> {
     let whole = serde_json::from_slice::<IgnoredAny>(line).is_ok();
     let Some(rest) = line.strip_prefix(CHECK.as_bytes()).filter(|_| whole) else { return Ok(None) };
     let stated = rest.get(..32).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(InputHash::parse);
     match stated {
-        // The quotation mark and the comma separate checksum and content.
+        // A quotation mark and a comma separate the checksum from the content.
         Some(stated) if rest.get(34..).is_some_and(|rest| checksum(rest) == stated) => Ok(content(line)),
         _ => Err("this point was changed after it was written; delete the line to run the point again"),
     }
 }
 
-/// Parses the JSON of a line.
+/// Parses the JSON content of a line.
 fn content(line: &[u8]) -> Option<(InputHash, LogEntry)> {
     let LogLine { key, outcome, error } = serde_json::from_slice(line).ok()?;
     let key = InputHash::parse(&key)?;
@@ -189,7 +191,7 @@ mod tests {
         let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
         for end in line..=whole.len() {
             std::fs::write(&path, &whole[..end]).unwrap();
-            // The newline is not part of the content.
+            // The newline is not part of the line's content, so a line without it is complete.
             let expected = if end + 1 >= whole.len() { Some(Err("deadlock:\n  rank 0".to_owned())) } else { None };
             let found = PointLog::open(&path).unwrap().into_results(&[key("b"), key("b"), key("c")]);
             assert_eq!(found, [expected.clone(), expected, None], "{end} of {}", whole.len());

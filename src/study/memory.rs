@@ -1,25 +1,26 @@
-//! Conservative estimate of the host memory of a run, from its number of ranks.
+//! Conservative estimate of the host memory that a run needs, from its number of ranks.
 
 use crate::units::Bytes;
 
-/// Kind of ranks.
+/// Kind of simulated ranks, which determines their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankKind {
-    /// Rank of a described application: some kilobytes (`benches/README.md`: 1 to 6), more if messages queue up.
+    /// Rank of a described application. It needs some kilobytes (`benches/README.md`: 1 to 6), more if messages queue
+    /// up.
     Described,
-    /// Rank of a real program; its data and stack are known only at run time.
+    /// Rank of a real program. The size of its data and stack is known only at run time.
     Real,
 }
 
-/// Memory of runs.
+/// Host memory of one or several runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBudget(u64);
 
 impl MemoryBudget {
-    /// Fixed memory of a run.
+    /// Memory of a run that does not depend on its number of ranks, bytes.
     const RUN: u64 = 4 << 20;
 
-    /// Memory of a run of this many ranks.
+    /// Estimates the memory of a run of `ranks` ranks.
     pub fn of_run(ranks: u32, kind: RankKind) -> MemoryBudget {
         let rank = match kind {
             RankKind::Described => 8 << 10,
@@ -28,17 +29,17 @@ impl MemoryBudget {
         MemoryBudget(Self::RUN + u64::from(ranks) * rank)
     }
 
-    /// Adds more memory.
+    /// Adds `more` memory.
     pub fn and(self, more: Bytes) -> MemoryBudget {
         MemoryBudget(self.0.saturating_add(more.get()))
     }
 
-    /// Part of the host's available memory that runs may use; the rest is for other processes.
+    /// Returns the share of the host's available memory that runs may use. The remainder is for other processes.
     pub fn of_host(available: Bytes) -> MemoryBudget {
         MemoryBudget(available.get() / 10 * 8)
     }
 
-    /// Size in bytes.
+    /// Returns the memory size in bytes.
     pub fn bytes(self) -> Bytes {
         Bytes::new(self.0)
     }

@@ -1,4 +1,5 @@
-//! Times and the numbers they depend on, by name: the input of a fit, from a study's results or from a table.
+//! Observed times and the named numbers on which the times depend. They are the input of a fit, from a study's results
+//! or from a table.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +8,20 @@ use crate::engine::Outcome;
 
 use super::{Measure, Results};
 
-/// Points with their times and named numbers.
+/// Points, each with its time and named numbers.
 #[derive(Clone, Debug)]
 pub struct Observations {
-    /// Meaning of the times: "predicted time", or the column of a table.
+    /// Meaning of the times: "predicted time", or the name of a table column.
     pub what: String,
     names: BTreeMap<String, Vec<Named>>,
     /// Time in seconds of each point.
     pub times: Vec<f64>,
 }
 
-/// Column under one of its names.
+/// Column of numbers under one of its names.
 #[derive(Clone, Debug, PartialEq)]
 struct Named {
-    /// Its unique name.
+    /// Unique full name of the column.
     full: String,
     /// Number of each point, or the first cell that is not a number.
     numbers: Result<Vec<f64>, String>,
@@ -37,13 +38,13 @@ pub struct NumberColumn {
     pub plain: bool,
 }
 
-/// Default columns of the time, in order of priority.
+/// Column names that are tried for the time, in order of priority.
 const TIMES: [&str; 4] = ["predicted_s", "time_s", "measured_s", "seconds"];
-/// Table columns that state the number of ranks.
+/// Names of table columns that contain the number of ranks.
 const RANKS: [&str; 4] = ["n", "ranks", "run.ranks", "processes"];
-/// Accessor of a number of an Outcome.
+/// Function that returns a number of an Outcome.
 type Number = fn(&Outcome) -> u64;
-/// Numbers of a study's outcome other than its time.
+/// Numbers of an Outcome other than its time, by name.
 const OF_OUTCOME: [(&str, Number); 6] = [
     ("nodes", |outcome| outcome.nct[0].into()),
     ("cmps", |outcome| outcome.nct[1].into()),
@@ -54,8 +55,8 @@ const OF_OUTCOME: [(&str, Number); 6] = [
 ];
 
 impl Observations {
-    /// Returns the points of a study that have a prediction. The names of an axis are its whole key, with `_` for `.`,
-    /// and its last part; `n` is the number of ranks.
+    /// Returns the points of a study that have a prediction. An axis has two names: its whole key with `_` for `.`, and
+    /// the last part of the key. `n` is the number of ranks.
     pub fn of_study(results: &Results) -> Observations {
         let points: Vec<_> = results.points.iter().filter(|point| point.predicted_ps().is_some()).collect();
         let times = points.iter().filter_map(|point| point.predicted_ps()).map(|ps| ps as f64 / 1e12).collect();
@@ -70,7 +71,7 @@ impl Observations {
             if name == "ranks" {
                 observations.add("n", &column);
             }
-            // An axis with the same values replaces the column.
+            // An axis that has the same values as an Outcome column replaces this column.
             if observations
                 .names
                 .get(name)
@@ -82,11 +83,10 @@ impl Observations {
         observations
     }
 
-    /// Reads the rows of a CSV table. Lines that start with `#` are ignored; `wanted` restricts the rows by column and
-    /// cell.
+    /// Reads the rows of a CSV table. Lines that start with `#` are ignored. `wanted` selects rows by column and cell.
     ///
     /// # Errors
-    /// If the table is malformed, a column is missing, or a time is not a number.
+    /// The table is malformed, a column is missing, or a time is not a number.
     pub fn of_table(
         name: &str,
         text: &str,
@@ -124,7 +124,7 @@ impl Observations {
         for record in reader.records() {
             let record = record.map_err(|error| wrong(error.to_string()))?;
             let cell = |index: usize| record.get(index).unwrap_or_default();
-            // A point without a prediction has no time.
+            // A row without a time is a point without a prediction.
             if cell(time).is_empty() || wanted.iter().any(|(index, wanted)| cell(*index) != wanted.as_str()) {
                 continue;
             }
@@ -154,7 +154,7 @@ impl Observations {
         Ok(observations)
     }
 
-    /// Adds a column under its whole key and under its last part.
+    /// Adds a column under its whole key and under the last part of the key.
     fn add_key(&mut self, key: &str, cells: &[&str]) {
         let column = named(key, cells);
         self.add(&column.full.clone(), &column);
@@ -171,7 +171,7 @@ impl Observations {
     /// Returns the column of this name, if it exists.
     ///
     /// # Errors
-    /// If several columns have this name, or if it has cells that are not numbers.
+    /// Several columns have this name, or cells of the column are not numbers.
     pub fn variable(&self, name: &str) -> Result<Option<NumberColumn>, ConfigError> {
         let Some(columns) = self.names.get(name) else { return Ok(None) };
         if let [first, second, ..] = &columns[..] {
@@ -184,7 +184,7 @@ impl Observations {
         }
     }
 
-    /// Names of its columns.
+    /// Returns the names of all columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
@@ -201,7 +201,7 @@ fn named(key: &str, cells: &[&str]) -> Named {
     Named { full: name_of(key), numbers, plain }
 }
 
-/// Converts a column's name to a valid name in formulas.
+/// Converts the name of a column to a valid name in formulas.
 fn name_of(key: &str) -> String {
     key.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }

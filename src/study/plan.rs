@@ -4,7 +4,7 @@ use crate::config::{ConfigError, Override};
 
 use super::Axis;
 
-/// Maximum number of points; their list has to fit in memory.
+/// Maximum number of points, because the list of points must fit in memory.
 const MOST_POINTS: usize = 1_000_000;
 
 /// Axes of a study; the last one varies fastest.
@@ -17,19 +17,19 @@ pub struct StudyPlan {
 /// One run of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Its index in the order of points.
+    /// Index of the point in the order of points.
     pub index: usize,
-    /// Text of each column's value.
+    /// Value in each column that identifies points, as text.
     pub values: Vec<String>,
-    /// Overrides that define the point.
+    /// Overrides of settings that define the point.
     pub overrides: Vec<Override>,
 }
 
 impl StudyPlan {
-    /// Creates the product of `axes`.
+    /// Creates the Cartesian product of `axes`.
     ///
     /// # Errors
-    /// If a key varies twice, or if there are more than a million points.
+    /// A key that varies twice, or more than a million points.
     pub fn new(axes: Vec<Axis>) -> Result<StudyPlan, ConfigError> {
         let mut keys: Vec<&String> = axes.iter().flat_map(Axis::keys).collect();
         keys.sort_unstable();
@@ -43,17 +43,17 @@ impl StudyPlan {
         }
     }
 
-    /// Axes.
+    /// Returns the axes of the study.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// Names of the columns that identify points: all keys, in the order of the axes.
+    /// Returns the names of the columns that identify points: the keys of all axes in order.
     pub fn columns(&self) -> Vec<String> {
         self.axes.iter().flat_map(Axis::keys).cloned().collect()
     }
 
-    /// Number of points, at least one.
+    /// Returns the number of points, at least one.
     pub fn points(&self) -> usize {
         self.points
     }
@@ -61,7 +61,7 @@ impl StudyPlan {
     /// Returns the point at `index`.
     ///
     /// # Panics
-    /// If there is no such point.
+    /// If `index` is not less than the number of points.
     pub fn point(&self, index: usize) -> Point {
         assert!(index < self.points, "point {index} of {}", self.points);
         let mut steps = vec![0; self.axes.len()];

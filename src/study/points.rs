@@ -1,4 +1,4 @@
-//! Points of a study: their inputs, keys and runs.
+//! Points of a study: the inputs of each point, its key, and its run.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -20,71 +20,72 @@ use super::child::{self, Programs};
 use super::running::Running;
 use super::{Asked, Axis, InputHash, Limits, MemoryBudget, Point, Questions, RankKind, StudyFile, StudyPlan};
 
-/// Request of a study.
+/// Request of a study by the user.
 #[derive(Clone, Debug)]
 pub struct StudyRequest {
-    /// Study file or application, and the common inputs of all runs.
+    /// Study file or application, and the inputs that all runs have in common.
     pub run: RunRequest,
-    /// Further axes: `KEY=VALUES`.
+    /// Further axes, each as `KEY=VALUES`.
     pub vary: Vec<String>,
-    /// Number of seeds per point.
+    /// Number of seeds with which each point runs.
     pub repeats: Option<u32>,
-    /// True if real programs run at every point instead of replaying a recording.
+    /// True if real programs run at every point. Otherwise the points replay a recording.
     pub rerun: bool,
-    /// Questions about the results.
+    /// Questions about the results, which add columns or tables to the output.
     pub questions: Questions,
 }
 
-/// Study that is ready to run.
+/// Study that was read and is ready to run.
 #[derive(Debug)]
 pub struct Study {
-    /// Name.
+    /// Name of the study.
     pub name: String,
-    /// Points.
+    /// Plan of the points.
     pub plan: StudyPlan,
     /// Questions about the results.
     pub asked: Asked,
-    /// Formula to fit to the results.
+    /// Formula that is fitted to the results.
     pub equation: Option<Equation>,
     sources: Sources,
-    /// Settings of the study file for all points.
+    /// Settings in the study file that apply to all points.
     set: Vec<Override>,
     programs: Programs,
     /// True if real programs run at every point.
     rerun: bool,
 }
 
-/// Point with its resolved inputs.
+/// A point with its resolved inputs.
 #[derive(Clone, Debug)]
 pub struct PreparedPoint {
-    /// Its index in the plan.
+    /// Index of the point in the plan.
     pub index: usize,
-    /// Hash of all its inputs; includes the trace once it exists.
+    /// Hash of all inputs of the point. It includes the trace once the trace exists.
     pub key: InputHash,
-    /// Hash of the inputs without the trace.
+    /// Hash of all inputs except the trace.
     pub given: InputHash,
-    /// Estimated host memory.
+    /// Estimated host memory of the point's run.
     pub memory: MemoryBudget,
-    /// True if it times code on the host, so that concurrent work would disturb it.
+    /// True if the run times code on the host, so that concurrent work would disturb it.
     pub measures: bool,
-    /// Recording that a real program's point replays. Points share it if the program behaves alike in them.
+    /// Recording that a point of a real program replays. Points share a recording if the program behaves the same at
+    /// them.
     pub replay: Option<ReplayedTrace>,
 }
 
 /// Trace that points replay.
 #[derive(Clone, Debug)]
 pub struct ReplayedTrace {
-    /// Hash of all inputs that affect the behaviour of ranks.
+    /// Hash of all inputs that affect the behaviour of the recorded ranks.
     pub group: InputHash,
-    /// Trace, or the reason of a failure.
+    /// File of the trace, or the reason why recording failed.
     pub trace: Result<PathBuf, PredictError>,
 }
 
 impl Study {
-    /// Reads the study file, or takes the application with the axes of the arguments.
+    /// Reads the study file, or creates a study of an application from the arguments and their axes.
     ///
     /// # Errors
-    /// If the study, the application or a setting is wrong.
+    /// An invalid study file, application or setting.
     pub fn load(args: &StudyRequest) -> Result<Study, PredictError> {
         let mut run = args.run.clone();
         run.app = located(&run.app)?;
@@ -112,7 +113,7 @@ impl Study {
             repeats = repeats.or(file.repeats);
             questions = questions.or(file.questions);
         }
-        // Typed axes replace those of the file.
+        // An axis in the arguments replaces the axis of the file with the same keys.
         axes.retain(|axis| !typed.iter().any(|other| other.keys() == axis.keys()));
         axes.extend(typed);
         let (asked, equation) = questions.read()?;
@@ -129,7 +130,7 @@ impl Study {
     /// Checks that the requested base is a value of an axis.
     ///
     /// # Errors
-    /// If it is not, with the values that vary.
+    /// The base is not a value of any axis; the message lists the values that vary.
     pub fn check_base(&self) -> Result<(), PredictError> {
         let Some((key, value)) = &self.asked.base else { return Ok(()) };
         let wrong = |what: String| Err(PredictError::input(format!("--base {key}={value}: {what}")));
@@ -145,7 +146,7 @@ impl Study {
         }
     }
 
-    /// Returns the points as text, one per line.
+    /// Returns a list of the points, one line per point.
     pub fn list(&self) -> String {
         let columns = self.plan.columns();
         let line = |index: usize| {
@@ -156,7 +157,7 @@ impl Study {
         (0..self.plan.points()).map(line).collect()
     }
 
-    /// Resolves the inputs of every point. All errors that do not need a run are reported here.
+    /// Resolves the inputs of every point. Reports all errors that can be found without a run.
     pub fn prepare(&self, jobs: NonZeroUsize) -> Result<Vec<PreparedPoint>, PredictError> {
         let tasks: Vec<_> =
             (0..self.plan.points()).map(|index| (index, MemoryBudget::of_run(0, RankKind::Described))).collect();
@@ -190,7 +191,7 @@ impl Study {
     /// Resolves the inputs of a point's run.
     ///
     /// # Errors
-    /// If an input is wrong, with the name of the point.
+    /// An invalid input; the message names the point.
     pub fn configure(&self, point: &Point) -> Result<Resolved, PredictError> {
         let overrides = [self.set.clone(), overrides(point)].concat();
         let mut configuration = self.sources.resolve(&overrides).map_err(|failure| self.at(point, failure))?;
@@ -199,7 +200,7 @@ impl Study {
         Ok(configuration)
     }
 
-    /// Adds the name of the point to a failure.
+    /// Adds the label of the point to an error.
     fn at(&self, point: &Point, failure: PredictError) -> PredictError {
         let pairs =
             self.plan.columns().into_iter().zip(&point.values).map(|(column, value)| format!("{column}={value}"));
@@ -207,7 +208,7 @@ impl Study {
         if pairs.is_empty() { failure } else { failure.at(pairs.join(" ")) }
     }
 
-    /// Hash of all inputs of `configuration`'s run, and of the version that runs it.
+    /// Returns the hash of all inputs of `configuration`'s run, and of the mcpsim version that runs it.
     fn key(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let config = configuration.to_json()?.to_string();
         let placement = match &configuration.settings.placement {
@@ -231,22 +232,23 @@ impl Study {
         ]))
     }
 
-    /// Hashes of the code of the program, or of all programs of its file.
+    /// Returns the hashes of the code of the program, or of all programs in a file of several programs.
     fn hashes(&self, program: &ProgramFile) -> Result<String, PredictError> {
         program.all().map(|one| Ok(self.programs.built(one)?.hash.to_string())).collect()
     }
 
-    /// Hash of all inputs that affect the behaviour of a real program's ranks. Points with equal hashes replay one
-    /// trace.
+    /// Returns the hash of all inputs that affect the behaviour of a real program's ranks. Points with equal hashes
+    /// replay the same trace.
     ///
-    /// These inputs are the program, its arguments, the number of ranks and the factors of its code's times. The
-    /// network and the algorithms of collectives are not among them: the machine of a replay decides these.
+    /// These inputs are the program, its arguments, the number of ranks, and the factors that scale the times of the
+    /// program's code. The network and the algorithms of collectives are excluded, because the machine of the replay
+    /// determines them.
     fn group(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let program = program_of(configuration)?;
         let hash = self.hashes(program)?;
         let source = &configuration.platform;
         let rates = format!("{:?}", ["core", "cmp", "node"].map(|table| source.table.get(table)));
-        // If the ranks cannot be placed, each point reports it when it runs.
+        // If the ranks cannot be placed on the machine, each point reports the error when it runs.
         let factors = placed(&configuration.settings, source.platform.clone(), program.ranks)
             .map_or(Vec::new(), |(platform, sites)| platform.code_factors(&sites));
         let job = format!("{:?} {:?}", configuration.settings.job, configuration.settings.seed);
@@ -260,20 +262,20 @@ impl Study {
         ]))
     }
 
-    /// Returns the axes of the study with this manifest, if they differ from those of this study.
+    /// Returns the axes in `manifest`, which describes a stored study, if they differ from the axes of this study.
     pub fn others_columns(&self, manifest: &Path) -> Option<String> {
         let manifest: Value = serde_json::from_str(&std::fs::read_to_string(manifest).ok()?).ok()?;
         let columns: Vec<&str> = manifest.get("columns")?.as_array()?.iter().filter_map(Value::as_str).collect();
         (self.plan.columns() != columns).then(|| columns.join(", "))
     }
 
-    /// Runs a real program at a point and records it into `path`.
+    /// Runs the real program of a point and records a trace into `path`.
     pub fn record(&self, point: &PreparedPoint, path: &Path, running: &Running) -> Result<(), PredictError> {
         let configuration = self.configure(&self.plan.point(point.index))?;
         child::record(&configuration, &*self.programs.built(program_of(&configuration)?)?, path, running)
     }
 
-    /// Returns whether recording a point times code on the host.
+    /// Returns whether recording this point times code on the host.
     pub fn measures(&self, point: &PreparedPoint) -> bool {
         self.configure(&self.plan.point(point.index)).is_ok_and(|configuration| child::measures(&configuration))
     }
@@ -291,7 +293,7 @@ impl Study {
         simulate(&configuration, &self.programs, running)
     }
 
-    /// Returns the manifest, which is written before the first run.
+    /// Returns the text of the manifest, which is written before the first run.
     pub fn manifest(&self, prepared: &[PreparedPoint]) -> Result<String, PredictError> {
         let point = |point: &PreparedPoint| json!({ "values": self.plan.point(point.index).values, "key": point.key.to_string() });
         let manifest = json!({
@@ -305,15 +307,15 @@ impl Study {
     }
 }
 
-/// Returns the real program of a run that has one.
+/// Returns the real program of a run.
 fn program_of(run: &Resolved) -> Result<&ProgramFile, PredictError> {
     run.application.program().ok_or_else(|| PredictError::input("expected a real program"))
 }
 
-/// Runs `run` as a point and returns its Outcome, reduced to the parts that a study stores.
+/// Runs `run` as a point of a study and returns its Outcome, reduced to the parts that a study stores.
 ///
 /// # Errors
-/// If there is no prediction.
+/// The run yields no prediction.
 pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Result<Outcome, PredictError> {
     if let Some(program) = run.application.program() {
         return child::run(run, &*programs.built(program)?, running);
@@ -336,7 +338,7 @@ fn overrides(point: &Point) -> Vec<Override> {
     point.overrides.iter().cloned().map(of_run).collect()
 }
 
-/// Resolves a typed study or application, which may be the name of a shipped one.
+/// Resolves the path of a study or application in the arguments, which may be the name of a shipped file.
 fn located(typed: &Path) -> Result<PathBuf, PredictError> {
     match typed.to_str().is_some_and(|name| Shipped::Study.has(name)) {
         true => Shipped::Study.resolve(typed),
@@ -344,14 +346,14 @@ fn located(typed: &Path) -> Result<PathBuf, PredictError> {
     }
 }
 
-/// Resolves the file under `key` of `study`: relative to the study, or a shipped one of this name.
+/// Resolves the path of a file under `key` in `study`: relative to the study file, or the name of a shipped file.
 fn of_file(what: Shipped, directory: &Path, named: &Path, key: &str, study: &Path) -> Result<PathBuf, PredictError> {
     let beside = directory.join(named);
     let path = if beside.exists() { beside } else { named.to_owned() };
     what.resolve(&path).map_err(|error| PredictError::input(format!("{}: {key}: {error}", study.display())))
 }
 
-/// Moves the machine's shape to the run's key, which has priority over the platform's.
+/// Replaces the platform's key for the machine's shape by the run's key, which has priority.
 fn of_run(mut over: Override) -> Override {
     if over.key == ["platform", "nct"] {
         "run".clone_into(&mut over.key[0]);
@@ -359,14 +361,14 @@ fn of_run(mut over: Override) -> Override {
     over
 }
 
-/// Returns whether the user has typed another value for a setting of the study file.
+/// Returns whether the arguments contain another value for a setting of the study file.
 fn is_typed(over: &Override, run: &RunRequest) -> bool {
     let setting = |key: &[String]| Setting::of(key.get(1)?).filter(|_| key[0] == "run");
     let given = || setting(&over.key).is_some_and(|setting| run.given.keys().contains(&setting.key));
     given() || run.set.iter().cloned().map(of_run).any(|typed| typed.key == over.key)
 }
 
-/// Refuses a key that is both an axis and a setting, because it would not vary.
+/// Rejects a key that is both an axis and a setting, because such a key would not vary.
 fn refuse_both(plan: &StudyPlan, set: &[Override], run: &RunRequest) -> Result<(), PredictError> {
     let shape = |key: &str| if key == "platform.nct" { "run.nct".to_owned() } else { key.to_owned() };
     let columns: Vec<String> = plan.columns().iter().map(|key| shape(key)).collect();

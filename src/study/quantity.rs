@@ -1,8 +1,8 @@
-//! Axis values as numbers, for tables that programs read and for the axes of figures.
+//! Conversion of axis values to numbers, for tables that programs read and for the axes of figures.
 
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, split_quantity};
 
-/// Quantity of an axis.
+/// Kind of quantity on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// A plain number.
@@ -18,7 +18,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Suffix of a column's name that states its unit; empty for plain numbers.
+    /// Returns the suffix of a column name that states the unit; empty for plain numbers.
     pub fn suffix(self) -> &'static str {
         match self {
             Measure::Number => "",
@@ -29,7 +29,7 @@ impl Measure {
         }
     }
 
-    /// Parses `text` as a number of this measure.
+    /// Parses `text` as a number of this kind.
     fn read(self, text: &str) -> Option<f64> {
         match self {
             Measure::Number => text.parse().ok().filter(|number: &f64| number.is_finite()),
@@ -40,7 +40,7 @@ impl Measure {
         }
     }
 
-    /// Returns the common measure of all `texts` and their numbers; `None` without a common measure.
+    /// Returns the kind that all `texts` have in common, and their numbers; `None` without a common kind.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Option<(Measure, Vec<f64>)> {
         let all = [Measure::Number, Measure::Time, Measure::Size, Measure::Bandwidth, Measure::Rate];
         let read = |measure: Measure| {

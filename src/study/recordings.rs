@@ -1,7 +1,8 @@
-//! Recordings of a study's real programs: one run for all points at which their ranks behave alike.
+//! Recordings of a study's real programs: one recorded run for all points at which the program's ranks behave the same.
 //!
-//! The points are then replays. Many can run at once, they are as fast as described runs, and they have no measurement
-//! noise between them. Traces stay in the study's directory, so that a resumed sweep uses the same ones.
+//! The points are then replays. Many replays can run at once, they are as fast as runs of described applications, and
+//! measurement noise does not differ between them. Traces are stored in the study's directory, so a resumed sweep uses
+//! the same traces.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,29 +18,29 @@ use super::points::{PreparedPoint, Study};
 use super::running::Running;
 use super::{InputHash, Limits, MemoryBudget, RankKind};
 
-/// Notes for the user.
+/// Notes to the user about recordings.
 #[derive(Clone, Debug)]
 pub enum RecordingNote {
-    /// The program runs and is recorded this often; the other points are replays.
+    /// The real program runs `runs` times and each run is recorded; the study's points replay these recordings.
     Records {
         /// Number of recorded runs.
         runs: usize,
-        /// Number of points.
+        /// Number of points in the study.
         points: usize,
     },
-    /// A trace cannot be replayed and is recorded again.
+    /// A stored trace cannot be replayed, so the program is recorded again.
     Anew {
-        /// File.
+        /// File of the trace.
         path: PathBuf,
-        /// Reason.
+        /// Reason why the trace cannot be replayed.
         why: String,
     },
 }
 
-/// Records missing traces, and assigns each point its trace.
+/// Records the missing traces, and assigns a trace to each point.
 ///
 /// # Errors
-/// If the directory of traces cannot be created.
+/// The directory of traces cannot be created.
 pub fn record(
     study: &Study,
     points: &mut [PreparedPoint],
@@ -108,7 +109,8 @@ pub fn record(
     Ok(())
 }
 
-/// Returns whether a replayable trace exists. A damaged one, or one of another format version, is recorded again.
+/// Returns whether a replayable trace exists at `path`. A damaged trace, or a trace of another format version, is
+/// recorded again.
 fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
     let Ok(bytes) = fs::read(path) else { return false };
     let read = Trace::read(bytes);
@@ -118,7 +120,7 @@ fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
     read.is_ok()
 }
 
-/// Returns a trace, its hash and its size.
+/// Returns the path of a trace, its hash and its size.
 fn content(path: PathBuf) -> Result<(PathBuf, InputHash, Bytes), PredictError> {
     match fs::read(&path) {
         Ok(bytes) => Ok((path, InputHash::of(&[("trace", &bytes)]), Bytes::new(bytes.len() as u64))),

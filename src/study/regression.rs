@@ -9,82 +9,83 @@ use crate::config::ConfigError;
 use super::Observations;
 use super::observations::NumberColumn;
 
-/// Formula and the times that it was fitted to.
+/// A formula and the times to which it was fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regression {
-    /// Formula as written.
+    /// Formula as the user wrote it.
     pub formula: String,
     /// Meaning of the times.
     pub what: String,
-    /// Unknowns in the order of the formula; empty if the formula is only compared.
+    /// Unknowns in the order of the formula. The list is empty if the formula has no unknowns and is only compared with
+    /// the times.
     pub unknowns: Vec<Unknown>,
-    /// Name on the horizontal axis of the figure.
+    /// Name of the quantity on the horizontal axis of the figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// Points, each with its time and the formula's value.
+    /// Points, each with its time and the value of the formula.
     pub points: Vec<FittedPoint>,
-    /// Formula over `x`, for each set of values of the other names.
+    /// Curves of the formula over `x`, one for each set of values of the other quantities.
     pub curves: Vec<FittedCurve>,
 }
 
-/// Fitted unknown.
+/// Fitted unknown of a formula.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unknown {
-    /// Name in the formula.
+    /// Name of the unknown in the formula.
     pub name: String,
     /// Value, in base units such as seconds and bytes.
     pub value: f64,
     /// Standard error; `None` if there are as many unknowns as points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// True if it is a time.
+    /// True if the unknown is a time.
     pub is_time: bool,
 }
 
-/// Point of a fit.
+/// Point of a fit, with its time and the value of the formula.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedPoint {
-    /// Values of the formula's names.
+    /// Label with the values of the formula's quantities at this point.
     pub label: String,
-    /// Values of the names that are not on the horizontal axis.
+    /// Values of the quantities that are not on the horizontal axis.
     pub series: String,
     /// Value on the horizontal axis.
     pub x: f64,
-    /// Time that the formula was fitted to.
+    /// Time to which the formula was fitted, seconds.
     pub time_s: f64,
-    /// Value of the formula.
+    /// Value of the formula at this point, seconds.
     pub formula_s: f64,
 }
 
-/// Formula as a curve.
+/// Curve of the formula in a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedCurve {
-    /// See [`FittedPoint`].
+    /// Values of the quantities that are not on the horizontal axis.
     pub series: String,
-    /// Values on the horizontal axis, with the formula's value.
+    /// Values on the horizontal axis, each with the value of the formula.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Number of points of a curve.
+/// Number of points on a curve.
 const ALONG: usize = 120;
-/// Start values of unknowns; the magnitudes of program quantities differ widely.
+/// Start values that are tried for unknowns, because the magnitudes of a program's quantities differ widely.
 const STARTS: [f64; 6] = [1.0, 1e-3, 1e-6, 1e3, 1e-9, -1.0];
 /// Maximum number of unknowns.
 const MOST_UNKNOWNS: usize = 20;
 
 impl FittedPoint {
-    /// Difference between time and formula, in percent of the formula.
+    /// Returns the difference between the time and the formula, in percent of the formula.
     pub fn percent(&self) -> f64 {
         (self.time_s / self.formula_s - 1.0) * 100.0
     }
 }
 
 impl Regression {
-    /// Fits `equation` to `observations`: names without a column are unknowns.
+    /// Fits `equation` to `observations`. Names in the equation without a column are unknowns.
     ///
     /// # Errors
-    /// If a column has no numbers, there are too few points, unknowns have no effect or are not identifiable, or the
-    /// formula has no value.
+    /// A column has no numbers, there are too few points, unknowns have no effect or cannot be determined, or the
+    /// formula has no value at a point.
     pub fn fit(equation: &Equation, observations: &Observations) -> Result<Regression, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("formula \"{}\": {what}", equation.text()));
         let mut sides = Vec::new();
@@ -121,30 +122,30 @@ impl Regression {
         Ok(Regression { formula, what, unknowns, x, points, curves })
     }
 
-    /// Root mean square of the differences, in seconds.
+    /// Returns the root mean square of the differences between times and formula, in seconds.
     pub fn rms_s(&self) -> f64 {
         let squares = self.points.iter().map(|point| (point.time_s - point.formula_s).powi(2));
         (squares.sum::<f64>() / self.points.len().max(1) as f64).sqrt()
     }
 
-    /// Mean absolute difference, in percent of the formula.
+    /// Returns the mean absolute difference between times and formula, in percent of the formula.
     pub fn mean_percent(&self) -> f64 {
         self.points.iter().map(|point| point.percent().abs()).sum::<f64>() / self.points.len().max(1) as f64
     }
 
-    /// Point with the largest difference in percent.
+    /// Returns the point with the largest difference in percent.
     pub fn worst(&self) -> Option<&FittedPoint> {
         self.points.iter().max_by(|a, b| a.percent().abs().total_cmp(&b.percent().abs()))
     }
 }
 
-/// Problem of a fit.
+/// Problem that the solver minimises.
 struct Problem<'a> {
     equation: &'a Equation,
-    /// Names of the equation; those without a column are unknowns.
+    /// Names in the equation, each with its column. Names without a column are unknowns.
     sides: Vec<(&'a str, Option<NumberColumn>)>,
     times: &'a [f64],
-    /// Reason why the formula had no value at its last evaluation.
+    /// Reason why the last evaluation of the formula had no value.
     fault: Option<String>,
 }
 
@@ -153,7 +154,7 @@ impl<'a> Problem<'a> {
         self.sides.iter().filter(|(_, variable)| variable.is_none()).map(|(name, _)| *name).collect()
     }
 
-    /// Value of the formula at `point`.
+    /// Returns the value of the formula at `point`.
     fn at(&self, point: usize, unknowns: &[f64]) -> Result<f64, String> {
         let mut left = unknowns.iter();
         let value = |(_, variable): &(&str, Option<NumberColumn>)| match variable {
@@ -188,7 +189,7 @@ impl<'a> Problem<'a> {
         let mut best: Option<(f64, Vec<f64>)> = None;
         for start in STARTS {
             let mut values = vec![start; count];
-            // Repeats from the solution, because a bad start leaves bad scales.
+            // The solver restarts from its solution, because it derives bad scales from bad start values.
             for _ in 0..3 {
                 if self.mpfit(&mut values).is_err() {
                     break;
@@ -219,13 +220,14 @@ impl<'a> Problem<'a> {
         (0..self.times.len()).map(|point| Ok(self.times[point] - self.at(point, values)?)).collect()
     }
 
-    /// Returns the derivative by each unknown at each point, by central differences.
+    /// Returns the derivative with respect to each unknown at each point, by central differences.
     fn jacobian(&self, values: &[f64]) -> Result<Vec<Vec<f64>>, String> {
         let times = norm(self.times);
         let column = |unknown: usize| {
             let size = values[unknown].abs();
             let mut found = vec![0.0; self.times.len()];
-            // The step must change the value: the value of an unknown near zero does not show its scale.
+            // The step must change the formula's value. The value of an unknown near zero does not indicate a suitable
+            // step.
             for step in [size * 1e-6, size * 1e-3, 1e-12, 1e-9, 1e-6, 1e-3, 1.0].into_iter().filter(|step| *step > 0.0)
             {
                 let moved = |by: f64| {
@@ -259,7 +261,7 @@ impl<'a> Problem<'a> {
         for (column, norm) in columns.iter_mut().zip(&norms) {
             column.iter_mut().for_each(|entry| *entry /= norm);
         }
-        // Gram–Schmidt: an upper triangle R with unit columns Q R.
+        // Gram–Schmidt orthogonalisation yields an upper triangular matrix R.
         let count = columns.len();
         let mut upper = vec![vec![0.0; count]; count];
         for index in 0..count {
@@ -283,7 +285,7 @@ impl<'a> Problem<'a> {
             upper[index][index] = rest;
             columns[index].iter_mut().for_each(|entry| *entry /= rest);
         }
-        // Rows of R⁻¹ give the diagonal of (RᵀR)⁻¹.
+        // The rows of R⁻¹ yield the diagonal of (RᵀR)⁻¹.
         let diagonal = (0..count).map(|row| {
             let mut inverse = vec![0.0; count];
             inverse[row] = 1.0 / upper[row][row];
@@ -296,8 +298,8 @@ impl<'a> Problem<'a> {
         Ok(diagonal.collect())
     }
 
-    /// Returns the unknowns that are times: the smallest set whose common factor multiplies the formula. It requires
-    /// that all columns are plain numbers.
+    /// Returns the unknowns that are times: the smallest set of unknowns whose common factor multiplies the formula.
+    /// This requires that all columns are plain numbers.
     fn times_among(&self, values: &[f64]) -> Vec<usize> {
         let plain = self.sides.iter().all(|(_, variable)| variable.as_ref().is_none_or(|variable| variable.plain));
         if !plain || values.len() > 8 {
@@ -317,7 +319,7 @@ impl<'a> Problem<'a> {
         (0..values.len()).filter(|index| found >> index & 1 == 1).collect()
     }
 
-    /// Returns the name on the horizontal axis, the points and the curves.
+    /// Returns the name of the quantity on the horizontal axis, the points and the curves.
     #[allow(clippy::type_complexity)]
     fn drawn(&self, values: &[f64]) -> Result<(Option<String>, Vec<FittedPoint>, Vec<FittedCurve>), String> {
         let distinct = |numbers: &[f64]| {
@@ -333,7 +335,7 @@ impl<'a> Problem<'a> {
                 across = Some((name, variable));
             }
         }
-        // Names with the same values are on the axis too.
+        // Quantities with the same values as `x` are on the horizontal axis too.
         let on_axis = |name: &str| {
             let same = |(_, most): (&str, &NumberColumn)| {
                 known().any(|(other, own)| other == name && own.numbers == most.numbers)
@@ -364,7 +366,8 @@ impl<'a> Problem<'a> {
                 let part = step as f64 / (ALONG - 1) as f64;
                 if ratio { first * (last / first).powf(part) } else { first + (last - first) * part }
             };
-            // Whole numbers, such as those of ranks, stay whole. Between the points the formula may have no value.
+            // Whole numbers, such as numbers of ranks, are not interpolated to fractions. Between the points the
+            // formula may have no value.
             let whole = places.iter().all(|place| place.fract() == 0.0) && last - first <= 1000.0;
             let between: Vec<f64> = match whole {
                 true => (0..=(last - first) as u32).map(|step| first + f64::from(step)).collect(),

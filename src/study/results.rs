@@ -1,4 +1,4 @@
-//! Results of a study and their JSON form; tables and figures of studies use only these.
+//! Results of a study and their JSON form. The tables and figures of studies use only these results.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use super::{InputHash, Measure, Regression, StudyPlan};
 use crate::engine::{HostUse, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// All points of a study in order. README describes the JSON form.
+/// Results of all points of a study, in order. The README describes the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Version of mcpsim.
+    /// Version of mcpsim that wrote the results.
     pub mcpsim: String,
     /// Name of the study.
     pub study: String,
-    /// Axes, the last one fastest.
+    /// Axes of the study; the last axis varies fastest.
     pub axes: Vec<AxisSteps>,
     /// Questions about the results.
     #[serde(flatten)]
@@ -25,16 +25,16 @@ pub struct Results {
 /// Questions of a study about its results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Keys of the application that change the method but not the work, so that their points are compared.
+    /// Keys of the application that change the method but not the work, so points with different values are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// Key and value of the base of the speed-up.
+    /// Key and value that identify the base of the speed-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<(String, String)>,
-    /// Least speed-up per doubling of ranks that pays off.
+    /// Least speed-up per doubling of the ranks that counts as paying off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// Formula fitted to the times.
+    /// Formula that was fitted to the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Regression>,
 }
@@ -51,23 +51,25 @@ pub struct AxisSteps {
 /// Point in its exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointResult {
-    /// Value of each key.
+    /// Value of each key at this point.
     pub values: BTreeMap<String, String>,
-    /// Quantities as plain numbers in base units; the name has the unit: `app.dt_s`, `run.ranks`.
+    /// Values that are quantities, as plain numbers in base units. The suffix of the name states the unit: `app.dt_s`,
+    /// `run.ranks`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub numbers: BTreeMap<String, f64>,
     /// Hash of the point's inputs.
     pub key: String,
-    /// The Outcome without `per_rank`, `pairs`, `config` and `host`; absent if the point failed.
+    /// Outcome without `per_rank`, `pairs`, `config` and `host`; absent if the point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Box<Outcome>>,
-    /// Reason of a failure.
+    /// Reason why the point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl Results {
-    /// Creates the results of `plan`. `found` has for each point its key, and an Outcome or the reason of a failure.
+    /// Creates the results of `plan`. `found` has, for each point, its key and either an Outcome or the reason of a
+    /// failure.
     pub fn new(
         study: &str,
         plan: &StudyPlan,
@@ -82,7 +84,7 @@ impl Results {
         let point = |index: usize| {
             let (key, result) = found(index);
             let (outcome, error) = match result {
-                // Parts that all points share, and large parts, are left out.
+                // Large parts of the Outcome, and parts that all points have in common, are omitted.
                 Ok(outcome) => {
                     let outcome =
                         Outcome { config: serde_json::Value::Null, host: HostUse::default(), ..outcome.of_point() };
@@ -99,11 +101,11 @@ impl Results {
         Results { mcpsim, study: study.to_owned(), axes: axes.collect(), asked, points }
     }
 
-    /// Checks that there is a point for every combination of steps, and a value for each key at every step. A file may
-    /// contain anything.
+    /// Checks that there is a point for every combination of steps, and a value for each key at every step. The check
+    /// is necessary because a results file may be edited.
     ///
     /// # Errors
-    /// If one is missing.
+    /// A point or a value is missing.
     pub fn check(&self) -> Result<(), String> {
         let points = self.axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.steps.len()));
         if points != Some(self.points.len()) {
@@ -117,12 +119,12 @@ impl Results {
         }
     }
 
-    /// Names of the columns that identify points, in the order of the axes.
+    /// Returns the names of the columns that identify points, in the order of the axes.
     pub fn columns(&self) -> Vec<&str> {
         self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect()
     }
 
-    /// Step of a point on every axis.
+    /// Returns the step on every axis of the point at `index`.
     pub fn steps(&self, index: usize) -> Vec<usize> {
         let mut rest = index;
         let mut steps: Vec<usize> = self.axes.iter().rev().map(|axis| take_step(&mut rest, axis.steps.len())).collect();
@@ -130,13 +132,13 @@ impl Results {
         steps
     }
 
-    /// Number of points without a prediction.
+    /// Returns the number of points without a prediction.
     pub fn failed(&self) -> usize {
         self.points.iter().filter(|point| point.outcome.is_none()).count()
     }
 }
 
-/// Adds the values of `column` as numbers if all of them are quantities of one kind.
+/// Adds the values of `column` as numbers if all these values are quantities of one kind.
 fn add_numbers(column: &str, points: &mut [PointResult]) {
     let Some((measure, numbers)) = Measure::of(points.iter().map(|point| point.values[column].as_str())) else {
         return;
@@ -147,7 +149,7 @@ fn add_numbers(column: &str, points: &mut [PointResult]) {
     }
 }
 
-/// Returns the step on the fastest axis of a point's index, and reduces the index to the other axes.
+/// Returns the step that a point's index has on the fastest axis, and reduces the index to the remaining axes.
 fn take_step(place: &mut usize, steps: usize) -> usize {
     let step = *place % steps.max(1);
     *place /= steps.max(1);
@@ -155,24 +157,24 @@ fn take_step(place: &mut usize, steps: usize) -> usize {
 }
 
 impl AxisSteps {
-    /// Returns whether its points are repetitions of each other.
+    /// Returns whether this axis varies only the seed, so that its points are repetitions.
     pub fn is_seed(&self) -> bool {
         self.keys == ["run.seed"]
     }
 }
 
 impl PointResult {
-    /// Predicted time in picoseconds.
+    /// Returns the predicted time in picoseconds.
     pub fn predicted_ps(&self) -> Option<u64> {
         self.outcome.as_ref().map(|outcome| outcome.predicted.as_ps())
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> Option<u64> {
         self.outcome.as_ref().map(|outcome| outcome.ranks.into())
     }
 
-    /// Label such as "platform.nct=4,2,2 app.n=64", in the order of `columns`.
+    /// Returns a label such as "platform.nct=4,2,2 app.n=64", with the keys in the order of `columns`.
     pub fn label(&self, columns: &[&str]) -> String {
         let pair = |column: &&str| Some(format!("{column}={}", self.values.get(*column)?));
         columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")

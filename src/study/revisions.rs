@@ -1,11 +1,11 @@
-//! Test over many revisions of a program: each revision is checked out, built and run, and a significance test compares
-//! it with the previous one.
+//! Test over many revisions of a program: mcpsim checks out, builds and runs each revision, and a significance test
+//! compares the revision with the previous one.
 //!
 //! ```text
 //! A..B ─(git)─▶ Commit … ─▶ tree, build (kept by commit) ─▶ runs (kept in runs.jsonl) ─▶ RevisionTable: judged
 //! ```
 //!
-//! The user's repository is only read: every revision gets a clone of its own that shares the repository's objects.
+//! The user's repository is only read: every revision gets its own clone, which shares the objects of the repository.
 
 mod checkout;
 mod file;
@@ -31,41 +31,41 @@ pub use table::{RevisionRow, RevisionTable};
 /// Request of `mcpsim revisions`.
 #[derive(Clone, Debug, Default)]
 pub struct RevisionRequest {
-    /// Repository.
+    /// Path of the user's repository.
     pub repo: PathBuf,
-    /// Command that builds a revision, in its tree; `None` without a build.
+    /// Command that builds a revision in its tree; `None` if nothing is built.
     pub build: Option<String>,
-    /// Program with its arguments, in the tree; for real runs the whole command.
+    /// Program in the tree with its arguments; for real runs the whole command.
     pub run: String,
-    /// Revisions and ranges, in this order.
+    /// Revisions and ranges of revisions, in this order.
     pub revisions: Vec<String>,
-    /// Further argument sets of the program; each revision runs with each set.
+    /// Further sets of program arguments; each revision runs with each set.
     pub arguments: Vec<String>,
-    /// Number of runs of each.
+    /// Number of runs of each revision with each argument set.
     pub repeats: u32,
-    /// True if the command is executed on the host and timed.
+    /// True if the command runs on the host and its time is measured.
     pub real: bool,
-    /// For real runs, the text before the number of seconds in the output.
+    /// For real runs, the text in the output that precedes the number of seconds.
     pub time_after: Option<String>,
     /// Options of `mcpsim run` for simulated runs.
     pub options: Vec<String>,
-    /// Content of the files that options name; part of the key of stored results.
+    /// Content of the files that options name, which is a part of the key of stored results.
     pub given: Vec<u8>,
-    /// First seed.
+    /// Seed of the first run.
     pub seed: u64,
     /// Time limit of a build.
     pub build_timeout: Duration,
     /// Time limit of a run.
     pub run_timeout: Duration,
-    /// Significance level: a change counts if chance alone has a lower probability.
+    /// Significance level: a change counts if the probability that chance alone causes it is lower.
     pub alpha: f64,
     /// Least change that counts, in percent.
     pub least_percent: f64,
-    /// True if only the runs of a bisection for the first change are made.
+    /// True if a bisection searches for the first change, so that only its runs are made.
     pub bisect: bool,
-    /// Directory of trees and builds.
+    /// Directory that stores the trees and builds of revisions.
     pub cache: PathBuf,
-    /// Program that simulates.
+    /// Executable that simulates runs (mcpsim).
     pub mcpsim: PathBuf,
 }
 
@@ -74,13 +74,13 @@ pub struct RevisionRequest {
 pub enum RevisionNote {
     /// The repository has uncommitted changes in this number of files.
     Dirty(usize),
-    /// A revision is being built.
+    /// The build of this revision starts.
     Builds(Commit),
-    /// A revision is being run this many times.
+    /// This revision starts to run, this number of times.
     Runs(Commit, usize),
 }
 
-/// Test over revisions that is ready to run.
+/// A test over revisions that is ready to run.
 #[derive(Debug)]
 pub struct RevisionTest<'a> {
     request: &'a RevisionRequest,
@@ -90,10 +90,10 @@ pub struct RevisionTest<'a> {
 }
 
 impl<'a> RevisionTest<'a> {
-    /// Resolves the revisions.
+    /// Resolves the names of the revisions.
     ///
     /// # Errors
-    /// If the request or the repository is wrong, or a revision does not exist.
+    /// An invalid request, an unusable repository, or a revision that does not exist.
     pub fn load(request: &'a RevisionRequest, running: &'a Running) -> Result<Self, PredictError> {
         let wrong = |what: String| Err(PredictError::input(what));
         if request.run.trim().is_empty() {
@@ -114,15 +114,15 @@ impl<'a> RevisionTest<'a> {
         Ok(RevisionTest { request, checkouts, commits, running })
     }
 
-    /// Revisions, in the order of comparison.
+    /// Returns the revisions in the order of comparison.
     pub fn commits(&self) -> &[Commit] {
         &self.commits
     }
 
-    /// Runs all missing runs, or those that a bisection needs.
+    /// Makes all missing runs, or those that a bisection needs.
     ///
     /// # Errors
-    /// If the directory cannot be written, or on interruption; finished runs are kept.
+    /// The directory cannot be written, or the user interrupts; finished runs remain stored.
     pub fn run(&self, directory: &Directory, say: &dyn Fn(&RevisionNote)) -> Result<RevisionTable, PredictError> {
         let changed = self.checkouts.repository.uncommitted()?;
         if changed > 0 {
@@ -143,7 +143,8 @@ impl<'a> RevisionTest<'a> {
         Ok(table)
     }
 
-    /// Returns the first revision that differs from the first one as the last one does.
+    /// Returns the first revision whose results differ from those of the oldest revision, if the results of the newest
+    /// revision differ.
     fn bisect(
         &self,
         rows: &mut [Option<Vec<RevisionRow>>],
@@ -166,7 +167,7 @@ impl<'a> RevisionTest<'a> {
         }
         let (mut good, mut bad) = (0, last);
         while bad - good > 1 {
-            // A revision that does not build is skipped; its neighbours are tried.
+            // A revision that does not build is skipped, and neighbouring revisions are tried.
             let middle = good + (bad - good) / 2;
             let mut between: Vec<usize> = (good + 1..bad).filter(|&index| !failed(rows, index)).collect();
             between.sort_by_key(|index| index.abs_diff(middle));
@@ -186,7 +187,7 @@ impl<'a> RevisionTest<'a> {
         Ok(Some(self.commits[bad].short()))
     }
 
-    /// Rows of a revision, one per argument set.
+    /// Returns the rows of a revision, one row per argument set.
     fn rows_of(
         &self,
         index: usize,
@@ -241,7 +242,7 @@ impl<'a> RevisionTest<'a> {
         Ok(rows)
     }
 
-    /// Hash of all inputs of a run.
+    /// Returns the hash of all inputs of a run.
     fn key(&self, commit: &Commit, arguments: &str, repeat: u32) -> InputHash {
         let request = self.request;
         InputHash::of(&[
@@ -259,7 +260,7 @@ impl<'a> RevisionTest<'a> {
         ])
     }
 
-    /// Executes one run and returns its Outcome, reduced to the parts that a study stores.
+    /// Makes one run and returns its Outcome, reduced to the parts that a study stores.
     fn once(&self, tree: &std::path::Path, arguments: &str, repeat: u32) -> Result<Outcome, PredictError> {
         let request = self.request;
         let line = format!("{} {arguments}", request.run);
@@ -278,7 +279,7 @@ impl<'a> RevisionTest<'a> {
                 let what = format!("printed {seconds:e} after \"{text}\", expected seconds from 0 to 213 days");
                 PredictError::input(format!("the run {what}"))
             })?;
-            // A real run has only a time: it has no simulated ranks.
+            // A real run has no simulated ranks, so its Outcome has only a time.
             return Ok(Outcome { predicted: SimTime::ZERO + span, ..Outcome::default() });
         }
         let place =
@@ -295,7 +296,7 @@ impl<'a> RevisionTest<'a> {
     }
 }
 
-/// Returns the number after the last `text` in the output.
+/// Returns the number that follows the last occurrence of `text` in the output.
 fn after(printed: &str, text: &str) -> Option<f64> {
     let (_, rest) = printed.rsplit_once(text)?;
     let rest = rest.trim_start();

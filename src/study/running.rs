@@ -1,11 +1,11 @@
-//! Active runs of a sweep, for joint cancellation.
+//! Set of the active runs of a sweep, which can be cancelled together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::Progress;
 
-/// Active runs.
+/// Set of active runs.
 #[derive(Clone, Debug, Default)]
 pub struct Running {
     cancelled: Arc<AtomicBool>,
@@ -13,7 +13,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Registers a run.
+    /// Registers a run. Returns its progress, through which the run can be cancelled.
     pub fn enter(&self) -> Arc<Progress> {
         let progress = Arc::new(Progress::default());
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&progress));
@@ -28,18 +28,18 @@ impl Running {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, progress));
     }
 
-    /// Cancels all runs, including later ones.
+    /// Cancels all runs, including runs that are registered later.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|progress| progress.cancel());
     }
 
-    /// Returns whether the runs are cancelled.
+    /// Returns whether the runs were cancelled.
     pub fn cancelled(&self) -> bool {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Flag that is set on cancellation.
+    /// Returns the flag that is set on cancellation.
     pub fn flag(&self) -> &AtomicBool {
         &self.cancelled
     }

@@ -1,4 +1,4 @@
-//! Parallel execution of points, limited by threads and by memory.
+//! Parallel execution of a study's points, limited by threads and by memory.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +10,16 @@ use super::MemoryBudget;
 /// Limits of concurrent runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Maximum number of runs.
+    /// Maximum number of concurrent runs.
     pub jobs: NonZeroUsize,
-    /// Memory of all runs; a run that needs more runs alone. `None` if unknown.
+    /// Maximum memory of all concurrent runs; `None` if unknown. A run that needs more memory runs alone.
     pub memory: Option<MemoryBudget>,
 }
 
-/// Runs `work` on each of `tasks`. The caller's thread passes the results to `done`: all since its last call, at least
-/// one.
+/// Runs `work` on each of `tasks`. The calling thread passes the results to `done`: all results since the last call of
+/// `done`, at least one.
 ///
-/// Tasks start in order. After `stop` is set no task starts; active ones finish.
+/// Tasks start in order. After `stop` is set no task starts, and active tasks finish.
 pub fn run<T: Send>(
     tasks: &[(usize, MemoryBudget)],
     limits: Limits,
@@ -34,7 +34,7 @@ pub fn run<T: Send>(
             let (sender, gate, work) = (sender.clone(), &gate, &work);
             scope.spawn(move || {
                 while let Some((task, memory)) = gate.enter(tasks, stop) {
-                    // The receiver is gone only if the caller has panicked.
+                    // The receiver is dropped only if the calling thread has panicked.
                     let _ = sender.send((task, work(task)));
                     gate.leave(memory);
                 }
@@ -47,7 +47,7 @@ pub fn run<T: Send>(
     });
 }
 
-/// Queue from which threads take tasks.
+/// Queue from which worker threads take tasks.
 struct TaskQueue {
     state: Mutex<Inside>,
     freed: Condvar,
@@ -62,7 +62,7 @@ struct Inside {
 }
 
 impl TaskQueue {
-    /// Takes the next task, after waiting for free memory.
+    /// Waits until enough memory is free, and takes the next task.
     fn enter(&self, tasks: &[(usize, MemoryBudget)], stop: &AtomicBool) -> Option<(usize, MemoryBudget)> {
         let mut inside = self.lock();
         loop {
@@ -104,7 +104,7 @@ mod tests {
         Limits { jobs: NonZeroUsize::new(jobs).unwrap(), memory }
     }
 
-    /// Runs tasks with these numbers of ranks; returns the maximum concurrency and the finished tasks.
+    /// Runs tasks with these numbers of ranks. Returns the maximum number of concurrent tasks, and the finished tasks.
     fn run_all(ranks: &[u32], limits: Limits) -> (usize, Vec<usize>) {
         let tasks: Vec<(usize, MemoryBudget)> =
             ranks.iter().map(|&ranks| MemoryBudget::of_run(ranks, RankKind::Real)).enumerate().collect();
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_beside_others_waits_and_what_fits_nowhere_runs_alone() {
-        // One run of 50 ranks takes 54 MiB; the budget exceeds 100 MiB by a tenth.
+        // One run of 50 ranks needs 54 MiB, and the memory limit is a tenth above 100 MiB.
         let (most, done) = run_all(&[50, 50, 50, 500, 50], limits(4, Some(125 << 20)));
         assert_eq!((most, done.len()), (1, 5));
     }

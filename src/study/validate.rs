@@ -1,11 +1,12 @@
-//! Validation: comparison of measured runs with their predictions, and the parameters calibrated on some of the runs.
+//! Validation: comparison of measured runs with their predictions, and calibration of parameters on some of the
+//! measured runs.
 //!
 //! ```text
 //! case.toml ─▶ Case ──┐
 //! CSV ─▶ Measured ────┴─▶ Points ─▶ assess: calibrate on some rows, predict the others ─▶ Validation
 //! ```
 //!
-//! The module is pure: a function argument makes the predictions.
+//! The module does no input or output; a function argument makes the predictions.
 
 mod assess;
 mod case;

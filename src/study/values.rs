@@ -12,11 +12,11 @@ const MOST: usize = 1_000_000;
 /// Parses `1,2,4`, `16,1,1;8,2,1`, `1us..50us:log5`, `64..512:lin8`, `0..1:+0.25`, `1..64:x2` or `1..8` as values of
 /// `key`.
 ///
-/// A `;` anywhere makes it the separator; otherwise commas outside brackets and quotes separate values. Shapes contain
-/// commas and always use `;`.
+/// If the text contains a `;`, values are separated by `;`, otherwise by commas outside brackets and quotes. Shapes
+/// contain commas, so they are always separated by `;`.
 ///
 /// # Errors
-/// If a value is wrong; the message has neither key nor text.
+/// An invalid value. The message contains neither the key nor the text; the caller adds them.
 pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, String> {
     if let Some((first, rest)) = text.split_once("..") {
         return range(first, rest);
@@ -36,7 +36,7 @@ pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, String> {
     parts.into_iter().map(|part| value(part).map_err(|error| error.to_string())).collect()
 }
 
-/// Rewrites `64:128` and `64:128:8`, ranges in other tools, in this syntax.
+/// Rewrites `64:128` and `64:128:8`, which are ranges in other tools, in the syntax of mcpsim.
 fn range_of_others(text: &str) -> Option<String> {
     let ends: Vec<&str> = text.split(':').map(str::trim).collect();
     let step = match ends[..] {
@@ -49,12 +49,12 @@ fn range_of_others(text: &str) -> Option<String> {
     alike.then(|| format!("{}..{}{step}", ends[0], ends[1]))
 }
 
-/// Parses a value like `--set`.
+/// Parses a value in the form of `--set`.
 fn value(text: &str) -> Result<Value, ConfigError> {
     Override::parse(&format!("run.value={text}")).map(|over| over.value)
 }
 
-/// Returns all machines with `cores` cores, largest number of nodes first.
+/// Returns all machine shapes with `cores` cores, largest number of nodes first.
 pub(super) fn shapes(cores: u32) -> Vec<Value> {
     let divisors = |number: u32| (1..=number).rev().filter(move |part| number.is_multiple_of(*part));
     let shapes =
@@ -62,7 +62,7 @@ pub(super) fn shapes(cores: u32) -> Vec<Value> {
     shapes.map(|(nodes, cmps, threads)| Value::String(format!("{nodes},{cmps},{threads}"))).collect()
 }
 
-/// Returns the numbers of cores in the values of the key `cores`.
+/// Returns the core counts in the values of the key `cores`.
 pub(super) fn core_counts(values: &[Value]) -> Result<Vec<u32>, ConfigError> {
     let count = |value: &Value| {
         let number = value.as_integer().and_then(|number| u32::try_from(number).ok());
@@ -92,16 +92,16 @@ fn at_commas(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Progression of a range from its first to its last value.
+/// Way in which a range progresses from its first to its last value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// This number of values at equal distances.
+    /// This number of values with equal differences.
     Linear(usize),
-    /// This number of values at equal ratios.
+    /// This number of values with equal ratios.
     Log(usize),
-    /// Addition of this step.
+    /// Each value is the previous value plus this step.
     Step(f64),
-    /// Multiplication by this factor.
+    /// Each value is the previous value times this factor.
     Factor(f64),
 }
 
@@ -120,7 +120,7 @@ fn range(first: &str, rest: &str) -> Result<Vec<Value>, String> {
     let scale = first.in_unit_of(&last)?;
     let (from, to) = (first.number, last.number * scale);
     let numbers = numbers(from, to, way)?;
-    // A fractional step makes all values fractional.
+    // If the step has a fraction, all values are written with a fraction.
     let whole = whole && !matches!(way, Way::Step(step) | Way::Factor(step) if step.fract() != 0.0);
     let texts: Vec<String> = numbers.into_iter().map(|number| first.text(number, whole)).collect();
     if let Some(pair) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -149,7 +149,8 @@ fn read_way(text: &str, unit: &str) -> Result<Way, String> {
     way.ok_or_else(|| WAYS.to_owned())
 }
 
-/// Returns the values of a range. The last value is exact, and steps do not exceed it.
+/// Returns the values of a range. Equal differences and ratios end exactly at the last value; steps and factors do not
+/// exceed it.
 fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
     let positive = from > 0.0 && to > 0.0;
     match way {
@@ -161,7 +162,7 @@ fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
         let last = (count - 1) as f64;
         (0..count).map(|index| if index + 1 == count { to } else { at(index as f64 / last) }).collect()
     };
-    // A rounding error must not drop the last value.
+    // The tolerance prevents that a rounding error drops the last value.
     let within = |value: &f64| *value <= to * (1.0 + 1e-12);
     let numbers: Vec<f64> = match way {
         Way::Linear(count) => spread(count, &|part| from + (to - from) * part),
@@ -180,7 +181,7 @@ fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
 struct RangeEnd<'a> {
     number: f64,
     unit: &'a str,
-    /// Written without a fraction.
+    /// Whether the number is written without a fraction.
     whole: bool,
 }
 
@@ -197,7 +198,7 @@ impl<'a> RangeEnd<'a> {
         Ok(RangeEnd { number: if negative.is_some() { -number } else { number }, unit, whole })
     }
 
-    /// Returns the factor that converts a number in the unit of `other` to this unit.
+    /// Returns the factor that converts a number in the unit of `other` to the unit of this end.
     fn in_unit_of(&self, other: &RangeEnd<'_>) -> Result<f64, String> {
         if self.unit == other.unit {
             return Ok(1.0);
@@ -207,7 +208,7 @@ impl<'a> RangeEnd<'a> {
             [
                 one.parse::<SimSpan>().ok().map(|span| span.as_ps() as f64),
                 one.parse::<Bytes>().ok().filter(|_| !unit.is_empty()).map(|size| size.get() as f64),
-                // The conversion uses 1000 units, because one small unit of bandwidth may be less than a byte per
+                // The conversion uses 1000 units, because one unit of a small bandwidth may be less than a byte per
                 // second.
                 format!("1000 {unit}").parse::<Bandwidth>().ok().map(|bandwidth| bandwidth.get() as f64),
                 one.parse::<Rate>().ok().map(Rate::get),
@@ -219,7 +220,7 @@ impl<'a> RangeEnd<'a> {
         })
     }
 
-    /// Formats a number in this unit: six significant digits, sizes in whole bytes.
+    /// Formats a number in this unit with six significant digits, or as whole bytes.
     fn text(&self, number: f64, whole: bool) -> String {
         let one = format!("1 {}", self.unit).parse::<Bytes>().ok().filter(|_| !self.unit.is_empty());
         let rounded = if whole { number.round() } else { significant(number) };
@@ -231,7 +232,7 @@ impl<'a> RangeEnd<'a> {
     }
 }
 
-/// Rounds to six significant digits.
+/// Rounds a number to six significant digits.
 fn significant(number: f64) -> f64 {
     format!("{number:.5e}").parse().expect("a formatted number is a number")
 }

@@ -1,4 +1,4 @@
-//! File of a test over revisions: the options of the command under their names.
+//! File of a test over revisions, which contains the options of `mcpsim revisions` under their names.
 
 use std::path::PathBuf;
 
@@ -6,45 +6,45 @@ use serde::Deserialize;
 
 use crate::config::{ConfigError, Document};
 
-/// Content of the file; typed options have priority. Paths are relative to the file.
+/// Content of the file. Options in the command line have priority. Paths are relative to the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevisionFile {
-    /// Repository.
+    /// Path of the user's repository.
     pub repo: Option<PathBuf>,
-    /// Build command.
+    /// Command that builds a revision.
     pub build: Option<String>,
     /// Program with its arguments.
     pub run: Option<String>,
-    /// Revisions and ranges.
+    /// Revisions and ranges of revisions.
     #[serde(default)]
     pub revisions: Vec<String>,
-    /// Further argument sets.
+    /// Further sets of program arguments.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Number of runs of each.
+    /// Number of runs of each revision with each argument set.
     pub repeats: Option<u32>,
-    /// True if runs are real.
+    /// True if the command runs on the host and its time is measured.
     #[serde(default)]
     pub real: bool,
-    /// Text before the time.
+    /// Text in the output that precedes the number of seconds.
     pub time_after: Option<String>,
-    /// Nodes, CMPs, cores.
+    /// Machine shape: nodes, CMPs per node, cores per CMP.
     pub nct: Option<String>,
-    /// Machine's file.
+    /// Platform file.
     pub platform: Option<PathBuf>,
     /// Number of ranks.
     pub ranks: Option<u32>,
-    /// Settings, `KEY=VALUE` each.
+    /// Settings, each as `KEY=VALUE`.
     #[serde(default)]
     pub set: Vec<String>,
 }
 
 impl RevisionFile {
-    /// Reads `document`.
+    /// Reads the file in `document`.
     ///
     /// # Errors
-    /// If the file is wrong in any way.
+    /// The content of the file is invalid.
     pub fn load(document: &Document) -> Result<RevisionFile, ConfigError> {
         document.deserialize()
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::PredictError;
 
-/// Revision.
+/// Commit of the user's repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// Commit hash.
@@ -19,20 +19,20 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Abbreviated hash.
+    /// Returns the abbreviated commit hash.
     pub fn short(&self) -> String {
         self.hash.chars().take(10).collect()
     }
 }
 
-/// User's repository.
+/// The user's git repository.
 #[derive(Clone, Debug)]
 pub(super) struct Repository {
-    /// Path as given.
+    /// Path of the repository as the user stated it.
     shown: String,
-    /// Given directory inside the repository.
+    /// Directory inside the repository that the user stated.
     path: PathBuf,
-    /// Objects and references; source of clones.
+    /// Directory with the repository's objects and references, from which revisions are cloned.
     pub source: PathBuf,
 }
 
@@ -43,7 +43,7 @@ impl Repository {
             return Err(PredictError::input(format!("--repo {shown}: no such directory")));
         }
         let mut repository = Repository { shown: shown.clone(), path: path.to_owned(), source: PathBuf::new() };
-        // The source of a linked work tree is the repository that it belongs to.
+        // Clones of a linked work tree are made from the repository to which the work tree belongs.
         match repository.git(&["rev-parse", "--path-format=absolute", "--git-common-dir"]) {
             Ok(source) => {
                 repository.source = PathBuf::from(source.trim_end_matches('\n'));
@@ -57,16 +57,16 @@ impl Repository {
         }
     }
 
-    /// Returns git's output, or the last line of its error.
+    /// Returns git's output, or the last line of its error output.
     fn git(&self, arguments: &[&str]) -> Result<String, Said> {
         let output = Command::new("git")
             .arg("-C")
             .arg(&self.path)
             .args(arguments)
-            // Not even the index is refreshed.
+            // git must not write to the repository, not even to refresh its index.
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("LC_ALL", "C")
-            // A git hook may have set these variables.
+            // These variables are set if a git hook runs mcpsim.
             .env_remove("GIT_DIR")
             .env_remove("GIT_WORK_TREE")
             .env_remove("GIT_INDEX_FILE")
@@ -80,7 +80,8 @@ impl Repository {
         Err(Said::Error(text.lines().last().unwrap_or("nothing").trim().to_owned()))
     }
 
-    /// Returns the named revisions without duplicates. A range `A..B` has A and all commits from it to B, oldest first.
+    /// Returns the named revisions without duplicates. A range `A..B` yields commit A and the first-parent commits from
+    /// A to B, oldest first.
     pub fn commits(&self, revisions: &[String]) -> Result<Vec<Commit>, PredictError> {
         let mut found: Vec<Commit> = Vec::new();
         for revision in revisions {
@@ -130,10 +131,10 @@ impl Repository {
         Ok(Commit { hash: hash.to_owned(), date: date.to_owned(), subject: subject.to_owned() })
     }
 
-    /// Number of files with uncommitted changes.
+    /// Returns the number of files with uncommitted changes.
     pub fn uncommitted(&self) -> Result<usize, PredictError> {
         let told = self.git(&["status", "--porcelain", "--untracked-files=no"]);
-        // A bare repository has no files.
+        // A bare repository has no work tree, so it has no uncommitted changes.
         Ok(told.map_or(0, |text| text.lines().count()))
     }
 }

@@ -3,35 +3,35 @@
 use puruspe::betai;
 use serde::{Deserialize, Serialize};
 
-/// Result of the test.
+/// Result of a significance test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// No change beyond noise.
+    /// The change does not exceed noise.
     Same,
-    /// Increase.
+    /// The value has increased.
     More,
-    /// Decrease.
+    /// The value has decreased.
     Less,
-    /// No test: one run has no variance.
+    /// No test is possible, because a single run has no variance.
     Untested,
 }
 
-/// Change from one revision to the next.
+/// Change of a value from one revision to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionChange {
     /// Change in percent of the previous mean.
     pub percent: f64,
-    /// Probability of such a change or a greater one by chance, multiplied by the number of comparisons (Bonferroni).
-    /// `None` without variance or with single runs.
+    /// Probability that chance alone causes such a change or a greater one, multiplied by the number of comparisons
+    /// (Bonferroni). `None` without variance or with single runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// Result of the test.
+    /// Result of the significance test.
     pub verdict: Verdict,
 }
 
 impl RevisionChange {
-    /// Tests a change of the mean; `comparisons` corrects for multiple tests.
+    /// Tests whether the mean has changed. `comparisons` is the number of tests, for the correction of multiple tests.
     pub fn of(
         before: &[f64],
         after: &[f64],
@@ -44,7 +44,7 @@ impl RevisionChange {
         let direction = if new > old { Verdict::More } else { Verdict::Less };
         let single = before.len() < 2 || after.len() < 2;
         let exact = variance(before) == 0.0 && variance(after) == 0.0;
-        // Simulated times without variance are exact, so every difference counts.
+        // Simulated times without variance are exact, so every difference between them counts.
         if percent.abs() < least_percent || old == new {
             let p =
                 if exact || single { None } else { welch(before, after).map(|p| (p * comparisons as f64).min(1.0)) };
@@ -69,7 +69,7 @@ fn mean(sample: &[f64]) -> Option<f64> {
     (!sample.is_empty()).then(|| sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
-/// Sample variance.
+/// Returns the sample variance.
 fn variance(sample: &[f64]) -> f64 {
     let Some(mean) = mean(sample).filter(|_| sample.len() > 1) else { return 0.0 };
     if sample.iter().all(|value| *value == sample[0]) {
@@ -78,8 +78,8 @@ fn variance(sample: &[f64]) -> f64 {
     sample.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (sample.len() - 1) as f64
 }
 
-/// Returns the two-sided p value of Welch's t test (1947) of two samples with unequal variances. `None` if a sample has
-/// fewer than two values, or neither has variance.
+/// Returns the two-sided p value of Welch's t test (1947) for two samples with unequal variances. Returns `None` if a
+/// sample has fewer than two values, or neither sample has variance.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -90,7 +90,7 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
     }
     let t = (mean(a)? - mean(b)?) / (va + vb).sqrt();
     let freedom = (va + vb).powi(2) / (va.powi(2) / (a.len() - 1) as f64 + vb.powi(2) / (b.len() - 1) as f64);
-    // Student's distribution by the incomplete beta function.
+    // Student's distribution is computed from the incomplete beta function.
     Some(betai(freedom / 2.0, 0.5, freedom / (freedom + t * t)))
 }
 
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn welch_is_that_of_the_tables() {
-        // Student's t with 10 degrees of freedom: 2.228 is at 5 % of both sides. Equal sizes and variances: 2 (n - 1) =
-        // 10.
+        // Student's t with 10 degrees of freedom has the two-sided 5 % point 2.228. Equal sample sizes n and variances
+        // yield 2 (n - 1) = 10 degrees.
         let a = [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0];
         let step = 2.228_138_85 * (2.0f64 * 1.2 / 6.0).sqrt();
         let b: Vec<f64> = a.iter().map(|value| value + step).collect();

@@ -1,4 +1,4 @@
-//! User commands, run by a shell in a tree with a time limit.
+//! Commands of the user, which a shell runs in the tree of a revision, with a time limit.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -13,32 +13,32 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::run::PredictError;
 use crate::study::Running;
 
-/// Polling period of a command.
+/// Interval in which mcpsim polls a command.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// Time limit for open output after a command's end.
+/// Time for which the output may stay open after the command has ended.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Number of output bytes kept from the start, and least number kept from the end.
+/// Number of bytes at the start of the output that are stored, and least number of bytes at its end.
 const KEPT: usize = 1 << 20;
 
-/// Environment of commands.
+/// Environment in which commands run.
 pub(super) struct Shell<'a> {
     pub tree: &'a Path,
-    /// Program that commands find as `mcpsim`.
+    /// Executable that commands find under the name `mcpsim`.
     pub mcpsim: &'a Path,
     pub timeout: Duration,
     pub running: &'a Running,
 }
 
-/// Output of a command.
+/// Output of a finished command.
 pub(super) struct CommandOutput {
     pub stdout: String,
 }
 
 impl Shell<'_> {
-    /// Runs `line` with these positional parameters. Errors contain the name `what` and the `option` that extends the
-    /// time limit.
+    /// Runs the command `line` with these positional parameters. Error messages contain the command's name `what` and
+    /// the `option` that extends the time limit.
     pub fn run(&self, what: &str, option: &str, line: &str, words: &[String]) -> Result<CommandOutput, PredictError> {
         let directory = self.mcpsim.parent().unwrap_or(Path::new("/"));
         let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -56,13 +56,13 @@ impl Shell<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // All processes that the command starts end with it.
+            // The command gets a process group, so all processes that it starts can be killed together.
             .process_group(0)
             .spawn()
             .map_err(|error| PredictError::input(format!("{what}: cannot start a shell: {error}")))?;
         let (stdout, stderr) = (ShellOutput::of(child.stdout.take()), ShellOutput::of(child.stderr.take()));
         let ended = self.wait(&mut child);
-        // Remaining child processes would keep the output open.
+        // Child processes that outlive the command would keep the output open.
         kill(&child);
         let (stdout, stderr) = (stdout.text(), stderr.text());
         let status = match ended {
@@ -80,7 +80,7 @@ impl Shell<'_> {
         }
         let code = status.code().map_or("by a signal".to_owned(), |code| format!("with code {code}"));
         let mut lines = stderr.lines().chain(stdout.lines()).map(str::trim).filter(|line| !line.is_empty());
-        // Compilers end with a count of errors, so the first error is reported.
+        // The last line of a compiler's output is a count of errors, so the first line with an error is reported.
         let error = lines.clone().find(|line| line.contains("error")).or(lines.next_back());
         Err(PredictError::Program(format!(
             "{what} ended {code}{}",
@@ -111,7 +111,7 @@ fn kill(child: &Child) {
     }
 }
 
-/// Output of a command, read by a thread.
+/// Output of a command, which a thread reads.
 struct ShellOutput {
     kept: Arc<Mutex<Vec<u8>>>,
     closed: Receiver<()>,
@@ -134,14 +134,14 @@ impl ShellOutput {
         ShellOutput { kept, closed }
     }
 
-    /// Returns the whole output. If a process outside the group keeps it open, the output is incomplete.
+    /// Returns the output. If a process outside the process group keeps the output open, the result is incomplete.
     fn text(self) -> String {
         let _ = self.closed.recv_timeout(DRAIN);
         String::from_utf8_lossy(&self.kept.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }
 
-/// Appends `piece`; if the output is too long, lines in the middle are dropped.
+/// Appends `piece` to `kept`. If the output becomes too long, lines in its middle are dropped.
 fn keep(kept: &mut Vec<u8>, piece: &[u8]) {
     kept.extend_from_slice(piece);
     if kept.len() > 4 * KEPT {

@@ -1,5 +1,5 @@
-//! Results of a test over revisions: one row per revision and argument set, each compared with the last earlier row
-//! that ran.
+//! Results of a test over revisions: one row per revision and argument set. Each row is compared with the last earlier
+//! row that has results.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,34 +7,34 @@ use crate::engine::Outcome;
 
 use super::{Commit, RevisionChange, RevisionRequest, Verdict};
 
-/// All rows and the parameters of their comparison, in exported form.
+/// All rows and the parameters of their comparison, in the exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionTable {
-    /// Version of mcpsim.
+    /// Version of mcpsim that wrote the table.
     pub mcpsim: String,
     /// Program with its arguments.
     pub run: String,
-    /// True if times are from real runs.
+    /// True if the times come from real runs.
     pub real: bool,
-    /// Significance level: a change counts if chance alone has a lower probability.
+    /// Significance level: a change counts if the probability that chance alone causes it is lower.
     pub alpha: f64,
     /// Least change that counts, in percent.
     pub least_percent: f64,
-    /// True if only the revisions of a bisection were run.
+    /// True if only the revisions that a bisection needs were run.
     pub bisected: bool,
-    /// Result of the bisection: the first revision that differs from the first one.
+    /// Result of the bisection: the first revision that differs from the oldest revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_change: Option<String>,
-    /// Revisions in order.
+    /// Rows in the order of revisions.
     pub revisions: Vec<RevisionRow>,
 }
 
-/// Revision with an argument set.
+/// Results of a revision with one argument set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionRow {
     /// Revision.
     pub commit: Commit,
-    /// Arguments in addition to those of the command.
+    /// Arguments of this row in addition to those of the command.
     pub arguments: String,
     /// Time of each run in seconds.
     pub times_s: Vec<f64>,
@@ -42,16 +42,16 @@ pub struct RevisionRow {
     pub messages: Vec<f64>,
     /// Bytes of the messages of each simulated run.
     pub bytes: Vec<f64>,
-    /// Change against the last earlier revision that ran.
+    /// Change of the time against the last earlier revision that has results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_change: Option<RevisionChange>,
-    /// See `time_change`.
+    /// Change of the number of messages against the last earlier revision that has results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages_change: Option<RevisionChange>,
-    /// See `time_change`.
+    /// Change of the number of bytes against the last earlier revision that has results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_change: Option<RevisionChange>,
-    /// Reason why runs are missing.
+    /// Reason why the row has no results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -75,7 +75,7 @@ impl RevisionRow {
         RevisionRow { error: Some(error.to_owned()), ..RevisionRow::new(commit, arguments) }
     }
 
-    /// Adds the results of a run; a real run adds only its time.
+    /// Adds the results of a run to the row; a real run adds only its time.
     pub(super) fn add(&mut self, outcome: &Outcome) {
         self.times_s.push(outcome.predicted.as_ps() as f64 / 1e12);
         if outcome.ranks > 0 {
@@ -84,34 +84,34 @@ impl RevisionRow {
         }
     }
 
-    /// Records a failed run and drops the others, which are then no valid sample.
+    /// Records that a run has failed, and drops the results of the other runs, which are no valid sample without it.
     pub(super) fn fail(&mut self, error: &str) {
         *self = RevisionRow::failed(&self.commit, &self.arguments, error);
     }
 
-    /// Mean time in seconds.
+    /// Returns the mean time in seconds.
     pub fn mean_s(&self) -> Option<f64> {
         mean(&self.times_s)
     }
 
-    /// Mean number of messages.
+    /// Returns the mean number of messages.
     pub fn mean_messages(&self) -> Option<f64> {
         mean(&self.messages)
     }
 
-    /// Mean number of bytes.
+    /// Returns the mean number of bytes.
     pub fn mean_bytes(&self) -> Option<f64> {
         mean(&self.bytes)
     }
 
-    /// Standard deviation of the times in seconds.
+    /// Returns the standard deviation of the times in seconds.
     pub fn deviation_s(&self) -> Option<f64> {
         let mean = self.mean_s()?;
         let squares: f64 = self.times_s.iter().map(|time| (time - mean).powi(2)).sum();
         (self.times_s.len() > 1).then(|| (squares / (self.times_s.len() - 1) as f64).sqrt())
     }
 
-    /// Changes with their quantities.
+    /// Iterates over the changes, each with the name of its quantity.
     pub fn changes(&self) -> impl Iterator<Item = (&'static str, RevisionChange)> {
         let all = [("time", self.time_change), ("messages", self.messages_change), ("bytes", self.bytes_change)];
         all.into_iter().filter_map(|(what, change)| Some((what, change?)))
@@ -145,7 +145,7 @@ impl RevisionTable {
         })
     }
 
-    /// Compares each row with the last earlier row of the same arguments that ran.
+    /// Compares each row with the last earlier row that has results for the same arguments.
     pub(super) fn judge(&mut self) {
         let mut pairs = Vec::new();
         for after in 0..self.revisions.len() {
@@ -168,7 +168,7 @@ impl RevisionTable {
         }
     }
 
-    /// Number of rows with an error.
+    /// Returns the number of rows with an error.
     pub fn failed(&self) -> usize {
         self.revisions.iter().filter(|row| row.error.is_some()).count()
     }

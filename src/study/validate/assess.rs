@@ -1,4 +1,5 @@
-//! Assessment of a case: calibration on the given points, prediction of the others.
+//! Assessment of a validation case: parameters are calibrated on some measured points, and the other points are
+//! predicted.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +14,33 @@ use super::{
     MeasuredPoint, MeasuredTable, ModelErrors, OrderFound, PointInterval, Role, ValidatedPoint, Validation,
 };
 
-/// Request of a run; the answer is its predicted seconds.
+/// Request to predict a run in seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// Settings.
+    /// Settings of the run.
     pub set: Vec<Override>,
-    /// Effects of the machine that are switched off.
+    /// Machine effects that are switched off in the run.
     pub without: Vec<Effect>,
-    /// Label for messages and progress.
+    /// Label of the run in messages and progress output.
     pub label: String,
 }
 
 /// Optional parts of an assessment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
-    /// Number of runs with noise per point, in place of the case's; with fewer than two, points have no intervals.
+    /// Number of runs with noise per point, instead of the number in the case. With fewer than two, points have no
+    /// intervals.
     pub repeats: Option<u32>,
-    /// Effects of the machine that are switched off one at a time.
+    /// Machine effects that are switched off one at a time.
     pub effects: Option<&'a [Effect]>,
 }
 
-/// Assesses `case` with each of `models`. `predict` returns the seconds of runs with a model, in order.
+/// Assesses `case` with each of `models`. `predict` returns the seconds of runs with a model, in the order of the runs.
 ///
-/// Each model is calibrated on the same points, so that the models are compared at their best.
+/// All models are calibrated on the same points, so the models are compared at their best.
 ///
 /// # Errors
-/// Errors of `predict`; a parameter that cannot be calibrated; a case without points to predict.
+/// Errors of `predict`, a parameter that cannot be calibrated, or a case without points to predict.
 pub fn assess<E: From<ConfigError>>(
     case: &Case,
     table: &MeasuredTable,
@@ -102,7 +104,7 @@ pub fn assess<E: From<ConfigError>>(
     })
 }
 
-/// Adds intervals of runs with noise to predicted points.
+/// Adds intervals, computed from runs with noise, to predicted points.
 fn intervals<E>(
     case: &Case,
     repeats: Option<u32>,
@@ -126,7 +128,7 @@ fn intervals<E>(
     Ok(())
 }
 
-/// Returns the contribution of each effect that is `present`.
+/// Returns the contribution of each machine effect in `present`.
 fn worth<E: From<ConfigError>>(
     case: &Case,
     points: &CasePoints,
@@ -185,7 +187,7 @@ fn errors(case: &Case, model: &str, index: usize, calibrated: Vec<Calibrated>, a
     }
 }
 
-/// Calibrated parameters so far.
+/// Parameters that are calibrated so far.
 #[derive(Clone, Debug, Default)]
 struct Fits<'a> {
     done: Vec<&'a Calibrate>,
@@ -193,7 +195,7 @@ struct Fits<'a> {
 }
 
 impl<'a> Fits<'a> {
-    /// Returns the calibrated parameters other than effects of the machine.
+    /// Returns the calibrated parameters that are not machine effects.
     fn without_effects(&self) -> Fits<'a> {
         let mut fits = self.clone();
         fits.done.retain(|calibrate| !states_an_effect(calibrate));
@@ -250,7 +252,7 @@ impl<'a> Fits<'a> {
             Ok(ask)
         };
         loop {
-            // All searches advance in lockstep, so that their runs execute concurrently.
+            // The searches for all values of the parameter advance together, so that their runs execute concurrently.
             let mut asks = Vec::new();
             for (_, points, search) in &searches {
                 let Some(value) = search.next() else { continue };
@@ -272,7 +274,8 @@ impl<'a> Fits<'a> {
                 search.tell(value, sum);
             }
         }
-        // A machine without such a key predicts the same for all values: there is nothing to calibrate.
+        // If the baseline model has no such parameter, it predicts the same time for all values, and nothing is
+        // calibrated.
         if is_baseline && searches.iter().all(|(.., search)| search.is_flat()) {
             return Ok(());
         }
@@ -324,7 +327,7 @@ mod tests {
         [provenance]\napp = \"own\"\n\"app.work\" = \"b\"\n\"app.start\" = \"c\"\n";
     const HEAD: &str = "# source: s\n# machine: m\n# date: d\n# licence: l\nkind,ranks,t\n";
 
-    /// Machine on which a run takes work / ranks, plus a start time if there are several ranks.
+    /// Machine model on which a run takes work / ranks, plus a start time if the run has several ranks.
     fn model(asks: &[Ask]) -> Result<Vec<f64>, ConfigError> {
         let value = |ask: &Ask, key: &str| {
             let found = ask.set.iter().rev().find(|over| over.key.join(".") == key)?;
@@ -336,7 +339,8 @@ mod tests {
         let run = |ask: &Ask| {
             let ranks = value(ask, "run.ranks").unwrap();
             let start = if ranks > 1.0 { value(ask, "app.start").unwrap_or(0.0) } else { 0.0 };
-            // Noise adds a tenth per seed; progress by calls adds one second; connections add their stated time.
+            // Noise adds a tenth per seed; the effect `progress` adds one second; connections add the time that the
+            // settings state.
             let noise =
                 value(ask, "app.noise").map_or(1.0, |noise| 1.0 + noise * value(ask, "run.seed").unwrap_or(0.0));
             let calls =
@@ -361,7 +365,7 @@ mod tests {
 
     #[test]
     fn what_is_given_is_calibrated_and_the_rest_is_predicted_with_it() {
-        // Work 100 and 40, start 5: predictions 30 and 15, measurements 33 and 12.
+        // The work is 100 and 40 and the start time 5, so predictions are 30 and 15; the measured times are 33 and 12.
         let found = judged(CASE, "a,1,100\nb,1,40\na,2,55\na,4,33\nb,4,12\n").unwrap();
         let model = &found.models[0];
         let values: Vec<_> = model.calibrated.iter().map(|found| (found.key.as_str(), found.value.as_str())).collect();
@@ -380,7 +384,8 @@ mod tests {
     fn an_interval_holds_measured_runs_or_does_not() {
         let noise = "[interval]\nruns = 3\nset = { app.noise = 0.1 }\n";
         let case = CASE.replace("[provenance]\n", &format!("{noise}[provenance]\n\"app.noise\" = \"n\"\n"));
-        // Work 100, start 5: 30 on four ranks. With seeds 0 to 2 it is 30, 33, 36: 33 ± 4.303 × 3 × √(4/3).
+        // The work is 100 and the start time 5, so four ranks take 30. With seeds 0 to 2 they take 30, 33 and 36: 33 ±
+        // 4.303 × 3 × √(4/3).
         let rows = "a,1,100\na,2,55\na,4,33\na,4,47\na,4,90\na,8,17.5\n";
         let found = judged_with(&case, rows, Wanted::default()).unwrap();
         let of = found.points[2].interval.unwrap();
@@ -391,7 +396,7 @@ mod tests {
         let all = found.coverage.unwrap();
         assert_eq!((all.points, all.points_inside, all.runs, all.runs_inside), (2, 2, 4, 3));
         assert_eq!((all.runs_percent(), all.points_percent()), (75.0, 100.0));
-        // The prediction itself has no noise.
+        // The prediction is made without noise.
         assert!((found.points[2].predicted_s[0] - 30.0).abs() < 0.01);
         let none = judged_with(&case, rows, Wanted { repeats: Some(0), effects: None }).unwrap();
         assert_eq!((none.coverage, none.points[2].interval), (None, None));
@@ -402,8 +407,8 @@ mod tests {
 
     #[test]
     fn the_errors_of_other_points_say_where_runs_are_likely_to_lie() {
-        // Ten points with two or more ranks. All measurements are 10 % above the prediction, but one takes twice as
-        // long.
+        // Ten points have two or more ranks. All measurements are 10 % above the prediction, except one that takes
+        // twice as long.
         let row = |ranks: u32| {
             format!("a,{ranks},{}\n", (100.0 / f64::from(ranks) + 5.0) * if ranks == 7 { 2.0 } else { 1.1 })
         };
@@ -414,8 +419,8 @@ mod tests {
         assert_eq!(likely(0), None, "it is given");
         let of =
             |place: usize| likely(place).unwrap().interval_s.map(|bound| bound / found.points[place].predicted_s[0]);
-        // The interval of the slow point leaves it out, so it is outside. The other intervals are 1.1 to 2 times their
-        // predictions.
+        // The likely range of the slow point excludes this point, so the point is outside its own range. The upper
+        // bounds of the other ranges are up to 2 times the predictions, the lower bounds 1.1 times.
         let slow = likely(6).unwrap();
         assert!(
             (of(6)[0] - 1.1).abs() < 0.01 && (of(6)[1] - 1.1).abs() < 0.01 && slow.measured_inside == 0,
@@ -434,7 +439,8 @@ mod tests {
         let told = "[provenance]\n\"app.connect\" = \"d\"\n\"app.calls\" = \"e\"\n";
         let case =
             CASE.replace("[limit]", &format!("{set}[limit]")).replace("[provenance]\n", &format!("{fitted}{told}"));
-        // Work 97, start 5, calls 3; on eight ranks 4 more for connections: predicted 24.25 + 5 + 3 + 4 on four.
+        // The work is 97, the start time 5, and calls take 3. Connections take 4, which is calibrated on eight ranks. The
+        // prediction for four ranks is 24.25 + 5 + 3 + 4.
         let present = [Effect::Contention, Effect::Progress];
         let wanted = Wanted { repeats: None, effects: Some(&present) };
         let found = judged_with(&case, "a,1,100\na,2,56.5\na,4,32.25\na,8,24.125\n", wanted).unwrap();
@@ -455,7 +461,7 @@ mod tests {
         let case = Case::load(&Document::parse("case.toml", CASE).unwrap(), "c").unwrap();
         let table = MeasuredTable::parse("m.csv", &format!("{HEAD}a,1,100\na,2,55\na,4,33\n")).unwrap();
         let points = CasePoints::new(&case, &table).unwrap();
-        // The baseline has no start time.
+        // The baseline model has no start time.
         let predict = |name: &str, asks: &[Ask]| {
             let mut asks = asks.to_vec();
             if name == "baseline" {

@@ -1,4 +1,5 @@
-//! `case.toml`: measured runs, their machine and application, calibrated parameters, and the allowed error.
+//! File `case.toml` of a validation case: measured runs, their machine and application, calibrated parameters, and the
+//! allowed error.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,98 +13,99 @@ use super::super::axis::over;
 use super::super::file::leaves;
 use super::RowChoice;
 
-/// Case as its file states it. Paths are as written: relative to the file.
+/// Content of a case file. Paths are as written, relative to the case file.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Name of the file in messages.
+    /// Name of the case file in messages.
     pub file: String,
     /// Name of the case.
     pub name: String,
-    /// Purpose in a sentence or two.
+    /// Purpose of the case in one or two sentences.
     pub about: String,
-    /// Application's file or program.
+    /// Application file or real program.
     pub app: PathBuf,
-    /// Machine's file, if not the application's or the built-in one.
+    /// Platform file; by default that of the application, otherwise the built-in platform.
     pub platform: Option<PathBuf>,
-    /// Measured runs.
+    /// CSV file of the measured runs.
     pub measured: PathBuf,
-    /// Column of measured seconds.
+    /// Column that contains the measured seconds.
     pub time: String,
-    /// Result of the application, in seconds, that is compared; by default the time of the run.
+    /// Result of the application that is compared, in seconds; by default the time of the run.
     pub result: Option<String>,
-    /// Column by whose values errors are also summed up.
+    /// Column by whose values errors are also summarised.
     pub group: Option<String>,
-    /// Machine whose time real code takes, if runs of the case time code: no other machine can make the predictions.
+    /// Machine on which real code is timed, if runs of the case time code. The predictions require this machine.
     pub timed_on: Option<String>,
-    /// Columns, each with the key that gets the column's value.
+    /// Columns, each with the setting that gets the value of the column.
     pub columns: Vec<(String, String)>,
-    /// Settings of all points.
+    /// Settings that apply to all points.
     pub set: Vec<Override>,
-    /// Settings of some points.
+    /// Settings that apply to some points.
     pub when: Vec<When>,
-    /// Calibrated parameters, in this order.
+    /// Calibrated parameters, in the order of calibration.
     pub calibrate: Vec<Calibrate>,
-    /// Rows that are neither given nor predicted.
+    /// Rows of the table that are used neither for calibration nor for comparison.
     pub leave_out: Vec<LeftOut>,
-    /// Runs with noise, from which predictions get intervals.
+    /// Runs with noise, from which the intervals of predictions are computed.
     pub interval: Option<NoisyRuns>,
-    /// Allowed error, if the case states one.
+    /// Allowed error, if the case has one.
     pub limit: Option<Limit>,
-    /// Source of each parameter.
+    /// Source of each parameter's value.
     pub provenance: BTreeMap<String, String>,
-    /// Plot of the figures.
+    /// Content of the figures.
     pub plot: Option<Plot>,
 }
 
-/// Runs of each point with other seeds.
+/// Additional runs of each point with noise and different seeds.
 #[derive(Clone, Debug)]
 pub struct NoisyRuns {
-    /// Number of runs.
+    /// Number of runs per point.
     pub runs: u32,
-    /// Settings of these runs alone: the machine's noise.
+    /// Settings that only these runs use: the noise of the machine.
     pub set: Vec<Override>,
 }
 
-/// Settings of some rows.
+/// Settings that apply to some rows of the table.
 #[derive(Clone, Debug)]
 pub struct When {
-    /// Rows.
+    /// Rows to which the settings apply.
     pub rows: RowChoice,
     /// Settings of these rows.
     pub set: Vec<Override>,
-    /// Factor of the prediction, if only a part of the run is simulated.
+    /// Factor that multiplies the prediction, if the simulation covers only a part of the run.
     pub times: f64,
 }
 
-/// Parameter calibrated on measured runs. Each combination of values of the columns `by` has a value of its own. It
-/// minimises the squared logarithms of the ratios between predictions and measurements of these `rows`.
+/// Parameter that is calibrated on measured runs. The parameter has a separate value for each combination of values in
+/// the columns `by`. The value minimises the squared logarithms of the ratios between predictions and measurements of
+/// `rows`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibrate {
-    /// Key that gets the value.
+    /// Setting that gets the calibrated value.
     pub key: String,
-    /// Unit after the number: `s`, `GB/s`.
+    /// Unit that is appended to the value: `s`, `GB/s`.
     #[serde(default)]
     pub unit: String,
-    /// Rows used for calibration; they are not predicted.
+    /// Rows on which the parameter is calibrated; these rows are not compared.
     pub rows: RowChoice,
-    /// Rows whose runs use the parameter; by default all.
+    /// Rows whose runs use the parameter; by default all rows.
     #[serde(default)]
     pub applies_to: RowChoice,
-    /// Columns whose values have separate values of the parameter.
+    /// Columns for whose values the parameter has separate values.
     #[serde(default)]
     pub by: Vec<String>,
-    /// Search interval: two positive numbers.
+    /// Search interval of the calibration: two positive numbers.
     pub between: [f64; 2],
 }
 
-/// Ignored rows.
+/// Rows of the table that are not used.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// Rows.
+    /// Rows that are not used.
     pub rows: RowChoice,
-    /// Reason.
+    /// Reason why the rows are not used.
     pub because: String,
 }
 
@@ -115,13 +117,13 @@ pub struct Limit {
     pub mean_percent: f64,
     /// Limit of the greatest absolute error.
     pub max_percent: f64,
-    /// The limits do not apply to points whose runs deviate more from their median than this, in percent. No prediction
-    /// can be closer to such runs than they are to each other.
+    /// The limits do not apply to points whose measured runs deviate by more than this percentage from their median,
+    /// because no prediction can be closer to such runs than they are to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_spread_percent: Option<f64>,
 }
 
-/// Plot of the figures.
+/// Content of the figures of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
@@ -188,10 +190,10 @@ fn once() -> f64 {
 }
 
 impl Case {
-    /// Reads `document`; `folder` is the default name of the case.
+    /// Reads the case in `document`. `folder` is the default name of the case.
     ///
     /// # Errors
-    /// If the file is wrong in any way.
+    /// The content of the file is invalid.
     pub fn load(document: &Document, folder: &str) -> Result<Case, ConfigError> {
         let form: Form = document.deserialize()?;
         let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
@@ -271,7 +273,7 @@ impl Case {
         Ok(case)
     }
 
-    /// Checks that every parameter has a stated source.
+    /// Checks that the file states the source of every parameter.
     fn check_provenance(&self, document: &Document) -> Result<(), ConfigError> {
         let set = self.set.iter().chain(self.when.iter().flat_map(|when| &when.set));
         let noise = self.interval.iter().flat_map(|interval| &interval.set);
@@ -285,13 +287,13 @@ impl Case {
         }
     }
 
-    /// Returns whether a column is shown: it sets a key, or groups. Other columns follow from these, or only select
-    /// rows.
+    /// Returns whether tables show a column: the column sets a key, or errors are grouped by it. Other columns follow
+    /// from the shown columns, or only select rows.
     pub fn shows(&self, column: &str) -> bool {
         self.columns.iter().any(|(own, _)| own == column) || self.group.as_deref() == Some(column)
     }
 
-    /// Columns that identify points: they set keys, select rows, or group.
+    /// Returns the columns that identify points: columns that set keys, select rows, or group errors.
     pub fn told_apart_by(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.columns.iter().map(|(column, _)| column.as_str()).collect();
         let rows = self.when.iter().map(|when| &when.rows).chain(self.leave_out.iter().map(|left| &left.rows));
@@ -308,7 +310,7 @@ impl Case {
     }
 }
 
-/// Returns the settings in a table of dotted keys.
+/// Returns the settings in a table with dotted keys.
 fn settings(table: Table) -> Result<Vec<Override>, ConfigError> {
     let setting =
         |(key, value): (String, toml::Value)| Override::parse(&format!("{key}=0")).map(|_| over(&key, &value));

@@ -1,4 +1,5 @@
-//! Contribution of each effect of a machine: errors with one effect switched off, and with all.
+//! Contribution of each machine effect to the accuracy: errors with one effect switched off, and with all effects
+//! switched off.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +9,39 @@ use crate::platform::Effect;
 
 use super::{Calibrate, ErrorSummary, ValidatedPoint};
 
-/// Contributions of the effects of a case's machine, except those calibrated on the case.
+/// Contributions of the machine effects of a case, except effects that are calibrated on the case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EffectsFound {
-    /// Keys of effects that are calibrated on the case and therefore left out.
+    /// Keys of effects that are not assessed, because they are calibrated on the case.
     pub left_out: Vec<String>,
-    /// Machine as it is, without each effect, and without all: in this order.
+    /// Errors with all effects, without each effect, and without all effects, in this order.
     pub rows: Vec<EffectErrors>,
 }
 
-/// Errors without an effect.
+/// Errors of a case with an effect switched off.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EffectErrors {
-    /// Key that is switched off; `nothing` and `all` for the machine as it is, and without all effects.
+    /// Key of the effect that is switched off; `nothing` if all effects are on, and `all` if all are off.
     pub without: String,
     /// Description of the machine without the effect.
     pub about: String,
-    /// Errors over all predicted points.
+    /// Errors over all compared points.
     pub all: ErrorSummary,
-    /// Errors of each group.
+    /// Errors over each group of points.
     pub groups: BTreeMap<String, ErrorSummary>,
-    /// Prediction of each point, including given ones.
+    /// Prediction of each point in seconds, including the points used for calibration.
     pub predicted_s: Vec<f64>,
 }
 
-/// Returns whether a parameter states an effect of the machine, or corresponds to one in an application: its last word
-/// names one.
+/// Returns whether a calibrated parameter sets a machine effect or a corresponding application setting. This is so if
+/// the last word of its key names an effect.
 pub(super) fn states_an_effect(calibrate: &Calibrate) -> bool {
     const OF_APPLICATIONS: [&str; 3] = ["slowdown", "capacity", "connect"];
     let last = calibrate.key.rsplit('.').next().unwrap_or_default();
     Effect::ALL.iter().any(|effect| effect.name() == last) || OF_APPLICATIONS.contains(&last)
 }
 
-/// Returns the requested rows of [`EffectsFound`]: their names and the effects that are switched off.
+/// Returns the rows of [`EffectsFound`] to compute: their names, descriptions and the effects that are switched off.
 pub(super) fn wanted(present: &[Effect]) -> Vec<(&'static str, &'static str, Vec<Effect>)> {
     let mut all = vec![("nothing", "the machine as stated", Vec::new())];
     all.extend(present.iter().map(|effect| (effect.name(), effect.without(), vec![*effect])));
@@ -51,7 +52,7 @@ pub(super) fn wanted(present: &[Effect]) -> Vec<(&'static str, &'static str, Vec
 }
 
 impl EffectErrors {
-    /// Returns the errors of `predicted_s` for `points`, grouped by `group`.
+    /// Returns the errors of the predictions `predicted_s` of `points`, grouped by the column `group`.
     pub(super) fn of(
         (without, about): (&str, &str),
         points: &[ValidatedPoint],

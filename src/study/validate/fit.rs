@@ -1,19 +1,19 @@
-//! One-dimensional fits: the parameter value whose predictions are nearest to the measurements.
+//! One-dimensional fits: search for the parameter value whose predictions are nearest to the measurements.
 
-/// Number of iterations; they reduce a range of 1 : 10^6 to a hundred-thousandth.
+/// Number of iterations, which reduce a search interval of 1 : 10^6 to a hundred-thousandth.
 const STEPS: usize = 30;
 
 /// Golden-section search (Kiefer 1953) for the minimum of a unimodal function of ln x. The caller evaluates the
 /// function, so that several searches can advance concurrently.
 #[derive(Clone, Debug)]
 pub(super) struct GoldenSection {
-    /// Logarithms of the interval's ends.
+    /// Logarithms of the ends of the search interval.
     ends: (f64, f64),
     whole: (f64, f64),
-    /// Interior points with their function values.
+    /// Interior points of the search interval, each with its function value.
     inside: [Option<(f64, f64)>; 2],
     steps: usize,
-    /// Least and greatest result.
+    /// Least and greatest function value so far.
     range: (f64, f64),
 }
 
@@ -27,7 +27,7 @@ impl GoldenSection {
         GoldenSection { ends, whole: ends, inside: [None; 2], steps: 0, range: (f64::INFINITY, f64::NEG_INFINITY) }
     }
 
-    /// Next value to evaluate; `None` at the end of the search.
+    /// Returns the next parameter value to evaluate; `None` when the search has ended.
     pub fn next(&self) -> Option<f64> {
         let (low, high) = self.ends;
         let place = match self.inside {
@@ -38,7 +38,7 @@ impl GoldenSection {
         (self.steps < STEPS).then(|| place.exp())
     }
 
-    /// Passes the result for the last value.
+    /// Reports the function value of the parameter value that [`GoldenSection::next`] returned.
     pub fn tell(&mut self, value: f64, result: f64) {
         let found = Some((value.ln(), result));
         self.range = (self.range.0.min(result), self.range.1.max(result));
@@ -59,17 +59,18 @@ impl GoldenSection {
         }
     }
 
-    /// Best value.
+    /// Returns the best parameter value.
     pub fn best(&self) -> f64 {
         ((self.ends.0 + self.ends.1) / 2.0).exp()
     }
 
-    /// Returns whether all values gave the same result.
+    /// Returns whether the function had the same value for all parameter values.
     pub fn is_flat(&self) -> bool {
         self.range.0 == self.range.1
     }
 
-    /// Returns whether the best value is at an end of the search interval, so that a better one may exist outside.
+    /// Returns whether the best parameter value is at an end of the search interval, so that a better value may be
+    /// outside.
     pub fn at_an_end(&self) -> bool {
         let near = (self.whole.1 - self.whole.0) * 1e-3;
         self.ends.0 - self.whole.0 < near || self.whole.1 - self.ends.1 < near

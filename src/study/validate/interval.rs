@@ -1,4 +1,4 @@
-//! Interval of a prediction from runs with noise, and the measured runs inside it.
+//! Interval of a prediction, computed from runs with noise, and the number of measured runs inside the interval.
 
 use serde::Serialize;
 
@@ -8,40 +8,41 @@ use crate::engine::NextValue;
 use super::assess::Ask;
 use super::{MeasuredPoint, ValidatedPoint};
 
-/// Interval of a point.
+/// Interval of a point's prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PointInterval {
-    /// Number of runs.
+    /// Number of predicted runs with noise.
     pub runs: u32,
-    /// Mean of their predictions, s.
+    /// Mean of the predictions, seconds.
     pub mean_s: f64,
-    /// Standard deviation of the predictions, s.
+    /// Standard deviation of the predictions, seconds.
     pub deviation_s: f64,
-    /// Bounds that contain one more run in 95 of 100 cases, s.
+    /// Bounds that contain a further predicted run with a probability of 95 %, seconds.
     pub interval_s: [f64; 2],
     /// Number of measured runs inside the bounds.
     pub measured_inside: usize,
 }
 
-/// Likely range of a point's runs by the errors of the case's other points. It includes model errors as far as these
-/// points show them; measurements of the point itself do not affect it.
+/// Likely range of a point's measured runs, derived from the errors of the case's other points. The range includes
+/// model errors as far as the other points show them. Measurements of the point do not affect its range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LikelyRange {
-    /// Bounds that contain 95 of 100 runs of the other points, s.
+    /// Bounds that contain 95 % of the runs if the point's errors are like those of the other points, seconds.
     pub interval_s: [f64; 2],
     /// Number of measured runs inside the bounds.
     pub measured_inside: usize,
 }
 
-/// Least number of other points.
+/// Least number of other points from which a range is derived.
 const LEAST_OTHERS: usize = 8;
 
 impl LikelyRange {
-    /// Returns the range of each of `points`, measured as in `measured`; none with too few other predicted points.
+    /// Returns the range of each of `points`, whose measured runs are in `measured`; `None` with too few other
+    /// predicted points.
     ///
-    /// Split-conformal prediction (Vovk, Gammerman and Shafer 2005), leaving out each point once. The bounds are ratios
-    /// of runs to predictions: of the others' least and greatest ratios, the values of rank (n + 1) / 40 from below and
-    /// from above.
+    /// The method is split-conformal prediction (Vovk, Gammerman and Shafer 2005), excluding one point at a time. The
+    /// bounds are ratios of measured runs to predictions. Each of the n other points has a least and a greatest ratio;
+    /// the bounds are the values of rank (n + 1) / 40 from below and from above.
     pub(super) fn of(points: &[ValidatedPoint], measured: &[&MeasuredPoint]) -> Vec<Option<LikelyRange>> {
         let range = |place: usize| {
             let others = (0..points.len()).filter(|&other| other != place && !points[other].given);
@@ -65,12 +66,12 @@ impl LikelyRange {
     }
 }
 
-/// Part of the measurements inside the intervals of predicted points.
+/// Share of the measured runs inside the intervals of predicted points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Coverage {
-    /// Predicted points with an interval.
+    /// Number of predicted points that have an interval.
     pub points: usize,
-    /// Number of points whose median is inside.
+    /// Number of points whose median measurement is inside their interval.
     pub points_inside: usize,
     /// Number of measured runs of the points with an interval.
     pub runs: usize,
@@ -94,12 +95,12 @@ impl PointInterval {
 }
 
 impl Coverage {
-    /// Coverage of the intervals of runs with noise; none without intervals.
+    /// Returns the coverage of the intervals from runs with noise; `None` without intervals.
     pub(super) fn of_noise(points: &[ValidatedPoint]) -> Option<Coverage> {
         Coverage::of(points, |point| point.interval.map(|of| (of.interval_s, of.measured_inside)))
     }
 
-    /// Coverage of the ranges by the errors of other points; none without ranges.
+    /// Returns the coverage of the likely ranges; `None` without ranges.
     pub(super) fn of_likely(points: &[ValidatedPoint]) -> Option<Coverage> {
         Coverage::of(points, |point| point.likely.map(|of| (of.interval_s, of.measured_inside)))
     }
@@ -118,18 +119,18 @@ impl Coverage {
         (found.points > 0).then_some(found)
     }
 
-    /// Part of the measured runs inside intervals, percent.
+    /// Returns the share of measured runs inside their intervals, percent.
     pub fn runs_percent(&self) -> f64 {
         self.runs_inside as f64 / self.runs as f64 * 100.0
     }
 
-    /// Part of the medians inside intervals, percent.
+    /// Returns the share of points whose median is inside their interval, percent.
     pub fn points_percent(&self) -> f64 {
         self.points_inside as f64 / self.points as f64 * 100.0
     }
 }
 
-/// Returns the runs of `ask` with the settings of `noise` and seeds from 0.
+/// Returns `runs` requests like `ask`, with the settings `noise` and the seeds from 0.
 pub(super) fn noisy(ask: &Ask, noise: &[Override], runs: u32) -> Vec<Ask> {
     let seeded = |seed: u32| {
         let seed = Override::parse(&format!("run.seed={seed}")).expect("a key of a run");

@@ -1,4 +1,4 @@
-//! Measured runs: a CSV table whose comments state their source.
+//! Measured runs in a CSV table whose comments state the source of the data.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,26 @@ use csv::{ErrorKind, ReaderBuilder, StringRecord};
 
 use crate::config::ConfigError;
 
-/// Required keys of the comments.
+/// Keys that the comments must contain.
 const TOLD: [&str; 4] = ["source", "machine", "date", "licence"];
 
-/// Text cells in rows, under named columns.
+/// Table of text cells with named columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredTable {
     /// Name of the file in messages.
     pub name: String,
-    /// Values of the comments: `source`, `machine`, `date`, `licence` and others.
+    /// Keys and values in the comments: `source`, `machine`, `date`, `licence` and others.
     pub told: BTreeMap<String, String>,
     columns: Vec<String>,
     rows: Vec<(u64, Vec<String>)>,
 }
 
 impl MeasuredTable {
-    /// Parses `text`: lines `# key: value`, a row of names, then one row per run. `name` is the file's name in
+    /// Parses `text`: lines `# key: value`, a row of column names, then one row per run. `name` is the file name in
     /// messages.
     ///
     /// # Errors
-    /// If comments or rows are missing, rows differ in length, or a column has no name or a duplicate one.
+    /// Missing comments or rows, rows of different lengths, or a column without a name or with a duplicate name.
     pub fn parse(name: &str, text: &str) -> Result<MeasuredTable, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}{what}"));
         let told = comments(text);
@@ -53,15 +53,15 @@ impl MeasuredTable {
         Ok(MeasuredTable { name: name.to_owned(), told, columns, rows })
     }
 
-    /// Names of the columns.
+    /// Returns the names of the columns.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Index of the column with this name.
+    /// Returns the index of the column with this name.
     ///
     /// # Errors
-    /// If no column has this name; `asked` is its user in the message.
+    /// No column has this name. The message names `asked`, which is the key that refers to the column.
     pub fn column(&self, column: &str, asked: &str) -> Result<usize, ConfigError> {
         self.columns.iter().position(|other| other == column).ok_or_else(|| {
             let all = self.columns.join(", ");
@@ -69,15 +69,15 @@ impl MeasuredTable {
         })
     }
 
-    /// Rows with their line numbers.
+    /// Iterates over the rows with their line numbers.
     pub fn rows(&self) -> impl Iterator<Item = (u64, &[String])> {
         self.rows.iter().map(|(line, cells)| (*line, cells.as_slice()))
     }
 
-    /// Parses the seconds of a cell.
+    /// Parses a cell as seconds.
     ///
     /// # Errors
-    /// If the cell is not a finite positive number.
+    /// The cell is not a finite positive number.
     pub fn seconds(&self, line: u64, column: usize, cell: &str) -> Result<f64, ConfigError> {
         let seconds = cell.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         seconds.ok_or_else(|| {
@@ -89,7 +89,7 @@ impl MeasuredTable {
     }
 }
 
-/// Parses comments `# key: value`, one per line. Continuation lines are indented by more than one blank.
+/// Parses comments of the form `# key: value`. A continuation line is indented by more than one blank.
 fn comments(text: &str) -> BTreeMap<String, String> {
     let mut told: BTreeMap<String, String> = BTreeMap::new();
     let mut last = String::new();
@@ -110,7 +110,7 @@ fn comments(text: &str) -> BTreeMap<String, String> {
     told
 }
 
-/// Rewrites the error of the CSV reader as ":LINE: WHAT".
+/// Formats an error of the CSV reader as ":LINE: DESCRIPTION".
 fn explained(error: &csv::Error) -> String {
     match error.kind() {
         ErrorKind::UnequalLengths { pos, expected_len, len } => {

@@ -1,23 +1,25 @@
-//! Order of points by a model, compared with their measured order. It matters if the model is used to choose among the
-//! points.
+//! Comparison of the predicted order of points with their measured order. The order matters if a model is used to
+//! select the fastest point.
 
 use serde::Serialize;
 
-/// Order of the points by a model in each group of at least three.
+/// Agreement of a model's order with the measured order, in each group of at least three points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OrderFound {
-    /// Number of such groups.
+    /// Number of groups with at least three points.
     pub groups: usize,
-    /// Number of groups whose predicted fastest point was measured fastest.
+    /// Number of groups in which the point predicted to be fastest was also measured to be fastest.
     pub best_found: usize,
-    /// Largest excess of the measured time of the predicted fastest point over the fastest, in percent.
+    /// Largest excess of the measured time of the point predicted to be fastest over the least measured time, in
+    /// percent.
     pub lost_percent: f64,
-    /// Mean over groups of Spearman's rank correlation of predicted and measured times.
+    /// Spearman's rank correlation of predicted and measured times, as the mean over groups.
     pub rank_correlation: f64,
 }
 
 impl OrderFound {
-    /// Compares the order in `groups` of points, each with measured and predicted time; none without a group of three.
+    /// Compares the orders in `groups` of points, each with its measured and predicted time. Returns `None` without a
+    /// group of three points.
     pub fn of(groups: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Option<OrderFound> {
         let mut found = OrderFound { groups: 0, best_found: 0, lost_percent: 0.0, rank_correlation: 0.0 };
         for points in groups.into_iter().filter(|points| points.len() >= 3) {
@@ -34,7 +36,7 @@ impl OrderFound {
     }
 }
 
-/// Spearman's rank correlation; equal values share the mean of their ranks.
+/// Returns Spearman's rank correlation. Equal values share the mean of their ranks.
 fn spearman(points: &[(f64, f64)]) -> f64 {
     let ranks = |of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
         let rank = |point: &(f64, f64)| {
@@ -63,7 +65,7 @@ mod tests {
         let found = OrderFound::of([right.clone(), wrong, few.clone()]).unwrap();
         assert_eq!((found.groups, found.best_found), (2, 1));
         assert!((found.lost_percent - 10.0).abs() < 1e-9);
-        // 1 and 1 - 6 × 2 / (4 × 15) = 0.8.
+        // The correlations of the two groups are 1 and 1 - 6 × 2 / (4 × 15) = 0.8.
         assert!((found.rank_correlation - 0.9).abs() < 1e-12, "{found:?}");
         assert_eq!(OrderFound::of([few]), None);
         let reversed = right.into_iter().map(|(measured, predicted)| (measured, -predicted)).collect();

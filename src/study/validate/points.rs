@@ -1,4 +1,4 @@
-//! Points of a case from its measured runs: runs with the same settings are repetitions of one point.
+//! Points of a case, formed from its measured runs. Runs with the same settings are repetitions of one point.
 
 use std::collections::BTreeMap;
 
@@ -6,56 +6,56 @@ use crate::config::{ConfigError, Override};
 
 use super::{Case, Cells, MeasuredTable, RowChoice};
 
-/// Role of a point.
+/// Role of a point in the validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Used for calibration.
+    /// The point is used for calibration.
     Given,
-    /// Predicted.
+    /// The point is predicted and compared with its measurements.
     Predicted,
-    /// Ignored, with the reason.
+    /// The point is not used, for this reason.
     LeftOut(String),
 }
 
-/// Measured runs with the same settings.
+/// Point of a case: measured runs with the same settings.
 #[derive(Clone, Debug)]
 pub struct MeasuredPoint {
-    /// Cells that identify it, by column.
+    /// Cells that identify the point, by column.
     pub cells: BTreeMap<String, String>,
-    /// Seconds of each run, in increasing order.
+    /// Measured seconds of each run, in increasing order.
     pub seconds: Vec<f64>,
-    /// Line number of the first run.
+    /// Line number of the point's first run in the table.
     pub line: u64,
-    /// Role.
+    /// Role of the point.
     pub role: Role,
-    /// Settings, without calibrated parameters.
+    /// Settings of the point, without calibrated parameters.
     pub set: Vec<Override>,
-    /// Factor of its prediction.
+    /// Factor that multiplies the point's prediction.
     pub times: f64,
 }
 
-/// Points of a case.
+/// All points of a case.
 #[derive(Clone, Debug)]
 pub struct CasePoints {
-    /// Columns that identify points, in the table's order.
+    /// Columns that identify points, in the order of the table.
     pub columns: Vec<String>,
-    /// Points, in the order of their first rows.
+    /// Points in the order of their first rows.
     pub all: Vec<MeasuredPoint>,
 }
 
 impl MeasuredPoint {
-    /// Returns whether `choice` selects its rows.
+    /// Returns whether `choice` selects the rows of this point.
     pub fn is_in(&self, choice: &RowChoice) -> bool {
         choice.holds(|column| self.cells.get(column).map(String::as_str))
     }
 
-    /// Median of the runs.
+    /// Returns the median of the measured runs.
     pub fn median(&self) -> f64 {
         let (count, middle) = (self.seconds.len(), self.seconds.len() / 2);
         if count % 2 == 1 { self.seconds[middle] } else { (self.seconds[middle - 1] + self.seconds[middle]) / 2.0 }
     }
 
-    /// Label such as "split=slabs ranks=8", from these columns.
+    /// Returns a label such as "split=slabs ranks=8" with the values of these columns.
     pub fn label<'a>(&self, columns: impl IntoIterator<Item = &'a String>) -> String {
         let pairs = columns.into_iter().filter_map(|column| Some(format!("{column}={}", self.cells.get(column)?)));
         pairs.collect::<Vec<_>>().join(" ")
@@ -63,10 +63,10 @@ impl MeasuredPoint {
 }
 
 impl CasePoints {
-    /// Creates the points of `case`, measured in `table`.
+    /// Creates the points of `case` from the measured runs in `table`.
     ///
     /// # Errors
-    /// If the table lacks a column, or a cell is not a time.
+    /// The table lacks a column, or a cell is not a time.
     pub fn new(case: &Case, table: &MeasuredTable) -> Result<CasePoints, ConfigError> {
         let time = table.column(&case.time, &format!("time of {}", case.file))?;
         let mut apart = Vec::new();
@@ -88,7 +88,7 @@ impl CasePoints {
         Ok(CasePoints { columns: apart.into_iter().map(|(_, column)| column).collect(), all })
     }
 
-    /// Restricts the predicted points to those with one of `cells` in `column`.
+    /// Restricts the predicted points to those whose cell in `column` is one of `cells`.
     pub fn only(&mut self, column: &str, cells: &Cells) {
         let choice = RowChoice::default().and(column, cells.clone());
         self.all.retain(|point| point.role == Role::Given || point.is_in(&choice));

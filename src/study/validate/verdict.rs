@@ -1,4 +1,4 @@
-//! Results of a validation; tables, figures and JSON use only these.
+//! Results of a validation. The tables, figures and JSON output use only these results.
 
 use std::collections::BTreeMap;
 
@@ -6,108 +6,108 @@ use serde::Serialize;
 
 use super::{Coverage, EffectsFound, LikelyRange, Limit, OrderFound, Plot, PointInterval};
 
-/// Assessed case. README describes the JSON form.
+/// Results of a case. The README describes the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Validation {
-    /// Version of mcpsim.
+    /// Version of mcpsim that wrote the results.
     pub mcpsim: String,
     /// Name of the case.
     pub case: String,
     /// Purpose of the case.
     pub about: String,
-    /// Comments of the measured runs.
+    /// Comments in the table of measured runs.
     pub measured: BTreeMap<String, String>,
-    /// Source of each parameter.
+    /// Source of each parameter's value.
     pub provenance: BTreeMap<String, String>,
-    /// Allowed error.
+    /// Allowed error of the case.
     pub limit: Option<Limit>,
-    /// Shown columns: those that set keys or group.
+    /// Columns that tables show: columns that set keys or group errors.
     pub columns: Vec<String>,
-    /// Plot of the figures.
+    /// Content of the figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plot: Option<Plot>,
-    /// Models, mcpsim's own first.
+    /// Errors of the models; mcpsim's own model is first.
     pub models: Vec<ModelErrors>,
-    /// Points, predicted and given, in the order of the table.
+    /// Points that are compared or used for calibration, in the order of the table.
     pub points: Vec<ValidatedPoint>,
-    /// Number of points left out, by reason.
+    /// Number of points that are not used, by reason.
     pub left_out: BTreeMap<String, usize>,
-    /// Part of the measurements inside the intervals of predictions, if there are intervals.
+    /// Share of measured runs inside the intervals of predictions, if there are intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
-    /// Coverage of the ranges by the errors of other points.
+    /// Share of measured runs inside the likely ranges of their points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<Coverage>,
-    /// Contribution of each effect of the machine, if requested.
+    /// Contribution of each machine effect, if the user requests it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effects: Option<EffectsFound>,
 }
 
-/// Errors of a model.
+/// Errors of one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelErrors {
     /// Name of the model.
     pub model: String,
-    /// Parameters calibrated for it.
+    /// Parameters that were calibrated for the model.
     pub calibrated: Vec<Calibrated>,
-    /// Errors over all predicted points.
+    /// Errors over all compared points.
     pub all: ErrorSummary,
-    /// Errors of each group.
+    /// Errors over each group of points.
     pub groups: BTreeMap<String, ErrorSummary>,
-    /// Order of the predicted points of a group by the model.
+    /// Agreement of the model's order of points with the measured order, within groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<OrderFound>,
 }
 
-/// Parameter calibrated on measured runs.
+/// A parameter calibrated on measured runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// Key.
+    /// Setting that gets the value.
     pub key: String,
-    /// Columns whose values have separate values of the parameter.
+    /// Columns and cells for which this value of the parameter applies.
     pub by: BTreeMap<String, String>,
-    /// Value as set.
+    /// Calibrated value with its unit.
     pub value: String,
-    /// Number of points used.
+    /// Number of points on which the parameter was calibrated.
     pub points: usize,
-    /// Root mean square of their remaining relative errors, in percent.
+    /// Root mean square of the relative errors that remain at these points, in percent.
     pub residual_percent: f64,
 }
 
-/// Relative errors of several points, in percent.
+/// Summary of the relative errors of several points, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ErrorSummary {
     /// Number of points.
     pub points: usize,
-    /// Mean of the absolute values.
+    /// Mean of the absolute errors.
     pub mean_percent: f64,
-    /// Greatest absolute value.
+    /// Greatest absolute error.
     pub max_percent: f64,
-    /// Mean of the signed values: the common bias.
+    /// Mean of the signed errors: the common bias.
     pub bias_percent: f64,
 }
 
-/// Assessed point.
+/// Results of a point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValidatedPoint {
-    /// Cells by column.
+    /// Cells that identify the point, by column.
     pub values: BTreeMap<String, String>,
-    /// True if it was used for calibration; then it does not count.
+    /// True if the point was used for calibration; the error statistics then exclude it.
     pub given: bool,
-    /// Median of its measured runs.
+    /// Median of the measured times, seconds.
     pub measured_s: f64,
-    /// Least measured time.
+    /// Least measured time, seconds.
     pub measured_min_s: f64,
-    /// Greatest measured time.
+    /// Greatest measured time, seconds.
     pub measured_max_s: f64,
     /// Number of measured runs.
     pub runs: usize,
-    /// Prediction of each model, in the order of the models.
+    /// Predicted time of each model in seconds, in the order of the models.
     pub predicted_s: Vec<f64>,
     /// Interval of mcpsim's own prediction, if the case states noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<PointInterval>,
-    /// Likely range of its runs by the errors of the case's other points.
+    /// Likely range of the point's runs, derived from the errors of the case's other points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<LikelyRange>,
 }
@@ -127,12 +127,12 @@ impl ErrorSummary {
 }
 
 impl ValidatedPoint {
-    /// Relative error of a model: predicted / measured − 1, in percent.
+    /// Returns the relative error of a model's prediction: predicted / measured − 1, in percent.
     pub fn error_percent(&self, model: usize) -> f64 {
         (self.predicted_s[model] / self.measured_s - 1.0) * 100.0
     }
 
-    /// Largest deviation of the measured runs from their median, in percent.
+    /// Returns the largest deviation of the measured runs from their median, in percent.
     pub fn spread_percent(&self) -> f64 {
         let off = |seconds: f64| (seconds / self.measured_s - 1.0).abs() * 100.0;
         off(self.measured_min_s).max(off(self.measured_max_s))
@@ -140,7 +140,7 @@ impl ValidatedPoint {
 }
 
 impl Validation {
-    /// Returns whether mcpsim's own model keeps the limit; true without a limit.
+    /// Returns whether the errors of mcpsim's own model are within the limit; true if the case has no limit.
     pub fn passes(&self) -> bool {
         let Some(limit) = self.limit else { return true };
         let judged = match limit.max_spread_percent {
@@ -150,8 +150,8 @@ impl Validation {
         judged.points > 0 && judged.mean_percent <= limit.mean_percent && judged.max_percent <= limit.max_percent
     }
 
-    /// Returns the errors of a model over predicted points with several runs that deviate at most `most` percent from
-    /// their median.
+    /// Returns the errors of a model over compared points whose measured runs, at least two, deviate by at most `most`
+    /// percent from their median.
     pub fn errors_where_quiet(&self, model: usize, most: f64) -> ErrorSummary {
         let quiet = |point: &&ValidatedPoint| !point.given && point.runs > 1 && point.spread_percent() <= most;
         ErrorSummary::over(self.points.iter().filter(quiet).map(|point| point.error_percent(model)))
@@ -225,7 +225,8 @@ mod tests {
             effects: None,
         };
         assert!(validation.passes(), "no limit is stated");
-        // The cases are all points, only points with a small spread, and no points, which is not a success.
+        // The limits apply to all points, or only to points with a small spread. A validation whose limits apply to no
+        // point does not pass.
         for (most, passes) in [(None, false), (Some(50.0), false), (Some(10.0), true)] {
             validation.limit = Some(Limit { mean_percent: 3.0, max_percent: 3.0, max_spread_percent: most });
             assert_eq!(validation.passes(), passes, "{most:?}");
