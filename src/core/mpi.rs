@@ -48,8 +48,8 @@ pub trait MpiProgram: Send {
     /// A blocking collective is answered by `Done`, a non-blocking one by `Started`.
     fn next(&mut self, reply: Reply<'_>) -> MpiCall;
 
-    /// Like [`MpiProgram::next`], but faster for point-to-point calls because it does not wrap and copy them. If the
-    /// program sets `aside`, the returned call is ignored.
+    /// Like [`MpiProgram::next`], but returns a point-to-point call without wrapping and copying. If the program sets
+    /// `aside`, the engine ignores the returned call.
     #[inline]
     fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
         match self.next(reply) {
@@ -61,7 +61,7 @@ pub trait MpiProgram: Send {
         }
     }
 
-    /// Present position of the program, see [`crate::rank::Program::position`].
+    /// Current source position of the program, see [`crate::rank::Program::position`].
     fn position(&self) -> Option<String> {
         None
     }
@@ -120,7 +120,7 @@ pub type Aside = Option<Box<MpiCall>>;
 /// Action of an MPI program.
 #[derive(Debug)]
 pub enum MpiCall {
-    /// A call that needs no translation. Ranks and contexts are those of the world (see [`CommMember`]).
+    /// A call that the engine executes unchanged. Its ranks and contexts refer to MPI_COMM_WORLD (see [`CommMember`]).
     Call(Call),
     /// A blocking collective.
     Collective(CollectiveCall),
@@ -128,12 +128,12 @@ pub enum MpiCall {
     StartCollective(CollectiveCall),
 }
 
-/// Whether a collective blocks its caller. MPI libraries use different algorithms for the two forms.
+/// Whether a collective blocks its caller. MPI libraries use different algorithms for blocking and non-blocking calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallForm {
-    /// Returns when the caller's part is complete.
+    /// The function returns when the caller's part in the collective is complete.
     Blocking,
-    /// Returns a request and proceeds concurrently with the caller (MPI-3.1, section 5.12).
+    /// The function returns a request; the collective proceeds concurrently with the caller (MPI-3.1, section 5.12).
     NonBlocking,
 }
 
@@ -148,7 +148,8 @@ pub struct CollectiveCall {
     pub root: u32,
     /// Sizes of the data.
     pub sizes: Sizes,
-    /// Algorithm fixed by the program. Without one, the platform's rules decide, then the defaults.
+    /// Algorithm fixed by the program. If `None`, the platform's rules choose the algorithm, and else the library's
+    /// default.
     pub algorithm: Option<Algorithm>,
 }
 

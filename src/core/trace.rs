@@ -1,36 +1,36 @@
 //! Traces: the actions of a run's ranks, recorded once and replayed on any machine.
 //!
-//! A [`Recording`] wraps each rank's program and records its calls. A [`Trace`] provides programs that repeat the
-//! calls. [`import`] runs traces of other tools. This module does not access files.
+//! A [`Recording`] wraps each rank's program and records its calls. A [`Trace`] provides a program for each rank that
+//! repeats the recorded calls. [`import`] runs traces of other tools. This module does not access files.
 //!
 //! # Contents
 //!
-//! A rank's program is a *task*, and so is each strand. A task's calls become *operations* relative to the rank, so
-//! that ranks and loop turns with the same actions share them. Peers are relative to the rank, and tags of
-//! collectives to the first tag of the collective. Requests are small numbers of the task (*slots*, the lowest free
-//! one). Only the sizes of data are stored.
+//! A *task* is the program of a rank, or a strand (a concurrent activity of a rank, such as a non-blocking
+//! collective). The calls of a task become *operations*. Operations are relative, so ranks and loop iterations with
+//! the same actions share operations: peers are relative to the rank, and tags of collectives to the first tag of the
+//! collective. Each request has the lowest free number of its task (*slot*). A trace contains the sizes of data but
+//! not the data.
 //!
-//! Calls whose result depends on time are recorded by their result:
+//! Calls whose result depends on time are recorded with their result:
 //!
 //! | call | operation |
 //! |---|---|
-//! | receive from any source | the source and tag that it received; unchanged if it received nothing |
+//! | receive from any source | a receive from the source and with the tag of the received message; a receive from any source if no message arrived |
 //! | test or iprobe without success | a poll, or a test at no cost |
 //! | test that completed requests | a test of these requests, and a wait for those that are incomplete in the replay |
 //! | iprobe that found a message | an iprobe for it, and a probe if it has not arrived in the replay |
 //! | waitany | a wait for the request that completed |
 //! | cancel | the cancellation of a receive that matches nothing, or an empty test |
-//! | idle | the same |
+//! | idle | an idle call |
 //! | a collective | the call: the machine of the replay chooses the algorithm |
-//! | answers to served messages | the n-th answers to each sender |
+//! | answers to served messages | for each sender, the answers to its n-th message |
 //!
-//! Within a collective recorded as a call, nothing else is recorded. This applies to all collectives with a method
-//! (see [`crate::rank::CollectiveEntry`]). Collectives that only exchange messages with neighbours, or create
-//! communicators, are recorded by their messages.
+//! A collective with a method (see [`crate::rank::CollectiveEntry`]) is recorded as one call, without its messages.
+//! Collectives that only exchange messages with neighbours, or create communicators, are recorded as messages.
 //!
-//! A replay on the recorded machine therefore has the same times. On another machine each receive still gets the same
-//! message: a replay waits only for events that preceded in the recording. Sends that were eager in the recording,
-//! but are not in the replay, are waited for where the program waited. Sends without a wait in the engine are waited
+//! A replay on the recorded machine therefore has the same times. On another machine, each receive still gets the same
+//! message as in the recording. A send that was eager in the recording may be a rendezvous in the replay; the replay
+//! waits for the send in the operation in which the program waited. Sends that the program never waited for are waited
 //! for at the end.
 //!
 //! # Format, version 7
@@ -51,10 +51,10 @@
 //! | answers | a list of lists of messages |
 //! | ranks | for each rank its task, and a list of senders with a list of runs of equal answers: (answers, number) |
 //!
-//! A length of computing is twice its nanoseconds, or twice its picoseconds plus one. If there are too many different
-//! peers, sizes or lengths, they are stored in the task's lists instead of in its operations. Version 5 added blocks
-//! that share memory over time, version 6 time without computing in timed code, and version 7 numbers of message
-//! buffers.
+//! The length of a block of computing is stored as twice its nanoseconds, or as twice its picoseconds plus one. If a
+//! task has too many different peers, sizes or lengths, further values are stored in the task's lists instead of in
+//! its operations. Version 5 added blocks of work that share memory bandwidth over time, version 6 added time without
+//! computing in timed code, and version 7 added numbers of message buffers.
 
 mod bytes;
 mod called;
@@ -89,12 +89,12 @@ pub use replay::{Replay, ReplayMachine, ReplayedRun};
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";
 /// Version of the format.
 const VERSION: u32 = 7;
-/// First version with collectives as calls; older versions contain their messages.
+/// First version that stores collectives as calls; older versions store the messages of collectives.
 const WITH_CALLS: u32 = 4;
-/// Oldest readable version; it names collectives without their algorithms.
+/// Oldest readable version. Version 2 stores the names of collectives without their algorithms.
 const OLDEST: u32 = 2;
 
-/// Error of a trace or of its recording.
+/// Error in a trace or in its recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     what: String,
@@ -118,7 +118,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// 64-bit FNV-1a, eight bytes at a time.
+/// Returns the 64-bit FNV-1a hash over words of eight bytes and over the remaining bytes.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
     let mut hash = 0xcbf2_9ce4_8422_2325;

@@ -66,9 +66,9 @@ pub const MPI_DATATYPE_NULL: Handle = 0x200;
 pub const MPI_AINT: Handle = 0x201;
 pub const MPI_COUNT: Handle = 0x202;
 pub const MPI_OFFSET: Handle = 0x203;
-/// Marker of MPI-1. The MPI ABI does not define it; this value is unused there.
+/// Lower-bound marker of MPI-1. The MPI ABI does not define MPI_LB and does not use this value otherwise.
 pub const MPI_LB: Handle = 0x204;
-/// Marker of MPI-1, see `MPI_LB`.
+/// Upper-bound marker of MPI-1, see `MPI_LB`.
 pub const MPI_UB: Handle = 0x205;
 pub const MPI_PACKED: Handle = 0x207;
 pub const MPI_SHORT: Handle = 0x208;
@@ -271,7 +271,7 @@ pub const MPI_COMBINER_F90_COMPLEX: c_int = 114;
 pub const MPI_COMBINER_F90_INTEGER: c_int = 115;
 pub const MPI_COMBINER_RESIZED: c_int = 116;
 pub const MPI_COMBINER_VALUE_INDEX: c_int = 117;
-/// Combiners of MPI-1. The MPI ABI does not define these three.
+/// Three combiners of MPI-1 that the MPI ABI does not define.
 pub const MPI_COMBINER_HVECTOR_INTEGER: c_int = 118;
 pub const MPI_COMBINER_HINDEXED_INTEGER: c_int = 119;
 pub const MPI_COMBINER_STRUCT_INTEGER: c_int = 120;

@@ -1,4 +1,5 @@
-//! Communicators: a group and the contexts that separate its messages from others.
+//! Communicators: a group of ranks, and the contexts that separate the messages of one communicator from those of
+//! others.
 
 use super::Group;
 use crate::rank::{Context, Rank};
@@ -26,12 +27,12 @@ impl CommMember {
         self.id
     }
 
-    /// This member's rank.
+    /// Rank of this member in the communicator.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// The number of members.
+    /// Number of members of the communicator.
     pub fn size(&self) -> u32 {
         self.group.size()
     }
@@ -42,7 +43,7 @@ impl CommMember {
         self.group.world(member)
     }
 
-    /// The members.
+    /// Group of the communicator's members.
     pub fn group(&self) -> &Group {
         &self.group
     }

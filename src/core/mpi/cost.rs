@@ -9,8 +9,8 @@ use super::schedule::{BlockLayout, Blocks};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataCost {
     beyond: DataRates,
-    /// Rates within caches, and the cache capacity of the rank in bytes. Only for platforms that state rates of
-    /// caches.
+    /// Rates for data in caches, and the cache capacity of the rank in bytes. `None` if the platform file states no
+    /// cache rates.
     within: Option<(DataRates, f64)>,
 }
 
@@ -25,8 +25,8 @@ pub struct DataRates {
 }
 
 impl DataCost {
-    /// Creates the costs of a rank with the given part of memory and caches. A plain number is the memory bandwidth
-    /// in bytes per second (see [`CoreRates::memory_share`]).
+    /// Creates the costs of a rank that has the share `part` of memory bandwidth and caches. A plain number is the
+    /// memory bandwidth in bytes per second (see [`CoreRates::memory_share`]).
     pub fn new(core: &CoreRates, part: impl Into<MemoryPart>) -> Self {
         let part = part.into();
         let rates = |flops: f64, memory: f64| DataRates { combine: flops.max(3.0 / memory), copy: 2.0 / memory };
@@ -36,7 +36,8 @@ impl DataCost {
         DataCost { beyond: rates(core.flops.seconds(1.0 / 8.0), part.bandwidth), within }
     }
 
-    /// Rates for a collective whose buffers have `size` bytes. The rates of caches apply if two buffers fit.
+    /// Rates for a collective whose buffers have `size` bytes. The cache rates apply if two buffers fit into the
+    /// cache.
     pub fn over(self, size: impl FnOnce() -> Bytes) -> DataRates {
         match self.within {
             Some((within, cache)) if 2.0 * size().get() as f64 <= cache => within,
@@ -57,7 +58,7 @@ impl DataRates {
     }
 }
 
-/// Additional cost of non-contiguous blocks on one rank.
+/// Additional cost of packing and unpacking non-contiguous blocks on one rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ApartCost {
     datatype: SimSpan,
@@ -70,14 +71,14 @@ impl ApartCost {
         ApartCost { datatype: rules.datatype_overhead, block: rules.block_overhead }
     }
 
-    /// Whether both costs are zero.
+    /// Whether packing and unpacking blocks cost nothing.
     #[inline(always)]
     pub fn is_none(self) -> bool {
         self.datatype == SimSpan::ZERO && self.block == SimSpan::ZERO
     }
 
-    /// Cost of copying these blocks or of packing them into a message. The blocks of a step of Bruck's alltoall are
-    /// described by one datatype.
+    /// Cost of copying `blocks`, or of packing `blocks` into a message. The blocks of a step of Bruck's alltoall are
+    /// described by a single datatype.
     #[cold]
     pub fn copied(self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
         match blocks {
@@ -86,7 +87,7 @@ impl ApartCost {
         }
     }
 
-    /// Cost of unpacking these blocks.
+    /// Cost of unpacking `blocks` from a message.
     #[cold]
     pub fn unpacked(self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
         match blocks {
@@ -96,7 +97,7 @@ impl ApartCost {
     }
 }
 
-/// Saturates at the end of time: the engine reports overflowing clocks.
+/// Time for `size` bytes. Saturates at the greatest representable time: the engine reports overflowing clocks.
 fn span(per_byte: f64, size: Bytes) -> SimSpan {
     if size == Bytes::ZERO {
         return SimSpan::ZERO;
@@ -137,7 +138,7 @@ mod tests {
                 let copy = Work { flops: 0.0, instructions: 0.0, bytes: 2.0 * bytes, working_set: None };
                 for (got, work) in [(cost.combine(Bytes::new(size)), combine), (cost.copy(Bytes::new(size)), copy)] {
                     let expected = core.span(work, memory).unwrap();
-                    // The two differ by at most one rounding of a double.
+                    // The computed and the expected time differ by at most one rounding of a double.
                     assert!(got.as_ps().abs_diff(expected.as_ps()) <= 1 + expected.as_ps() / (1 << 50));
                 }
             }
@@ -164,8 +165,8 @@ mod tests {
             threads: Default::default(),
         };
         let cost = DataCost::new(&core, MemoryPart { bandwidth: 6e9, cache: 2000.0 });
-        // Two buffers of 1000 B fit into the cache: 2 or 3 bytes are moved per byte, at 30 GB/s; larger buffers at 6
-        // GB/s.
+        // A copy moves 2 bytes per byte of the buffer, a combination 3. Two buffers of 1000 B fit into the cache and
+        // are moved at 30 GB/s. Larger buffers are moved at 6 GB/s.
         for (buffer, copy, combine) in [(1000, 100, 150), (1001, 500, 750)] {
             let rates = cost.over(|| Bytes::new(buffer));
             assert_eq!(rates.copy(Bytes::new(1500)), SimSpan::from_ns(copy));

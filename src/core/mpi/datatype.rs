@@ -31,8 +31,8 @@ pub use named::{MPI_LB, MPI_UB};
 use crate::mpi::abi::{self, Aint, Handle};
 use layout::{Mix, TypeMap};
 
-/// A shared datatype. Datatypes created by programs are counted by an [`Arc`]. Predefined datatypes live as long as
-/// the process and are not counted, so threads do not contend for a counter.
+/// A shared datatype. An [`Arc`] counts the references to a datatype that a program created. Predefined datatypes live
+/// as long as the process and have no reference count, so threads do not contend for a counter.
 pub struct Type(NonNull<Datatype>);
 
 // SAFETY: `Type` shares a `Datatype` as an `Arc<Datatype>` does, and the bound requires that this `Arc` may cross
@@ -125,11 +125,11 @@ impl std::error::Error for TypeError {}
 pub struct TypeEnvelope {
     /// MPI_COMBINER_…
     pub combiner: c_int,
-    /// Counts and other numbers. Those of functions for large counts may exceed an int.
+    /// Counts and other integer arguments. Arguments of functions for large counts may exceed an `int`.
     pub integers: Vec<i64>,
     /// Displacements in bytes.
     pub addresses: Vec<Aint>,
-    /// The datatypes that it was constructed from.
+    /// The datatypes passed to the constructor.
     pub types: Vec<Type>,
 }
 
@@ -140,15 +140,15 @@ pub struct Datatype {
     size: usize,
     /// Number of bytes from one item to the next.
     extent: i64,
-    /// Displacement of the data, if the data of an item are one contiguous piece in order.
+    /// Displacement of the data, if the data of one item are one contiguous piece of memory in type map order.
     run: Option<isize>,
-    /// Whether the data of any number of items are one contiguous piece.
+    /// Whether the data of consecutive items are one contiguous piece of memory.
     dense: bool,
     layout: TypeMap,
     envelope: TypeEnvelope,
     /// Basic element of a named datatype, of a duplicate of one, or of a Fortran 90 datatype that is equal to one.
     kind: Option<&'static BasicKind>,
-    /// Whether it lives as long as the process without being counted.
+    /// Whether the datatype lives as long as the process without a reference count.
     lasting: bool,
 }
 
@@ -192,7 +192,7 @@ impl Datatype {
         self.kind
     }
 
-    /// Basic element of all data, if they have the same one.
+    /// Basic element of the data, if all data have the same basic element.
     #[inline]
     pub fn uniform(&self) -> Option<&'static BasicKind> {
         match self.layout.mix {
@@ -201,7 +201,7 @@ impl Datatype {
         }
     }
 
-    /// Number of bytes of data, which is the size of the packed form.
+    /// Number of bytes of data in one item, which is the size of its packed form.
     #[inline]
     pub fn size(&self) -> usize {
         self.size
@@ -233,8 +233,8 @@ impl Datatype {
         self.layout.true_ub - self.layout.true_lb
     }
 
-    /// Displacements of the first byte of `count` items and of the byte after the last. The range is empty if there
-    /// are no data.
+    /// Displacements of the first data byte of `count` items and of the byte after their last data byte. The range is
+    /// empty if the items have no data.
     pub fn span(&self, count: usize) -> (i64, i64) {
         if count == 0 || self.size() == 0 {
             return (0, 0);
@@ -243,24 +243,25 @@ impl Datatype {
         (self.true_lb().saturating_add(last.min(0)), self.layout.true_ub.saturating_add(last.max(0)))
     }
 
-    /// Whether an item is one contiguous piece of memory, in order.
+    /// Whether one item is a contiguous piece of memory in type map order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.run.is_some()
     }
 
-    /// Whether any number of items is one contiguous piece of memory, in order.
+    /// Whether consecutive items form one contiguous piece of memory in type map order.
     #[inline]
     pub fn is_dense(&self) -> bool {
         self.is_contiguous() && self.extent() == self.layout.size as i64
     }
 
-    /// Number of basic elements of an item.
+    /// Number of basic elements of one item.
     pub fn elements(&self) -> u64 {
         self.layout.typed.basics
     }
 
-    /// Number of basic elements in `bytes` of items (MPI_Get_elements). `None` if they end within an element.
+    /// Number of basic elements in `bytes` bytes of packed items (MPI_Get_elements). `None` if the bytes end within an
+    /// element.
     pub fn elements_in(&self, bytes: usize) -> Option<u64> {
         match self.layout.size {
             0 => (bytes == 0).then_some(0),
@@ -271,7 +272,7 @@ impl Datatype {
         }
     }
 
-    /// Number of items in `bytes` (MPI_Get_count). `None` if they end within an item.
+    /// Number of items in `bytes` bytes of packed data (MPI_Get_count). `None` if the bytes end within an item.
     pub fn items_in(&self, bytes: usize) -> Option<u64> {
         match self.size() {
             0 => (bytes == 0).then_some(0),

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Fault {
     /// Error class, one of `MPI_ERR_*`.
     pub class: c_int,
-    /// Description of the found and the expected value, a lower-case fragment.
+    /// Description of the found and the expected value, a lower-case phrase.
     pub what: String,
 }
 

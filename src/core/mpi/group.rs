@@ -1,14 +1,14 @@
-//! Groups: ordered sets of world ranks, stored as a formula if possible.
+//! Groups: ordered sets of world ranks, stored as first rank, stride and size if possible.
 
 use std::sync::Arc;
 
 use crate::rank::Rank;
 
-/// An ordered set of world ranks. [`Group::from_ranks`] returns the same representation for equal members, so groups can be
-/// compared.
+/// An ordered set of world ranks. [`Group::from_ranks`] returns the same representation for equal members, so `==`
+/// compares the members of two groups.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// `size` members `first`, `first + stride`, …; the world is (0, 1, size).
+    /// The `size` members are `first`, `first + stride`, …; MPI_COMM_WORLD has `first` 0 and `stride` 1.
     Strided {
         /// World rank of member 0.
         first: Rank,
@@ -21,7 +21,7 @@ pub enum Group {
     Listed(Arc<Listing>),
 }
 
-/// Members of a group without a formula; created by [`Group::from_ranks`].
+/// Members of a group whose ranks have no constant stride; created by [`Group::from_ranks`].
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listing {
     ranks: Box<[Rank]>,
@@ -33,7 +33,7 @@ impl Group {
     /// The empty group.
     pub const EMPTY: Group = Group::Strided { first: 0, stride: 1, size: 0 };
 
-    /// Creates the group of these distinct world ranks, in this order.
+    /// Creates the group whose members are the distinct world ranks `ranks`, in this order.
     pub fn from_ranks(ranks: Vec<Rank>) -> Self {
         let Some(&first) = ranks.first() else { return Group::EMPTY };
         let stride = ranks.get(1).map_or(Some(1), |second| second.checked_sub(first));
@@ -45,7 +45,7 @@ impl Group {
         }
     }
 
-    /// The number of members.
+    /// Number of members of the group.
     pub fn size(&self) -> u32 {
         match self {
             Group::Strided { size, .. } => *size,
@@ -56,7 +56,7 @@ impl Group {
     /// World rank of `member`.
     ///
     /// # Panics
-    /// If there is no such member (in release builds only for a listed group).
+    /// If `member` is not below the size of the group. Release builds check this only for a listed group.
     #[inline]
     pub fn world(&self, member: u32) -> Rank {
         debug_assert!(member < self.size());

@@ -48,8 +48,8 @@ pub fn compare(a: &Group, b: &Group) -> c_int {
     }
 }
 
-/// Translates ranks of `from` to ranks of `to`. The result is MPI_UNDEFINED for a rank that is not in `to`;
-/// MPI_PROC_NULL stays as it is.
+/// Translates ranks of `from` to ranks of `to`. The result is MPI_UNDEFINED for a rank that is not in `to`, and
+/// MPI_PROC_NULL for MPI_PROC_NULL.
 ///
 /// # Errors
 /// A rank is not in `from`.
@@ -64,16 +64,16 @@ pub fn translate_ranks(from: &Group, ranks: &[c_int], to: &Group) -> Result<Vec<
     ranks.iter().enumerate().map(translate).collect()
 }
 
-/// Selects the members with these ranks, in this order.
+/// Returns the group of the members with the given ranks, in the given order.
 ///
 /// # Errors
-/// A rank is not in the group, or is given twice.
+/// A rank is not in the group, or occurs twice.
 pub fn incl(group: &Group, ranks: &[c_int]) -> Result<Group, Fault> {
     let members = distinct(group, ranks)?;
     Ok(Group::from_ranks(members.into_iter().map(|member| group.world(member)).collect()))
 }
 
-/// Removes the members with these ranks.
+/// Returns `group` without the members with the given ranks.
 ///
 /// # Errors
 /// As [`incl`].
@@ -88,10 +88,10 @@ pub fn excl(group: &Group, ranks: &[c_int]) -> Result<Group, Fault> {
     Ok(Group::from_ranks(kept.map(|member| group.world(member)).collect()))
 }
 
-/// Selects the members of the ranks in these ranges.
+/// Returns the group of the members whose ranks are in `ranges`.
 ///
 /// # Errors
-/// As [`incl`]; also a stride of 0 or one that leads away from the last rank.
+/// The errors of [`incl`]; or the stride of a range is 0 or leads away from the last rank of the range.
 pub fn range_incl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
     if let ([[0, last, 1]], size @ 1..) = (ranges, group.size())
         && *last as u32 == size - 1
@@ -101,7 +101,7 @@ pub fn range_incl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
     incl(group, &expand(group, ranges)?)
 }
 
-/// Removes the members of the ranks in these ranges.
+/// Returns `group` without the members whose ranks are in `ranges`.
 ///
 /// # Errors
 /// As [`range_incl`].
@@ -109,7 +109,8 @@ pub fn range_excl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
     excl(group, &expand(group, ranges)?)
 }
 
-/// Ranks of the ranges. Stops one after the group's size, because a longer list must contain an error.
+/// Returns the ranks in `ranges`. Stops when the list is longer than the group, because a longer list must contain an
+/// error.
 fn expand(group: &Group, ranges: &[Range]) -> Result<Vec<c_int>, Fault> {
     let mut ranks = Vec::new();
     for (place, &[first, last, stride]) in ranges.iter().enumerate() {
@@ -128,7 +129,7 @@ fn expand(group: &Group, ranges: &[Range]) -> Result<Vec<c_int>, Fault> {
     Ok(ranks)
 }
 
-/// Members of these ranks, if all exist and none is given twice.
+/// Members with the given ranks, if all ranks exist and no rank occurs twice.
 fn distinct(group: &Group, ranks: &[c_int]) -> Result<Vec<u32>, Fault> {
     let mut seen = vec![false; group.size() as usize];
     let mut check = |(place, &rank): (usize, &c_int)| {

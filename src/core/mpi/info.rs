@@ -1,5 +1,5 @@
-//! Info objects (MPI-3.1, chapter 9): keys and values, in the order of first setting. Both are byte strings of a C
-//! program.
+//! Info objects (MPI-3.1, chapter 9): pairs of a key and a value, in the order in which the keys were first set. Keys
+//! and values are byte strings of a C program.
 
 use std::ffi::c_int;
 
@@ -17,7 +17,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// Sets the value of a key. An existing key keeps its position.
+    /// Sets the value of a key. A key that exists already keeps its position.
     ///
     /// # Errors
     /// The key is empty, or the key or the value with the final zero exceeds MPI_MAX_INFO_KEY or MPI_MAX_INFO_VAL.
@@ -34,7 +34,7 @@ impl Info {
         Ok(())
     }
 
-    /// Sets all keys of another object.
+    /// Sets all keys of another info object in this object.
     pub fn merge(&mut self, other: &Info) {
         for (key, value) in &other.pairs {
             self.set(key, value).expect("it was set once");
@@ -44,7 +44,7 @@ impl Info {
     /// Returns the value of a key, if it is set.
     ///
     /// # Errors
-    /// The key is not valid in [`Info::set`].
+    /// [`Info::set`] does not accept the key.
     pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>, Fault> {
         check(key)?;
         Ok(self.pairs.iter().find(|(known, _)| **known == *key).map(|(_, value)| &**value))
@@ -53,7 +53,7 @@ impl Info {
     /// Removes a key.
     ///
     /// # Errors
-    /// The key is not valid in [`Info::set`], or is not set.
+    /// [`Info::set`] does not accept the key, or the key is not set.
     pub fn delete(&mut self, key: &[u8]) -> Result<(), Fault> {
         check(key)?;
         let Some(place) = self.pairs.iter().position(|(known, _)| **known == *key) else {
@@ -64,12 +64,12 @@ impl Info {
         Ok(())
     }
 
-    /// The number of keys.
+    /// Number of keys that are set.
     pub fn keys(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Returns key number `n`, from 0.
+    /// Returns the key with index `n`, counted from 0.
     ///
     /// # Errors
     /// `n` is out of range.

@@ -1,8 +1,8 @@
 //! Algorithm selection of MPI libraries: by communicator, sizes and whether the operator commutes.
 //!
-//! A choice is a look-up in a table of thresholds. It depends only on these arguments, so all ranks choose the same.
-//! If an algorithm cannot handle a case, the library replaces it ([`settle`]); this module returns the algorithm that
-//! runs.
+//! A choice is a look-up in a table of thresholds. It depends only on arguments that are equal at all ranks, so all
+//! ranks choose the same algorithm. If the chosen algorithm cannot handle a call, the MPI library uses another one
+//! ([`settle`]); this module returns the algorithm that runs.
 
 mod flat;
 mod libnbc;
@@ -19,21 +19,21 @@ use super::nodes::NodeSpread;
 use super::schedule::{Choice, Extent, ScheduleStyle, suitable, takes};
 use crate::platform::{Algorithm, Collective, Library, Method};
 
-/// Arguments of a choice.
+/// Properties of a collective call that determine the choice of its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct ChoiceContext {
     /// The collective.
     pub collective: Collective,
-    /// Whether it blocks.
+    /// Whether the call blocks.
     pub form: CallForm,
     /// The communicator's size.
     pub ranks: u32,
-    /// Size in bytes: the buffer, or one block if every rank has one (the mean block if they vary); 0 if ranks do not
-    /// know it.
+    /// Size in bytes: of the buffer, or of one block if every rank has a block (the mean if the blocks differ in
+    /// size); 0 if ranks do not know the size.
     pub size: u64,
-    /// Sum of all blocks if each rank has one, otherwise the same as `size`.
+    /// Sum of the sizes of all blocks in bytes if each rank has a block, otherwise the same as `size`.
     pub total: u64,
-    /// Number of bytes of an element, which is not divided; at least 1.
+    /// Number of bytes of an element, at least 1. Algorithms do not divide an element.
     pub element: u32,
     /// Whether contributions must be combined in order of ranks.
     pub ordered: bool,
@@ -42,7 +42,8 @@ pub struct ChoiceContext {
 }
 
 impl ChoiceContext {
-    /// Context for another collective over `size` bytes in all that is a part of this one. It does not look at nodes.
+    /// Context for a collective over `size` bytes that is a part of this collective. The choice for the part ignores
+    /// nodes.
     fn of(self, collective: Collective, size: u64) -> Self {
         ChoiceContext { collective, size, total: size, spread: NodeSpread::FLAT, ..self }
     }
@@ -52,19 +53,19 @@ impl ChoiceContext {
     }
 }
 
-/// Entries (size limit, exclusive, and number of the algorithm); the last entry has no limit.
+/// Entries: an exclusive limit of sizes in bytes, and the number of an algorithm. The last entry has no limit.
 type Sizes = &'static [(u64, u8)];
-/// Rows (limit of ranks, exclusive, and entries); the last row has no limit.
+/// Rows: an exclusive limit of the communicator's size in ranks, and entries. The last row has no limit.
 type Table = &'static [(u32, Sizes)];
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// No limit of ranks.
+/// Limit of a row without a limit of ranks.
 const ANY: u32 = u32::MAX;
-/// No limit of sizes.
+/// Limit of an entry without a limit of sizes.
 const ALL: u64 = u64::MAX;
 
-/// Entry of `table` for `ranks` and `size`.
+/// Number of the algorithm in `table` for a communicator of `ranks` ranks and data of `size` bytes.
 fn look_up(table: Table, ranks: u32, size: u64) -> u8 {
     let (last, rows) = table.split_last().expect("a table has rows");
     let (_, sizes) = rows.iter().find(|(below, _)| ranks < *below).unwrap_or(last);
@@ -72,7 +73,7 @@ fn look_up(table: Table, ranks: u32, size: u64) -> u8 {
     entries.iter().find(|(below, _)| size < *below).unwrap_or(last).1
 }
 
-/// Details of schedules that differ between libraries.
+/// Returns the style of schedules of `library`, which selects details in which MPI libraries differ.
 pub fn style(library: Library) -> ScheduleStyle {
     match library {
         Library::Mpich3Flat => ScheduleStyle::Flat,
@@ -84,8 +85,8 @@ pub fn style(library: Library) -> ScheduleStyle {
 /// Number of chains in Open MPI when the user selects the algorithm (`coll_tuned_…_chain_fanout`).
 const CHAINS: u32 = 4;
 
-/// Methods that a user can select for `collective` among `ranks` with `library`: its algorithms with useful
-/// parameters. With `nodes`, includes node-aware forms.
+/// Methods that a user can select for `collective` among `ranks` ranks with `library`: the algorithms with useful
+/// parameters. If `nodes` is set, the list includes node-aware forms.
 pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool) -> Vec<Method> {
     let segments: &[u32] = &[0, 4 << 10, 32 << 10, 128 << 10];
     let mut methods: Vec<Method> = if library.is_open_mpi() {
@@ -94,7 +95,7 @@ pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool
         suitable(collective).iter().map(|&algorithm| algorithm.into()).collect()
     };
     methods.retain(|method| method.algorithm != Algorithm::TwoProcs || ranks == 2);
-    // One chain would be a pipeline.
+    // `Chains` with a single chain would be the same as a pipeline.
     methods.iter_mut().filter(|method| method.algorithm == Algorithm::Chains).for_each(|method| method.fan = CHAINS);
     if nodes && has_nodes_form(collective) {
         methods.push(Algorithm::NodeAware.into());
@@ -112,8 +113,8 @@ pub fn has_nodes_form(collective: Collective) -> bool {
     matches!(collective, Barrier | Bcast | Reduce | Allreduce | Gather | Scatter | Allgather)
 }
 
-/// Whether the node-aware form of `library` can handle the call: several nodes with several members, equally many per
-/// node if Open MPI requires it, and an operator that commutes.
+/// Whether the node-aware form of `library` can handle the call. It needs several nodes with several members and an
+/// operator that commutes. Open MPI may also need equally many members per node.
 fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
     let ChoiceContext { collective, ordered, spread, .. } = question;
     let wants_equal = match collective {
@@ -131,7 +132,7 @@ fn sees_nodes(library: Library, question: ChoiceContext) -> bool {
     does && library.sees_nodes() && can_see_nodes(library, question)
 }
 
-/// Choice of `library`.
+/// Returns the method that `library` chooses, with the methods of its parts.
 pub fn decide(library: Library, question: ChoiceContext) -> Choice {
     if sees_nodes(library, question) {
         return Method::from(Algorithm::NodeAware).into();
@@ -146,7 +147,7 @@ pub fn decide(library: Library, question: ChoiceContext) -> Choice {
     complete(library, question, settle(library, question, method))
 }
 
-/// Adds the choices of `library` for the parts of `method`, if it has parts.
+/// Adds the methods that `library` chooses for the parts of `method`, if `method` consists of parts.
 pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Choice {
     if method.algorithm != Algorithm::Nonoverlapping {
         return method.into();
@@ -167,7 +168,7 @@ pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Ch
     Choice { method, first, second }
 }
 
-/// Algorithm that runs if `method` is selected: libraries replace an algorithm that cannot handle the case.
+/// Returns the method that runs if `method` is selected: libraries replace an algorithm that cannot handle the call.
 pub fn settle(library: Library, question: ChoiceContext, method: Method) -> Method {
     if method.algorithm == Algorithm::NodeAware && !question.ordered && !can_see_nodes(library, question) {
         return decide(library, ChoiceContext { spread: NodeSpread::FLAT, ..question }).method;

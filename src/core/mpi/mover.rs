@@ -1,40 +1,41 @@
-//! Data of a collective: moving it, or only stating how it would be divided.
+//! Data of a rank in a collective: functions that move the data, or that only state how the data would be divided.
 
 use super::schedule::{BlockLayout, Piece, Side, Then};
 use crate::platform::Collective;
 use crate::rank::Payload;
 
-/// Moves the data of one rank in a collective, step by step of its schedule. Implementors without data only state how
+/// Moves the data of one rank in a collective, for each step of the schedule. Implementors without data only state how
 /// the data would be divided.
 pub trait Mover {
-    /// Whether data exist. If not, the moving functions are never called.
+    /// Whether data exist. If false, `read`, `store`, `copy` and `combine` are never called.
     const MOVES: bool = false;
-    /// Packed size in bytes of the unit that a split buffer of `collective` is not divided below.
+    /// Packed size in bytes of one element of `collective`. A buffer that is split into blocks is divided only between
+    /// elements.
     fn element(&self, collective: Collective) -> u32;
     /// Whether contributions must be combined in order of ranks.
     fn is_ordered(&self) -> bool {
         false
     }
-    /// Returns the data of `piece`, packed.
+    /// Returns the packed data of `piece`.
     fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
         let _ = (layout, piece);
         None
     }
-    /// Stores packed data in `piece`, or combines it with the data there.
+    /// Stores packed data in `piece`, or combines the packed data with the contents of `piece`.
     fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
         let _ = (layout, piece, then, payload);
     }
-    /// Copies block by block.
+    /// Copies the blocks of `from` to those of `to`, block by block.
     fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
         let _ = (layout, from, to);
     }
-    /// Combines block by block; `from` is the operand on `side`.
+    /// Combines the blocks of `from` with those of `to`, block by block; `from` is the operand on `side`.
     fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
         let _ = (layout, from, to, side);
     }
 }
 
-/// Mover of described programs, which have no data.
+/// Mover for programs that are described without data.
 #[derive(Clone, Copy, Debug)]
 pub struct NoData;
 
@@ -68,7 +69,7 @@ impl Mover for Elements {
 /// Mover without data, for a recorded collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CalledData {
-    /// Number of bytes of the undivided unit, for every collective; at least 1.
+    /// Number of bytes of one element, for every collective; at least 1.
     pub element: u32,
     /// Whether contributions must be combined in order of ranks.
     pub in_order: bool,

@@ -1,23 +1,24 @@
-//! Names of collectives and algorithms: MPI functions and words in files.
+//! Names of collectives and algorithms: MPI function names, and the words used in platform files and traces.
 
 use crate::platform::{Algorithm, Collective};
 
-/// MPI function of the blocking form.
+/// Name of the blocking MPI function of `collective`.
 pub(super) fn blocking_name(collective: Collective) -> &'static str {
     names(collective).1
 }
 
-/// MPI function of the non-blocking form. Also the position reported for a strand.
+/// Name of the non-blocking MPI function of `collective`. Reports use it as the source position of the collective's
+/// strand.
 pub fn non_blocking_name(collective: Collective) -> &'static str {
     names(collective).2
 }
 
-/// Word for the collective in files.
+/// Word for `collective` in files.
 pub fn collective_word(collective: Collective) -> &'static str {
     names(collective).0
 }
 
-/// Collective implemented by an MPI function, blocking or not.
+/// Collective that the blocking or non-blocking MPI function `function` implements.
 pub fn collective_of(function: &str) -> Option<Collective> {
     Collective::ALL.into_iter().find(|&collective| {
         let (_, blocking, non_blocking) = names(collective);
@@ -45,7 +46,7 @@ fn names(collective: Collective) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Word for the algorithm in files.
+/// Word for `algorithm` in files.
 pub fn algorithm_word(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Linear => "linear",

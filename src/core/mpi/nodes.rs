@@ -1,7 +1,7 @@
 //! Members of a communicator grouped by node.
 //!
-//! Nodes are numbered by their first members, and members are ordered within each node. Members with the same place
-//! on their nodes form a *row*. Row 0 consists of the nodes' leaders.
+//! Nodes are numbered in the order of their first members. The *place* of a member is its index among the members of
+//! its node. Members with the same place on their nodes form a *row*. Row 0 consists of the nodes' leaders.
 
 use super::{CommMember, Group};
 use crate::platform::{NodeMap, RegularNodes};
@@ -14,16 +14,16 @@ pub struct Nodes {
     form: NodeForm,
 }
 
-/// Representation of the distribution.
+/// Representation of the members' distribution over nodes.
 #[derive(Clone, Debug)]
 enum NodeForm {
-    /// A formula, for the world.
+    /// Regular distribution of MPI_COMM_WORLD, stored as a formula.
     Regular(RegularNodes),
-    /// The members of each node, and the node and place of each member.
+    /// Listed distribution: the members of each node, and the node and place of each member.
     Listed { members: Vec<Vec<u32>>, places: Vec<(u32, u32)> },
 }
 
-/// Properties of the distribution that determine a library's choice.
+/// Properties of the distribution over nodes that determine the algorithm chosen by an MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeSpread {
     /// Number of nodes; 1 if unknown.
@@ -38,7 +38,7 @@ impl NodeSpread {
     /// All members on one node.
     pub const FLAT: NodeSpread = NodeSpread { nodes: 1, most: 1, equal: true };
 
-    /// Whether there are several nodes, at least one of them with several members.
+    /// Whether the members are on several nodes, at least one of which has several members.
     pub fn is_deep(self) -> bool {
         self.nodes > 1 && self.most > 1
     }
@@ -56,7 +56,7 @@ impl Nodes {
         Nodes { comm: comm.clone(), form }
     }
 
-    /// Returns the properties that determine a library's choice.
+    /// Returns the properties of the distribution that determine the algorithm chosen by an MPI library.
     pub fn spread(&self) -> NodeSpread {
         match &self.form {
             NodeForm::Regular(regular) => NodeSpread { nodes: regular.nodes, most: regular.per_node, equal: true },
@@ -68,7 +68,7 @@ impl Nodes {
         }
     }
 
-    /// Whether the concatenation of the nodes' members gives all members in order.
+    /// Whether the concatenated lists of the nodes' members are in the order of ranks.
     pub fn is_in_order(&self) -> bool {
         match &self.form {
             NodeForm::Regular(regular) => !regular.cyclic || regular.nodes == 1 || regular.per_node == 1,
@@ -85,7 +85,7 @@ impl Nodes {
         }
     }
 
-    /// Node of `member` and its place there.
+    /// Node of `member`, and place of `member` on this node.
     pub fn place(&self, member: u32) -> (u32, u32) {
         match &self.form {
             NodeForm::Regular(RegularNodes { nodes, cyclic: true, .. }) => (member % nodes, member / nodes),
@@ -110,8 +110,8 @@ impl Nodes {
         CommMember::new(self.comm.id(), place, group)
     }
 
-    /// Communicator of row `row`, one member per node. `None` if this member is not in it. All nodes must have that
-    /// row.
+    /// Communicator of row `row`, with one member per node. `None` if this member is not in the row. Every node must
+    /// have a member in the row.
     pub fn row(&self, row: u32) -> Option<CommMember> {
         let (node, place) = self.place(self.comm.rank());
         if place != row {
@@ -125,7 +125,8 @@ impl Nodes {
         Some(CommMember::new(self.comm.id(), node, group))
     }
 
-    /// Communicator of these two members, `first` with rank 0. `None` for other members.
+    /// Communicator of the members `first` (rank 0) and `second` (rank 1). `None` if this member is neither of the
+    /// two.
     pub fn pair(&self, first: u32, second: u32) -> Option<CommMember> {
         let place = [first, second].into_iter().position(|member| member == self.comm.rank())?;
         Some(CommMember::new(self.comm.id(), place as u32, self.group([first, second].into_iter())))
@@ -136,7 +137,7 @@ impl Nodes {
     }
 }
 
-/// Equal groups need equal representations: a single member has stride 1.
+/// Creates a strided group. A single member gets stride 1, because equal groups must have equal representations.
 fn strided(first: Rank, stride: u32, size: u32) -> Group {
     Group::Strided { first, stride: if size == 1 { 1 } else { stride }, size }
 }
@@ -165,7 +166,7 @@ mod tests {
         NodeMap::from_sites(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
     }
 
-    /// Members of a group, and this member's place.
+    /// Members of a group, and the index of this member among them.
     type Seen = (Vec<Rank>, u32);
 
     fn seen(map: &NodeMap, group: &Group, member: u32) -> (Seen, Option<Seen>) {

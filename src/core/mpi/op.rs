@@ -1,6 +1,6 @@
 //! Built-in reduction operations (MPI-3.1, section 5.9) on arrays in memory.
 //!
-//! Operations defined by a program are calls of the program and not part of this module.
+//! This module does not include operations that a program defines (MPI_Op_create).
 #![allow(unsafe_code)]
 
 mod arithmetic;
@@ -28,9 +28,9 @@ pub enum Builtin {
     Bxor,
     Minloc,
     Maxloc,
-    /// Takes the new value; only in accumulate functions.
+    /// MPI_REPLACE: the result is the new value. Permitted only in accumulate functions.
     Replace,
-    /// Keeps the old value; only in accumulate functions.
+    /// MPI_NO_OP: the result is the old value. Permitted only in accumulate functions.
     NoOp,
 }
 
@@ -56,7 +56,7 @@ pub fn builtin(op: Handle) -> Option<Builtin> {
 }
 
 impl Builtin {
-    /// Name, such as MPI_SUM.
+    /// Name of the operation, such as MPI_SUM.
     pub fn name(self) -> &'static str {
         match self {
             Builtin::Max => "MPI_MAX",
@@ -81,7 +81,7 @@ impl Builtin {
         !matches!(self, Builtin::Replace | Builtin::NoOp)
     }
 
-    /// Whether it is permitted only in accumulate functions, not in reductions.
+    /// Whether the operation is permitted only in accumulate functions, not in reductions.
     pub fn only_accumulates(self) -> bool {
         matches!(self, Builtin::Replace | Builtin::NoOp)
     }
@@ -91,17 +91,18 @@ impl Builtin {
         datatype.kind().is_some_and(|kind| self.accepts(kind))
     }
 
-    /// Whether it accepts basic elements of this kind (MPI-3.1, section 5.9.2, with the extensions of `rules`).
+    /// Whether the operation accepts basic elements of this kind (MPI-3.1, section 5.9.2, with the extensions of
+    /// `rules`).
     pub fn accepts(self, kind: &BasicKind) -> bool {
         rules::accepts(self, kind)
     }
 
-    /// Computes `inout[i] = in[i] ∘ inout[i]` for `n` elements, an extent apart. Does nothing for an unsupported
-    /// kind.
+    /// Computes `inout[i] = in[i] ∘ inout[i]` for `n` elements, one extent apart. Does nothing if the operation does
+    /// not accept `kind`.
     ///
     /// # Safety
     /// `input` must be valid for reads, `inout` for reads and writes of `n` elements of this kind, at any alignment.
-    /// They must be equal or must not overlap.
+    /// `input` and `inout` must be equal or must not overlap.
     pub unsafe fn apply(self, kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
         if self.accepts(kind) {
             // SAFETY: the caller guarantees valid operands; the kind is accepted, as `arithmetic::apply` requires.
@@ -110,7 +111,7 @@ impl Builtin {
     }
 
     /// Accumulates packed `data` into `count` items at `base`, for datatypes with a single kind of basic element.
-    /// Returns false and does nothing for an unsupported datatype.
+    /// Returns false and does nothing if the operation does not accept `datatype`.
     ///
     /// # Safety
     /// The data of the items must be valid for reads and writes.

@@ -1,4 +1,4 @@
-//! Adapter from MPI programs to programs of the engine.
+//! Adapter that runs an MPI program as a program of the engine.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use crate::units::Bytes;
 /// calls, including Enter and Leave; the program receives `Started`.
 ///
 /// Collectives of a communicator are matched in the order in which each rank calls them, as MPI requires (MPI-3.1,
-/// section 5.12). If ranks call different collectives, their messages never match.
+/// section 5.12). If ranks call different collectives at the same position, the messages of these collectives never
+/// match.
 ///
 /// `repr(C)` keeps the fields used by every call in the same cache line as the beginning of the program.
 #[repr(C)]
@@ -33,7 +34,7 @@ pub struct MpiDriver<P> {
     program: P,
     platform: Arc<Platform>,
     memory: MemoryPart,
-    /// Number of collectives begun so far, by communicator.
+    /// Pairs of a communicator's number and the number of collectives begun on that communicator.
     begun: SmallVec<[(u32, u32); 2]>,
 }
 
@@ -43,7 +44,7 @@ struct EnteredCollective {
     left: bool,
 }
 
-/// A non-blocking collective: the calls of its schedule between Enter and Leave.
+/// A non-blocking collective as a program: Enter, the calls of the schedule, Leave.
 pub struct Strand<M> {
     runner: Runner<M>,
     name: &'static str,
@@ -59,7 +60,7 @@ impl<M> Strand<M> {
     }
 }
 
-/// Progress of a strand.
+/// Progress of a strand through its collective.
 enum StrandStage {
     Outside,
     Inside,
@@ -67,14 +68,14 @@ enum StrandStage {
 }
 
 impl<P: MpiProgram> MpiDriver<P> {
-    /// Runs `program` on a rank of `platform` with the given part of memory and caches, by the platform's rules for
-    /// collectives. A plain number is the memory bandwidth in bytes per second (see
-    /// [`crate::platform::CoreRates::memory_share`]).
+    /// Creates the engine's program of a rank that runs `program` on `platform`, with the share `memory` of memory
+    /// bandwidth and caches and the platform's rules for collectives. A plain number is the memory bandwidth in bytes
+    /// per second (see [`crate::platform::CoreRates::memory_share`]).
     pub fn new(program: P, platform: Arc<Platform>, memory: impl Into<MemoryPart>) -> Self {
         MpiDriver { program, platform, memory: memory.into(), begun: SmallVec::new(), active: None, aside: None }
     }
 
-    /// Separate from [`Program::next`] because most calls are point-to-point.
+    /// Handles collectives, separate from [`Program::next`] because most calls are point-to-point.
     #[inline(never)]
     fn begin_aside(&mut self) -> Call {
         match *self.aside.take().expect("there is a collective") {
@@ -105,7 +106,7 @@ impl<P: MpiProgram> MpiDriver<P> {
         }
     }
 
-    /// Number of collectives that this rank has begun on communicator `comm` before; increments it.
+    /// Returns the number of collectives that this rank has begun on communicator `comm`, and increments that number.
     fn sequence(&mut self, comm: u32) -> u32 {
         let begun = match self.begun.iter_mut().find(|(id, _)| *id == comm) {
             Some((_, begun)) => begun,

@@ -1,5 +1,5 @@
-//! Selection of a collective's algorithm: the one fixed by the call, else the platform's rule, else the library's
-//! choice.
+//! Selection of a collective's algorithm: the algorithm fixed by the call, else that of the platform's rules, else
+//! that of the MPI library.
 
 use super::library::{ChoiceContext, complete, decide, has_nodes_form, settle};
 use super::names::{algorithm_word, collective_word};
@@ -10,7 +10,7 @@ use crate::config::ConfigError;
 use crate::platform::{Algorithm, Collective, CollectiveRules, Method, Platform, SelectionContext};
 use crate::units::Bytes;
 
-/// Algorithms that a user may select.
+/// Algorithms that a user may select for `collective`.
 fn asked_for(collective: Collective) -> impl Iterator<Item = Algorithm> {
     let by_nodes = has_nodes_form(collective).then_some(Algorithm::NodeAware);
     suitable(collective).iter().copied().chain(by_nodes)
@@ -18,11 +18,11 @@ fn asked_for(collective: Collective) -> impl Iterator<Item = Algorithm> {
 
 /// Checks that `algorithm` suits `collective`.
 ///
-/// An algorithm for some communicator sizes only is suitable, and falls back as its schedule's documentation states:
-/// recursive doubling of an allgather becomes Bruck's algorithm unless there are 2^k ranks.
+/// An algorithm that supports only some communicator sizes is suitable. For other sizes its schedule uses another
+/// algorithm: an allgather by recursive doubling becomes Bruck's algorithm unless there are 2^k ranks.
 ///
 /// # Errors
-/// A text that names both and lists the suitable algorithms.
+/// A text with the collective, the unsuitable algorithm and the suitable algorithms.
 pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String> {
     if asked_for(collective).any(|other| other == algorithm) {
         return Ok(());
@@ -36,7 +36,7 @@ pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String>
 /// Checks that `method` suits `collective` and contains only parameters that its algorithm uses.
 ///
 /// # Errors
-/// See [`suits`]; or the parameter without effect.
+/// The error of [`suits`], or the name of a parameter that the algorithm does not use.
 pub fn fits(collective: Collective, method: Method) -> Result<(), String> {
     suits(collective, method.algorithm)?;
     let (segments, fan) = takes(collective, method.algorithm);
@@ -49,10 +49,10 @@ pub fn fits(collective: Collective, method: Method) -> Result<(), String> {
     Err(format!("algorithm \"{algorithm}\" of {collective} takes no {in_vain}"))
 }
 
-/// Checks that the algorithms of a platform's rules are suitable.
+/// Checks that every algorithm in a platform's rules suits its collective.
 ///
 /// # Errors
-/// The first unsuitable one, with the collective and the suitable algorithms.
+/// The first unsuitable algorithm, with its collective and the suitable algorithms.
 pub fn check_rules(platform: &Platform) -> Result<(), ConfigError> {
     for (collective, rules) in platform.collectives.iter() {
         for (index, rule) in rules.iter().enumerate() {
@@ -65,7 +65,7 @@ pub fn check_rules(platform: &Platform) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Message size for selection rules, the same at every rank.
+/// Returns the message size for selection rules. The size is the same at every rank.
 ///
 /// | collective | size |
 /// |---|---|
@@ -95,7 +95,7 @@ pub fn rule_size(call: &CollectiveCall) -> Bytes {
     }
 }
 
-/// Mean block size of `call` (or its buffer size), and the sum of all blocks.
+/// Mean block size of `call` (or its buffer size) in bytes, and the sum of all blocks in bytes.
 fn volumes(call: &CollectiveCall) -> (u64, u64) {
     let ranks = u64::from(call.comm.size());
     match (call.collective, &call.sizes) {
@@ -115,11 +115,11 @@ fn volumes(call: &CollectiveCall) -> (u64, u64) {
     }
 }
 
-/// Chooses the algorithm of `call` under a platform's `rules`. With `ordered`, contributions must be combined in
-/// order of ranks. `element` is the number of bytes of an undivided element.
+/// Chooses the algorithm of `call` under a platform's `rules`. If `ordered` is set, contributions must be combined in
+/// order of ranks. `element` is the number of bytes of an element; buffers are divided only between elements.
 ///
 /// # Errors
-/// See [`suits`]; or the selected algorithm cannot handle the call.
+/// The error of [`suits`], or the selected algorithm cannot handle the call.
 pub fn choose(
     (call, form): (&CollectiveCall, CallForm),
     rules: &CollectiveRules,
@@ -146,7 +146,8 @@ pub fn choose(
     Ok(choice)
 }
 
-/// Choice of the platform's selection file for blocking collectives, if it contains one.
+/// Method that the platform's selection file chooses for a blocking collective; `None` if the file leaves the choice
+/// to the library.
 fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<Method>, String> {
     let ChoiceContext { collective, form, ranks, size, total, element, ordered, .. } = question;
     let Some(selection) = rules.selection.as_ref().filter(|_| form == CallForm::Blocking) else { return Ok(None) };
@@ -158,7 +159,7 @@ fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<M
     })
 }
 
-/// Checks that the selected algorithm can handle this collective.
+/// Checks that the selected algorithm can handle this call of a collective.
 fn able(question: ChoiceContext, choice: Choice) -> Result<(), String> {
     let ChoiceContext { collective, ranks, ordered, .. } = question;
     let (algorithm, word) = (choice.method.algorithm, collective_word(collective));

@@ -1,5 +1,5 @@
-//! The part of one rank in one collective as calls: the steps of its schedule with world ranks, sizes, a tag and
-//! costs.
+//! Translates the part of one rank in one collective to calls of the engine: the schedule's steps with world ranks,
+//! sizes, a tag and costs.
 
 mod concurrent;
 mod parts;
@@ -23,19 +23,19 @@ use concurrent::ConcurrentStages;
 pub(super) use parts::{blocks, seat_of};
 use parts::{check_sizes, seat};
 
-/// The part of one rank in a collective as stored in recordings. Any library on any machine can execute the call from
-/// it.
+/// The part of one rank in a collective, as stored in a recording. It is sufficient to execute the call with any MPI
+/// library on any machine.
 #[derive(Clone, Debug)]
 pub struct CalledCollective {
     /// The call.
     pub call: CollectiveCall,
-    /// Known properties of its data.
+    /// Element size of the call's data, and whether contributions are combined in order of ranks.
     pub data: CalledData,
-    /// Number of earlier collectives of the communicator, modulo 2^28.
+    /// Number of earlier collectives on the communicator, modulo 2^28.
     pub sequence: u32,
 }
 
-/// Continuation after a schedule.
+/// Remaining part of the collective after the present schedule.
 #[derive(Debug)]
 enum Following {
     /// A second schedule with the same members.
@@ -44,7 +44,7 @@ enum Following {
     Stages(Staged),
 }
 
-/// Local work on data of a rank.
+/// Time that a rank spends on local work, and the number of bytes moved.
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
     span: SimSpan,
@@ -53,7 +53,7 @@ struct Busy {
 }
 
 impl Busy {
-    /// Work that moves no relevant amount of data.
+    /// Creates work that takes `span` and moves no relevant amount of data.
     fn new(span: SimSpan) -> Busy {
         Busy { span, ..Busy::default() }
     }
@@ -63,13 +63,13 @@ impl Busy {
         Busy { span: cost.combine(size), size, combines: true }
     }
 
-    /// Adds a copy of `size` bytes.
+    /// Adds the work of copying `size` bytes.
     fn copy(&mut self, cost: DataRates, size: Bytes) {
         self.span += cost.copy(size);
         self.size = Bytes::new(self.size.get().saturating_add(size.get()));
     }
 
-    /// Call for this work; `None` if it takes no time.
+    /// Call for this work; `None` if the work takes no time.
     #[inline]
     fn call(self, comm: &CommMember) -> Option<Call> {
         let Busy { span, size, combines } = self;
@@ -77,31 +77,31 @@ impl Busy {
     }
 }
 
-/// The part of one rank in one collective.
+/// Executes the part of one rank in one collective.
 #[derive(Debug)]
 pub struct Runner<M = NoData> {
     schedule: Schedule,
     method: Method,
-    /// Algorithm fixed by the call.
+    /// Algorithm fixed by the call, if any.
     asked: Option<Algorithm>,
     mover: M,
-    /// Purpose of the receive in progress.
+    /// Destination and use of the data of the receive in progress.
     expected: Option<(Piece, Then)>,
-    /// Started operations, parallel to `requests`: the purpose of each receive, `None` for sends.
+    /// For each request of `requests`, the destination and use of the data of a receive; `None` for a send.
     started: SmallVec<[Option<(Piece, Then)>; 2]>,
     comm: CommMember,
     layout: BlockLayout,
-    /// Spaces of the schedule's input and output.
+    /// Spaces that the schedule uses as input and output.
     spaces: [Space; 2],
-    /// Continuation after the schedule.
+    /// Remaining part of the collective after the present schedule.
     rest: Option<Box<Following>>,
     /// Concurrent stages in progress, if there are several.
     concurrent: Option<Box<ConcurrentStages>>,
     cost: DataRates,
-    /// Cost of blocks that are packed, unpacked or copied separately.
+    /// Cost of packing, unpacking and copying non-contiguous blocks.
     apart: ApartCost,
     tag: Tag,
-    /// Whether this rank does not know the size of its receives.
+    /// Whether this rank does not know the sizes of the data that it receives.
     open: bool,
     /// Pending work on received data.
     busy: Busy,
@@ -109,7 +109,7 @@ pub struct Runner<M = NoData> {
 }
 
 impl<M: Mover> Runner<M> {
-    /// Creates this rank's part in `call`, the `sequence`th collective of its communicator. `mover` moves its data.
+    /// Creates this rank's part in `call`, the `sequence`th collective on its communicator. `mover` moves the data.
     ///
     /// # Errors
     /// Description of an error in the call.
@@ -146,7 +146,8 @@ impl<M: Mover> Runner<M> {
             Collective::Gatherv => matches!(layout, BlockLayout::Uniform { .. }),
             _ => false,
         };
-        // The kind separates mismatched collectives, the sequence separates outstanding ones.
+        // The kind in the tag separates the messages of different collectives, the sequence those of concurrent
+        // collectives.
         let tag = sequence << 4 | collective as Tag;
         let (expected, started) = (None, SmallVec::new());
         Ok(Runner {
@@ -170,7 +171,7 @@ impl<M: Mover> Runner<M> {
         })
     }
 
-    /// Creates a part in a node-aware collective.
+    /// Creates this rank's part in a node-aware collective.
     fn staged(
         mut stages: Staged,
         method: Method,
@@ -208,7 +209,7 @@ impl<M: Mover> Runner<M> {
         runner
     }
 
-    /// Switches to a stage.
+    /// Switches to `stage` of a node-aware collective.
     fn enter(&mut self, stage: FlatStage) {
         self.tag = self.tag_of(&stage);
         let FlatStage { schedule, layout, comm, input, output, copied, .. } = stage;
@@ -216,7 +217,7 @@ impl<M: Mover> Runner<M> {
         (self.schedule, self.layout, self.comm, self.spaces) = (schedule, layout, comm, [input, output]);
     }
 
-    /// Tag of a stage's messages.
+    /// Tag of the messages of `stage`.
     fn tag_of(&self, stage: &FlatStage) -> Tag {
         self.tag & !15 | stage.kind as Tag
     }
@@ -229,7 +230,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Switches to the continuation of the schedule, if there is one.
+    /// Switches to the part of the collective after the present schedule; returns false at the end of the collective.
     #[cold]
     fn go_on(&mut self) -> bool {
         match self.rest.as_deref_mut() {
@@ -268,7 +269,7 @@ impl<M: Mover> Runner<M> {
         self.method
     }
 
-    /// Recordable form of the call, before its first step.
+    /// Returns the form of the call for recordings. The first step must not have been taken.
     pub fn called(&self) -> CalledCollective {
         let element = self.mover.element(Collective::ALL[(self.tag & 15) as usize]).max(1);
         let data = CalledData { element, in_order: self.mover.is_ordered() };
@@ -293,12 +294,12 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Returns the mover, at the end.
+    /// Returns the mover when the collective is complete.
     pub fn into_mover(self) -> M {
         self.mover
     }
 
-    /// Takes the reply to the last call and returns the next call, `None` at the end.
+    /// Takes the reply to the last call and returns the next call; `None` when the collective is complete.
     #[inline]
     pub fn next_call(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
         if self.concurrent.is_some() {
@@ -386,14 +387,15 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Stores received data.
+    /// Stores the data of the completed receives.
     fn take(&mut self, completions: &mut [Completion]) {
         if let Some((piece, then)) = self.expected.take() {
             let piece = self.placed(piece);
             self.mover.store(&self.layout, piece, then, completions[0].payload.take());
             return;
         }
-        // Otherwise this is a wait for all, in which none of these was waited for separately.
+        // If the lengths are equal, the reply belongs to a wait for all started operations, none of which was waited
+        // for before.
         if completions.len() != self.started.len() {
             return;
         }
@@ -406,13 +408,13 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Translates a piece to the spaces of this stage.
+    /// Replaces the input and output spaces of `piece` by those of the present stage.
     fn placed(&self, piece: Piece) -> Piece {
         let [input, output] = self.spaces;
         piece.placed(input, output)
     }
 
-    /// Waits for the receive posted `back` receives before the last open one.
+    /// Call that waits for the receive posted `back` receives before the last open receive.
     fn wait_for_receive(&mut self, back: u32) -> Call {
         let open = self.started.iter().enumerate().rev().filter(|(_, started)| started.is_some());
         let place = open.map(|(place, _)| place).nth(back as usize).expect("a schedule waits for what it posted");
@@ -423,7 +425,7 @@ impl<M: Mover> Runner<M> {
         if M::MOVES { Call::WaitAll(requests) } else { Call::Complete(requests) }
     }
 
-    /// Started sends that may be incomplete.
+    /// Takes the requests of started sends, which may be incomplete.
     fn sends(&mut self) -> Requests {
         let mut sends = Requests::new();
         let mut kept = Requests::new();
@@ -451,7 +453,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Copies `from` to `to` within this rank; `None` if that takes no time.
+    /// Call for copying `from` to `to` within this rank's memory; `None` if the copy takes no time.
     fn own_copy(&self, layout: &BlockLayout, comm: &CommMember, from: Piece, to: Piece) -> Option<Call> {
         let mut busy = Busy::new(self.apart.copied(layout, from.blocks).max(self.apart.copied(layout, to.blocks)));
         busy.copy(self.cost, layout.bytes(from.blocks));
@@ -460,7 +462,7 @@ impl<M: Mover> Runner<M> {
 
     #[inline(always)]
     fn message(&mut self, to: u32, piece: Piece) -> Message {
-        // A barrier may send a byte, but it is not part of the program's data.
+        // A barrier may send a byte, but that byte is not data of the program.
         let moves = M::MOVES && self.tag & 15 != Collective::Barrier as Tag;
         let payload = if moves { self.mover.read(&self.layout, self.placed(piece)) } else { None };
         Message {

@@ -1,10 +1,11 @@
 //! Collectives as schedules: the sends, receives, combinations and copies of each rank, step by step.
 //!
-//! A schedule is the part of one member. It is generated lazily and knows nothing of the engine, of time and of the
-//! data. It states for every step which data it concerns, so it can be costed, checked symbolically or executed.
+//! A schedule is the part of one member in a collective, generated step by step. This module does not depend on the
+//! engine, on time or on the data. Every step states which blocks of data it moves, so a schedule can be costed,
+//! checked with symbolic data, or executed with real data.
 //!
-//! It is a short list of *phases* (a tree, a ring, a fold, …). Each phase computes its n-th step by a formula, so the
-//! state is a few numbers for any number of ranks.
+//! A schedule is a short list of *phases* (a tree, a ring, a fold, …). Each phase computes its n-th step by a formula,
+//! so the state of a schedule is a few numbers for any number of ranks.
 
 mod allgather;
 mod allreduce;
@@ -48,9 +49,9 @@ const PHASES: usize = 6;
 /// Division of the data into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
-    /// The collective's buffer in this many blocks (see [`BlockLayout::Split`]).
+    /// The buffer is divided into this many blocks (see [`BlockLayout::Split`]).
     Split(u32),
-    /// The buffer in parts, each in segments (see [`BlockLayout::Nested`]).
+    /// The buffer is divided into parts, and each part into segments (see [`BlockLayout::Nested`]).
     Nested {
         /// Number of parts.
         parts: u32,
@@ -59,22 +60,22 @@ pub enum Parts {
         /// Number of bytes per segment, or 0 for segments of nearly equal size.
         segment: u64,
     },
-    /// The buffer by repeated halving (see [`BlockLayout::Halved`]).
+    /// The buffer is divided into this many blocks by repeated halving (see [`BlockLayout::Halved`]).
     Halved(u32),
-    /// One block per rank.
+    /// The data are one block per rank.
     Ranks,
-    /// Two blocks per rank. The first has at most this many bytes.
+    /// The data are two blocks per rank, the first of which has at most this many bytes.
     Headed(u32),
 }
 
-/// A method. For [`Algorithm::Nonoverlapping`] also the methods of its two collectives.
+/// A method for a collective. For [`Algorithm::Nonoverlapping`], which executes two collectives, also their methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The method.
     pub method: Method,
-    /// Method of the reduction or gather.
+    /// Method of the reduction or gather of [`Algorithm::Nonoverlapping`].
     pub first: Method,
-    /// Method of the bcast or scatter.
+    /// Method of the bcast or scatter of [`Algorithm::Nonoverlapping`].
     pub second: Method,
 }
 
@@ -86,9 +87,9 @@ impl From<Method> for Choice {
 
 /// The part of one member in a collective, step by step.
 ///
-/// If every member executes its schedule and the messages of each pair are matched in order, all reach
-/// [`Step::Done`], even if every send waits for its receive (rendezvous). The outputs are those of MPI-3.1, chapter
-/// 5.
+/// If every member executes its schedule and the messages of each pair of members are matched in order, all members
+/// reach [`Step::Done`], even if every send waits for its receive (rendezvous). The outputs are those of MPI-3.1,
+/// chapter 5.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     seat: Seat,
@@ -99,11 +100,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Creates the part of `seat` in `collective` with `choice`. `None` if the algorithm does not suit it (see
-    /// [`suitable`]).
+    /// Creates the schedule of the member at `seat` in `collective` with `choice`. `None` if the algorithm does not
+    /// suit the collective (see [`suitable`]).
     ///
-    /// `extent` is the whole buffer if the data are divided independently of ranks; all members must pass the same.
-    /// The second schedule, if any, follows the first.
+    /// `extent` is the size of the whole buffer if the data are divided independently of ranks; all members must pass
+    /// the same value. If a second schedule is returned, the member executes it after the first.
     pub fn plan(collective: Collective, choice: Choice, seat: Seat, extent: Extent) -> Option<(Self, Option<Self>)> {
         let second = (collective, choice.method.algorithm) == (Collective::Allreduce, Algorithm::Nonoverlapping);
         if second {
@@ -208,9 +209,9 @@ pub fn suitable(collective: Collective) -> &'static [Algorithm] {
     }
 }
 
-/// Whether `algorithm` combines contributions in rank order, as non-commutative operators require (MPI-3.1, section
-/// 5.9.1), if its seats request it. All operators are assumed to be associative. For [`Algorithm::Nonoverlapping`]
-/// its reduction decides.
+/// Whether `algorithm` can combine contributions in rank order ([`Seat::ordered`]), as non-commutative operators
+/// require (MPI-3.1, section 5.9.1). All operators are assumed to be associative. For [`Algorithm::Nonoverlapping`]
+/// the method of its reduction decides.
 pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm) -> bool {
     use Algorithm::{Binary, Chains, Knomial, NodeAware, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing};
     !matches!(
@@ -221,7 +222,8 @@ pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm) -> bool {
     )
 }
 
-/// Whether `algorithm` uses a segment size, and whether it uses `fan` (messages at a time, or children).
+/// Returns whether `algorithm` uses a segment size, and whether it uses `fan` (number of messages at a time, or of
+/// children in a tree).
 pub fn takes(collective: Collective, algorithm: Algorithm) -> (bool, bool) {
     use Algorithm::{
         Binary, Binomial, Chain, Chains, InOrderBinary, Knomial, Linear, LinearSync, Pipeline, SegmentedRing,

@@ -1,8 +1,9 @@
 //! MPICH's selection files (`MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE`), read as a [`Selection`].
 //!
-//! A file consists of nested objects. A key is a condition; its value applies if the condition holds. Keys are tested
-//! in order. The innermost key names an algorithm. The reader assumes flat communicators, built-in operators,
-//! separate buffers (not in place) and irregular blocks, so conditions about these have a fixed value.
+//! A selection file consists of nested JSON objects. A key is a condition, and the object under the key applies if the
+//! condition holds. Keys are tested in order. The innermost key names an algorithm. This module assumes flat
+//! communicators, built-in operators, separate buffers (no MPI_IN_PLACE) and irregular blocks; conditions about these
+//! four properties have a fixed value.
 
 use std::fmt;
 
@@ -35,11 +36,11 @@ impl<'de> Deserialize<'de> for SelectionTree {
     }
 }
 
-/// Reads the text of a selection file. Skips collectives whose algorithm is not selected here, such as non-blocking
-/// ones.
+/// Reads the text of a selection file. Skips collectives whose algorithm mcpsim does not take from the file, such as
+/// non-blocking collectives.
 ///
 /// # Errors
-/// Description and place of the error.
+/// Description of the error, and the path of keys to it.
 pub fn read_mpich_selection(text: &str) -> Result<Selection, String> {
     let tree: SelectionTree =
         serde_json::from_str(text).map_err(|error| format!("expected MPICH's selection file: {error}"))?;
@@ -63,7 +64,7 @@ pub fn read_mpich_selection(text: &str) -> Result<Selection, String> {
     Ok(selection)
 }
 
-/// Collectives of MPICH that are skipped.
+/// MPICH's names of collectives whose entries are skipped.
 const OTHERS: [&str; 31] = [
     "alltoallw",
     "reduce_scatter_block",
@@ -106,7 +107,7 @@ fn without_spaces(key: &str) -> String {
     key.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// Contents of the keys `path`.
+/// Converts the object under the keys `path` of the file.
 fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Branch, String> {
     let mut questions = Vec::new();
     for (key, below) in &tree.0 {
@@ -135,7 +136,7 @@ fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Br
     Ok(Branch::Questions(questions))
 }
 
-/// Condition of a key.
+/// Condition that a key states; `None` if the key is not a known condition.
 fn condition(key: &str) -> Option<Condition> {
     // `<n` means at most n − 1; `<0` never holds.
     let number = |prefix: &str, make: fn(u64) -> Condition| {
@@ -185,7 +186,7 @@ fn condition(key: &str) -> Option<Condition> {
     })
 }
 
-/// The algorithm that MPICH calls `name`, with its parameters.
+/// Algorithm with MPICH's name `name`, and its parameters.
 fn algorithm(collective: Collective, name: &str, parameters: &SelectionTree) -> Result<Branch, String> {
     let form = name.strip_prefix("MPIR_").and_then(|rest| {
         rest.split_once("_intra_").or_else(|| rest.split_once("_allcomm_")).or_else(|| rest.split_once("_inter_"))
@@ -254,7 +255,8 @@ mod tests {
         assert_eq!(bcast(7, 1 << 20), Some(Algorithm::Binomial.into()));
         assert_eq!(bcast(8, 12_288), Some(Algorithm::Binomial.into()));
         assert_eq!(bcast(8, 524_288), Some(Algorithm::ScatterAllgather.into()));
-        // The larger size has no entry below the power of two, and MPICH stops searching there.
+        // The file has no entry for the larger size below the key for powers of two. MPICH does not try the following
+        // keys.
         assert_eq!(bcast(8, 524_289), None);
         assert_eq!(bcast(9, 12_289), Some(Algorithm::ScatterRing.into()));
         assert_eq!(selection.method(Collective::Alltoall, of(8, 8, false)), Ok(None));

@@ -1,9 +1,10 @@
-//! Node-aware collectives: a sequence of flat collectives, each among the members of a node or among one member of
-//! each node.
+//! Node-aware collectives: sequences of flat collectives. The members of each flat collective are those of a node, or
+//! one member of each node.
 //!
-//! MPICH's are those of `ch4_coll_impl.h` in 4.0 (compositions alpha and beta), with messages instead of its shared
-//! memory within a node. Open MPI's are those of its component `han` in 5.0, in segments of 64 KiB. A round has one
-//! part of each of several segments; the parts between nodes proceed while the rank executes those within the node.
+//! The forms of MPICH are those of `ch4_coll_impl.h` in 4.0 (compositions alpha and beta), but use messages instead of
+//! shared memory within a node. The forms of Open MPI are those of its component `han` in 5.0, in segments of 64 KiB.
+//! In each round, a rank executes one part of each of several segments: the parts between nodes proceed while the rank
+//! executes the parts within its node.
 //!
 //! | collective | MPICH | Open MPI |
 //! |---|---|---|
@@ -25,14 +26,14 @@ use crate::units::Bytes;
 
 /// Number of bytes of a segment in Open MPI (`coll_han_…_segsize`).
 const SEGMENT: u64 = 64 << 10;
-/// Size in bytes from which MPICH's bcast starts within the root's node.
+/// Size in bytes from which MPICH's bcast first sends within the root's node.
 const WITHIN_FIRST: u64 = 12_288;
-/// Least number of ranks for that order.
+/// Least number of ranks with which MPICH's bcast first sends within the root's node.
 const FEW: u32 = 8;
-/// Greatest size in bytes for which MPICH's reduce ends in the root's node.
+/// Greatest size in bytes for which MPICH's reduce executes the part within the root's node last.
 const TO_ROOTS_NODE: u64 = 2048;
 
-/// A flat collective among some members, and the spaces of its data.
+/// A stage of a node-aware collective: a flat collective among some members, and the spaces of its data.
 #[derive(Debug)]
 pub(super) struct FlatStage {
     pub(super) schedule: Schedule,
@@ -42,11 +43,11 @@ pub(super) struct FlatStage {
     pub(super) input: Space,
     /// Space used as the schedule's output.
     pub(super) output: Space,
-    /// Number of bytes that this rank copies first.
+    /// Number of bytes that this rank copies before the stage.
     pub(super) copied: Bytes,
-    /// Tag kind that separates its messages from those of other stages.
+    /// Kind in the message tag that separates the messages of this stage from those of other stages.
     pub(super) kind: Collective,
-    /// Whether it is started now and waited for later.
+    /// Whether the stage is started without waiting for it, so that other stages proceed concurrently.
     pub(super) started: bool,
 }
 
@@ -60,33 +61,33 @@ pub(super) struct Staged {
     whole: Extent,
     nodes: Nodes,
     mine: CommMember,
-    /// Node and place of this member.
+    /// Node of this member, and its place on the node.
     here: (u32, u32),
-    /// Node and place of the root.
+    /// Node of the root, and its place on the node.
     root: (u32, u32),
     next: u32,
 }
 
-/// Members of a part.
+/// Members of a part of a node-aware collective.
 enum Among {
-    /// The members of a node.
+    /// The members of this rank's node.
     Node,
     /// The members at this place of their nodes.
     Row(u32),
-    /// Two members.
+    /// These two members.
     Pair(u32, u32),
 }
 
-/// A part of the collective.
+/// A part of a node-aware collective, executed by some members.
 struct FlatPart {
     among: Among,
     collective: Collective,
     root: u32,
     input: Space,
     output: Space,
-    /// Number of its segment; `None` for all data.
+    /// Index of the segment that the part transfers; `None` for all data.
     segment: Option<u64>,
-    /// Whether the library starts it and waits for it later.
+    /// Whether the library starts the part and waits for it later.
     started: bool,
 }
 
@@ -101,8 +102,8 @@ impl FlatPart {
 }
 
 impl Staged {
-    /// Creates the part in `call`, whose communicator spans `nodes`. Data are divided only between elements of
-    /// `element` bytes.
+    /// Creates the part of this rank in `call`, whose communicator spans `nodes`. Data are divided only between
+    /// elements of `element` bytes.
     pub(super) fn new(library: Library, call: CollectiveCall, nodes: Nodes, element: u32) -> Self {
         let size = match &call.sizes {
             Sizes::Same(size) if call.collective != Collective::Barrier => *size,
@@ -112,7 +113,7 @@ impl Staged {
         Staged { library, call, whole: Extent { size, element }, nodes, mine, here, root, next: 0 }
     }
 
-    /// The call of this collective.
+    /// Call of the node-aware collective.
     pub(super) fn call(&self) -> &CollectiveCall {
         &self.call
     }
@@ -130,7 +131,7 @@ impl Staged {
         }
     }
 
-    /// Number of parts per round.
+    /// Number of parts of an Open MPI collective per round.
     fn kinds(&self) -> u32 {
         match self.call.collective {
             Collective::Bcast | Collective::Reduce if self.is_han() => 2,
@@ -143,7 +144,7 @@ impl Staged {
         style(self.library) == ScheduleStyle::OpenMpi
     }
 
-    /// Next stage: `Some(None)` if this rank takes no part in it, `None` after the last.
+    /// Next stage: `Some(None)` if this rank takes no part in the stage, `None` after the last stage.
     fn one(&mut self) -> Option<Option<FlatStage>> {
         let n = self.next;
         self.next += 1;
@@ -154,7 +155,7 @@ impl Staged {
         Some(part.and_then(|part| self.stage(part)))
     }
 
-    /// Part `n` in MPICH: `Some(None)` if this rank takes no part in it, `None` after the last.
+    /// Part `n` of MPICH's form: `Some(None)` if this rank does not take part, `None` after the last part.
     fn composition(&self, n: u32) -> Option<Option<FlatPart>> {
         use Collective::{Allreduce, Barrier, Bcast, Reduce};
         let (size, root, (node, place)) = (self.whole.size.get(), self.call.root, self.here);
@@ -203,7 +204,7 @@ impl Staged {
         })
     }
 
-    /// Part `n` in Open MPI, like [`Staged::composition`].
+    /// Part `n` of Open MPI's form: `Some(None)` if this rank does not take part, `None` after the last part.
     fn han(&self, n: u32) -> Option<Option<FlatPart>> {
         use Collective::{Barrier, Bcast, Reduce};
         let (root_node, root_place) = self.root;
@@ -214,7 +215,8 @@ impl Staged {
                 Some(FlatPart::new(among, Barrier, 0))
             });
         }
-        // A round has one part of each kind, for successive segments: the first kind is this many segments ahead.
+        // A round has one part of each kind, for successive segments: part `kind` of a round handles segment `round −
+        // kind`.
         let kinds = self.kinds();
         let (round, lag) = (u64::from(n / kinds), u64::from(n % kinds));
         let kind = n % kinds;
@@ -223,7 +225,7 @@ impl Staged {
         }
         let Some(segment) = round.checked_sub(lag).filter(|segment| *segment < segments) else { return Some(None) };
         let part = match (self.call.collective, kind) {
-            // The first segment is executed at once.
+            // The rank executes the part of the first segment at once, and only starts those of later segments.
             (Bcast, 0) => FlatPart { started: segment > 0, ..FlatPart::new(Among::Row(root_place), Bcast, root_node) },
             (Bcast, _) => FlatPart::new(Among::Node, Bcast, root_place),
             (Reduce, 0) => FlatPart::new(Among::Node, Reduce, root_place).between(Space::Input, Space::Node),
@@ -242,17 +244,17 @@ impl Staged {
         Some(Some(FlatPart { segment: Some(segment), ..part }))
     }
 
-    /// Number of segments in Open MPI; 1 without data.
+    /// Number of segments in Open MPI's form; 1 if there are no data.
     fn segments(&self) -> u64 {
         self.whole.count().div_ceil(self.in_segment()).max(1)
     }
 
-    /// Number of elements per segment.
+    /// Number of elements in a segment of Open MPI's form.
     fn in_segment(&self) -> u64 {
         self.whole.in_segment(SEGMENT as u32).max(1)
     }
 
-    /// Communicator of these members; `None` if this member is not among them.
+    /// Communicator of the members `among`; `None` if this rank is not a member.
     fn members(&self, among: Among) -> Option<CommMember> {
         match among {
             Among::Node => Some(self.mine.clone()),
@@ -261,7 +263,7 @@ impl Staged {
         }
     }
 
-    /// This rank's stage of `part`; `None` if it takes no part.
+    /// Stage that this rank executes for `part`; `None` if the rank does not take part.
     fn stage(&self, part: FlatPart) -> Option<FlatStage> {
         let comm = self.members(part.among)?;
         let element = u64::from(self.whole.element);
@@ -294,7 +296,8 @@ impl Staged {
         } else {
             BlockLayout::Window { start, whole: self.whole.size, inner: Box::new(inner) }
         };
-        // Reductions and bcasts between the same two members are concurrent and need different kinds.
+        // Reductions and bcasts between the same two members can be concurrent, so their messages need different kinds
+        // in the tag.
         let whole = self.call.collective;
         let kind = if whole == Collective::Allreduce { part.collective } else { whole };
         let (input, output, started, copied) = (part.input, part.output, part.started, Bytes::ZERO);

@@ -1,4 +1,4 @@
-//! Cartesian, graph and distributed-graph topologies (MPI-3.1, chapter 7) as values: positions and neighbours.
+//! Cartesian, graph and distributed-graph topologies (MPI-3.1, chapter 7): positions and neighbours of ranks.
 
 mod cartesian;
 mod dims;
@@ -17,11 +17,11 @@ use crate::mpi::abi::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH};
 /// Topology of a communicator, as seen by one of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// MPI_CART.
+    /// Cartesian topology (MPI_CART).
     Cart(Cart),
-    /// MPI_GRAPH.
+    /// Graph topology (MPI_GRAPH).
     Graph(GraphTopology),
-    /// MPI_DIST_GRAPH, with the edges of this member only.
+    /// Distributed graph topology (MPI_DIST_GRAPH), with the edges of this member only.
     Distributed(Neighbours),
 }
 
@@ -35,8 +35,8 @@ impl Topology {
         }
     }
 
-    /// Sources and destinations of member `rank` in a neighbourhood collective, in the order of its buffers (section
-    /// 7.6). MPI_PROC_NULL occupies a block like any other neighbour.
+    /// Sources and destinations of member `rank` in a neighbourhood collective, in the order of the blocks in its
+    /// buffers (section 7.6). MPI_PROC_NULL has a block like any other neighbour.
     pub fn neighbours(&self, rank: u32) -> (Vec<c_int>, Vec<c_int>) {
         match self {
             Topology::Cart(cart) => {

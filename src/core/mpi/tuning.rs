@@ -1,13 +1,13 @@
 //! Open MPI's dynamic rules: reads and writes files for `coll_tuned_dynamic_rules_filename`.
 //!
-//! A file is a sequence of numbers, with comments from `#` to the end of a line. It starts with the number of
-//! collectives. Each collective has its number and the number of communicator sizes. Each communicator size has its
-//! value and the number of message sizes. Each message size has the least size, the number of an algorithm, a fan and
-//! a segment size. The entry with the greatest size not above the communicator's applies, and likewise for messages.
-//! Algorithm 0 leaves the choice to the library.
+//! A rules file is a sequence of numbers, with comments from `#` to the end of a line. The first number is the number
+//! of collectives. A collective is its number in Open MPI, the number of communicator sizes, and these sizes. A
+//! communicator size is its value, the number of message sizes, and these sizes. A message size is the least size in
+//! bytes, the number of an algorithm, a fan and a segment size in bytes. The entry with the greatest communicator size
+//! not above that of the communicator applies; likewise for message sizes. Algorithm 0 leaves the choice to Open MPI.
 //!
-//! Since 5.0.7 a file may begin with `rule-file-version-2`. An entry may then have one more number on its line: the
-//! number of messages at a time. 6.0 also reads JSON (`json`).
+//! Since Open MPI 5.0.7, a rules file may begin with `rule-file-version-2`. An entry may then have one more number on
+//! its line: the number of messages at a time. Open MPI 6.0 also reads rules in JSON (module `json`).
 
 mod json;
 
@@ -16,7 +16,7 @@ use super::names::collective_word;
 use crate::platform::{Algorithm, Collective, CollectiveRule, Method, Volume};
 use crate::units::Bytes;
 
-/// Open MPI 4's numbers of the collectives; `None` for those that are not selected here.
+/// Collectives by their numbers in Open MPI 4; `None` for collectives whose rules are skipped.
 const NUMBERS: [Option<Collective>; 17] = [
     Some(Collective::Allgather),
     Some(Collective::Allgatherv),
@@ -40,23 +40,23 @@ const NUMBERS: [Option<Collective>; 17] = [
 /// Rules per collective.
 pub type Rules = Vec<(Collective, Vec<CollectiveRule>)>;
 
-/// Rules of a file as Open MPI applies them.
+/// Rules of a file that Open MPI applies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AppliedRules {
-    /// Rules; none if Open MPI ignores the file.
+    /// Rules of the file; empty if Open MPI ignores the file.
     pub rules: Rules,
-    /// Reason for which Open MPI ignores the file.
+    /// Reason for which Open MPI ignores the file, if it does.
     pub ignored: Option<String>,
 }
 
-/// Numbers of a file, each with its line.
+/// Numbers of a rules file, each with its line number.
 struct TuningNumbers<'a> {
     numbers: Vec<(usize, &'a str)>,
     at: usize,
 }
 
 impl<'a> TuningNumbers<'a> {
-    /// Splits `text`, which begins in line `first`.
+    /// Splits `text` into numbers; `text` begins in line `first` of the file.
     fn split(text: &'a str, first: usize) -> Self {
         let lines = (first..).zip(text.lines());
         let words = |(line, text): (usize, &'a str)| {
@@ -76,7 +76,7 @@ impl<'a> TuningNumbers<'a> {
         word.parse().map_err(|_| format!("line {line}: expected {what}; found \"{word}\""))
     }
 
-    /// Whether the next number is on the line of the last.
+    /// Whether the next number is on the same line as the last number read.
     fn goes_on(&self) -> bool {
         self.numbers.get(self.at).is_some_and(|(line, _)| *line == self.line())
     }
@@ -96,7 +96,7 @@ impl<'a> TuningNumbers<'a> {
     }
 }
 
-/// Volume that Open MPI's rules for `collective` refer to.
+/// Volume of data by which Open MPI's rules for `collective` are selected.
 fn volume(collective: Collective) -> Volume {
     match collective {
         Collective::Alltoall | Collective::Gather | Collective::Scatter => Volume::Total,
@@ -105,7 +105,8 @@ fn volume(collective: Collective) -> Volume {
     }
 }
 
-/// Adds the parameters of an entry that `method` uses: fan, segment size, messages at a time.
+/// Adds the parameters of an entry that the algorithm of `method` uses: fan, segment size, and number of messages at a
+/// time.
 fn parameters(collective: Collective, mut method: Method, (fan, segment, requests): (u64, u64, u64)) -> Method {
     let (segments, fans) = super::schedule::takes(collective, method.algorithm);
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
@@ -135,11 +136,11 @@ fn version(text: &str) -> Result<(u32, &str), String> {
     }
 }
 
-/// Reads a rules file, in numbers or in JSON. All versions of Open MPI ignore a file in numbers whose first message size
-/// of a communicator is not 0.
+/// Reads a rules file, in numbers or in JSON. All versions of Open MPI ignore a file in numbers in which the first
+/// message size of any communicator size is not 0.
 ///
 /// # Errors
-/// Description of the error with its line or place.
+/// Description of the error, with its line or the path of keys to it.
 pub fn read_open_mpi_rules(text: &str) -> Result<AppliedRules, String> {
     if text.trim_start().starts_with('{') {
         return json::read(text).map(|rules| AppliedRules { rules, ignored: None });
@@ -210,8 +211,9 @@ pub fn read_open_mpi_rules(text: &str) -> Result<AppliedRules, String> {
     }
 }
 
-/// Writes a rules file for communicators of `ranks`. `best` lists per collective ascending sizes as defined by
-/// [`super::rule_size`], each with the method from that size on. Methods unknown to Open MPI become algorithm 0.
+/// Writes a rules file for communicators of `ranks` ranks. For each collective, `best` lists ascending message sizes
+/// ([`super::rule_size`]), each with the best method from that size on. Methods unknown to Open MPI become algorithm
+/// 0.
 pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, Method)>)]) -> String {
     let mut text = format!("{} # collectives\n", best.len());
     for (collective, sizes) in best {
@@ -228,7 +230,7 @@ pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, Method)
                 None => (0, "the library's choice"),
             };
             let what = format!("{number} {} {} # {algorithm}", method.fan, method.segment);
-            // The first entry also covers all smaller sizes.
+            // The first entry also applies to all smaller sizes.
             let least = if place == 0 { 0 } else { size.get() * scale };
             if lines.last().is_none_or(|(_, last)| *last != what) {
                 lines.push((least, what));
@@ -272,7 +274,7 @@ mod tests {
         assert_eq!(alltoall(1), Some(Method::from(Algorithm::LinearSync).by(16)));
         assert_eq!(alltoall(100), Some(Algorithm::LinearSync.into()));
         assert_eq!(alltoall(1000), Some(Algorithm::Pairwise.into()));
-        // Without its first line, the file has one number too many.
+        // Without its first line, which states version 2, the file has one number too many.
         let (_, first) = text.split_once('\n').unwrap();
         assert!(read_open_mpi_rules(first).is_err());
         assert!(read_open_mpi_rules(&text.replace("-2", "-1")).is_err());

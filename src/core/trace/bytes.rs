@@ -1,4 +1,5 @@
-//! Integers as bytes: seven bits per byte, least significant first, with the highest bit set in all but the last.
+//! Encoding of integers: seven bits per byte, least significant bits first; the highest bit is set in all bytes but
+//! the last.
 
 use std::ops::Range;
 
@@ -24,12 +25,12 @@ pub(super) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The inverse of [`zigzag`].
+/// Inverse of [`zigzag`].
 pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads the number at `at` and advances `at`; `None` at the end.
+/// Reads the number at offset `at` and advances `at`; `None` at the end of the bytes.
 #[inline(always)]
 pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
@@ -40,7 +41,7 @@ pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     get_rest(bytes, at, u64::from(first & 0x7f))
 }
 
-/// Takes the next number of `range`.
+/// Reads the next number in `range` and removes it from `range`.
 #[inline]
 pub(super) fn take_at(bytes: &[u8], range: &mut Range<usize>) -> Option<u64> {
     get(&bytes[..range.end], &mut range.start)
@@ -62,7 +63,7 @@ fn get_rest(bytes: &[u8], at: &mut usize, mut value: u64) -> Option<u64> {
     None
 }
 
-/// Reader of a part of a trace, which its errors name.
+/// Reader of the bytes of a trace. Error messages name the part of the trace that is being read.
 pub(super) struct TraceReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -75,7 +76,7 @@ impl<'a> TraceReader<'a> {
         TraceReader { bytes, at, end: bytes.len(), part: "header" }
     }
 
-    /// Sets the name of the part that follows.
+    /// Sets the name of the part that is read next.
     pub fn part(&mut self, part: &'static str) {
         self.part = part;
     }
@@ -97,7 +98,7 @@ impl<'a> TraceReader<'a> {
         Ok(value)
     }
 
-    /// Reads a number of at most `most`.
+    /// Reads a number that must not exceed `most`.
     pub fn at_most(&mut self, most: u64, what: &str) -> Result<u64, TraceError> {
         let value = self.number()?;
         if value > most {
@@ -111,7 +112,7 @@ impl<'a> TraceReader<'a> {
         Ok(self.at_most(u32::MAX.into(), what)? as u32)
     }
 
-    /// Reads the number of following items, each of at least one byte.
+    /// Reads the number of items that follow. Each item has at least one byte.
     pub fn count(&mut self, what: &str) -> Result<usize, TraceError> {
         let most = self.rest() as u64;
         Ok(self.at_most(most, what)? as usize)

@@ -1,4 +1,4 @@
-//! Collectives as calls: stored so that the machine of a replay chooses the algorithm.
+//! Collectives recorded as calls, so that the MPI library of the replay's machine chooses the algorithm.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ use crate::units::{Bytes, SimSpan};
 pub struct Machine {
     /// Platform.
     pub platform: Arc<Platform>,
-    /// Costs of combining and copying on the rank.
+    /// Costs of combining and copying data on the rank.
     pub cost: DataCost,
     /// Memory bandwidth of the rank in bytes per second, if memory is shared among the placed ranks.
     pub memory: f64,
 }
 
-/// Call of a recorded block, which shares memory over time if the machine does.
+/// Call of a recorded block of work. On a machine whose ranks share memory bandwidth over time, the block takes part
+/// in the sharing.
 pub(super) fn block_on(machine: Option<&Machine>, core: SimSpan, bytes: Bytes) -> Call {
     match machine {
         Some(machine) if machine.platform.core.memory_sharing == MemorySharing::Placed => {
@@ -37,7 +38,7 @@ pub(super) fn block_on(machine: Option<&Machine>, core: SimSpan, bytes: Bytes) -
 /// Members of a communicator, by world ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Members {
-    /// `first`, `first + stride`, …
+    /// Members `first`, `first + stride`, …
     Strided {
         first: Rank,
         stride: u32,
@@ -54,7 +55,7 @@ impl Members {
         }
     }
 
-    /// Appends the file form.
+    /// Appends the bytes for the trace file.
     pub fn put(&self, out: &mut Vec<u8>) {
         match self {
             Members::Strided { first, stride, size } => {
@@ -89,35 +90,35 @@ impl Members {
     }
 }
 
-/// Sizes of the data, like [`Sizes`]. A size may be [`LISTED_SIZE`].
+/// Data sizes of a recorded collective, like [`Sizes`]. A size may be [`LISTED_SIZE`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum CalledSizes {
     Same(u64),
     Each(Arc<[u64]>),
-    /// One size per member, all in the task's list.
+    /// One size per member; all sizes are in the task's list.
     EachListed,
 }
 
-/// A collective call.
+/// A recorded call of a collective.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct CalledOp {
-    /// Index of the function's name.
+    /// Index of the MPI function's name in the names of the trace.
     pub name: u32,
     pub collective: Collective,
-    /// The communicator, and the index of its group.
+    /// Number of the communicator. `group` is the index of its members in the groups of the trace.
     pub comm: u32,
     pub group: u32,
     pub root: u32,
-    /// Number of bytes of the undivided unit.
+    /// Number of bytes of an element, which algorithms do not divide.
     pub element: u32,
     pub in_order: bool,
-    /// Index of the name of the algorithm fixed by the program, if any.
+    /// Index of the algorithm's name, if the program fixed the algorithm.
     pub algorithm: Option<u32>,
     pub sizes: CalledSizes,
 }
 
 impl CalledOp {
-    /// Appends the file form.
+    /// Appends the bytes for the trace file.
     pub fn put(&self, out: &mut Vec<u8>) {
         let (form, sizes): (u64, &[u64]) = match &self.sizes {
             CalledSizes::Same(size) => (0, std::slice::from_ref(size)),
@@ -134,11 +135,11 @@ impl CalledOp {
         if form == 1 {
             put(out, sizes.len() as u64);
         }
-        // A listed size is stored as 0, all others plus one.
+        // A listed size is stored as 0, every other size as the size plus one.
         sizes.iter().for_each(|size| put(out, size.wrapping_add(1)));
     }
 
-    /// Reads a call in a trace with `names` names and these groups.
+    /// Reads a call in a trace with `names` names and the groups `groups`.
     pub fn read(reader: &mut TraceReader<'_>, names: u32, groups: &[Group]) -> Result<CalledOp, TraceError> {
         let last = |count: usize, what: &str, reader: &TraceReader<'_>| {
             (count as u64).checked_sub(1).ok_or_else(|| reader.error(format_args!("expected {what}")))
@@ -204,7 +205,8 @@ impl CalledOp {
     }
 }
 
-/// Tag of the messages of `called`, which contains its position among the collectives of its communicator.
+/// Tag of the messages of `called`. The tag contains the position of the call among the collectives of its
+/// communicator.
 pub(super) fn tag_of(called: &CalledCollective) -> u32 {
     called.sequence << 4 | called.call.collective as u32
 }

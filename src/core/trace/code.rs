@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::bytes::{get, put};
 use super::fold::DEEPEST;
 
-/// A position in a folded sequence.
+/// Position of a reader in a folded sequence.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     at: usize,
@@ -16,22 +16,23 @@ pub(super) struct Cursor {
     loops: SmallVec<[OpenLoop; 2]>,
 }
 
-/// A loop that contains the position.
+/// A loop of a folded sequence that contains the reader's position.
 #[derive(Clone, Debug)]
 struct OpenLoop {
     start: usize,
     end: usize,
-    /// Number of remaining turns, including the present one.
+    /// Number of remaining iterations of the loop, including the present one.
     left: u64,
 }
 
 impl Cursor {
-    /// Creates a cursor at the start of the sequence in the bytes `range`. [`check`] must have accepted the sequence.
+    /// Creates a cursor at the start of the folded sequence in the bytes `range`. [`check`] must have accepted the
+    /// sequence.
     pub fn new(range: Range<usize>) -> Self {
         Cursor { at: range.start, end: range.end, last: range.end, loops: SmallVec::new() }
     }
 
-    /// Returns the next number.
+    /// Returns the next number of the sequence.
     #[inline(always)]
     pub fn next(&mut self, bytes: &[u8]) -> Option<u32> {
         loop {
@@ -51,7 +52,8 @@ impl Cursor {
         }
     }
 
-    /// Continues after the end of a loop's body; false at the end of the sequence.
+    /// Continues after the end of a loop's body: at its start, or after the loop. Returns false at the end of the
+    /// sequence.
     fn turn(&mut self) -> bool {
         let Some(turn) = self.loops.last_mut() else { return false };
         turn.left -= 1;
@@ -65,11 +67,11 @@ impl Cursor {
     }
 }
 
-/// Amount of a rank's actions in a sequence. Sums saturate.
+/// Numbers of actions of a rank in a sequence. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SequenceAmount {
     pub calls: u64,
-    /// Messages that need a receive.
+    /// Number of messages that need a receive.
     pub sends: u64,
     pub receives: u64,
 }
@@ -91,8 +93,8 @@ impl SequenceAmount {
     }
 }
 
-/// Checks the folded sequence at `range`: it is readable, `of` knows the amount of each of its numbers, and each loop
-/// has at least one turn with a call, so that replay cannot loop without calls. Returns the total amount.
+/// Checks the folded sequence at `range`: the bytes are readable, `of` returns an amount for each number, and each
+/// loop has at least one iteration with a call, so that a replay cannot loop without calls. Returns the total amount.
 pub(super) fn check(
     bytes: &[u8],
     range: Range<usize>,

@@ -9,14 +9,14 @@ use super::read::{Task, Trace};
 use crate::rank::{MemoryBlock, Rank};
 use crate::units::SimSpan;
 
-/// Actions of a rank, including its strands. Sums saturate.
+/// Numbers of actions of a rank, including those of its strands. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperationCounts {
     /// Number of calls.
     pub calls: u64,
     /// Number of messages sent, including served ones and their answers.
     pub messages: u64,
-    /// Bytes of these messages.
+    /// Number of bytes of the sent messages.
     pub bytes: u64,
     /// Time of the rank's own code and of combining in collectives.
     pub compute: SimSpan,
@@ -70,9 +70,10 @@ impl Trace {
         self.ranks.iter().enumerate().map(of_rank).collect()
     }
 
-    /// Total number of executions of each kind of operation, by its word, greatest first.
+    /// For each kind of operation, its word and its total number of executions over all ranks, greatest number first.
     pub fn kinds(&self) -> Vec<(&'static str, u64)> {
-        // Numbers of runs of each task and of each sequence. A strand is an earlier task than the one that starts it.
+        // Numbers of executions of each task and of each sequence. A strand has a smaller task number than the task
+        // that starts the strand.
         let (mut runs, mut codes) = (vec![0u64; self.tasks.len()], vec![0u64; self.codes.len()]);
         self.ranks.iter().for_each(|&task| runs[task as usize] += 1);
         for (number, task) in self.tasks.iter().enumerate().rev() {
@@ -96,7 +97,7 @@ impl Trace {
         kinds
     }
 
-    /// Counts of a sequence, without the values in its task's lists.
+    /// Counts of a sequence, without the values in the lists of its task.
     fn of_code(&self, code: Range<usize>) -> OperationCounts {
         let mut all = OperationCounts::default();
         let mut add = |number: u32, count: u64| {
@@ -144,12 +145,13 @@ fn of_messages(sent: &[Sent]) -> OperationCounts {
     }
 }
 
-/// Numbers at `range`.
+/// Numbers encoded in the bytes `range`.
 fn numbers(bytes: &[u8], mut range: Range<usize>) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || get(&bytes[..range.end], &mut range.start))
 }
 
-/// Passes each number of a folded sequence, which must have been checked, and its number of executions to `add`.
+/// Calls `add` with each number of a folded sequence and the number's count of executions. The sequence must have been
+/// checked.
 fn walk(bytes: &[u8], start: usize, times: u64, add: &mut impl FnMut(u32, u64)) {
     let mut at = start;
     while let Some(word) = get(bytes, &mut at) {

@@ -1,4 +1,4 @@
-//! Output of `mcpsim trace` about a trace: text in at most 80 columns.
+//! Output of `mcpsim trace` about a trace, in at most 80 columns.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn each(size: u64, messages: u64) -> String {
     if messages == 0 { String::new() } else { format!(", {:.3} B per message", size as f64 / messages as f64) }
 }
 
-/// Calls by kind and their distribution over ranks.
+/// Table of calls by kind, and of their distribution over ranks.
 pub fn stats(trace: &Trace) -> String {
     let mut text = String::from("  calls by kind          count    share\n");
     let kinds = trace.kinds();
@@ -87,7 +87,7 @@ pub fn stats(trace: &Trace) -> String {
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The first `calls` calls of `rank`, one per line.
+/// Text of the first `calls` calls of `rank`, one call per line.
 pub fn head(trace: &Arc<Trace>, rank: Rank, calls: u64) -> String {
     let mut program = trace.calls(rank);
     let mut text = String::new();
@@ -108,7 +108,7 @@ pub fn head(trace: &Arc<Trace>, rank: Rank, calls: u64) -> String {
     text
 }
 
-/// Text of a call; a request that it starts gets the number `next`.
+/// Text of a call; a request that the call starts gets the number `next`.
 fn described(call: &Call, next: u32) -> String {
     let requests = |requests: &[u32]| {
         let shown = requests.iter().filter(|&&id| id != COMPLETE).map(|id| format!("#{id}"));
@@ -166,7 +166,7 @@ fn received(pattern: &Pattern) -> String {
     format!("from {from}, tag {tag}, context {}", pattern.context)
 }
 
-/// A number with thousands separators, or in powers of ten if it is too long.
+/// Formats a number with thousands separators, or as a power of ten if the digits need too much space.
 fn thousands(number: u64) -> String {
     if number >= 10_000_000_000 {
         return format!("{:.3e}", number as f64);
@@ -186,7 +186,7 @@ fn count(number: u64, one: &str, more: &str) -> String {
     format!("{} {}", thousands(number), if number == 1 { one } else { more })
 }
 
-/// At most `most` characters of the text, with control characters replaced.
+/// Returns at most `most` characters of the text, with control characters replaced.
 fn clip(text: &str, most: usize) -> String {
     let shown: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).take(most).collect();
     shown

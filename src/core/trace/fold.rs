@@ -1,22 +1,23 @@
 //! Online folding of loops in a sequence of numbers: repetitions, including nested ones.
 //!
-//! The end of the sequence is compared with the preceding nodes. If the last w nodes equal the w nodes before them,
-//! both become a loop of two turns. If they equal the body of the preceding loop, the loop gets one turn more.
-//! Candidates for w are the previous positions of the last number. Hashes of prefixes quickly reject most candidates.
-//! Nodes further back than a few of the longest periods are converted to bytes and no longer compared.
+//! A sequence consists of nodes: numbers and loops. If the last w nodes equal the w nodes before them, these 2 w nodes
+//! become a loop of two iterations. If the last w nodes equal the body of the loop before them, the loop gets one
+//! iteration more. Candidates for w are the distances to earlier positions of the last number. Hashes of prefixes
+//! reject most candidates. Nodes that are further back than a few of the longest periods are converted to bytes and no
+//! longer compared.
 //!
-//! In the bytes (numbers as in `bytes`), twice a number stands for the number. Twice a count plus one, a length, and
-//! this many bytes stand for a loop with this count and body.
+//! The encoding uses the numbers of module `bytes`. A number n is stored as 2 n. A loop is stored as 2 c + 1 for c
+//! iterations, then the length of its body in bytes, then the body.
 
 use super::bytes::put;
 
-/// Longest period that is detected.
+/// Greatest number of nodes in the body of a detected loop.
 pub(super) const LONGEST: usize = 2048;
-/// Number of previous positions of a number that are compared.
+/// Number of earlier positions of a number that are tried as the start of a loop.
 const PLACES: usize = 12;
 /// Greatest nesting depth of loops.
 pub(super) const DEEPEST: u8 = 32;
-/// No previous position.
+/// Marks that a number has no earlier position.
 const NONE: u64 = u64::MAX;
 
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -57,7 +58,8 @@ impl FoldNode {
         }
     }
 
-    /// Last number. The last node of a body is a number because loops are found when a number is appended.
+    /// Last number of the node. The last node of a loop's body is always a number, because loops are detected when a
+    /// number is appended.
     fn last(&self) -> u32 {
         match self {
             FoldNode::One(number) => *number,
@@ -86,7 +88,7 @@ impl FoldNode {
     }
 }
 
-/// A sequence under construction.
+/// A folded sequence under construction.
 #[derive(Debug)]
 pub(super) struct Folder {
     longest: usize,
@@ -94,16 +96,16 @@ pub(super) struct Folder {
     /// Number of nodes that have been converted to bytes.
     base: u64,
     nodes: Vec<FoldNode>,
-    /// Hash over all nodes before the n-th.
+    /// For each n, the hash over all nodes before the n-th.
     hashes: Vec<u64>,
-    /// Previous position that ends with the same number, by node.
+    /// For each node, the previous position of a node that ends with the same number.
     earlier: Vec<u64>,
-    /// Last position that ends with a number, by number.
+    /// For each number, the last position of a node that ends with that number.
     last: Vec<u64>,
 }
 
 impl Folder {
-    /// Creates an empty sequence; loops of up to `longest` nodes are detected.
+    /// Creates an empty sequence. Loops with bodies of up to `longest` nodes are detected.
     pub fn new(longest: usize) -> Self {
         Folder {
             longest: longest.clamp(1, LONGEST),
@@ -145,7 +147,8 @@ impl Folder {
         self.sealed
     }
 
-    /// Folds the last `period` nodes, which follow the node at `at`, into the preceding nodes; false if they differ.
+    /// Folds the last `period` nodes, which follow the node at `at`, into the preceding nodes. Returns false if these
+    /// nodes differ.
     fn fold(&mut self, at: usize, period: usize) -> bool {
         let (start, tail) = (at + 1, self.hash(at + 1, period));
         match &self.nodes[at] {
@@ -184,7 +187,7 @@ impl Folder {
         self.hashes[start + count].wrapping_sub(self.hashes[start].wrapping_mul(POWERS[count]))
     }
 
-    /// Hash over all nodes up to the one at `at`, which is changed or new.
+    /// Hash over all nodes up to and including the node at `at`, which has changed or is new.
     fn after(&self, at: usize) -> u64 {
         self.hashes[at].wrapping_mul(BASE).wrapping_add(self.nodes[at].hash())
     }

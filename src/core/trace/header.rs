@@ -5,14 +5,14 @@ use super::bytes::{TraceReader, put, put_text};
 use crate::platform::CoreRates;
 use crate::rank::Rank;
 
-/// Keys of a platform that determine the times of described work and of combining data.
+/// Keys of the platform file that determine the times of described work and of combining data.
 const RATES: [&str; 5] =
     ["core.flops", "core.instructions", "core.memory_bandwidth", "cmp.memory_bandwidth", "node.memory_bandwidth"];
 
-/// The recorded run.
+/// Description of the recorded run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
-    /// Version of mcpsim that recorded it.
+    /// Version of mcpsim that recorded the run.
     pub mcpsim: String,
     /// Number of ranks.
     pub ranks: u32,
@@ -20,20 +20,21 @@ pub struct Header {
     pub app: String,
     /// Name of the platform.
     pub platform: String,
-    /// `mcpsim` or `bigsim`.
+    /// Name of the machine model: `mcpsim` or `bigsim`.
     pub model: String,
     /// Numbers of nodes, CMPs per node and cores per CMP.
     pub nct: [u32; 3],
-    /// Seed of its random draws.
+    /// Seed of the run's random numbers.
     pub seed: u64,
-    /// Computing rates of the machine, in the order of [`Header::other_rates`]'s keys.
+    /// Computing rates of the machine, in the order of the keys [`RATES`].
     pub rates: [f64; 5],
-    /// Factors on the measured times of each rank's own code; empty if no times were measured.
+    /// For each rank, the factor by which the measured times of its own code were multiplied; empty if no times were
+    /// measured.
     pub factors: Vec<f64>,
 }
 
 impl Header {
-    /// Computing rates of a machine in the form of the header.
+    /// Returns the computing rates of a machine in the order of [`Header::rates`].
     pub fn rates(core: &CoreRates) -> [f64; 5] {
         let bandwidths = [core.memory, core.cmp_memory, core.node_memory].map(|bandwidth| bandwidth.get() as f64);
         let [memory, cmp, node] = bandwidths;
@@ -46,12 +47,13 @@ impl Header {
         differ.filter(|((_, recorded), here)| recorded != here).map(|((key, _), _)| key).collect()
     }
 
-    /// Factor on the recorded times of `rank`'s own code, for a replay with the factor `factor` on host times.
+    /// Factor for the recorded times of `rank`'s own code, in a replay that multiplies times measured on the host by
+    /// `factor`.
     pub fn rescaled(&self, rank: Rank, factor: f64) -> f64 {
         self.factors.get(rank as usize).map_or(1.0, |recorded| factor / recorded)
     }
 
-    /// Runs of ranks with equal factors.
+    /// Groups of consecutive ranks with equal factors.
     fn runs(&self) -> impl Iterator<Item = &[f64]> {
         self.factors.chunk_by(|a, b| a == b)
     }

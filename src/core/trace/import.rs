@@ -1,5 +1,5 @@
-//! Traces of other tools: the actions of ranks as text. They are executed directly; such a run can be recorded like
-//! any other.
+//! Traces of other tools, which describe the actions of ranks as text. mcpsim executes the actions directly; such a
+//! run can be recorded like any other run.
 //!
 //! | format | module |
 //! |---|---|
@@ -21,7 +21,7 @@ use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::CoreRates;
 use crate::rank::{CallSite, Rank, Reply};
 
-/// Error in a file and its line.
+/// Error in a trace file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     line: usize,
@@ -39,7 +39,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Formats that can be recognized by the beginning of a file.
+/// Text formats that can be recognized by the beginning of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
     /// Time-independent traces of SimGrid/SMPI.
@@ -48,7 +48,7 @@ pub enum TraceFormat {
     Goal,
 }
 
-/// Format of a file with this beginning, if it is one of these.
+/// Format of a file that begins with `start`; `None` for any other format.
 pub fn format_of(start: &str) -> Option<TraceFormat> {
     let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '/', '*']))?;
     let mut words = line.split_whitespace();
@@ -74,16 +74,16 @@ enum Ranks {
 
 /// Program of a rank in a trace of another tool.
 pub enum ImportProgram {
-    /// Rank of a time-independent trace.
+    /// Rank of a time-independent trace of SimGrid/SMPI.
     Ti(ti::TiProgram),
-    /// Rank of a schedule.
+    /// Rank of a GOAL schedule.
     Goal(graph::GraphProgram),
-    /// Rank of an archive.
+    /// Rank of an OTF2 archive.
     Otf2(otf2::Otf2Program),
 }
 
 impl ImportedTrace {
-    /// Reads the text of a file, or of the concatenated files of every rank.
+    /// Reads the text of a trace file, or of the concatenated files of all ranks.
     ///
     /// # Errors
     /// The first error in the text.
@@ -97,12 +97,12 @@ impl ImportedTrace {
     /// Reads the output of `trace/otf2/read.c` for an OTF2 archive.
     ///
     /// # Errors
-    /// The first error, or the first call that cannot be replayed.
+    /// The first error in the lines, or the first call that cannot be replayed.
     pub fn read_otf2(lines: impl BufRead) -> Result<ImportedTrace, ImportError> {
         otf2::Archive::read(lines).map(|archive| ImportedTrace(Ranks::Otf2(archive)))
     }
 
-    /// Assumption about the run that was necessary, if any.
+    /// Assumption about the run that was necessary because the trace lacks information, if any.
     pub fn assumed(&self) -> Option<&'static str> {
         matches!(&self.0, Ranks::Otf2(archive) if archive.estimated).then_some(
             "the archive has only the sums of what ranks of an alltoallv send and receive: each divides its data in \
@@ -119,10 +119,10 @@ impl ImportedTrace {
         }
     }
 
-    /// Program of `rank`, with the times of its work by `rates`.
+    /// Program of `rank`, with the times of its work computed from `rates`.
     ///
     /// # Panics
-    /// If there is no such rank.
+    /// If the trace has no rank `rank`.
     pub fn program(&self, rank: Rank, rates: &CoreRates) -> ImportProgram {
         match &self.0 {
             Ranks::Ti(ranks) => {

@@ -1,17 +1,19 @@
-//! Late values: information available only after an operation. In the file, the two lowest bits of a number state its
-//! kind.
+//! Late values: results of an operation that are known only after it, such as the source of a receive from any source.
+//! In the trace file, the two lowest bits of a number are the kind of a late value.
 
 use std::ops::Range;
 
 use super::bytes::{get, unzigzag};
 
-/// A receive from any source got no message. With other upper bits: the bytes that a block moves, plus one.
+/// A receive from any source got no message, if the upper bits are 0. Otherwise the upper bits are the number of bytes
+/// that a block of work moves, plus one.
 pub(super) const NOTHING: u64 = 0;
-/// A receive from any source got a message: the peer, followed by the difference of the tag to the last one.
+/// A receive from any source got a message. The upper bits are the peer; the difference of the tag to the last late
+/// tag follows.
 pub(super) const GOT: u64 = 1;
-/// A strand: its task, followed by the difference of its first tag to the last one.
+/// A strand. The upper bits are the number of its task; the difference of its first tag to the last late tag follows.
 pub(super) const STRAND: u64 = 2;
-/// A receive was cancelled: whether it succeeded.
+/// A receive was cancelled. The upper bits are 1 if the receive was withdrawn, 0 if it had already matched a message.
 pub(super) const WITHDRAWN: u64 = 3;
 
 /// A late value.
@@ -19,17 +21,17 @@ pub(super) const WITHDRAWN: u64 = 3;
 pub(super) enum LateValue {
     /// A receive from any source got no message.
     Nothing,
-    /// A receive got a message from this peer; the tag is relative to the last one.
+    /// A receive got a message from this peer; the second number is the tag relative to the last late tag.
     Got(u32, u32),
-    /// A strand is this task; its first tag is relative to the last one.
+    /// The first number is the task of a strand; the second is its first tag relative to the last late tag.
     Strand(u32, u32),
     /// Whether a cancelled receive was withdrawn.
     Withdrawn(bool),
-    /// Number of bytes that a block moves.
+    /// Number of bytes that a block of work moves from and to memory.
     Moves(u64),
 }
 
-/// Reads the next value; `None` at the end or for an invalid value.
+/// Reads the next late value; `None` at the end of the list or for an invalid value.
 pub(super) fn next(bytes: &[u8], range: &mut Range<usize>) -> Option<LateValue> {
     let bytes = &bytes[..range.end];
     let word = get(bytes, &mut range.start)?;

@@ -1,8 +1,9 @@
-//! Runs of real programs under a real MPI: the logs of their ranks, as written by `library`, merged into one file.
+//! Recordings of real programs under a real MPI: one file with the logs of all ranks, which the recording library
+//! (`library`) writes.
 //!
-//! A log contains MPI calls: a collective with its sizes, a message with its communicator, peer, tag, size and
-//! buffer, and the times of each call and of the code before it. A replay repeats the calls with the collective
-//! algorithms of the simulated machine.
+//! A log contains the MPI calls of one rank with the times of each call and of the code before the call. A collective
+//! has its sizes; a message has its communicator, peer, tag, size and buffer. A replay repeats the calls with the
+//! collective algorithms of the simulated machine.
 //!
 //! # Format, version 2
 //!
@@ -18,11 +19,12 @@
 //! | chunk 1 | records: number of a call; if it is new, its length and bytes; ns of code before it, other ns before it, ns of the call |
 //! | chunk 2, last | the clock, the lead of rank 0's clock (8 each); records, polls without success, their ns, whether MPI_Finalize was reached (numbers) |
 //!
-//! Repeated calls are stored by their numbers. Numbers are assigned to calls of at most 65,536 bytes, to at most
-//! 65,536 calls, with at most 32 MiB in all. The function `library` represents the time used by the library itself,
-//! and time while recording was off; `sleep` the time that the program slept: other ns before it. `call` describes the
-//! bytes after a call's first byte, which is its function (`library/functions.h`). Version 1 had no longer calls, and
-//! assigned numbers beyond the 32 MiB.
+//! The first occurrence of a call assigns a number to the call; repetitions store only this number. Numbers are
+//! assigned to at most 65,536 calls, each of at most 65,536 bytes, with at most 32 MiB in all. The pseudo-function
+//! `library` represents the time used by the recording library itself, and the time while recording was off. The
+//! pseudo-function `sleep` represents the time that the program slept, which is stored as other ns before the call.
+//! The first byte of a call is its function (`library/functions.h`); module `call` describes the other bytes. Version
+//! 1 had no calls of more than 65,536 bytes, and assigned numbers beyond the 32 MiB.
 
 mod beginning;
 mod call;
@@ -51,15 +53,15 @@ use cursor::{LogCursor, of_rank};
 use rank_log::RankLog;
 use resolve::ResolvedLog;
 
-/// First bytes of a log.
+/// First bytes of the log of one rank.
 const LOG: &[u8; 8] = b"MCPSIM\x00L";
-/// First bytes of a run's file.
+/// First bytes of the file with the logs of all ranks.
 const RUN: &[u8; 8] = b"MCPSIM\x00R";
-/// Version of both when written.
+/// Version of the format that is written, for logs and for files with all logs.
 const VERSION: u32 = 2;
 /// Oldest readable version.
 const OLDEST: u32 = 1;
-/// Order mark, in the byte order of the writing machine.
+/// Mark that is stored in the byte order of the writing machine.
 const ORDER: u32 = 0x0102_0304;
 
 /// Actions of every rank of a real run.
@@ -80,7 +82,7 @@ pub fn is_log(start: &[u8]) -> bool {
 }
 
 impl Logs {
-    /// Reads and checks a run's file.
+    /// Reads and checks the file with the logs of all ranks.
     ///
     /// # Errors
     /// The file is invalid.
@@ -98,7 +100,7 @@ impl Logs {
         self.ranks.len() as u32
     }
 
-    /// Description in the log of `rank`.
+    /// Description of the run and the host in the log of `rank`.
     pub fn info(&self, rank: u32) -> &LogInfo {
         &self.ranks[rank as usize].info
     }
@@ -114,13 +116,14 @@ impl Logs {
         LogProgram::new(log, resolved, machine.clone(), factor)
     }
 
-    /// Calls of all ranks that a replay has, and all calls.
+    /// Number of calls of all ranks that a replay executes, and number of all calls.
     pub fn replayed(&self) -> (u64, u64) {
         let kept = self.resolved.iter().map(|one| one.keep.unwrap_or(one.calls)).sum();
         (kept, self.resolved.iter().map(|one| one.calls).sum())
     }
 
-    /// Reason why a replay has only the beginning of the run, if any: an unsupported call, or a log that ends too early.
+    /// Reason why a replay executes only the beginning of the run, if it does: an unsupported call, or a log that ends
+    /// too early.
     pub fn fault(&self) -> Option<String> {
         let refused = self.ranks.iter().zip(&self.resolved).find_map(|(log, resolved)| {
             let why = match resolved.refused?.name() {

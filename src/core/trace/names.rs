@@ -1,4 +1,4 @@
-//! Static names of collectives for the engine.
+//! Names of collectives as static texts, which the engine needs.
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -78,7 +78,7 @@ const KNOWN: [&str; 68] = [
     "MPI_Ineighbor_alltoallw",
 ];
 
-/// Algorithm with this name, if there is one.
+/// Algorithm with the name `name`, if it exists.
 pub(super) fn algorithm_of(name: &str) -> Option<Algorithm> {
     let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
     Algorithm::deserialize(name).ok()

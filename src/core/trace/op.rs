@@ -1,5 +1,5 @@
-//! Operations in the trace's table. They are relative, so that ranks and iterations with the same actions share
-//! entries.
+//! Operations in the table of a trace. Operations are relative, so that ranks and loop iterations with the same
+//! actions share entries of the table.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,17 +15,17 @@ use crate::units::{Bytes, SimSpan};
 pub(super) const LISTED_PEER: u32 = u32::MAX;
 /// Marks a size that is stored in the task's list of sizes, see [`LISTED_PEER`].
 pub(super) const LISTED_SIZE: u64 = u64::MAX;
-/// Context of receives that will be cancelled; no message has it.
+/// Context of receives that will be cancelled. No message has this context.
 pub(super) const NOWHERE: Context = Context::MAX - 1;
 
 /// Origin of a relative tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TagOrigin {
-    /// Relative to 0.
+    /// The tag is relative to 0.
     Zero,
-    /// Relative to the task's register of point-to-point tags.
+    /// The tag is relative to the task's register of point-to-point tags.
     PointToPoint,
-    /// Relative to the task's register of collectives' tags.
+    /// The tag is relative to the task's register of collectives' tags.
     Collective,
 }
 
@@ -36,10 +36,10 @@ pub(super) struct TagRef {
     pub offset: Tag,
 }
 
-/// The other rank's end of a message.
+/// The other rank of a message, its context and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct PeerEnd {
-    /// Rank minus this rank, modulo the number of ranks; or [`LISTED_PEER`].
+    /// Rank of the peer minus this rank, modulo the number of ranks; or [`LISTED_PEER`].
     pub peer: u32,
     pub context: Context,
     pub tag: TagRef,
@@ -54,7 +54,7 @@ pub(super) struct Sent {
     pub mode: Mode,
 }
 
-/// [`SendMode`] with comparison and hash.
+/// [`SendMode`] in a type that can be compared and hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Mode {
     Standard,
@@ -89,20 +89,20 @@ pub(super) struct Entered {
     pub names: [u32; 2],
     pub segment: u32,
     pub fan: u32,
-    /// Size that determined the algorithm, or [`LISTED_SIZE`].
+    /// Size in bytes that determined the algorithm, or [`LISTED_SIZE`].
     pub bytes: u64,
 }
 
-/// An operation of a task. Requests are small numbers of the task (slots).
+/// An operation of a task. Requests are identified by slots, small numbers of the task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TraceOp {
     /// Computes for this time.
     Compute(SimSpan),
-    /// Computes for the next listed time.
+    /// Computes for the next time in the task's list of lengths.
     ComputeListed,
-    /// Computes for this time, or for the time that memory needs to move these bytes.
+    /// Computes for this time, or for the time that memory needs to move the block's bytes if that is longer.
     Work(MemoryBlock),
-    /// Like `Work`, with the next listed time and the next late value.
+    /// Like `Work`, with the next time in the task's list of lengths and the bytes in the next late value.
     WorkListed,
     /// Lets this time pass without computing, in a program with timed code.
     Pass(SimSpan),
@@ -121,33 +121,33 @@ pub(super) enum TraceOp {
         any_source: bool,
         any_tag: bool,
     },
-    /// Waits for these slots and for this many of the last started eager sends.
+    /// Waits for the requests of these slots and for this number of the last started eager sends.
     Wait(Box<[u32]>, u32),
-    /// Waits for one request, like MPI_Waitany.
+    /// Waits for the request of this slot, which completed in an MPI_Waitany.
     WaitOne(u32),
     /// A poll without success.
     Poll,
-    /// A test without success at no cost.
+    /// A test without success that takes no time.
     Look,
-    /// A test that completed the requests of these slots; without slots, one that completed eager sends.
+    /// A test that completed the requests of these slots; if the list is empty, a test that completed eager sends.
     Test(Box<[u32]>),
     Idle(SimSpan),
-    /// Cancels a receive, if the next late value says that it was withdrawn.
+    /// Cancels the receive of this slot, if the next late value states that it was withdrawn.
     Cancel(u32),
     Probe(PeerEnd),
     /// An iprobe that found this message.
     Iprobe(PeerEnd),
     /// Starts the strand of the next late value.
     Start(u32),
-    /// Enters the collective with this name, which has no choice of algorithms.
+    /// Enters the collective with this name, which has only one algorithm.
     Enter(u32),
-    /// Enters a collective with an algorithm.
+    /// Enters a collective that has several algorithms.
     EnterBy(Box<Entered>),
-    /// A whole collective, executed with the machine's algorithm.
+    /// A whole collective, executed with the algorithm that the machine's MPI library chooses.
     Called(Box<CalledOp>),
     Leave,
     Yield,
-    /// Buffers of the messages that the next operation sends and receives; no call.
+    /// Sets the buffers of the messages that the next operation sends and receives; no call.
     Buffers(Buffer, Buffer),
     /// Advances the register of point-to-point tags; no call.
     TagsPointToPoint(u32),
@@ -156,12 +156,12 @@ pub(super) enum TraceOp {
 }
 
 impl TraceOp {
-    /// Whether it is a call of the program instead of a change of registers.
+    /// Whether the operation is a call of the program instead of a change of registers.
     pub fn is_call(&self) -> bool {
         !matches!(self, TraceOp::Buffers(..) | TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_))
     }
 
-    /// Amount of this operation alone.
+    /// Number of calls and messages of this operation.
     pub fn amount(&self) -> SequenceAmount {
         let sends = match self {
             TraceOp::Send(sent) | TraceOp::IsendEager(sent) | TraceOp::Isend(sent, _) => sent.to.context != SERVICE,
@@ -173,7 +173,7 @@ impl TraceOp {
         SequenceAmount { calls: self.is_call().into(), sends: sends.into(), receives: receives.into() }
     }
 
-    /// Word in listings.
+    /// Word for the operation in listings.
     pub fn word(&self) -> &'static str {
         match self {
             TraceOp::Compute(_) | TraceOp::ComputeListed | TraceOp::Work(_) | TraceOp::WorkListed => "compute",
@@ -319,7 +319,7 @@ impl TraceOp {
         }
     }
 
-    /// Reads an operation in a trace of `ranks` ranks, with `names` names and these groups.
+    /// Reads an operation in a trace of `ranks` ranks, with `names` names and the groups `groups`.
     pub fn read(reader: &mut TraceReader<'_>, ranks: u32, names: u32, groups: &[Group]) -> Result<TraceOp, TraceError> {
         let slot = |reader: &mut TraceReader<'_>| reader.word("a slot");
         let span = |reader: &mut TraceReader<'_>| reader.number().map(SimSpan::from_ps);
@@ -385,7 +385,8 @@ fn read_slots(reader: &mut TraceReader<'_>) -> Result<Box<[u32]>, TraceError> {
     (0..count).map(|_| reader.word("a slot")).collect()
 }
 
-/// Writes a [`PeerEnd`] with flags: location of its tag and of its peer, and two bits of the operation.
+/// Writes a [`PeerEnd`] with flags: origin of the tag, whether the peer is listed, and two bits that the operation
+/// defines.
 fn put_end(out: &mut Vec<u8>, end: &PeerEnd, more: u8) {
     let origin = match end.tag.origin {
         TagOrigin::Zero => 0,

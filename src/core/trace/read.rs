@@ -1,5 +1,5 @@
-//! Reading a trace. Everything is checked, so every file results in a replayable trace or an error. The memory of a
-//! replay is proportional to the size of the file.
+//! Reads and checks traces, so that every file results in a replayable trace or an error. The memory of a replay is
+//! proportional to the size of the file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::mpi::Group;
 use crate::platform::Algorithm;
 use crate::rank::Rank;
 
-/// Answers of a rank to served messages: by sender, in increasing order, runs of equal answers.
+/// Answers of a rank to served messages: for each sender, in increasing order, groups of consecutive equal answers.
 pub(super) type Runs = Vec<(Rank, Vec<(u32, u64)>)>;
 
 /// A trace that has been read.
@@ -26,9 +26,9 @@ pub struct Trace {
     pub(super) header: Header,
     pub(super) bytes: Vec<u8>,
     pub(super) names: Vec<String>,
-    /// The names as static texts for the engine.
+    /// Names as static texts, which the engine needs.
     pub(super) known: Vec<&'static str>,
-    /// Algorithms with these names, if known.
+    /// For each name, the algorithm with this name, if there is one.
     pub(super) algorithms: Vec<Option<Algorithm>>,
     /// Members of the communicators of recorded collectives.
     pub(super) groups: Vec<Group>,
@@ -40,7 +40,7 @@ pub struct Trace {
     pub(super) served: FxHashMap<Rank, Arc<Runs>>,
 }
 
-/// A rank's program or a strand: the ranges of its parts.
+/// The program of a rank or a strand: name, sequence, and the byte ranges of its lists.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub name: u32,
@@ -57,7 +57,7 @@ pub fn is_trace(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-/// Length of the data before the body: magic, version, length, checksum.
+/// Number of bytes before the body: magic, version, length, checksum.
 const FRONT: usize = 8 + 4 + 8 + 8;
 
 impl Trace {
@@ -125,8 +125,8 @@ impl Trace {
         Ok(Trace { header, names, known, algorithms, groups, ops, codes, tasks, answers, ranks: mains, served, bytes })
     }
 
-    /// Whether it contains the messages of collectives that could use other algorithms, as traces of older versions
-    /// do.
+    /// Whether the trace contains the messages of collectives instead of their calls, as traces of older versions do.
+    /// A replay of such a trace cannot choose other algorithms.
     pub fn repeats_collectives(&self) -> bool {
         self.version() < WITH_CALLS || self.ops.iter().any(|op| matches!(op, TraceOp::EnterBy(_)))
     }
@@ -142,7 +142,7 @@ fn version(bytes: &[u8]) -> u32 {
     bytes[8..12].try_into().map_or(VERSION, u32::from_le_bytes)
 }
 
-/// Older versions have no groups.
+/// Reads the groups. Older versions of the format have no groups.
 fn read_groups(reader: &mut TraceReader<'_>, ranks: u32, version: u32) -> Result<Vec<Group>, TraceError> {
     if version < WITH_CALLS {
         return Ok(Vec::new());
@@ -199,8 +199,9 @@ fn read_tasks(reader: &mut TraceReader<'_>, names: usize, codes: usize) -> Resul
         .collect()
 }
 
-/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself. Returns the
-/// amount of each task including its strands, for sequences with these amounts.
+/// Checks the late values: a peer must be a rank, and the number of a strand's task must be below that of the task
+/// that starts it, so that no task starts itself. Returns the amount of each task including its strands, computed from
+/// the amounts of sequences.
 fn check_late(
     bytes: &[u8],
     tasks: &[Task],
@@ -228,12 +229,12 @@ fn check_late(
     Ok(amounts)
 }
 
-/// Greatest numbers of calls and of messages without a receive. No terminated run can have made more calls, or had
-/// the memory for more messages.
+/// Greatest total number of calls of a trace. No run that ended can have made more calls, or had the memory for more
+/// messages without a receive.
 const MOST_CALLS: u64 = 1 << 44;
 const MOST_UNRECEIVED: u64 = 1 << 22;
 
-/// Checks that a recorded run can contain this total amount.
+/// Checks that the total amount is possible for a recorded run.
 fn check_amount(all: SequenceAmount) -> Result<(), TraceError> {
     let SequenceAmount { calls, sends, receives } = all;
     if calls > MOST_CALLS {

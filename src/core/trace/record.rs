@@ -1,5 +1,5 @@
-//! Recording of a run: a wrapper around each rank's program that observes its calls and replies without changing the
-//! run.
+//! Recording of a run: a wrapper around each rank's program observes the program's calls and the engine's replies
+//! without changing the run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +15,10 @@ use crate::mpi::CalledCollective;
 use crate::rank::forward_reports;
 use crate::rank::{Call, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 
-/// Total number of nodes that all ranks keep for the detection of loops.
+/// Total number of nodes (numbers and loops) that all ranks together keep for the detection of loops.
 const IN_VIEW: u32 = 1 << 22;
 
-/// A recording in progress.
+/// A recording of a run in progress.
 #[derive(Debug)]
 pub struct Recording {
     ranks: u32,
@@ -28,11 +28,11 @@ pub struct Recording {
     logs: Vec<Mutex<Option<RecordedRank>>>,
 }
 
-/// Actions of some ranks of a run.
+/// Recorded actions of some ranks of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Portion(Vec<(Rank, RecordedRank)>);
 
-/// Actions of a rank.
+/// Recorded actions of a rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RecordedRank {
     pub main: RecordedTask,
@@ -41,18 +41,18 @@ pub(super) struct RecordedRank {
     pub fault: Option<String>,
 }
 
-/// Strands of a rank; equal ones are stored once.
+/// Recorded strands of a rank. Equal strands are stored once.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Strands {
     pub logs: Vec<Arc<RecordedTask>>,
     #[serde(skip)]
     numbers: FxHashMap<Arc<RecordedTask>, u32>,
-    /// Log and first tag of each strand, by its number. `None` until the strand ends.
+    /// For each strand, by its number: index in `logs` and first tag. `None` until the strand ends.
     pub ended: Vec<Option<(u32, Tag)>>,
     fault: Option<String>,
 }
 
-/// Messages served by a rank, by sender: runs of equal answers.
+/// Answers of a rank to served messages: for each sender, groups of consecutive equal answers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ServedLog {
     pub answers: Vec<Vec<Sent>>,
@@ -89,12 +89,12 @@ impl Recording {
         Recorder { program, rank, task, strands, served: ServedLog::default(), recording: self.clone() }
     }
 
-    /// Takes the actions of each rank. The programs must have been dropped.
+    /// Removes and returns the actions of each rank. The recorded programs must have been dropped.
     pub(super) fn take(&self) -> Vec<Option<RecordedRank>> {
         self.logs.iter().map(|log| lock(log).take()).collect()
     }
 
-    /// Takes the actions of the ranks whose programs ran in this process and have been dropped.
+    /// Removes and returns the actions of the ranks whose programs ran in this process and have been dropped.
     pub fn give(&self) -> Portion {
         let logs = (0..).zip(self.take());
         Portion(logs.filter_map(|(rank, log)| Some((rank, log?))).collect())
@@ -131,7 +131,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Passes a reply to the program, gets its next call, and records both.
+/// Passes a reply to the program, gets the program's next call, and records the reply and the call.
 #[inline]
 fn step<P: Program + ?Sized>(
     task: &mut TaskRecorder,
@@ -161,7 +161,7 @@ fn step<P: Program + ?Sized>(
     }
 }
 
-/// Wraps a strand of `rank` in a recorder. Returns its number among the rank's strands and the recorder.
+/// Wraps a strand of `rank` in a recorder. Returns the strand's number among the rank's strands, and the recorder.
 fn wrap_strand(
     program: Box<dyn Program>,
     strands: &Arc<Mutex<Strands>>,
@@ -261,7 +261,8 @@ impl Strands {
 }
 
 impl ServedLog {
-    /// Adds the answers to a message served by `rank`. Their tags are stored relative to the message's.
+    /// Adds the answers of `rank` to a served message. The tags of answers are stored relative to the tag of the
+    /// message.
     fn add(&mut self, rank: Rank, ranks: u32, (from, tag): (Rank, Tag), answers: &[Message]) {
         let answer = |message: &Message| {
             let peer = if message.to >= rank { message.to - rank } else { message.to + (ranks - rank) };

@@ -1,4 +1,4 @@
-//! Replaying a trace: each rank repeats the recorded calls.
+//! Replays a trace: each rank repeats its recorded calls.
 
 mod driven;
 mod state;
@@ -14,19 +14,20 @@ use crate::units::Bytes;
 pub use driven::{ReplayMachine, ReplayedRun};
 use state::{RecordedAnswer, TaskPosition};
 
-/// A rank of a trace.
+/// Program of a rank that repeats the calls recorded in a trace.
 pub struct Replay {
     task: TaskReplay,
     served: Option<Box<Serving>>,
 }
 
-/// A rank's program or a strand.
+/// Replay of a task, which is the program of a rank or a strand.
 struct TaskReplay {
     trace: Arc<Trace>,
     state: TaskPosition,
 }
 
-/// Remaining answers: for each sender the index of its present run and the position in it.
+/// Remaining answers of a rank: for each sender, the index of the present group of equal answers, and the position in
+/// that group.
 struct Serving {
     runs: Arc<Runs>,
     places: Vec<(usize, u64)>,
@@ -36,12 +37,12 @@ impl Trace {
     /// Program of `rank` on `machine`, with the times of its own code multiplied by `factor`.
     ///
     /// # Panics
-    /// If the trace has no such rank.
+    /// If the trace has no rank `rank`.
     pub fn program(self: &Arc<Self>, rank: Rank, machine: &Machine, factor: f64) -> Replay {
         self.replay(rank, Some(machine.clone()), factor)
     }
 
-    /// Calls of `rank`, in which collectives are not executed.
+    /// Program that lists the calls of `rank`. Collectives are calls that are not executed.
     pub(super) fn calls(self: &Arc<Self>, rank: Rank) -> Replay {
         self.replay(rank, None, 1.0)
     }
@@ -53,7 +54,7 @@ impl Trace {
         Replay { served: self.served.get(&rank).map(serving), task: TaskReplay { trace: self.clone(), state } }
     }
 
-    /// Rank at this distance from `rank`.
+    /// Rank `distance` ranks after `rank`, modulo the number of ranks.
     #[inline]
     fn peer(&self, rank: Rank, relative: u32) -> Rank {
         let ranks = self.header.ranks;
@@ -136,7 +137,7 @@ impl Program for TaskReplay {
     }
 }
 
-/// An empty test, at which the engine's clock is unchanged.
+/// A test of no requests, which takes no simulated time.
 fn look() -> Call {
     Call::Test { requests: Requests::from_slice(&[COMPLETE]), which: Which::Some, poll: false }
 }

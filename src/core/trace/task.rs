@@ -1,7 +1,7 @@
 //! Recording of one task (a rank's program or a strand): from its calls and their replies to operations.
 //!
-//! Calls whose result depends on time are recorded by their result: the source and tag of a receive, the requests
-//! completed by a test, whether a receive was cancelled.
+//! Calls whose result depends on time are recorded with their result: the source and tag of a receive, the requests
+//! completed by a test, and whether a receive was cancelled.
 
 mod numbers;
 
@@ -20,21 +20,22 @@ use crate::rank::{
 };
 use crate::units::SimSpan;
 
-/// Greatest number of different lengths of computing with operations of their own; later ones are listed.
+/// Greatest number of different lengths of computing that have their own operations. Further lengths are stored in the
+/// task's list.
 const SPANS: usize = 64;
-/// Greatest number of different tags with operations of their own; later ones are relative to the last tag.
+/// Greatest number of different tags that have their own operations. Further tags are stored relative to the last tag.
 const TAGS: usize = 64;
-/// Greatest number of different sizes with operations of their own; later ones are listed.
+/// Greatest number of different sizes that have their own operations. Further sizes are stored in the task's list.
 const SIZES: usize = 256;
-/// Number of operations from which peers and sizes are listed.
+/// Number of different operations of a task from which further peers and sizes are stored in the task's lists.
 const OPS: usize = 8192;
 
-/// Actions of a task.
+/// Recorded actions of a task.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct RecordedTask {
     /// Operations by number.
     pub ops: Vec<TraceOp>,
-    /// Their folded sequence.
+    /// Folded sequence of the operations' numbers.
     pub code: Vec<u8>,
     /// Listed lengths of computing.
     pub spans: Vec<u8>,
@@ -44,26 +45,26 @@ pub(super) struct RecordedTask {
     pub sizes: Vec<u8>,
     /// Late values: results known only after the operation.
     pub late: Vec<DeferredResult>,
-    /// Indices of cancelled receives among the started ones.
+    /// Indices of the cancelled receives among all started receives.
     pub withdrawn: Vec<u64>,
     /// Names of collectives.
     pub names: Vec<String>,
     /// Members of the communicators.
     pub groups: Vec<Members>,
-    /// Name of the last collective, which is that of a strand itself.
+    /// Name of the last collective. For a strand, this is the name of its collective.
     pub name: String,
 }
 
-/// A result known only after an operation.
+/// A result that is known only after its operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum DeferredResult {
-    /// Peer and tag of a receive from any source; `None` if it received nothing.
+    /// Peer and tag of the message of a receive from any source; `None` if it received no message.
     Got(Option<(u32, Tag)>),
-    /// Number of the rank's strand, which also gives its first tag.
+    /// Number of a strand among those of the rank. The strand's first tag is stored with the strand.
     Strand(u32),
     /// Whether a cancelled receive was withdrawn.
     Withdrawn(bool),
-    /// Number of bytes that a block moves from and to memory.
+    /// Number of bytes that a block of work moves from and to memory.
     Moves(u64),
 }
 
@@ -85,15 +86,15 @@ enum ExpectedReply {
     Start(u32),
 }
 
-/// An active request.
+/// An active request of a task.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     request: RequestId,
-    /// Index in `late` of its message, if that is to be recorded.
+    /// Index in `late` of the message of this receive, if the message must be recorded.
     late: Option<usize>,
-    /// Its index among the receives.
+    /// Index of the request among the receives of the task, if it is a receive.
     receive: Option<u64>,
-    /// Index in `late` of its cancellation.
+    /// Index in `late` of the cancellation of the request, if it was cancelled.
     cancelled: Option<usize>,
 }
 
@@ -102,9 +103,9 @@ pub(super) struct TaskRecorder {
     rank: Rank,
     ranks: u32,
     numbers: FxHashMap<TraceOp, u32>,
-    /// Operation that last followed each operation: usually the next one, too.
+    /// For each operation, the operation that last followed it, which usually follows it the next time, too.
     followers: Vec<u32>,
-    /// Last operation.
+    /// Number of the last operation.
     last: u32,
     folder: Folder,
     log: RecordedTask,
@@ -112,27 +113,27 @@ pub(super) struct TaskRecorder {
     by_request: FxHashMap<RequestId, u32>,
     receives: u64,
     asked: ExpectedReply,
-    /// Buffers stated in the last call for sending and receiving.
+    /// Send buffer and receive buffer stated in the last call.
     buffers: (Buffer, Buffer),
-    /// Whether it is in a collective: always for a strand, between Enter and Leave for a program.
+    /// Whether the task is in a collective: always for a strand, between Enter and Leave for a program.
     in_collective: bool,
-    /// Whether the collective is recorded as a call, without its messages.
+    /// Whether the collective in progress is recorded as a call, without its messages.
     as_call: bool,
-    /// Groups by number, in the order of their first use.
+    /// Groups of communicators in the order of their first use.
     seen_groups: Vec<Group>,
     /// Whether the present collective has had no message so far.
     opening: bool,
     is_strand: bool,
-    /// First tag of a strand.
+    /// First tag of the strand, if the task is a strand.
     pub base: Option<Tag>,
     tags: [Tag; 2],
     seen_tags: FxHashSet<Tag>,
     seen_sizes: FxHashSet<u64>,
-    /// Numbers of lengths outside and inside collectives.
+    /// Numbers of different lengths of computing outside and inside collectives.
     spans: [usize; 2],
-    /// Whether its computing is timed code.
+    /// Whether the task's computing is timed code of a program.
     pub is_code: bool,
-    /// Reason why it cannot be recorded.
+    /// Reason why the task cannot be recorded, if any.
     pub fault: Option<String>,
 }
 
@@ -167,17 +168,17 @@ impl TaskRecorder {
         }
     }
 
-    /// Returns the record.
+    /// Returns the recorded actions of the task.
     pub fn finish(self) -> RecordedTask {
         RecordedTask { code: self.folder.finish(), ..self.log }
     }
 
-    /// Sets the number of the strand started next.
+    /// Sets the number of the strand that the task starts next.
     pub fn starts(&mut self, strand: u32) {
         self.asked = ExpectedReply::Start(strand);
     }
 
-    /// Records the task's `call`. May replace it by an equivalent call with more information in its reply.
+    /// Records the task's `call`. May return an equivalent call whose reply contains more information instead.
     pub fn asks(&mut self, call: Call) -> Call {
         self.asked = ExpectedReply::Nothing;
         if self.as_call {
@@ -246,8 +247,8 @@ impl TaskRecorder {
         call
     }
 
-    /// Records that the task enters the collective `called` by the function `name`, whose messages are chosen by the
-    /// machine of the replay.
+    /// Records that the task enters the collective `called` in the MPI function `name`. In a replay, the machine's MPI
+    /// library chooses the messages of the collective.
     pub fn calls(&mut self, name: &'static str, called: &CalledCollective) {
         self.asked = ExpectedReply::Nothing;
         (self.in_collective, self.opening, self.as_call) = (true, false, true);
@@ -277,7 +278,8 @@ impl TaskRecorder {
         self.push(TraceOp::Called(Box::new(op)));
     }
 
-    /// Records the reply to the last call. Returns true if the program must get `Done` instead.
+    /// Records the reply to the last call. Returns true if the program must get the reply `Done` instead of this
+    /// reply.
     pub fn hears(&mut self, reply: &ReplyKind<'_>) -> bool {
         let asked = std::mem::replace(&mut self.asked, ExpectedReply::Nothing);
         let mut only_done = false;
@@ -305,7 +307,7 @@ impl TaskRecorder {
             (ExpectedReply::WaitAll(requests), ReplyKind::Completed(completions)) => {
                 self.waited(&requests, completions)
             }
-            // A wait for nothing returns no list.
+            // The reply to a wait for no requests has no list of completions.
             (ExpectedReply::WaitAll(requests), ReplyKind::Done) => self.waited(&requests, &[]),
             (ExpectedReply::Complete(requests), ReplyKind::Completed(completions)) => {
                 self.waited(&requests, completions);
@@ -372,7 +374,8 @@ impl TaskRecorder {
         });
     }
 
-    /// Appends an operation that sends or receives, preceded by its buffers if stated.
+    /// Appends an operation that sends or receives. If the call stated buffers, an operation with the buffers precedes
+    /// it.
     fn push_message(&mut self, op: TraceOp) {
         let (sent, received) = self.buffers;
         if sent.is_stated() || received.is_stated() {
@@ -405,7 +408,7 @@ impl TaskRecorder {
         self.slots[*self.by_request.get(&id)? as usize].as_ref()
     }
 
-    /// Ends a request with `completion`; returns its slot, which becomes free.
+    /// Records that a request completed with `completion`. Frees the slot of the request and returns it.
     fn end(&mut self, id: RequestId, completion: Option<&Completion>) -> Option<u32> {
         let Some(place) = self.by_request.remove(&id) else {
             self.fault = Some(format!("a task waits for request {id} of another task"));
@@ -426,7 +429,7 @@ impl TaskRecorder {
         Some(place)
     }
 
-    /// Records the end of all `requests`, with their completions if reported.
+    /// Records that all `requests` completed, with `completions` if they were reported.
     fn waited(&mut self, requests: &Requests, completions: &[Completion]) {
         let eager = requests.iter().filter(|&&id| id == COMPLETE).count() as u32;
         let mut slots = Vec::with_capacity(requests.len());

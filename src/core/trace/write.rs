@@ -14,7 +14,7 @@ use super::task::{DeferredResult, RecordedTask};
 use super::{Header, MAGIC, TraceError, VERSION, checksum};
 use crate::rank::Tag;
 
-/// Items that are stored once and referred to by number.
+/// A table of different items. Each item is stored once and referred to by its number.
 #[derive(Debug)]
 struct NumberedTable<T> {
     items: Vec<T>,
@@ -60,10 +60,10 @@ struct Tables {
 }
 
 impl Recording {
-    /// File of a completed run. All its programs must have been dropped.
+    /// Bytes of the trace file of a completed run. All recorded programs must have been dropped.
     ///
     /// # Errors
-    /// An action of a rank that a trace cannot represent.
+    /// A rank performed an action that a trace cannot represent.
     pub fn finish(&self, header: &Header) -> Result<Vec<u8>, TraceError> {
         let mut tables = Tables {
             names: NumberedTable::new(),
@@ -90,7 +90,7 @@ impl Tables {
         if let Some(fault) = fault.as_ref().or(strands.fault()) {
             return Err(fault.clone());
         }
-        // A strand started by another strand ends before it, and so precedes it.
+        // A strand that another strand starts ends first, so it precedes the other one in `logs`.
         let mut numbers: Vec<u32> = Vec::with_capacity(strands.logs.len());
         for log in &strands.logs {
             numbers.push(self.add_task(log, &strands, &numbers)?);

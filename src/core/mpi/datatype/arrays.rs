@@ -12,9 +12,9 @@ type Result<T> = std::result::Result<T, TypeError>;
 /// Storage order of an array: the index that varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last index.
+    /// The last index varies fastest.
     C,
-    /// The first index.
+    /// The first index varies fastest.
     Fortran,
 }
 
@@ -35,7 +35,7 @@ impl Order {
         }
     }
 
-    /// Dimensions from the fastest to the slowest varying one.
+    /// Numbers of the dimensions, from the fastest to the slowest varying dimension.
     fn fastest_first(self, dimensions: usize) -> impl Iterator<Item = usize> {
         (0..dimensions).map(move |i| if self == Order::C { dimensions - 1 - i } else { i })
     }
@@ -50,9 +50,9 @@ pub struct Distributed<'a, N> {
     pub rank: c_int,
     /// Sizes of the global array.
     pub gsizes: &'a [N],
-    /// MPI_DISTRIBUTE_… per dimension.
+    /// MPI_DISTRIBUTE_… constant of each dimension.
     pub distributions: &'a [c_int],
-    /// Distribution arguments, or MPI_DISTRIBUTE_DFLT_DARG.
+    /// Distribution argument of each dimension, or MPI_DISTRIBUTE_DFLT_DARG.
     pub arguments: &'a [c_int],
     /// Sizes of the process grid, in row-major order.
     pub psizes: &'a [c_int],
@@ -75,7 +75,7 @@ fn dimensions(n: usize, others: &[(&str, usize)]) -> Result<()> {
 }
 
 impl Datatype {
-    /// MPI_Type_create_subarray.
+    /// Implements MPI_Type_create_subarray.
     pub fn subarray<N: CountArgument>(
         sizes: &[N],
         subsizes: &[N],
@@ -111,7 +111,7 @@ impl Datatype {
         Ok(derived(placed.resized(0, whole)?, abi::MPI_COMBINER_SUBARRAY, integers, vec![], vec![old.clone()]))
     }
 
-    /// MPI_Type_create_darray.
+    /// Implements MPI_Type_create_darray.
     pub fn darray<N: CountArgument>(of: Distributed<N>, order: Order, old: &Type) -> Result<Type> {
         let n = of.gsizes.len();
         let others = [
@@ -135,8 +135,8 @@ impl Datatype {
     }
 }
 
-/// Part of one dimension that one process owns: blocks of `block` indices at a distance of `period`, from `first` on,
-/// below `size`.
+/// Indices of one dimension that one process owns: blocks of `block` indices, the first at index `first`, the others
+/// at a distance of `period` indices, all below `size`.
 struct Share {
     first: i64,
     block: i64,
@@ -145,7 +145,7 @@ struct Share {
 }
 
 impl Share {
-    /// Layout of this part of an array whose items are `extent` bytes apart.
+    /// Layout of the owned indices in an array whose items are `extent` bytes apart.
     fn of(&self, item: &TypeMap, extent: i64) -> Result<TypeMap> {
         let full = if self.first + self.block > self.size {
             0
@@ -158,7 +158,7 @@ impl Share {
             let bytes = indices.checked_mul(extent);
             bytes.ok_or_else(|| TypeError::argument("array_of_dargs has a block that 64 bits cannot count".to_owned()))
         };
-        // Empty parts have no displacement, because it could be far beyond the array.
+        // An empty block gets displacement 0, because its own displacement could be far beyond the array.
         let (mut blocks, mut last) = ((0, TypeMap::EMPTY), (0, TypeMap::EMPTY));
         if full > 0 {
             let stride = if full > 1 { scaled(self.period)? } else { 0 };

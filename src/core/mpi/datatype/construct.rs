@@ -1,6 +1,6 @@
 //! Constructors of datatypes (MPI-3.1, sections 4.1.2, 4.1.7 and 4.1.10).
 //!
-//! Counts may have any integer type, so functions for large counts use the same constructors.
+//! Counts may have any integer type, so MPI functions for large counts use the same constructors.
 
 use super::layout::{LayoutPiece, TypeMap};
 use super::{Datatype, Type, TypeEnvelope, TypeError};
@@ -64,14 +64,14 @@ fn bytes(elements: i64, extent: i64) -> Result<i64> {
 }
 
 impl Datatype {
-    /// MPI_Type_contiguous.
+    /// Implements MPI_Type_contiguous.
     pub fn contiguous(n: impl CountArgument, old: &Type) -> Result<Type> {
         let n = count(n.into())?;
         let layout = old.layout.contiguous(n)?;
         Ok(derived(layout, abi::MPI_COMBINER_CONTIGUOUS, vec![n], vec![], vec![old.clone()]))
     }
 
-    /// MPI_Type_vector: the stride counts extents of `old`.
+    /// Implements MPI_Type_vector: the unit of the stride is the extent of `old`.
     pub fn vector(
         n: impl CountArgument,
         blocklength: impl CountArgument,
@@ -83,14 +83,14 @@ impl Datatype {
         Ok(derived(layout, abi::MPI_COMBINER_VECTOR, vec![n, length, stride], vec![], vec![old.clone()]))
     }
 
-    /// MPI_Type_create_hvector: the stride counts bytes.
+    /// Implements MPI_Type_create_hvector: the stride is in bytes.
     pub fn hvector(n: impl CountArgument, blocklength: impl CountArgument, stride: Aint, old: &Type) -> Result<Type> {
         let (n, length) = (count(n.into())?, block(blocklength.into())?);
         let layout = old.layout.contiguous(length)?.repeated(n, stride as i64)?;
         Ok(derived(layout, abi::MPI_COMBINER_HVECTOR, vec![n, length], vec![stride], vec![old.clone()]))
     }
 
-    /// MPI_Type_indexed: displacements count extents of `old`.
+    /// Implements MPI_Type_indexed: the unit of displacements is the extent of `old`.
     pub fn indexed<N: CountArgument>(blocklengths: &[N], displacements: &[N], old: &Type) -> Result<Type> {
         blocks(blocklengths)?;
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
@@ -101,7 +101,7 @@ impl Datatype {
         Ok(derived(layout, abi::MPI_COMBINER_INDEXED, integers.collect(), vec![], vec![old.clone()]))
     }
 
-    /// MPI_Type_create_hindexed: displacements count bytes.
+    /// Implements MPI_Type_create_hindexed: displacements are in bytes.
     pub fn hindexed<N: CountArgument>(blocklengths: &[N], displacements: &[Aint], old: &Type) -> Result<Type> {
         blocks(blocklengths)?;
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
@@ -111,7 +111,7 @@ impl Datatype {
         Ok(derived(layout, abi::MPI_COMBINER_HINDEXED, integers, displacements.to_vec(), vec![old.clone()]))
     }
 
-    /// MPI_Type_create_indexed_block: displacements count extents of `old`.
+    /// Implements MPI_Type_create_indexed_block: the unit of displacements is the extent of `old`.
     pub fn indexed_block<N: CountArgument>(
         blocklength: impl CountArgument,
         displacements: &[N],
@@ -124,7 +124,7 @@ impl Datatype {
         Ok(derived(layout, abi::MPI_COMBINER_INDEXED_BLOCK, integers, vec![], vec![old.clone()]))
     }
 
-    /// MPI_Type_create_hindexed_block: displacements count bytes.
+    /// Implements MPI_Type_create_hindexed_block: displacements are in bytes.
     pub fn hindexed_block(blocklength: impl CountArgument, displacements: &[Aint], old: &Type) -> Result<Type> {
         let n = block(blocklength.into())?;
         let layout =
@@ -133,7 +133,7 @@ impl Datatype {
         Ok(derived(layout, abi::MPI_COMBINER_HINDEXED_BLOCK, integers, displacements.to_vec(), vec![old.clone()]))
     }
 
-    /// MPI_Type_create_struct, with the markers MPI_LB and MPI_UB of MPI-1.
+    /// Implements MPI_Type_create_struct, with the markers MPI_LB and MPI_UB of MPI-1.
     pub fn structure<N: CountArgument>(blocklengths: &[N], displacements: &[Aint], types: &[Type]) -> Result<Type> {
         blocks(blocklengths)?;
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
@@ -144,13 +144,13 @@ impl Datatype {
         Ok(derived(layout, abi::MPI_COMBINER_STRUCT, integers, displacements.to_vec(), types.to_vec()))
     }
 
-    /// MPI_Type_create_resized.
+    /// Implements MPI_Type_create_resized.
     pub fn resized(lb: Aint, extent: Aint, old: &Type) -> Result<Type> {
         let layout = old.layout.resized(lb as i64, extent as i64)?;
         Ok(derived(layout, abi::MPI_COMBINER_RESIZED, vec![], vec![lb, extent], vec![old.clone()]))
     }
 
-    /// MPI_Type_dup.
+    /// Implements MPI_Type_dup.
     pub fn dup(old: &Type) -> Type {
         let envelope = TypeEnvelope {
             combiner: abi::MPI_COMBINER_DUP,

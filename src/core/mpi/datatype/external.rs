@@ -6,7 +6,7 @@ use super::kind::{BasicKind, Scalar, TypeGroup};
 use super::plan::{PackPlan, PlanNode};
 
 impl PackPlan {
-    /// Number of bytes in external32.
+    /// Number of bytes of the scalar in external32.
     fn external(&self) -> u64 {
         let run = |kind: &BasicKind, bytes: u64| bytes / kind.size() as u64 * kind.external_size() as u64;
         match &self.node {
@@ -19,7 +19,7 @@ impl PackPlan {
     }
 }
 
-/// Scalars of an element: displacement, type, number of bytes in external32.
+/// Scalars of a basic element: displacement, type, and number of bytes in external32.
 fn scalars(kind: &BasicKind) -> impl Iterator<Item = (usize, Scalar, usize)> {
     let first = (0, kind.scalar, kind.external_scalar());
     let second = match kind.group {
@@ -30,7 +30,7 @@ fn scalars(kind: &BasicKind) -> impl Iterator<Item = (usize, Scalar, usize)> {
     std::iter::once(first).chain(second)
 }
 
-/// Appends a scalar given in the machine's representation.
+/// Appends the external32 form of a scalar that is in the machine's representation.
 fn put(scalar: Scalar, from: &[u8], size: usize, out: &mut Vec<u8>) {
     match scalar {
         Scalar::F80 => out.extend(quad(from).to_be_bytes()),
@@ -38,8 +38,8 @@ fn put(scalar: Scalar, from: &[u8], size: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a scalar in the machine's representation. Numbers that are shorter in external32 are sign-extended, wide
-/// characters zero-extended.
+/// Converts a scalar from external32 to the machine's representation. Numbers that are shorter in external32 are
+/// sign-extended, wide characters zero-extended.
 fn get(scalar: Scalar, data: &[u8], wide_character: bool, to: &mut [u8]) {
     if scalar == Scalar::F80 {
         let quad = u128::from_be_bytes(data.try_into().expect("16 bytes"));
@@ -52,14 +52,15 @@ fn get(scalar: Scalar, data: &[u8], wide_character: bool, to: &mut [u8]) {
     to.iter_mut().zip(data.iter().rev()).for_each(|(to, &byte)| *to = byte);
 }
 
-/// Converts a long double of x86-64 to a binary128: the same exponent, 112 bits of fraction without the leading one.
+/// Converts a long double of x86-64 to a binary128, which has the same exponent and 112 bits of fraction without the
+/// leading 1.
 fn quad(bytes: &[u8]) -> u128 {
     let significand = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
     let head = u16::from_le_bytes([bytes[8], bytes[9]]);
     u128::from(head) << 112 | u128::from(significand << 1) << 48
 }
 
-/// Returns the nearest long double of a binary128, ties to even.
+/// Returns the long double nearest to a binary128; ties are rounded to even.
 fn long_double(quad: u128) -> u128 {
     let (sign, magnitude) = (quad >> 127, quad & (u128::MAX >> 1));
     let special = magnitude >> 112 == 0x7fff;
@@ -69,8 +70,8 @@ fn long_double(quad: u128) -> u128 {
         std::cmp::Ordering::Equal => kept & 1,
         std::cmp::Ordering::Greater => 1,
     };
-    // A carry correctly increments the exponent. The payload of a NaN is cut off, but never becomes zero, which would
-    // be an infinity.
+    // A carry correctly increments the exponent. The payload of a NaN is truncated, but never becomes zero, because a
+    // payload of zero means infinity.
     let rounded = if special { kept | u128::from(dropped != 0) } else { kept + up };
     let (exponent, fraction) = (rounded >> 63, rounded & ((1 << 63) - 1));
     let leading = u128::from(exponent != 0);
@@ -83,7 +84,7 @@ impl Datatype {
         (self.layout.typed.external() as usize).saturating_mul(count)
     }
 
-    /// Appends `count` items at `base` in external32.
+    /// Appends the external32 form of `count` items at `base`.
     ///
     /// # Safety
     /// The data of the items must be valid for reads.

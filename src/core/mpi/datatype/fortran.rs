@@ -22,7 +22,7 @@ const INTEGERS: [(c_int, Handle); 5] = [
     (38, abi::MPI_INTEGER16),
 ];
 
-/// Smallest kind with precision `p` and range `r`. Either may be MPI_UNDEFINED.
+/// Smallest Fortran kind with precision `p` and range `r`. `p` or `r` may be MPI_UNDEFINED.
 fn real(p: c_int, r: c_int) -> Result<(Handle, Handle), TypeError> {
     if p == MPI_UNDEFINED && r == MPI_UNDEFINED {
         return Err(TypeError::argument("p and r are MPI_UNDEFINED; expected at least one of them".to_owned()));
@@ -42,18 +42,18 @@ fn like(handle: Handle, combiner: c_int, arguments: &[c_int]) -> Type {
 }
 
 impl Datatype {
-    /// MPI_Type_create_f90_real. The standard requires the same handle for the same arguments; the caller ensures
-    /// that.
+    /// Implements MPI_Type_create_f90_real. The standard requires the same handle for the same arguments; the caller
+    /// of this function ensures it.
     pub fn f90_real(p: c_int, r: c_int) -> Result<Type, TypeError> {
         Ok(like(real(p, r)?.0, abi::MPI_COMBINER_F90_REAL, &[p, r]))
     }
 
-    /// MPI_Type_create_f90_complex, see [`Datatype::f90_real`].
+    /// Implements MPI_Type_create_f90_complex, see [`Datatype::f90_real`].
     pub fn f90_complex(p: c_int, r: c_int) -> Result<Type, TypeError> {
         Ok(like(real(p, r)?.1, abi::MPI_COMBINER_F90_COMPLEX, &[p, r]))
     }
 
-    /// MPI_Type_create_f90_integer, see [`Datatype::f90_real`].
+    /// Implements MPI_Type_create_f90_integer, see [`Datatype::f90_real`].
     pub fn f90_integer(r: c_int) -> Result<Type, TypeError> {
         match INTEGERS.iter().find(|&&(digits, _)| r <= digits) {
             Some(&(_, handle)) => Ok(like(handle, abi::MPI_COMBINER_F90_INTEGER, &[r])),

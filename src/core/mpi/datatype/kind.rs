@@ -44,7 +44,7 @@ pub enum TypeGroup {
     FortranInteger,
     Floating,
     Logical,
-    /// Two scalars.
+    /// A complex number: two scalars.
     Complex,
     Byte,
     MultiLanguage,
@@ -63,9 +63,9 @@ pub struct BasicKind {
     pub handle: Handle,
     /// Name returned by MPI_Type_get_name.
     pub name: &'static str,
-    /// The number, or the first number of two.
+    /// Type of the number; for an element of two numbers, type of the first number.
     pub scalar: Scalar,
-    /// Permitted operations.
+    /// Group that determines the permitted reduction operations.
     pub group: TypeGroup,
 }
 
@@ -105,7 +105,7 @@ impl BasicKind {
         }
     }
 
-    /// Whether an array of these has no gaps.
+    /// Whether an array of these elements has no gaps.
     pub const fn is_dense(&self) -> bool {
         self.size() == self.extent()
     }

@@ -21,7 +21,7 @@ pub(super) enum Mix {
 #[derive(Clone, Debug)]
 pub(super) struct TypeMap {
     pub size: u64,
-    /// Displacement of the first byte of data and of the byte after the last; 0 and 0 without data.
+    /// Displacement of the first byte of data, followed by that of the byte after the last; 0 and 0 without data.
     pub true_lb: i64,
     pub true_ub: i64,
     lb_mark: Option<i64>,
@@ -34,7 +34,7 @@ pub(super) struct TypeMap {
     bytes: Option<PackPlan>,
 }
 
-/// `n` copies of a layout, an extent apart, the first at displacement `at`.
+/// `n` copies of a layout, one extent apart. The first copy is at displacement `at`.
 #[derive(Clone, Copy)]
 pub(super) struct LayoutPiece<'a> {
     pub at: i64,
@@ -47,7 +47,7 @@ fn overflow() -> TypeError {
     TypeError::argument("the datatype spans more bytes than 64 bits can count".to_owned())
 }
 
-/// Replaces the type of dense elements by bytes. Plans of bytes already contain bytes for all others.
+/// Replaces a dense element by bytes. All other elements are already bytes in a plan of bytes.
 fn as_bytes(_: &'static BasicKind) -> &'static BasicKind {
     &BYTE
 }
@@ -121,7 +121,7 @@ impl TypeMap {
         Ok(TypeMap { lb_mark: Some(lb), ub_mark: Some(ub), ..self.clone() })
     }
 
-    /// Returns `count` copies, `stride` bytes apart.
+    /// Returns the type map of `count` copies, `stride` bytes apart.
     pub fn repeated(&self, count: i64, stride: i64) -> Result<TypeMap, TypeError> {
         if count <= 0 {
             return Ok(TypeMap::EMPTY);
@@ -133,12 +133,12 @@ impl TypeMap {
         layout.into_layout(typed, || self.bytes().clone().repeated(copies, stride))
     }
 
-    /// Returns `count` copies, an extent apart.
+    /// Returns the type map of `count` copies, one extent apart.
     pub fn contiguous(&self, count: i64) -> Result<TypeMap, TypeError> {
         self.repeated(count, self.extent())
     }
 
-    /// Concatenates the pieces in the order of the type map.
+    /// Concatenates the layouts of `pieces` to one type map.
     pub fn assembled<'a>(pieces: impl Iterator<Item = LayoutPiece<'a>> + Clone) -> Result<TypeMap, TypeError> {
         let pieces = pieces.filter(|piece| piece.n > 0);
         let mut layout = RunningBounds::default();

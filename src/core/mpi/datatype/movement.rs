@@ -1,4 +1,4 @@
-//! Copies between memory and the packed form.
+//! Copies data between memory and their packed form.
 //!
 //! The packed form contains the data in the order of the type map without gaps, in the machine's representation. A
 //! base address may be MPI_BOTTOM: displacements are added regardless of the objects in memory.
@@ -11,11 +11,11 @@ use super::plan::PlanNode;
 use super::walk::{Each, Gather, Scatter, Visitor, clipped_loop};
 use super::{BasicKind, plan::PackPlan};
 
-/// Number of bytes packed at a time when copying from one layout to another.
+/// Number of bytes that are packed at a time when data are copied from one layout to another.
 const CHUNK: usize = 32 * 1024;
 
 impl Datatype {
-    /// Number of bytes of `count` items in packed form. Saturates.
+    /// Number of bytes of `count` items in packed form. The product saturates.
     #[inline]
     pub fn packed_size(&self, count: usize) -> usize {
         self.size().saturating_mul(count)
@@ -46,7 +46,7 @@ impl Datatype {
         }
     }
 
-    /// Appends a range of the packed form.
+    /// Appends the bytes `range` of the packed form of `count` items at `base`.
     ///
     /// # Safety
     /// The data of the items must be valid for reads.
@@ -60,11 +60,12 @@ impl Datatype {
         }
     }
 
-    /// Writes a range of the packed form, up to the end of the items. Returns the number of bytes.
+    /// Writes the bytes `range` of the packed form of `count` items at `base` to `out`, up to the end of the items.
+    /// Returns the number of bytes written.
     ///
     /// # Safety
-    /// The data of the items must be valid for reads, `out` must be valid for writes of the range's length, and they
-    /// must not overlap.
+    /// The data of the items must be valid for reads, and `out` must be valid for writes of the range's length. The
+    /// items must not overlap `out`.
     pub unsafe fn pack_to(&self, base: *const u8, count: usize, range: Range<usize>, out: *mut u8) -> usize {
         let end = range.end.min(self.packed_size(count));
         if range.start >= end {
@@ -118,8 +119,8 @@ impl Datatype {
         end - from
     }
 
-    /// Copies `count` items of this datatype at `from` to `room` items of another at `to`, up to the end of the
-    /// shorter. Returns the number of bytes of data.
+    /// Copies `count` items of this datatype at `from` to `room` items of the datatype `other` at `to`. Stops when one
+    /// of the two has no more data. Returns the number of bytes copied.
     ///
     /// # Safety
     /// The items must be valid for reads and writes and must not overlap.
@@ -152,8 +153,9 @@ impl Datatype {
         bytes
     }
 
-    /// Calls `f` for every run of equal basic elements of `count` items, in the order of the type map. Arguments: the
-    /// element, the displacement of the first from the base, their number. They are an extent of the element apart.
+    /// Calls `f` for every run of equal basic elements of `count` items, in the order of the type map. The arguments
+    /// of `f` are the element, the displacement of the run's first element from the base, and the number of elements.
+    /// The elements of a run are one extent of the element apart.
     pub fn for_each_run(&self, count: usize, f: impl FnMut(&'static BasicKind, isize, usize)) {
         let plan = &self.layout.typed;
         let end = plan.bytes.saturating_mul(count as u64);

@@ -6,9 +6,9 @@ use super::kind::{BasicKind, Scalar, Scalar::*, TypeGroup, TypeGroup::*};
 use super::{Datatype, Type};
 use crate::mpi::abi::{self, Handle};
 
-/// MPI_LB of MPI-1. The ABI has no value for it; this one is unused there.
+/// MPI_LB of MPI-1. The ABI does not define MPI_LB and does not use this value otherwise.
 pub const MPI_LB: Handle = 0x204;
-/// MPI_UB of MPI-1. The ABI has no value for it; this one is unused there.
+/// MPI_UB of MPI-1. The ABI does not define MPI_UB and does not use this value otherwise.
 pub const MPI_UB: Handle = 0x205;
 
 /// Raw bytes: the element of layouts without type information.
@@ -21,7 +21,8 @@ macro_rules! kinds {
     };
 }
 
-/// First name of a datatype that has two. The standard's tables list the second as a synonym.
+/// Name of a datatype. Of a datatype with two names, the first: the standard's tables list the second name as a
+/// synonym.
 const fn first_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         b"MPI_LONG_LONG" => "MPI_LONG_LONG_INT",

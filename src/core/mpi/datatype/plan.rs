@@ -1,4 +1,4 @@
-//! Location of the data of a datatype as a small tree: runs, loops over runs, and lists for irregular layouts.
+//! Location of the data of a datatype as a small tree of runs, loops over runs, and lists (for irregular layouts).
 //!
 //! Data are in the order of the type map; the packed form has the same order without gaps. A vector of a million
 //! blocks is one loop. Adjacent runs are merged on construction, so contiguous data are a single run.
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::kind::BasicKind;
 
-/// Greatest length of a list that is copied into another list; longer ones are shared.
+/// Greatest length of a list that is copied into an enclosing list; longer lists are shared.
 const INLINE: usize = 64;
 
 /// A piece of a datatype, `at` bytes from its origin.
@@ -24,7 +24,7 @@ pub(super) struct PackPlan {
 #[derive(Clone, Debug)]
 pub(super) enum PlanNode {
     Nothing,
-    /// Elements, an extent apart.
+    /// Basic elements of this kind, one extent apart.
     Run(&'static BasicKind),
     /// Copies of `body`, whose own displacement is 0, `stride` bytes apart.
     Loop {
@@ -38,7 +38,7 @@ pub(super) enum PlanNode {
     Parts(Arc<[Part]>),
 }
 
-/// A run in a list. `start` is its offset in the packed form.
+/// A run in a list. `start` is the offset of the run in the packed form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub at: i64,
@@ -47,7 +47,7 @@ pub(super) struct Run {
     pub kind: &'static BasicKind,
 }
 
-/// A piece in a list. `start` is its offset in the packed form.
+/// A piece in a list. `start` is the offset of the piece in the packed form.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub start: u64,
@@ -72,7 +72,7 @@ impl PackPlan {
         self
     }
 
-    /// Returns `count` copies, `stride` bytes apart. The caller checks that all can be addressed.
+    /// Returns the plan of `count` copies, `stride` bytes apart. The caller checks that all copies can be addressed.
     pub fn repeated(self, count: u64, stride: i64) -> PackPlan {
         if count == 0 || self.bytes == 0 {
             return PackPlan::NOTHING;
@@ -145,7 +145,8 @@ impl PackPlan {
         PackPlan { at: 0, bytes, basics, node }
     }
 
-    /// Number of basic elements in the first `bytes` of the packed form. `None` if they end within an element.
+    /// Number of basic elements in the first `bytes` bytes of the packed form. `None` if these bytes end within an
+    /// element.
     pub fn basics_in(&self, bytes: u64) -> Option<u64> {
         if bytes >= self.bytes {
             return Some(self.basics);
@@ -169,7 +170,7 @@ impl PackPlan {
     }
 }
 
-/// Number of bytes in memory from the first element of a run to the one after the last.
+/// Number of bytes in memory from the first element of a run to the end of its last element, with padding.
 fn span(kind: &BasicKind, bytes: u64) -> i64 {
     (bytes / kind.size() as u64 * kind.extent() as u64) as i64
 }

@@ -7,9 +7,10 @@ use std::ptr;
 use super::kind::BasicKind;
 use super::plan::{PackPlan, PlanNode};
 
-/// Greatest length of a list in a loop that is copied run by run, each over many iterations.
+/// Greatest length of a list in a loop for which every run is copied over many loop iterations before the next run.
 const FEW: usize = 8;
-/// Iterations per round for such a list. Their data stay in the first-level cache.
+/// Number of loop iterations for which the runs of a short list are copied one after another. The data of these
+/// iterations stay in the first-level cache.
 const BLOCK: u64 = 256;
 
 /// Pieces of equal length at equal distances, in memory and in the packed form.
@@ -27,15 +28,16 @@ pub(super) struct Strided {
     pub kind: &'static BasicKind,
 }
 
-/// Action on the pieces.
+/// Action on the pieces of a plan.
 pub(super) trait Visitor {
-    /// Whether pieces must be visited in the order of the packed form.
+    /// Whether the pieces must be visited in the order of the packed form.
     const ORDERED: bool;
     fn run(&mut self, at: i64, start: u64, bytes: u64, kind: &'static BasicKind);
     fn strided(&mut self, pieces: Strided);
 }
 
-/// Visits the part of `plan` that lies in `range` of the packed form. The plan itself begins at `start`.
+/// Visits the part of `plan` that is in `range` of the packed form. The plan begins at offset `start` of the packed
+/// form.
 pub(super) fn clipped(plan: &PackPlan, at: i64, start: u64, range: &Range<u64>, to: &mut impl Visitor) {
     let end = start + plan.bytes;
     if range.start <= start && end <= range.end {
@@ -144,7 +146,7 @@ fn whole_loop<V: Visitor>(body: &PackPlan, count: u64, stride: i64, at: i64, sta
     }
 }
 
-/// Copies from memory to the packed form; `packed` points to its byte `offset`.
+/// Copies data from memory to the packed form; `packed` points to byte `offset` of the packed form.
 pub(super) struct Gather {
     pub base: *const u8,
     pub packed: *mut u8,
@@ -175,7 +177,7 @@ impl Visitor for Gather {
     }
 }
 
-/// Copies from the packed form to memory; `packed` points to its byte `offset`.
+/// Copies data from the packed form to memory; `packed` points to byte `offset` of the packed form.
 pub(super) struct Scatter {
     pub base: *mut u8,
     pub packed: *const u8,
@@ -206,7 +208,7 @@ impl Visitor for Scatter {
     }
 }
 
-/// Calls a function for every run: element, displacement, number of elements.
+/// Calls a function for every run, with the run's basic element, displacement and number of elements.
 pub(super) struct Each<F>(pub F);
 
 impl<F: FnMut(&'static BasicKind, isize, usize)> Visitor for Each<F> {
@@ -225,7 +227,8 @@ impl<F: FnMut(&'static BasicKind, isize, usize)> Visitor for Each<F> {
 /// Copies `count` pieces of `bytes` bytes each at fixed distances.
 ///
 /// # Safety
-/// Every piece must be valid for reads at the source and for writes at the destination; the two must not overlap.
+/// Every piece must be valid for reads at the source and for writes at the destination. Source and destination must
+/// not overlap.
 unsafe fn strided(to: *mut u8, step: isize, from: *const u8, stride: isize, bytes: usize, count: usize) {
     macro_rules! sizes {
         ($($size:literal)*) => {

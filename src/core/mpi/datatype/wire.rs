@@ -1,12 +1,12 @@
-//! Serialized datatypes, for ranks that access the memory of others. Contains the layout, but not its construction. A
-//! vector of any length is a loop of a few bytes.
+//! Serialized datatypes, for ranks that access the memory of other ranks. The serialized form contains the layout of a
+//! datatype, but not its construction. A vector of any length is a loop, which needs a few bytes.
 
 use super::layout::{LayoutPiece, TypeMap};
 use super::plan::{PackPlan, PlanNode};
 use super::{Datatype, Type, TypeEnvelope};
 use crate::mpi::abi;
 
-/// Greatest nesting depth accepted; layouts of programs are far below.
+/// Greatest accepted nesting depth of a layout; the layouts of real programs are far below this limit.
 const DEEPEST: u32 = 200;
 
 const NAMED: u8 = 0;
@@ -23,7 +23,7 @@ pub struct WireReader<'a> {
     rest: &'a [u8],
 }
 
-/// Appends a number. Small numbers need fewer bytes.
+/// Appends a number in a form in which small numbers need fewer bytes.
 pub fn put_number(out: &mut Vec<u8>, number: i64) {
     let mut rest = (number << 1 ^ number >> 63) as u64;
     while rest >= 0x80 {
@@ -34,12 +34,12 @@ pub fn put_number(out: &mut Vec<u8>, number: i64) {
 }
 
 impl<'a> WireReader<'a> {
-    /// Creates a reader at the first byte.
+    /// Creates a reader at the first byte of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         WireReader { rest: bytes }
     }
 
-    /// Unread bytes.
+    /// Returns the unread bytes.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }
@@ -73,7 +73,7 @@ impl<'a> WireReader<'a> {
 }
 
 impl Datatype {
-    /// Appends the layout. [`Datatype::decode`] returns a datatype with the same layout.
+    /// Appends the serialized layout, from which [`Datatype::decode`] creates a datatype with the same layout.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if let Some(kind) = self.kind {
             return out.extend([NAMED, (kind.handle - abi::MPI_DATATYPE_NULL) as u8]);

@@ -1,11 +1,11 @@
-//! Default selection: MPICH's flat algorithms by thresholds, independent of the ranks' places.
+//! Default selection: MPICH's flat algorithms, chosen by thresholds, independent of the nodes on which the ranks run.
 
 use super::ChoiceContext;
 use crate::mpi::schedule::keeps_rank_order;
 use crate::platform::{Algorithm, Collective, Method};
 use crate::units::Bytes;
 
-/// Choice of the default.
+/// Returns the choice of the default library.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
     let size = match collective {
@@ -27,8 +27,8 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
 /// [`super::super::rule_size`]). These are MPICH's choices, with the thresholds of its control variables
 /// (`MPIR_CVAR_…`, MPICH 3.0 and later), which follow Thakur, Rabenseifner, Gropp 2005 with few changes.
 ///
-/// Operators are assumed to commute, and elements to have 8 bytes. MPICH's forms of barrier, bcast and reductions
-/// that first collect within a node are not included: messages cross nodes as often as in the flat algorithm.
+/// Operators are assumed to commute, and elements to have 8 bytes. MPICH's barriers, bcasts and reductions that first
+/// combine data within a node are not included. Their messages cross nodes as often as those of the flat algorithms.
 pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Algorithm {
     const KIB: u64 = 1024;
     let size = size.get();
@@ -45,7 +45,7 @@ pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Alg
         Collective::Allreduce if size <= 2 * KIB || !divisible => Algorithm::RecursiveDoubling,
         Collective::Reduce | Collective::Allreduce => Algorithm::Rabenseifner,
         Collective::Gather | Collective::Scatter => Algorithm::Binomial,
-        // As in MPICH and Open MPI: only the root knows the sizes.
+        // The choice is that of MPICH and Open MPI, because only the root knows the sizes.
         Collective::Gatherv | Collective::Scatterv => Algorithm::Linear,
         // ALLGATHER_LONG_MSG_SIZE 524288, ALLGATHER_SHORT_MSG_SIZE 81920.
         Collective::Allgather | Collective::Allgatherv => match size {

@@ -1,5 +1,5 @@
-//! Selection of MPICH 4. Flat algorithms are those of its `generic.json`. Non-blocking collectives have entries of
-//! their own (`mpir/generic.json`): other thresholds, and node-aware forms of bcast and reduce only.
+//! Algorithm selection of MPICH 4. Flat algorithms follow its file `generic.json`. Non-blocking collectives have
+//! separate entries (`mpir/generic.json`) with other thresholds, and only bcast and reduce have node-aware forms.
 
 use super::super::CallForm;
 use super::ChoiceContext;
@@ -16,7 +16,7 @@ pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
     }
 }
 
-/// Flat choice of MPICH 4.
+/// Returns the flat method that MPICH 4 chooses.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     const KIB: u64 = 1 << 10;

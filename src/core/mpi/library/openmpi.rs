@@ -1,4 +1,4 @@
-//! Open MPI: the numbers of its algorithms, and the tables of 4.1 and 5.0.
+//! Open MPI: the numbers of its algorithms, and the choice by the tables of versions 4.1 and 5.0.
 
 use super::{ChoiceContext, look_up, openmpi41};
 use crate::platform::{Algorithm, Collective, Method};
@@ -51,7 +51,7 @@ pub fn numbered(collective: Collective) -> &'static [Method] {
     }
 }
 
-/// Number of `method`'s algorithm in Open MPI, if it exists there.
+/// Number of `method`'s algorithm in Open MPI; `None` if Open MPI does not have the algorithm.
 pub fn number_of(collective: Collective, method: Method) -> Option<u8> {
     let methods = numbered(collective);
     let exact = methods.iter().position(|other| other.algorithm == method.algorithm && other.fan == method.fan);
@@ -59,7 +59,8 @@ pub fn number_of(collective: Collective, method: Method) -> Option<u8> {
     Some(place as u8 + 1)
 }
 
-/// Choice of 4.1; in 5.0 also the choice within a node and among leaders.
+/// Returns the choice of Open MPI 4.1. Open MPI 5.0 chooses the same way for the parts of a collective within a node
+/// and among node leaders.
 pub(super) fn decide_by_tables(question: ChoiceContext) -> Method {
     let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
     let (table, size) = match collective {
@@ -77,7 +78,7 @@ pub(super) fn decide_by_tables(question: ChoiceContext) -> Method {
         Collective::Allgatherv => (openmpi41::ALLGATHERV, size),
         Collective::Gather => (openmpi41::GATHER, size),
         Collective::Scatter => (openmpi41::SCATTER, size),
-        // The component `basic` implements these.
+        // Open MPI's component `basic` implements gatherv and scatterv.
         Collective::Gatherv | Collective::Scatterv => return of(Algorithm::Linear).by(1),
         Collective::Scan | Collective::Exscan => return of(Algorithm::Chain),
     };

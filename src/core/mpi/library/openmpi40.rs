@@ -9,7 +9,7 @@ const fn of(algorithm: Algorithm) -> Method {
 
 const K: u32 = 1 << 10;
 
-/// Choice of 4.0.
+/// Returns the choice of Open MPI 4.0.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
@@ -50,7 +50,7 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
     }
 }
 
-/// Straight lines in the plane of bytes and ranks separate the segment sizes of the pipelines.
+/// Chooses the bcast. Straight lines in the plane of bytes and ranks separate the segment sizes of the pipelines.
 fn bcast(ranks: u32, size: u64, count: u64) -> Method {
     let below = |slope: f64, offset: f64| f64::from(ranks) < slope * size as f64 + offset;
     match size {
@@ -65,7 +65,7 @@ fn bcast(ranks: u32, size: u64, count: u64) -> Method {
 }
 
 fn reduce(ranks: u32, size: u64, count: u64) -> Method {
-    // Slopes per KiB.
+    // `slope` is in ranks per KiB.
     let above = |slope: f64, offset: f64| f64::from(ranks) > slope / 1024.0 * size as f64 + offset;
     match size {
         _ if ranks < 8 && size < 512 => of(Algorithm::Linear),

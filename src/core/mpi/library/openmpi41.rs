@@ -1,10 +1,10 @@
 //! Fixed decisions of Open MPI 4.1's `tuned`, unchanged in 5.0, from `coll_tuned_decision_fixed.c` of 4.1.4. Each row
-//! states an exclusive limit of ranks; its entries state exclusive limits of bytes and the algorithm. Algorithms have
-//! the numbers of the `coll_tuned_…_algorithm` parameters (see `openmpi::numbered`).
+//! of a table states an exclusive limit of ranks; each entry of a row states an exclusive limit of bytes and an
+//! algorithm. Algorithms have the numbers of the `coll_tuned_…_algorithm` parameters (see `openmpi::numbered`).
 
 use super::{ALL, ANY, KIB, MIB, Table};
 
-/// Allreduce with a non-commutative operator, by buffer size.
+/// Algorithms of an allreduce with a non-commutative operator, by buffer size in bytes.
 pub(super) const ALLREDUCE_ORDERED: Table = &[
     (4, &[(128 * KIB, 3), (ALL, 1)]),
     (8, &[(ALL, 3)]),
@@ -15,7 +15,7 @@ pub(super) const ALLREDUCE_ORDERED: Table = &[
     (ANY, &[(2 * KIB, 2), (ALL, 3)]),
 ];
 
-/// Allreduce, by buffer size.
+/// Algorithms of an allreduce, by buffer size in bytes.
 pub(super) const ALLREDUCE: Table = &[
     (4, &[(8, 4), (4 * KIB, 3), (8 * KIB, 4), (16 * KIB, 3), (64 * KIB, 4), (256 * KIB, 5), (ALL, 6)]),
     (8, &[(16, 4), (8 * KIB, 3), (ALL, 6)]),
@@ -30,7 +30,7 @@ pub(super) const ALLREDUCE: Table = &[
     (ANY, &[(2 * KIB, 2), (16 * KIB, 5), (32 * KIB, 3), (ALL, 6)]),
 ];
 
-/// Alltoall, by block size.
+/// Algorithms of an alltoall, by block size in bytes.
 pub(super) const ALLTOALL: Table = &[
     (3, &[(2, 2), (4, 5), (16, 2), (64, 5), (256, 2), (4 * KIB, 5), (32 * KIB, 2), (256 * KIB, 4), (MIB, 5), (ALL, 2)]),
     (8, &[(8 * KIB, 4), (16 * KIB, 1), (64 * KIB, 4), (512 * KIB, 1), (MIB, 2), (ALL, 1)]),
@@ -46,7 +46,7 @@ pub(super) const ALLTOALL: Table = &[
     (ANY, &[(2 * KIB, 3), (8 * KIB, 4), (16 * KIB, 1), (32 * KIB, 4), (64 * KIB, 1), (ALL, 4)]),
 ];
 
-/// Alltoallv.
+/// Algorithms of an alltoallv.
 pub(super) const ALLTOALLV: Table = &[
     (4, &[(ALL, 2)]),
     (64, &[(ALL, 1)]),
@@ -56,7 +56,7 @@ pub(super) const ALLTOALLV: Table = &[
     (ANY, &[(ALL, 1)]),
 ];
 
-/// Barrier.
+/// Algorithms of a barrier.
 pub(super) const BARRIER: Table = &[
     (4, &[(ALL, 3)]),
     (8, &[(ALL, 1)]),
@@ -68,7 +68,7 @@ pub(super) const BARRIER: Table = &[
     (ANY, &[(ALL, 4)]),
 ];
 
-/// Bcast, by buffer size.
+/// Algorithms of a bcast, by buffer size in bytes.
 pub(super) const BCAST: Table = &[
     (
         4,
@@ -97,7 +97,7 @@ pub(super) const BCAST: Table = &[
     (ANY, &[(8 * KIB, 7), (16 * KIB, 5), (256 * KIB, 7), (ALL, 8)]),
 ];
 
-/// Reduce with a non-commutative operator, by buffer size.
+/// Algorithms of a reduce with a non-commutative operator, by buffer size in bytes.
 pub(super) const REDUCE_ORDERED: Table = &[
     (4, &[(8, 6), (ALL, 1)]),
     (8, &[(ALL, 1)]),
@@ -107,7 +107,7 @@ pub(super) const REDUCE_ORDERED: Table = &[
     (ANY, &[(ALL, 6)]),
 ];
 
-/// Reduce, by buffer size.
+/// Algorithms of a reduce, by buffer size in bytes.
 pub(super) const REDUCE: Table = &[
     (4, &[(8, 7), (16, 4), (32, 3), (256 * KIB, 1), (512 * KIB, 3), (MIB, 2), (ALL, 3)]),
     (8, &[(4 * KIB, 4), (64 * KIB, 2), (256 * KIB, 5), (512 * KIB, 1), (MIB, 5), (ALL, 1)]),
@@ -120,7 +120,7 @@ pub(super) const REDUCE: Table = &[
     (ANY, &[(16, 5), (32, 6), (KIB, 5), (2 * KIB, 6), (8 * KIB, 5), (16 * KIB, 6), (ALL, 5)]),
 ];
 
-/// Reduce_scatter, by the sum of all blocks.
+/// Algorithms of a reduce_scatter, by the sum of all blocks in bytes.
 pub(super) const REDUCE_SCATTER: Table = &[
     (4, &[(64 * KIB, 3), (128 * KIB, 4), (ALL, 3)]),
     (8, &[(8, 1), (256 * KIB, 2), (ALL, 3)]),
@@ -135,7 +135,7 @@ pub(super) const REDUCE_SCATTER: Table = &[
     (ANY, &[(KIB, 1), (8 * KIB, 2), (ALL, 4)]),
 ];
 
-/// Allgather, by block size.
+/// Algorithms of an allgather, by block size in bytes.
 pub(super) const ALLGATHER: Table = &[
     (3, &[(ALL, 6)]),
     (32, &[(ALL, 3)]),
@@ -149,7 +149,7 @@ pub(super) const ALLGATHER: Table = &[
     (ANY, &[(2, 3), (8, 2), (16, 3), (512, 2), (4 * KIB, 3), (ALL, 5)]),
 ];
 
-/// Allgatherv, by the mean block size.
+/// Algorithms of an allgatherv, by the mean block size in bytes.
 pub(super) const ALLGATHERV: Table = &[
     (3, &[(2 * KIB, 3), (4 * KIB, 5), (8 * KIB, 3), (ALL, 5)]),
     (8, &[(256, 1), (4 * KIB, 4), (8 * KIB, 3), (16 * KIB, 4), (256 * KIB, 2), (ALL, 4)]),
@@ -163,7 +163,7 @@ pub(super) const ALLGATHERV: Table = &[
     (ANY, &[(4 * KIB, 2), (ALL, 4)]),
 ];
 
-/// Gather, by block size.
+/// Algorithms of a gather, by block size in bytes.
 pub(super) const GATHER: Table = &[
     (4, &[(2, 3), (4, 1), (32 * KIB, 2), (64 * KIB, 1), (128 * KIB, 2), (ALL, 3)]),
     (8, &[(KIB, 2), (8 * KIB, 1), (32 * KIB, 2), (256 * KIB, 1), (ALL, 3)]),
@@ -172,7 +172,7 @@ pub(super) const GATHER: Table = &[
     (ANY, &[(ALL, 2)]),
 ];
 
-/// Scatter, by block size.
+/// Algorithms of a scatter, by block size in bytes.
 pub(super) const SCATTER: Table = &[
     (4, &[(2, 3), (128 * KIB, 1), (256 * KIB, 3), (ALL, 1)]),
     (8, &[(2 * KIB, 2), (4 * KIB, 1), (8 * KIB, 2), (32 * KIB, 1), (MIB, 3), (ALL, 1)]),

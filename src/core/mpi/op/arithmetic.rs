@@ -1,4 +1,4 @@
-//! Loops of the built-in operations, one per operation and representation.
+//! Loops over arrays for the built-in operations: one loop per operation and number representation.
 #![allow(unsafe_code)]
 
 use std::ops::{Add, Mul, Sub};
@@ -8,7 +8,7 @@ use super::Builtin;
 use super::long_double::F80;
 use crate::mpi::datatype::{BasicKind, Scalar, TypeGroup};
 
-/// Operations of numbers in all representations.
+/// Arithmetic of the built-in operations on one number.
 trait Number: Copy + PartialOrd {
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -192,7 +192,7 @@ struct PairOperands {
 }
 
 impl PairOperands {
-    /// Selects the better value. Of equal values, the smaller index is kept.
+    /// Selects the smaller or larger value of each pair of operands. Of equal values, the smaller index is kept.
     ///
     /// # Safety
     /// As [`Builtin::apply`], for pairs with these representations.

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::ops::{Add, Mul, Sub};
 
-/// 80 bits in 16 bytes; the other 6 bytes are padding.
+/// A long double: 80 bits in 16 bytes, of which the last 6 bytes are padding.
 #[repr(C, align(16))]
 #[derive(Clone, Copy)]
 pub(super) struct F80([u8; 16]);
@@ -40,7 +40,7 @@ mod x87 {
     }
     binary!(add "faddp st(1), st" sub "fsubp st(1), st" mul "fmulp st(1), st");
 
-    /// Whether a > b, a < b, a = b. All are false for unordered operands.
+    /// Returns whether a > b, whether a < b, and whether a = b. All three are false if an operand is a NaN.
     pub fn compare(a: F80, b: F80) -> (bool, bool, bool) {
         let (above, below, unordered): (u8, u8, u8);
         // SAFETY: reads ten bytes of `a` and of `b`, and leaves the x87 stack unchanged.

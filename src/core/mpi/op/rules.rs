@@ -1,7 +1,7 @@
 //! Basic elements accepted by each built-in operation (table of MPI-3.1, section 5.9.2).
 //!
-//! Beyond the table, as in some implementations, characters count as small integers and Fortran integers as logical
-//! values. Half precision and 16-byte Fortran reals are data only.
+//! As in some MPI implementations, this module accepts more than the table: characters are treated as small integers,
+//! and Fortran integers as logical values. No operation accepts half-precision numbers and 16-byte Fortran reals.
 
 use super::Builtin::{self, *};
 use crate::mpi::datatype::{BasicKind, Scalar, TypeGroup};

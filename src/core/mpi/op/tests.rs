@@ -7,7 +7,7 @@ fn kind(handle: Handle) -> &'static BasicKind {
     Datatype::named(handle).unwrap().kind().unwrap()
 }
 
-/// Applies the operation to values at an odd address.
+/// Applies the operation to values stored at an odd address.
 fn apply<T: Copy>(op: Builtin, handle: Handle, input: &[T], inout: &[T]) -> Vec<T> {
     let bytes = size_of_val(input);
     assert_eq!(bytes, input.len() * kind(handle).extent());
@@ -95,7 +95,7 @@ fn value(long_double: u128) -> u128 {
 #[cfg(target_arch = "x86_64")]
 fn long_doubles_have_64_bits_of_precision() {
     let cases = [
-        // A double would give 2^63.
+        // The sum in a double would be 2^63.
         (Builtin::Sum, long_double(1, 63), long_double(1, 0), (16383 + 63) << 64 | 1 << 63 | 1),
         (Builtin::Sum, long_double(1, 16000), long_double(-1, 16000), 0),
         (Builtin::Prod, long_double(3, -1), long_double(-5, 0), long_double(-15, -1)),

@@ -1,4 +1,4 @@
-//! MPI programs on an engine without time, see [`engine`].
+//! Runs MPI programs on an engine without time, see [`engine`].
 
 mod calls;
 mod engine;

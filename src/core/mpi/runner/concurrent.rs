@@ -1,5 +1,6 @@
 //! Concurrent stages of a node-aware collective. Open MPI's `han` overlaps the stages between nodes with those within
-//! nodes. A stage proceeds when an operation that it waits for completes; the rank waits for any of them.
+//! nodes. A stage proceeds when an operation that the stage waits for completes. The rank waits until any such
+//! operation completes.
 //!
 //! All stages are executed by one rank in turn: local work of one stage delays the others.
 
@@ -14,18 +15,18 @@ use crate::mpi::staged::FlatStage;
 use crate::rank::{Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, SendMode, Source, TagPattern};
 use crate::units::Bytes;
 
-/// Purpose of a receive; `None` for a send.
+/// Destination and use of the data of a receive; `None` for a send.
 type Purpose = Option<(Piece, Then)>;
 
-/// A stage in progress.
+/// A stage in progress of a node-aware collective.
 #[derive(Debug)]
 struct OngoingStage {
     stage: FlatStage,
-    /// Started and incomplete operations.
+    /// Started operations of the stage that are incomplete.
     open: SmallVec<[(RequestId, Purpose); 4]>,
-    /// Operations that the next step waits for.
+    /// Requests that the next step of the stage waits for.
     waits: SmallVec<[RequestId; 4]>,
-    /// Receive of an exchange whose send was started first.
+    /// Receive of an exchange (a combined send and receive), which is posted after the send of the exchange.
     receive: Option<(u32, Piece, Then)>,
     done: bool,
 }
@@ -39,7 +40,7 @@ impl OngoingStage {
         !self.done && (self.receive.is_some() || self.waits.is_empty())
     }
 
-    /// Waits for the open operations that satisfy `wanted`.
+    /// Adds the open operations that satisfy `wanted` to the operations that the next step waits for.
     fn wait_for(&mut self, wanted: impl Fn(Purpose) -> bool) {
         let open = self.open.iter().filter(|(_, purpose)| wanted(*purpose));
         self.waits = open.map(|(request, _)| *request).collect();
@@ -49,19 +50,21 @@ impl OngoingStage {
 /// Concurrent stages.
 #[derive(Debug)]
 pub(super) struct ConcurrentStages {
-    /// Stages in progress. The last lane executes those of `queue` afterwards.
+    /// Stages in progress, one per lane. After its stage, the last lane executes the stages of `queue`.
     lanes: Vec<OngoingStage>,
     queue: VecDeque<FlatStage>,
-    /// Stage of the last call, the purpose of a started operation, and whether the stage waits for it.
+    /// Lane of the last call, the purpose of the operation that the call started, and whether the lane waits for that
+    /// operation.
     asking: (usize, Purpose, bool),
 }
 
 impl ConcurrentStages {
-    /// Creates lanes for these stages: one for each stage that starts by itself, and one for all others in sequence.
+    /// Creates the lanes: one lane for each stage that the library starts and waits for later, and one lane that
+    /// executes all other stages in sequence.
     pub(super) fn new(stages: Vec<FlatStage>) -> Self {
         let (mut started, queue): (Vec<FlatStage>, Vec<FlatStage>) =
             stages.into_iter().partition(|stage| stage.started);
-        // The last part of a segment's pipeline works on the first segment.
+        // Stages are listed from the last segment to the first. The stage of the earliest segment gets the first lane.
         started.reverse();
         let mut queue = VecDeque::from(queue);
         let lanes = started.into_iter().chain(queue.pop_front()).map(OngoingStage::new).collect();
@@ -85,7 +88,8 @@ impl<M: Mover> Runner<M> {
     fn take_reply_of(&mut self, concurrent: &mut ConcurrentStages, reply: &mut Reply<'_>) {
         match &mut reply.kind {
             ReplyKind::Started(request) => {
-                // Also waits for a send that completes at once: a rank that runs ahead cannot know that.
+                // The lane also waits for a send that completes at once, because a rank that runs ahead of the
+                // simulated time does not know of the completion.
                 let (lane, purpose, waits) = concurrent.asking;
                 let lane = &mut concurrent.lanes[lane];
                 lane.open.push((*request, purpose));
@@ -93,7 +97,8 @@ impl<M: Mover> Runner<M> {
             }
             ReplyKind::Completed(completions) => {
                 let completion = &mut completions[0];
-                // The wait listed the operations that the stages wait for, stage by stage.
+                // The completion's index refers to the list of all operations that the stages wait for, stage by
+                // stage.
                 let mut index = completion.index as usize;
                 let mut stages = concurrent.lanes.iter_mut();
                 let lane = loop {
@@ -150,7 +155,8 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Next step of a stage, if it makes a call: the call, the purpose of a receive, and whether the stage waits.
+    /// Executes steps of a stage up to the next call. Returns the call, the purpose of a receive, and whether the
+    /// stage waits for it.
     fn step_of(&mut self, lane: &mut OngoingStage) -> Option<(Call, Purpose, bool)> {
         if let Some((from, piece, then)) = lane.receive.take() {
             return Some((Call::Irecv(self.pattern_of(&lane.stage, from, piece.blocks)), Some((piece, then)), true));

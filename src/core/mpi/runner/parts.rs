@@ -41,7 +41,7 @@ pub(super) fn seat((call, form): (&CollectiveCall, CallForm), library: Library, 
     Ok(Seat { ordered, ..seat_of((call.collective, form), (size, rank), root, library) })
 }
 
-/// Seat of member `rank` of `size`.
+/// Seat of member `rank` in a collective among `size` members.
 pub(in crate::mpi) fn seat_of(
     (collective, form): (Collective, CallForm),
     (size, rank): (u32, u32),

@@ -11,8 +11,8 @@
 //! | nonoverlapping | a gather to rank 0, then a bcast along an unsegmented tree (Open MPI's linear) | | 2 (p − 1) |
 //! | linear | 32 at once | (p − 1) (α + nβ) if links are the limit | p (p − 1) |
 //!
-//! All except nonoverlapping send p (p − 1) n bytes. recursive_doubling needs p = 2^k; for other p it is replaced by
-//! bruck, which has equally few rounds. bruck gathers in a rotated buffer and copies it at the end.
+//! All except nonoverlapping send p (p − 1) n bytes. recursive_doubling needs p = 2^k; for other p, bruck replaces it,
+//! with ⌈log2 p⌉ rounds. bruck gathers in a rotated buffer and copies that buffer to the output at the end.
 
 use super::phase::{Exchanged, Phase};
 use super::shape::Tree;
@@ -26,7 +26,8 @@ pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
     let own = |to| Phase::CopyOwn { from: Space::Input, to };
     Some(match method.algorithm {
         Algorithm::Nonoverlapping => {
-            // Blocks of ranks are not divided again: bcasts that are not trees are replaced by the binomial one.
+            // The blocks of the ranks are not divided further, so a binomial bcast replaces a bcast that does not use
+            // a tree.
             let tree = bcast::tree(choice.second, seat.style).unwrap_or(match seat.style {
                 ScheduleStyle::OpenMpi => Tree::HighBinomial,
                 _ => Tree::Binomial,

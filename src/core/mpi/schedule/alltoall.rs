@@ -7,8 +7,9 @@
 //! | pairwise | Thakur et al. 2005 | (p − 1) (α + nβ) | p (p − 1) | p (p − 1) n |
 //! | linear | 32 at once (MPICH's for medium sizes) | (p − 1) (α + nβ) if links are the limit | p (p − 1) | p (p − 1) n |
 //!
-//! linear_sync is linear in windows of `fan` (Open MPI's, which replaces each completed message by a new one).
-//! two_procs is an exchange between 2 members. Open MPI's linear starts all messages at once unless `fan` is set.
+//! linear_sync is linear with at most `fan` messages at a time. Open MPI's linear_sync starts a new message when one
+//! completes; here a batch of `fan` messages follows another. two_procs is an exchange between 2 members. Open MPI's
+//! linear starts all messages at once unless `fan` is set.
 //!
 //! pairwise exchanges with rank xor k in round k if p = 2^j (not in Open MPI). Otherwise it sends to the member k
 //! ahead and receives from the member k behind. bruck needs equal sizes.

@@ -9,8 +9,8 @@
 //! | double_ring | around the ring twice (Open MPI's) | 2 p α | 2 p |
 //! | two_procs | an exchange, 2 members only | α | 2 |
 //!
-//! q is the greatest power of two not above p. In Open MPI's recursive_doubling, each member from q on exchanges with
-//! the member q below, with equally many messages.
+//! q is the greatest power of two not above p. In Open MPI's recursive_doubling, member m ≥ q exchanges messages with
+//! member m − q; the number of messages is the same.
 
 use super::phase::Phase;
 use super::step::Space;

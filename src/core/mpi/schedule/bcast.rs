@@ -12,11 +12,12 @@
 //! | split_binary | half of the segments down each side of a binary tree, then pairs exchange halves (Open MPI) | | | (p − 1) n |
 //! | scatter_ring | scatter_allgather with a ring for all sizes | | | |
 //!
-//! Open MPI's binomial tree begins with the neighbour, whose subtree is the largest; it may have segments. For
-//! scatter_allgather, Open MPI and MPICH divide into blocks of ⌈n/p⌉ elements and send no empty block down the tree.
+//! In Open MPI's binomial tree, the first child of the root is its neighbour, which has the largest subtree; Open MPI
+//! may divide the message into segments. For scatter_allgather, Open MPI and MPICH divide the buffer into blocks of
+//! ⌈n/p⌉ elements and send no empty block down the tree.
 //!
-//! The default scatter_allgather divides at any byte. Its allgather is recursive doubling (log2 p rounds) for
-//! messages below 512 KiB among 2^k members, as in MPICH, else a ring.
+//! The default library's scatter_allgather may divide the buffer at any byte. Its allgather uses recursive doubling
+//! (log2 p rounds) for messages below 512 KiB among 2^k members, as MPICH does, and otherwise a ring.
 //!
 //! Thakur, Rabenseifner, Gropp 2005: "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1).
 
@@ -26,16 +27,16 @@ use super::step::Space;
 use super::{Extent, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
-/// Least size for which the allgather is a ring (MPICH's `MPIR_CVAR_BCAST_LONG_MSG_SIZE`).
+/// Least size in bytes for which the allgather of a bcast uses a ring (MPICH's `MPIR_CVAR_BCAST_LONG_MSG_SIZE`).
 const LONG: u64 = 512 << 10;
 
-/// Greatest segment size of a chain.
+/// Greatest segment size of a chain in bytes.
 const SEGMENT: u64 = 128 << 10;
 
-/// Default radix of a tree.
+/// Default radix of a k-nomial tree.
 const RADIX: u16 = 4;
 
-/// Tree of `method`, if it is a tree algorithm.
+/// Tree of `method`; `None` if its algorithm does not use a tree.
 pub(super) fn tree(method: Method, style: ScheduleStyle) -> Option<Tree> {
     let fan = u16::try_from(method.fan).unwrap_or(u16::MAX);
     Some(match method.algorithm {

@@ -1,5 +1,5 @@
-//! Rounds at distance 1, 2, 4, …: dissemination, folding to a power of two, doubling and halving. See [`Seat`] for
-//! folded numbers.
+//! Phases with rounds at distance 1, 2, 4, …: dissemination, folding to a power of two, doubling and halving. [`Seat`]
+//! defines folded numbers.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;
@@ -16,7 +16,7 @@ pub(super) fn dissemination(seat: Seat, round: u32) -> PhaseStep {
     PhaseStep::Do(Step::Exchange { to, send: all, from, recv: all, then: Then::Store })
 }
 
-/// Folded-away members send all their data; their partners combine it.
+/// Each folded-away member sends all its data to its partner, which combines them with its own.
 pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(partner) = seat.fold_partner().filter(|_| round == 0) else { return PhaseStep::End };
     PhaseStep::Do(if seat.folded().is_some() {
@@ -26,12 +26,12 @@ pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     })
 }
 
-/// Folded-away members receive everything.
+/// Each folded-away member receives the complete result from its partner.
 pub(super) fn fold_out(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     fold_back(seat, round, hold.all(), Space::Output.all())
 }
 
-/// Folded-away members receive their block.
+/// Each folded-away member receives its own block of the result from its partner.
 pub(super) fn fold_out_own(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     fold_back(seat, round, hold.one(seat.rank ^ 1), Space::Output.one(seat.rank))
 }
@@ -45,7 +45,7 @@ fn fold_back(seat: Seat, round: u32, send: Piece, recv: Piece) -> PhaseStep {
     })
 }
 
-/// Folded number of this member if it takes part in this round of log2 q.
+/// Folded number of this member; `None` if the member is folded away or all log2 q rounds are over.
 fn number(seat: Seat, round: u32) -> Option<u32> {
     seat.folded().filter(|_| round < seat.log_floor())
 }
@@ -62,8 +62,8 @@ pub(super) fn doubling(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     exchange(seat, partner, hold.all(), hold.all(), Then::Combine(Side::of(partner, me)))
 }
 
-/// Blocks of q that number `me` still holds after `rounds` rounds of [`halve_near`]. Each round keeps the lower half
-/// if the next bit of `me` is 0, else the upper half.
+/// Of q blocks, those that folded number `me` still holds after `rounds` rounds of [`halve_near`]. In each round, the
+/// member keeps the lower half if the next bit of `me` is 0, else the upper half.
 fn half(seat: Seat, me: u32, rounds: u32, hold: Space) -> Piece {
     // Bit 0 selects q/2 blocks, bit 1 selects q/4, …: the low bits in reverse order.
     let low = me & ((1 << rounds) - 1);
@@ -71,7 +71,8 @@ fn half(seat: Seat, me: u32, rounds: u32, hold: Space) -> Piece {
     hold.up(first, seat.power() >> rounds)
 }
 
-/// Vector halving and distance doubling. Keeps the order of ranks because neighbours combine first.
+/// Vector halving and distance doubling. Contributions are combined in order of ranks because neighbours combine
+/// first.
 pub(super) fn halve_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(me) = number(seat, round) else { return PhaseStep::End };
     let partner = me ^ (1 << round);
@@ -79,7 +80,8 @@ pub(super) fn halve_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     exchange(seat, partner, send, recv, Then::Combine(Side::of(partner, me)))
 }
 
-/// Vector doubling and distance halving: the reverse of [`halve_near`], after which all members have everything.
+/// Vector doubling and distance halving: the reverse of [`halve_near`]. At the end, all members have the complete
+/// result.
 pub(super) fn double_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(me) = number(seat, round) else { return PhaseStep::End };
     let bit = seat.log_floor() - 1 - round;
@@ -88,7 +90,7 @@ pub(super) fn double_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     exchange(seat, partner, send, recv, Then::Store)
 }
 
-/// Reverse of [`halve_near`] towards the root: a binomial tree.
+/// Gathers the result at the root by the reverse of [`halve_near`], a binomial tree.
 pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let (Some(me), Some(root)) = (number(seat, round), seat.folded_number(seat.root)) else { return PhaseStep::End };
     let bit = seat.log_floor() - 1 - round;
@@ -105,8 +107,8 @@ pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     }
 }
 
-/// Vector halving and distance halving over one block per rank. Folded number n ends with the blocks of the members
-/// that it represents.
+/// Vector halving and distance halving over one block per rank. The member with folded number n ends with its own
+/// block and that of the folded-away partner.
 pub(super) fn halve_far(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(me) = number(seat, round) else { return PhaseStep::End };
     let distance = seat.power() >> (round + 1);

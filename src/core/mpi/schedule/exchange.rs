@@ -1,10 +1,11 @@
-//! Exchanges that only Open MPI uses: with alternating neighbours, with all at once, paced by the root.
+//! Exchanges that only Open MPI uses: with alternating neighbours, with all members at once, and paced by the root.
 
 use super::phase::{Exchanged, PhaseStep};
 use super::seat::Seat;
 use super::step::{Piece, Space, Step, Then};
 
-/// All-to-all exchange. Posts all receives first, nearest ahead first; then starts the sends, nearest behind first.
+/// Exchange of every member with all others. Posts the receives, from the nearest member ahead on; then starts the
+/// sends, from the nearest member behind on.
 pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> PhaseStep {
     let others = seat.size - 1;
     let block = |to: u32| match what {
@@ -26,7 +27,7 @@ pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> PhaseStep 
     })
 }
 
-/// Member with this number among the members other than the root, in order of ranks.
+/// Returns the `number`th member in order of ranks, without counting the root.
 fn other(seat: Seat, number: u32) -> u32 {
     if number < seat.root { number } else { number + 1 }
 }
@@ -57,8 +58,9 @@ pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> PhaseStep
     PhaseStep::Do(Step::Send { to, piece: hold.one(to) })
 }
 
-/// The root requests the data of each member in turn: it waits for the first part at once and for the rest at the
-/// end. Block 2 r is the first part of rank r's data, block 2 r + 1 the rest.
+/// The root requests the data of each member in turn. It waits for the first part of a member's data before the next
+/// request, and for all second parts at the end. Block 2 r is the first part of rank r's data, block 2 r + 1 the
+/// second.
 pub(super) fn gather_paced(seat: Seat, round: u32) -> PhaseStep {
     let nothing = Space::Input.nothing();
     let parts = |space: Space, rank: u32| [space.one(2 * rank), space.one(2 * rank + 1)];
@@ -89,18 +91,19 @@ pub(super) fn gather_paced(seat: Seat, round: u32) -> PhaseStep {
     })
 }
 
-/// Exchanges with the two neighbours alternately, p/2 rounds for even p: first the own block, then the last two
-/// blocks received.
+/// Exchanges with the two neighbours alternately, in p/2 rounds for even p. The first round sends the member's own
+/// block, the others the last two blocks received.
 pub(super) fn neighbors(seat: Seat, round: u32) -> PhaseStep {
     if 2 * round >= seat.size {
         return PhaseStep::End;
     }
     let even = seat.rank.is_multiple_of(2);
-    // Pairs of blocks begin at even ranks. Returns the start of this member's pair after `turn` rounds.
+    // Pairs of blocks begin at even ranks. The closure returns the first block of the pair that this member has
+    // received after `turn` rounds.
     let start = |turn: u32| {
         let pair = seat.rank & !1;
         let distance = 2 * turn.div_ceil(2);
-        // Even members first receive from below, odd ones from above.
+        // Members with even rank first receive from the previous rank, members with odd rank from the next.
         if (turn % 2 == 1) == even { seat.back(pair, distance) } else { seat.ahead(pair, distance) }
     };
     let partner = if round.is_multiple_of(2) == even { seat.ahead(seat.rank, 1) } else { seat.back(seat.rank, 1) };
@@ -112,7 +115,7 @@ pub(super) fn neighbors(seat: Seat, round: u32) -> PhaseStep {
     PhaseStep::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
 }
 
-/// Sends an empty message twice around the ring, from rank 0 on.
+/// Sends an empty message around the ring twice, starting at rank 0.
 pub(super) fn double_ring(seat: Seat, round: u32) -> PhaseStep {
     if seat.size == 1 || round >= 4 {
         return PhaseStep::End;
@@ -127,7 +130,7 @@ pub(super) fn double_ring(seat: Seat, round: u32) -> PhaseStep {
     })
 }
 
-/// All members send to rank 0; then rank 0 sends to each in turn.
+/// All members send an empty message to rank 0; then rank 0 sends one to each member in turn.
 pub(super) fn gather_and_release(seat: Seat, round: u32) -> PhaseStep {
     let piece = Space::Output.all();
     let others = seat.size - 1;
@@ -147,8 +150,8 @@ pub(super) fn gather_and_release(seat: Seat, round: u32) -> PhaseStep {
     })
 }
 
-/// Exchanges empty messages by pairs at distance 1, 2, …. Members from q on (the greatest power of two) first send to
-/// the member q below, which replies at the end.
+/// Pairs at distance 1, 2, … exchange empty messages. q is the greatest power of two not above the number of members.
+/// A member m ≥ q first sends to member m − q, which replies at the end.
 pub(super) fn doubling_below(seat: Seat, round: u32) -> PhaseStep {
     let (piece, power) = (Space::Output.all(), seat.power());
     let exchange = |partner: u32| {
@@ -167,15 +170,15 @@ pub(super) fn doubling_below(seat: Seat, round: u32) -> PhaseStep {
     }
 }
 
-/// Range of blocks of a recursive doubling: from `first` to `first + count`, limited by the size.
+/// Blocks `first` to `first + count` (exclusive) of a recursive doubling, limited by the number of members.
 fn range(seat: Seat, first: u32, count: u32) -> Piece {
     Space::Output.up(first, count.min(seat.size - first))
 }
 
-/// Pairs of relative ranks exchange all their blocks, for any number of members. If a partner does not exist, members
-/// with the data forward it along the halves of the group.
+/// Pairs of relative ranks exchange all their blocks, for any number of members. If the partner of a member does not
+/// exist, members that have its data forward them along the halves of the group.
 pub(super) fn doubling_allgather(seat: Seat, round: u32) -> PhaseStep {
-    // Distance 2^k has one round of exchange and k rounds of forwarding.
+    // Distance 2^k needs one round of exchange and k rounds of forwarding.
     let (mut k, mut before) = (0u32, 0u32);
     while round >= before + 1 + k {
         before += 1 + k;
@@ -194,7 +197,7 @@ pub(super) fn doubling_allgather(seat: Seat, round: u32) -> PhaseStep {
         let (send, recv) = (range(seat, mine, distance), range(seat, mine ^ distance, distance));
         return PhaseStep::Do(Step::Exchange { to: other, send, from: other, recv, then: Then::Store });
     }
-    // Only if the group above this one's is incomplete.
+    // Data are forwarded only if the next group of `distance` members exists but is incomplete.
     let theirs = mine ^ distance;
     if theirs < mine || theirs >= size || size - theirs >= distance {
         return PhaseStep::Skip;

@@ -6,9 +6,9 @@
 //! | binomial | Chan et al. 2007; MPICH's | ⌈log2 p⌉ α + (p − 1) nβ | p − 1 | each block once per one bit of its relative rank: ½ p log2 p n for p = 2^k |
 //! | linear | the root with all at once | (p − 1) (α + nβ) if the root's link is the limit | p − 1 | (p − 1) n |
 //!
-//! linear with `fan = 1` sends one message after another in order of ranks. In linear_sync (Open MPI's gather) the
-//! root requests and awaits a first part from each member in turn, and awaits all remaining parts at the end: 3 (p −
-//! 1) messages.
+//! With `fan = 1`, linear transfers one message after another in order of ranks. In linear_sync (Open MPI's gather)
+//! the root requests and awaits a first part of the data of each member in turn. The root awaits all second parts at
+//! the end. linear_sync needs 3 (p − 1) messages.
 //!
 //! The forms with varying sizes are linear because only the root knows all sizes.
 

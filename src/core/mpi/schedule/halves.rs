@@ -5,7 +5,8 @@ use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// The two members of a folding pair each combine one half. The remaining member then receives the other half.
+/// The two members of a folding pair each combine one half of the data. The member that remains then receives the
+/// other half.
 pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(partner) = seat.fold_partner() else { return PhaseStep::End };
     let half = seat.power() / 2;
@@ -28,26 +29,28 @@ fn mirror(seat: Seat, number: u32) -> u32 {
     (u64::from(number.reverse_bits()) << seat.log_floor() >> u32::BITS) as u32
 }
 
-/// Blocks of the members that `count` folded numbers from `first` on represent.
+/// Blocks of the members with folded numbers `first` to `first + count` (exclusive), and of their folded-away
+/// partners.
 fn blocks(seat: Seat, first: u32, count: u32) -> Piece {
     let start = seat.folded_start(first);
     Space::Temp.up(start, seat.folded_start(first + count) - start)
 }
 
-/// Vector halving and distance doubling over one block per rank. Folded number n ends with the blocks of its mirror
-/// image.
+/// Vector halving and distance doubling over one block per rank. The member with folded number n ends with the blocks
+/// of the member whose number is the mirror image of n.
 pub(super) fn butterfly(seat: Seat, round: u32) -> PhaseStep {
     let Some(me) = seat.folded().filter(|_| round < seat.log_floor()) else { return PhaseStep::End };
     let partner = me ^ (1 << round);
     let count = seat.power() >> (round + 1);
-    // After `round + 1` rounds the low bits determine the owner of each part, the first bit that of the largest.
+    // After `round + 1` rounds the low `round + 1` bits of a folded number determine its part of the blocks; bit 0
+    // selects a half.
     let part = |number: u32| blocks(seat, mirror(seat, number & ((2 << round) - 1)), count);
     let other = seat.unfolded(partner);
     let then = Then::Combine(Side::of(partner, me));
     PhaseStep::Do(Step::Exchange { to: other, send: part(partner), from: other, recv: part(me), then })
 }
 
-/// Each member receives the block of its number from the owner, its mirror image.
+/// Each member receives its own block from the member with the mirrored number, which holds this block.
 pub(super) fn mirrored_home(seat: Seat, round: u32) -> PhaseStep {
     let own = Space::Output.one(seat.rank);
     let Some(me) = seat.folded() else {

@@ -5,43 +5,45 @@ use std::sync::Arc;
 use super::step::Blocks;
 use crate::units::Bytes;
 
-/// Sizes of a schedule's blocks. Sums saturate.
+/// Sizes of a schedule's blocks in bytes. Sums saturate.
 #[derive(Clone, Debug)]
 pub enum BlockLayout {
-    /// One buffer in `parts` blocks whose sizes differ by at most one element, larger ones first. If the buffer is
-    /// not a whole number of elements, the last element is shorter.
+    /// One buffer divided into `parts` blocks whose sizes differ by at most one element; larger blocks are first. If
+    /// the buffer is not a whole number of elements, the last element is shorter.
     Split {
-        /// Size of the buffer.
+        /// Size of the buffer in bytes.
         total: Bytes,
         /// Number of blocks; at least 1.
         parts: u32,
-        /// Undivided unit; at least 1 byte.
+        /// Number of bytes of an element, which is never divided; at least 1.
         element: u32,
     },
-    /// One buffer in `parts` parts as in `Split`, each in `inner` segments of `segment` bytes, the last ones shorter
-    /// or empty. With `segment` 0, sizes differ by at most one element, larger ones first.
+    /// One buffer divided into `parts` parts as in `Split`. Each part is divided into `inner` segments of `segment`
+    /// bytes; the last segments may be shorter or empty. If `segment` is 0, sizes of segments differ by at most one
+    /// element, and larger segments are first.
     Nested {
-        /// Size of the buffer.
+        /// Size of the buffer in bytes.
         total: Bytes,
         /// Number of parts; at least 1.
         parts: u32,
         /// Number of segments per part; at least 1.
         inner: u32,
-        /// Number of bytes of a segment, whole elements.
+        /// Number of bytes of a segment, a multiple of `element`.
         segment: u64,
-        /// Undivided unit; at least 1 byte.
+        /// Number of bytes of an element, which is never divided; at least 1.
         element: u32,
     },
-    /// One buffer in `parts` blocks (a power of two) by repeated halving; the first half is the smaller.
+    /// One buffer divided into `parts` blocks (a power of two) by repeated halving; the first half is never the larger
+    /// one.
     Halved {
-        /// Size of the buffer.
+        /// Size of the buffer in bytes.
         total: Bytes,
         /// Number of blocks.
         parts: u32,
-        /// Undivided unit; at least 1 byte.
+        /// Number of bytes of an element, which is never divided; at least 1.
         element: u32,
     },
-    /// Two blocks per rank: the first of at most `head` bytes, the second with the rest of `block` bytes.
+    /// Two blocks per rank of `block` bytes together; the first block has at most `head` bytes.
     Headed {
         /// Number of bytes per rank.
         block: Bytes,
@@ -50,23 +52,23 @@ pub enum BlockLayout {
         /// Number of ranks.
         ranks: u32,
     },
-    /// Part of a buffer.
+    /// Blocks in a part of a buffer.
     Window {
         /// Start of the part in bytes.
         start: u64,
         /// Size of the whole buffer.
         whole: Bytes,
-        /// Division of the part.
+        /// Layout of the blocks within the part.
         inner: Box<BlockLayout>,
     },
-    /// Blocks of one size.
+    /// Blocks of equal size.
     Uniform {
         /// Size of a block.
         block: Bytes,
         /// Number of blocks.
         parts: u32,
     },
-    /// One size per block.
+    /// Blocks with the listed sizes.
     Varying(Arc<[Bytes]>),
 }
 
@@ -84,7 +86,8 @@ impl BlockLayout {
         }
     }
 
-    /// Total size of `blocks`. Takes constant time, except for varying sizes and for `Blocks::Bit` of a split buffer.
+    /// Total size of `blocks` in bytes. Takes constant time, except for varying sizes and for `Blocks::Bit` of a split
+    /// buffer.
     pub fn bytes(&self, blocks: Blocks) -> Bytes {
         match self {
             BlockLayout::Uniform { block, parts } => {
@@ -110,7 +113,7 @@ impl BlockLayout {
         }
     }
 
-    /// Total size of blocks whose starts are given by [`BlockLayout::offset`].
+    /// Total size of `blocks` in bytes, for layouts that [`BlockLayout::offset`] supports.
     fn divided(&self, blocks: Blocks) -> Bytes {
         let parts = u64::from(self.parts());
         let (first, count) = match blocks {
@@ -125,7 +128,8 @@ impl BlockLayout {
         Bytes::new(to_end + self.offset(end.saturating_sub(parts)))
     }
 
-    /// Start of block `block` of a divided buffer in bytes; block `parts` gives the end.
+    /// Offset of block `block` in a divided buffer in bytes. For `block` = number of blocks, returns the size of the
+    /// buffer.
     pub fn offset(&self, block: u64) -> u64 {
         match *self {
             BlockLayout::Split { total, parts, element } => split(total, u64::from(parts), element, block),
@@ -169,7 +173,7 @@ impl BlockLayout {
     }
 }
 
-/// Start of block `block` of `parts`, in whole elements, larger blocks first.
+/// Offset in bytes of block `block` if a buffer is split into `parts` blocks of whole elements, larger blocks first.
 fn split(total: Bytes, parts: u64, element: u32, block: u64) -> u64 {
     let element = u64::from(element);
     let elements = total.get().div_ceil(element);
@@ -203,7 +207,7 @@ mod tests {
         let nested =
             |parts, inner, segment| BlockLayout::Nested { total: Bytes::new(200), parts, inner, segment, element: 8 };
         assert_eq!(sizes(&nested(1, 4, 64)), [64, 64, 64, 8]);
-        // 13 and 12 elements.
+        // The two parts have 13 and 12 elements of 8 bytes.
         assert_eq!(sizes(&nested(2, 3, 40)), [40, 40, 24, 40, 40, 16]);
         assert_eq!(sizes(&nested(2, 3, 0)), [40, 32, 32, 32, 32, 32]);
         assert_eq!(sizes(&nested(1, 4, 80)), [80, 80, 40, 0]);

@@ -1,16 +1,17 @@
-//! Exchanges of one member with all and of all with all: at once, in batches, or in p − 1 rounds of pairs.
+//! Exchanges of one member with all members, and of all members with all: at once, in batches, or in p − 1 rounds of
+//! pairs.
 
 use super::phase::{Exchanged, PhaseStep};
 use super::seat::{ScheduleStyle, Seat};
 use super::step::{Side, Space, Step, Then};
 
-/// The root starts a send to each member, in relative order, and waits.
+/// The root starts a send to each member, in order of relative ranks, and waits for all sends.
 pub(super) fn bcast(seat: Seat, round: u32) -> PhaseStep {
     let piece = Space::Output.all();
     from_root(seat, round, |to| Step::StartSend { to, piece }, |from| Step::Recv { from, piece, then: Then::Store })
 }
 
-/// The root starts a send of each member's block and waits.
+/// The root starts a send of each member's block and waits for all sends.
 pub(super) fn scatter(seat: Seat, round: u32) -> PhaseStep {
     from_root(
         seat,
@@ -20,7 +21,7 @@ pub(super) fn scatter(seat: Seat, round: u32) -> PhaseStep {
     )
 }
 
-/// The root posts a receive of each member's block and waits.
+/// The root posts a receive of each member's block and waits for all receives.
 pub(super) fn gather(seat: Seat, round: u32) -> PhaseStep {
     from_root(
         seat,
@@ -42,8 +43,8 @@ fn from_root(seat: Seat, round: u32, root: impl Fn(u32) -> Step, other: impl Fn(
     }
 }
 
-/// The root combines the contributions from the last rank's to the first's, its own at its place, each as the left
-/// operand.
+/// The root combines the contributions of all ranks, including its own, from the last rank to the first. Each
+/// contribution is the left operand.
 pub(super) fn reduce(seat: Seat, round: u32) -> PhaseStep {
     let all = Space::Output.all();
     if round >= seat.size || (round > 0 && seat.rank != seat.root) {
@@ -61,16 +62,17 @@ pub(super) fn reduce(seat: Seat, round: u32) -> PhaseStep {
     })
 }
 
-/// Greatest number of receives, and of sends, in progress in an exchange with all (MPICH's
+/// Greatest number of receives, and of sends, that a member has in progress in an exchange with all members (MPICH's
 /// `MPIR_CVAR_ALLTOALL_THROTTLE`).
 const BATCH: u32 = 32;
 
-/// Number of distances at a time: `fan` if it is set.
+/// Number of distances in one batch of an exchange: `fan` if it is not 0, else [`BATCH`].
 pub(super) fn batch(fan: u32) -> u32 {
     if fan == 0 { BATCH } else { fan }
 }
 
-/// For `at_once` distances at a time: posts the receives from behind, starts the sends ahead, nearest first; waits.
+/// For each batch of `at_once` distances, posts the receives from members behind and starts the sends to members
+/// ahead, the nearest members first; then waits for the batch.
 pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) -> PhaseStep {
     let steps = at_once.saturating_mul(2).saturating_add(1);
     let (batch, step) = (round / steps, round % steps);
@@ -78,7 +80,7 @@ pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) ->
     if nearest >= u64::from(seat.size) {
         return PhaseStep::End;
     }
-    // Fits in 32 bits because it is below the size.
+    // The distance fits into 32 bits because it is below the number of members.
     let nearest = nearest as u32;
     let count = at_once.min(seat.size - nearest);
     if step < count {
@@ -98,8 +100,8 @@ pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) ->
     }
 }
 
-/// Destination and source of a member in round `k` ≥ 1: the same partner if there are 2^j members (not in Open MPI),
-/// else the members at distance k.
+/// Destination and source of this member in round `k` ≥ 1. Among 2^j members, destination and source are the same
+/// partner (except in Open MPI); otherwise they are the members at distance k ahead and behind.
 fn partners(seat: Seat, k: u32) -> (u32, u32) {
     if seat.size.is_power_of_two() && seat.style != ScheduleStyle::OpenMpi {
         (seat.rank ^ k, seat.rank ^ k)
@@ -108,7 +110,7 @@ fn partners(seat: Seat, k: u32) -> (u32, u32) {
     }
 }
 
-/// In each of p − 1 rounds, sends a block to one member and receives one.
+/// In each of p − 1 rounds, sends a block to one member and receives a block from one member.
 pub(super) fn pairwise(seat: Seat, round: u32) -> PhaseStep {
     if round + 1 >= seat.size {
         return PhaseStep::End;

@@ -8,15 +8,15 @@ use super::{bruck, doubling, exchange, halves, linear, pipeline, ring, scan, tre
 /// Result of a phase for one round.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PhaseStep {
-    /// This step.
+    /// The member executes this step.
     Do(Step),
-    /// No step in this round.
+    /// The member has no step in this round.
     Skip,
     /// The phase is over.
     End,
 }
 
-/// Assignment of blocks to members in the tree or ring of a bcast, and in those of a gather.
+/// Assignment of blocks to members in a tree: by relative rank in a bcast, by rank in a gather or scatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbering {
     /// Block v belongs to relative rank v.
@@ -34,12 +34,12 @@ pub(super) enum Exchanged {
     Each,
 }
 
-/// A phase of a schedule. The seat and n determine its n-th step.
+/// A phase of a schedule. Its n-th step depends only on the seat and on n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No steps.
     Nothing,
-    /// Copies everything.
+    /// Copies all blocks.
     CopyAll { from: Space, to: Space },
     /// Copies this member's block.
     CopyOwn { from: Space, to: Space },
@@ -51,25 +51,25 @@ pub(super) enum Phase {
     RotateOut,
     /// In round k, sends an empty message to the member 2^k ahead.
     Dissemination,
-    /// Combines up a binomial tree.
+    /// Combines contributions up a binomial tree.
     TreeReduce { hold: Space },
-    /// Sends everything down a binomial tree.
+    /// Sends all blocks down a binomial tree.
     TreeBcast { hold: Space },
     /// Sends the blocks of subtrees up a binomial tree.
     TreeGather { hold: Space },
     /// Sends the blocks of subtrees down a binomial tree.
     TreeScatter { hold: Space, numbering: Numbering },
-    /// The root sends everything to each member.
+    /// The root sends all blocks to each member.
     LinearBcast,
-    /// The root receives and combines in rank order.
+    /// The root receives the contributions and combines them in rank order.
     LinearReduce,
     /// The root receives each member's block.
     LinearGather,
-    /// The root sends each member's block.
+    /// The root sends each member its block.
     LinearScatter,
-    /// All-to-all exchange, `at_once` distances at a time.
+    /// Every member exchanges blocks with every other member, in batches of `at_once` distances.
     LinearExchange { what: Exchanged, at_once: u32 },
-    /// All-to-all exchange with all receives posted first.
+    /// Every member exchanges blocks with every other member; it posts all receives first.
     AllAtOnce { what: Exchanged },
     /// The root receives one block after another in order of ranks.
     GatherInOrder,
@@ -83,7 +83,8 @@ pub(super) enum Phase {
     Up { tree: Tree, segments: u32, home: Space },
     /// Sends the result from the top of a tree to the root.
     HandOver { tree: Tree, home: Space },
-    /// Sends two halves with these numbers of segments down a binary tree; pairs then exchange halves.
+    /// Sends two halves of the data, with `first` and `second` segments, down a binary tree. Then pairs of members
+    /// exchange halves.
     SplitDown { first: u32, second: u32 },
     /// Sends the blocks of subtrees down a binomial tree; only the first `filled` blocks have data.
     ScatterFilled { filled: u32 },
@@ -93,43 +94,43 @@ pub(super) enum Phase {
     Neighbors,
     /// Sends empty messages twice around the ring.
     DoubleRing,
-    /// Empty messages to rank 0 and back.
+    /// Every member sends an empty message to rank 0 and receives one from rank 0.
     GatherAndRelease,
-    /// Exchanges empty messages by pairs; the surplus members take part through a partner.
+    /// Pairs exchange empty messages; a partner represents each surplus member.
     DoublingBelow,
     /// Each member of a folding pair combines one half; the surplus member then sends its half back.
     FoldHalves { hold: Space },
-    /// Exchanges halves at distance 1, 2, … over one block per rank.
+    /// Pairs at distance 1, 2, … exchange and combine halves of the remaining blocks, with one block per rank.
     Butterfly,
-    /// Sends blocks from the mirror image to the owner.
+    /// Sends each block from the member with the mirrored number to the block's owner.
     MirroredHome,
     /// Passes blocks around a ring and combines them; rank r ends with block r.
     RingReduceHome,
-    /// Like `RingReduceHome`, in segments of the blocks of a split buffer.
+    /// Passes blocks around a ring and combines them, in `turns` turns of one segment of every block.
     RingReduceSegments { turns: u32 },
     /// Passes blocks of `turns` segments each around a ring.
     RingAllgatherSegments { turns: u32 },
-    /// Exchanges with every member, one after another.
+    /// Exchanges blocks with every member, one member after another.
     Pairwise,
-    /// Like `Pairwise`, combining the received data.
+    /// Like `Pairwise`, but combines the received data with the member's own block.
     PairwiseReduce,
     /// The surplus members send their data to their partners.
     FoldIn { hold: Space },
-    /// The surplus members receive everything.
+    /// The surplus members receive the complete result.
     FoldOut { hold: Space },
     /// The surplus members receive their block.
     FoldOutOwn { hold: Space },
-    /// Pairs exchange and combine everything.
+    /// Pairs at distance 1, 2, … exchange and combine all blocks.
     Doubling { hold: Space },
     /// Pairs at distance 1, 2, … exchange and combine halves of the remaining blocks.
     HalveNear { hold: Space },
-    /// The reverse of `HalveNear`, storing.
+    /// The reverse of `HalveNear`: pairs exchange and store the combined blocks.
     DoubleNear { hold: Space },
-    /// The reverse of `HalveNear`, towards the root only.
+    /// Gathers the combined blocks at the root, in the reverse order of `HalveNear`.
     GatherNear { hold: Space },
     /// Pairs at distance q/2, q/4, … exchange and combine halves of the remaining blocks.
     HalveFar { hold: Space },
-    /// Pairs at distance 1, 2, … exchange the gathered blocks; 2^k members only.
+    /// Pairs at distance 1, 2, … exchange the gathered blocks. Supports only 2^k members.
     DoublingAllgather,
     /// Passes blocks around a ring; relative rank v starts with block v + `shift`.
     RingAllgather { shift: u32 },
@@ -137,15 +138,15 @@ pub(super) enum Phase {
     RingReduce,
     /// Gathers blocks in Temp; their number doubles every round.
     BruckAllgather,
-    /// Sends each block by the bits of its distance.
+    /// In round k, sends the blocks whose distance from sender to receiver has bit k set.
     BruckAlltoall,
     /// Passes segments along the relative ranks.
     ChainBcast { segments: u32 },
     /// Passes prefixes along the ranks.
     ChainScan,
-    /// Passes prefixes along the ranks, without the own contribution.
+    /// Passes prefixes along the ranks; a member's result excludes its own contribution.
     ChainExscan,
-    /// Prefixes by pairs at distance 1, 2, ….
+    /// Pairs at distance 1, 2, … exchange and combine prefixes.
     DoublingScan { exclusive: bool },
 }
 

@@ -1,24 +1,25 @@
-//! Segments down and up a tree, as in Open MPI's generic bcast and reduce.
+//! Pipelines of segments down and up a tree, as in Open MPI's generic bcast and reduce.
 //!
-//! Down: a member keeps two receives posted. While it receives the next segment, it forwards the last one to all its
-//! children. Up: receives of segments alternate over the children, with one posted ahead of the awaited one. A
-//! segment with the contributions of all children is sent to the parent.
+//! Down: a member keeps two receives posted. While it receives the next segment, it forwards the last received segment
+//! to all its children. Up: a member receives a segment from each child in turn, and posts the next receive before it
+//! waits for the present one. It sends a segment to its parent when the contributions of all children are combined.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::shape::Tree;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// Segment `segment` of `segments`. A single segment contains all blocks.
+/// Blocks of segment `segment` of `segments` in the space `hold`. A single segment contains all blocks.
 fn piece(hold: Space, segment: u32, segments: u32) -> Piece {
     if segments == 1 { hold.all() } else { hold.one(segment) }
 }
 
-/// Step of this round down `tree`.
+/// Step of this member in `round` of the pipeline down `tree`.
 pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> PhaseStep {
     let (node, hold) = (tree.node(seat), Space::Output);
     let children = node.children();
-    // Sends of a segment to the children, and the wait for them. A single send blocks.
+    // Number of steps that send a segment to the children: one send per child and a wait. A send to a single child
+    // blocks and needs no wait.
     let sends = match children {
         0 | 1 => children,
         _ => children + 1,
@@ -51,13 +52,14 @@ pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> PhaseSt
         }
         1 if segments > 1 && segment > 0 => PhaseStep::Do(Step::WaitRecv { back: u32::from(segment < segments) }),
         0 | 1 => PhaseStep::Skip,
-        // Forwards the segment received in the previous round.
+        // The member forwards the segment that it received in the previous round.
         _ if segment > 0 => send(segment - 1, k - 2),
         _ => PhaseStep::Skip,
     }
 }
 
-/// Step of this round up `tree`. The top ends with the result in `home` if it is the root, else in Temp.
+/// Step of this member in `round` of the pipeline up `tree`. The top of the tree ends with the result in `home` if the
+/// top is the root, else in Temp.
 pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space) -> PhaseStep {
     let node = tree.node(seat);
     let children = node.children();
@@ -72,7 +74,8 @@ pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space)
         }
         return PhaseStep::Do(Step::Send { to: node.parent(), piece: piece(Space::Input, round, segments) });
     }
-    // In the in-order tree the nearest subtree has the next lower ranks.
+    // In the in-order tree, the ranks of a child's subtree are below those of the member, so the child's data are the
+    // left operand.
     let theirs = if tree == Tree::InOrderBinary { Side::Left } else { Side::Right };
     let mine = if tree == Tree::InOrderBinary { Side::Right } else { Side::Left };
     let receives = segments * children;
@@ -100,7 +103,7 @@ pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space)
     }
 }
 
-/// Sends the result from the top of a tree to the root, if they differ.
+/// Sends the result from the top of a tree to the root, if the top is not the root.
 pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> PhaseStep {
     let top = tree.top(seat);
     if round > 0 || top == seat.root {
@@ -115,12 +118,13 @@ pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> Phas
     }
 }
 
-/// Sends the two halves of the data down the two sides of a binary tree, `counts` segments each. Blocks of the second
-/// half begin at `counts.0`. Then members at the same place of both sides exchange their halves.
+/// Sends the two halves of the data, with `counts.0` and `counts.1` segments, down the two sides of a binary tree.
+/// Blocks of the second half begin at `counts.0`. Then each member exchanges halves with the member at the same place
+/// of the other side.
 pub(super) fn split(seat: Seat, round: u32, counts: (u32, u32)) -> PhaseStep {
     let (node, hold, v) = (Tree::Binary.node(seat), Space::Output, seat.relative());
     let counts = [counts.0, counts.1];
-    // Odd relative ranks are on the first side.
+    // Odd relative ranks are on the first side of the tree.
     let side = if v % 2 == 1 { 0 } else { 1 };
     let block = |half: usize, segment: u32| hold.one(half as u32 * counts[0] + segment);
     let half = |half: usize| hold.up(half as u32 * counts[0], counts[half]);

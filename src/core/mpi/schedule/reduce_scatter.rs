@@ -10,8 +10,8 @@
 //! | butterfly | Träff 2005: halves of the remaining blocks, nearest partner first, then a mirror permutation | | at most q log2 q + q + 2 (p − q) | |
 //! | nonoverlapping | a reduce to rank 0 up an unsegmented tree, then a scatter in order of ranks (Open MPI) | | 2 (p − 1) | (p − 1) n + (p − 1) n/p |
 //!
-//! binomial and butterfly keep the order of ranks, and so does nonoverlapping if its reduce does. recursive_halving
-//! combines distant ranks first, pairwise starts with the own contribution.
+//! binomial and butterfly combine in the order of ranks; nonoverlapping does if its reduce does. The others do not:
+//! recursive_halving combines distant ranks first, and pairwise starts with the member's own contribution.
 
 use super::phase::{Numbering, Phase};
 use super::shape::Tree;
@@ -29,7 +29,8 @@ pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
         Algorithm::Ring => copied.then(Phase::RingReduceHome).then(home),
         Algorithm::Butterfly => copied.then(Phase::FoldIn { hold }).then(Phase::Butterfly).then(Phase::MirroredHome),
         Algorithm::Nonoverlapping => {
-            // Blocks of ranks are not divided again: reduces that are not trees are replaced by the in-order tree.
+            // The blocks of the ranks are not divided further, so the in-order tree replaces a reduce that does not
+            // use a tree.
             let tree = reduce::tree(choice.first, seat).unwrap_or(Tree::InOrderBinary);
             plan.then(Phase::Up { tree, segments: 1, home: hold })
                 .then(Phase::HandOver { tree, home: hold })

@@ -1,4 +1,4 @@
-//! Rings, and the chain, which is an open ring.
+//! Phases that pass blocks around a ring, and along a chain, which is an open ring.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;
@@ -11,7 +11,8 @@ pub(super) fn allgather(seat: Seat, round: u32, shift: u32) -> PhaseStep {
     around(seat, round, first, Then::Store)
 }
 
-/// In each of p − 1 rounds, combines the received block and passes it on. Rank r ends with the result of block r + 1.
+/// In each of p − 1 rounds, combines the received block with the member's own data and passes the result to the next
+/// member. Rank r ends with the result of block r + 1.
 pub(super) fn reduce(seat: Seat, round: u32) -> PhaseStep {
     around(seat, round, seat.rank, Then::Combine(Side::Left))
 }
@@ -56,7 +57,8 @@ pub(super) fn reduce_segments(seat: Seat, round: u32, turns: u32) -> PhaseStep {
     })
 }
 
-/// Like [`allgather`], after [`reduce_segments`]: passes whole blocks of `turns` segments.
+/// Like [`allgather`], but after [`reduce_segments`]: each block consists of `turns` segments, which are passed
+/// together.
 pub(super) fn allgather_segments(seat: Seat, round: u32, turns: u32) -> PhaseStep {
     if round + 1 >= seat.size {
         return PhaseStep::End;
@@ -72,7 +74,8 @@ pub(super) fn allgather_segments(seat: Seat, round: u32, turns: u32) -> PhaseSte
     })
 }
 
-/// Receives segment after segment from the previous relative rank while sending the last one on.
+/// Receives segment after segment from the previous relative rank, and sends the last received segment to the next
+/// relative rank at the same time.
 pub(super) fn chain_bcast(seat: Seat, round: u32, segments: u32) -> PhaseStep {
     let v = seat.relative();
     let recv = (v > 0 && round < segments).then(|| (seat.back(seat.rank, 1), Space::Output.one(round)));

@@ -1,11 +1,12 @@
-//! Seat of a rank among the members of a collective, and the numberings used by algorithms.
+//! Seat of a rank among the members of a collective, and the numberings of members that algorithms use.
 
-/// Seat of a rank in a collective.
+/// Properties of one member in a collective that determine its schedule.
 ///
 /// Trees and rings number the members from the root (see [`RootNumbering`]); this number is the *relative* rank.
-/// Algorithms for 2^k members first *fold* the surplus (Rabenseifner 2004; Thakur et al. 2005). Let q be the greatest
-/// power of two not above the size. Each of the first size − q pairs of neighbours excludes one member; the remaining
-/// q members are numbered in order. [`Fold`] selects the member of a pair that remains.
+/// Algorithms for 2^k members first *fold* the surplus members (Rabenseifner 2004; Thakur et al. 2005). Let q be the
+/// greatest power of two not above the size. Each of the first size − q pairs of neighbours excludes one member, which
+/// is *folded away*. The remaining q members get *folded numbers* in order of ranks. [`Fold`] selects the member of a
+/// pair that remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// Number of members; at least 1.
@@ -16,9 +17,9 @@ pub struct Seat {
     pub root: u32,
     /// Library whose details the schedule follows.
     pub style: ScheduleStyle,
-    /// Member of a folding pair that remains.
+    /// Member of a folding pair that is not folded away.
     pub fold: Fold,
-    /// Numbering of trees and rings.
+    /// Numbering of members in trees and rings.
     pub numbering: RootNumbering,
     /// Whether contributions must be combined in order of ranks.
     pub ordered: bool,
@@ -35,7 +36,7 @@ pub enum RootNumbering {
 }
 
 impl RootNumbering {
-    /// Number of member `rank`. The mapping is its own inverse.
+    /// Number of member `rank` if the root and member 0 swap their numbers. The mapping is its own inverse.
     pub(super) fn swap(rank: u32, root: u32) -> u32 {
         match rank {
             0 => root,
@@ -45,7 +46,7 @@ impl RootNumbering {
     }
 }
 
-/// Library whose details a schedule follows.
+/// MPI library whose details a schedule follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScheduleStyle {
     /// Details of the default library.
@@ -57,15 +58,15 @@ pub enum ScheduleStyle {
     Mpich,
 }
 
-/// Member of a folding pair that remains.
+/// Member of a folding pair that is not folded away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fold {
-    /// The higher member, unless the lower one is the root.
+    /// The member with the higher rank remains, unless the lower one is the root.
     #[default]
     TowardsRoot,
-    /// The higher member.
+    /// The member with the higher rank remains.
     Higher,
-    /// The lower member, unless the higher one is the root.
+    /// The member with the lower rank remains, unless the higher one is the root.
     Lower,
 }
 
@@ -130,17 +131,17 @@ impl Seat {
         self.size - self.power()
     }
 
-    /// Partner of this member in a folding pair, if any.
+    /// Partner of this member in a folding pair; `None` if the member is in no pair.
     pub(super) fn fold_partner(self) -> Option<u32> {
         (self.rank / 2 < self.surplus()).then_some(self.rank ^ 1)
     }
 
-    /// Folded number of this member, if it remains.
+    /// Folded number of this member; `None` if it is folded away.
     pub(super) fn folded(self) -> Option<u32> {
         self.folded_number(self.rank)
     }
 
-    /// Folded number of `member`, if it remains.
+    /// Folded number of `member`; `None` if it is folded away.
     pub(super) fn folded_number(self, member: u32) -> Option<u32> {
         let pair = member / 2;
         if pair >= self.surplus() {
@@ -164,8 +165,8 @@ impl Seat {
         }
     }
 
-    /// First block that folded number `number` represents, with one block per member. The number `power()` gives the
-    /// end.
+    /// With one block per member, first block of the member with folded number `number` or of its folded-away partner.
+    /// For `number` = `power()`, returns the number of blocks.
     pub(super) fn folded_start(self, number: u32) -> u32 {
         number + number.min(self.surplus())
     }

@@ -17,13 +17,13 @@ use super::seat::{RootNumbering, Seat};
 /// Tree of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
-    /// This many chains from the root.
+    /// This many chains that begin at the root.
     Chains(u16),
     Binary,
     Binomial,
     /// Binomial tree whose first child is next to the root and has the largest subtree.
     HighBinomial,
-    /// Tree of this radix.
+    /// K-nomial tree of this radix.
     Knomial(u16),
     /// In-order binary tree, in absolute ranks.
     InOrderBinary,
@@ -31,7 +31,7 @@ pub(super) enum Tree {
     InOrderBinomial,
 }
 
-/// Node among `size` nodes, computed once per step.
+/// A node of a tree with `size` nodes, computed once per step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TreeNode {
     tree: Tree,
@@ -41,7 +41,8 @@ pub(super) struct TreeNode {
     v: u32,
 }
 
-/// Lengths of k chains of p − 1 nodes: the first `longer` have `longest` nodes, the others one less.
+/// Divides p − 1 nodes into chains of equal length if possible: the first `longer` chains have `longest` nodes, the
+/// others one node less.
 fn chains(size: u32, chains: u16) -> (u32, u32, u32) {
     let count = u32::from(chains).clamp(1, (size - 1).max(1));
     let longest = (size - 1).div_ceil(count);
@@ -50,13 +51,13 @@ fn chains(size: u32, chains: u16) -> (u32, u32, u32) {
 }
 
 impl Tree {
-    /// Node of this member.
+    /// Node of the member at `seat`.
     pub(super) fn node(self, seat: Seat) -> TreeNode {
         let v = if self.is_absolute() { seat.rank } else { seat.relative() };
         TreeNode { tree: self, size: seat.size, root: seat.root, numbering: seat.numbering, v }
     }
 
-    /// Member at the top.
+    /// Member at the top of the tree.
     pub(super) fn top(self, seat: Seat) -> u32 {
         match self {
             Tree::InOrderBinary => seat.size - 1,
@@ -65,14 +66,14 @@ impl Tree {
         }
     }
 
-    /// Whether its nodes are absolute ranks instead of numbers from the root.
+    /// Whether the nodes of the tree are absolute ranks instead of relative ranks.
     fn is_absolute(self) -> bool {
         matches!(self, Tree::InOrderBinary | Tree::InOrderBinomial)
     }
 }
 
 impl TreeNode {
-    /// Whether it is the top.
+    /// Whether the node is the top of the tree.
     pub(super) fn is_top(self) -> bool {
         self.v == if self.tree == Tree::InOrderBinary { self.size - 1 } else { 0 }
     }
@@ -88,7 +89,7 @@ impl TreeNode {
         if v >= left { v - left } else { v + self.root }
     }
 
-    /// Parent. Only for nodes that are not the top.
+    /// Parent of the node, which must not be the top of the tree.
     pub(super) fn parent(self) -> u32 {
         let v = self.v;
         let parent = match self.tree {
@@ -120,7 +121,7 @@ impl TreeNode {
         self.member(parent)
     }
 
-    /// Number of children.
+    /// Number of children of the node.
     pub(super) fn children(self) -> u32 {
         let (v, size) = (self.v, self.size);
         match self.tree {
@@ -135,7 +136,7 @@ impl TreeNode {
                 v.trailing_zeros().min(u32::BITS - (size - 1 - v).leading_zeros())
             }
             Tree::HighBinomial => {
-                // 2^j above the highest bit of v, with v + 2^j below the size.
+                // Children are v + 2^j for each 2^j above the highest bit of v, as long as v + 2^j is below the size.
                 let from = if v == 0 { 0 } else { v.ilog2() + 1 };
                 let room = size - 1 - v;
                 if room == 0 { 0 } else { (room.ilog2() + 1).saturating_sub(from) }
@@ -145,7 +146,7 @@ impl TreeNode {
         }
     }
 
-    /// Child `i`, below [`TreeNode::children`].
+    /// Child `i` of the node; `i` must be below [`TreeNode::children`].
     pub(super) fn child(self, i: u32) -> u32 {
         let v = self.v;
         let child = match self.tree {
@@ -200,8 +201,8 @@ impl TreeNode {
         (0, number)
     }
 
-    /// Parent and children in the in-order tree. Of n nodes from `first` on, the last is the top, the first ⌊n/2⌋
-    /// form the far subtree, and the others the near one.
+    /// Parent and children in the in-order tree. Of n nodes from `first` on, the last is the top, the first ⌊n/2⌋ form
+    /// the far subtree, and the others form the near subtree.
     fn in_order(self) -> (u32, [Option<u32>; 2]) {
         let (mut first, mut count, mut parent) = (0, self.size, self.size - 1);
         loop {
@@ -209,7 +210,8 @@ impl TreeNode {
             let far = count / 2;
             let near = count - 1 - far;
             if self.v == top {
-                // The near subtree is never the smaller one. With two nodes, the other node is near.
+                // The near subtree has at least as many nodes as the far one. With two nodes, the other node is the
+                // near subtree.
                 let (near_top, far_top) = match count {
                     1 => (None, None),
                     2 => (Some(first), None),

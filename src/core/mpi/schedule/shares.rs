@@ -3,26 +3,26 @@
 use super::{Parts, Seat};
 use crate::units::Bytes;
 
-/// Data of a collective whose buffer is divided.
+/// Buffer size and element size of a collective whose buffer is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Size of the whole buffer.
+    /// Size of the whole buffer in bytes.
     pub size: Bytes,
-    /// Undivided unit; at least 1 byte.
+    /// Number of bytes of an element, which is never divided; at least 1.
     pub element: u32,
 }
 
-/// Greatest number of segments. Segments become larger if there would be more.
+/// Greatest number of segments of a buffer. If a segment size leads to more segments, larger segments are used.
 const MOST: u64 = 1 << 20;
 
 impl Extent {
-    /// Number of elements.
+    /// Number of elements in the buffer.
     pub fn count(self) -> u64 {
         self.size.get().div_ceil(u64::from(self.element.max(1)))
     }
 
-    /// Number of elements in a segment of about `segment` bytes. All elements if `segment` is 0, smaller than an
-    /// element, or at least the buffer. Otherwise as many as fit, and one more if more than half of it fits.
+    /// Number of elements in a segment of about `segment` bytes. Returns all elements if `segment` is 0, smaller than
+    /// an element, or at least the buffer size. Otherwise returns the nearest number of elements.
     pub fn in_segment(self, segment: u32) -> u64 {
         let (segment, element, count) = (u64::from(segment), u64::from(self.element.max(1)), self.count());
         if segment < element || segment >= element.saturating_mul(count) {
@@ -31,7 +31,7 @@ impl Extent {
         segment / element + u64::from(segment % element > element / 2)
     }
 
-    /// Number of segments of about `segment` bytes, and the resulting division of the buffer.
+    /// Number of segments of about `segment` bytes in the buffer, and the resulting division of the buffer.
     pub(super) fn segments(self, segment: u32) -> (u32, Parts) {
         let count = self.count();
         let each = self.in_segment(segment).max(count.div_ceil(MOST)).max(1);
@@ -41,7 +41,8 @@ impl Extent {
         }
     }
 
-    /// Numbers of segments of two halves, the first half the larger, and the resulting division.
+    /// Numbers of segments of the two halves of the buffer, and the resulting division. The first half is never the
+    /// smaller one.
     pub(super) fn half_segments(self, segment: u32) -> (u32, u32, Parts) {
         let [first, second] = self.halves();
         let each = match u64::from(segment) / u64::from(self.element.max(1)) {
@@ -58,14 +59,14 @@ impl Extent {
         [count - count / 2, count / 2]
     }
 
-    /// Number of blocks with data, and the division into blocks of equally many elements per member, the last ones
-    /// shorter or empty.
+    /// Number of blocks with data, and the division of the buffer into one block per member. The blocks have equally
+    /// many elements, but the last blocks may be shorter or empty.
     pub(super) fn even_blocks(self, seat: Seat) -> (u32, Parts) {
         let each = self.count().div_ceil(u64::from(seat.size)).max(1);
         (self.count().div_ceil(each) as u32, self.nested(1, seat.size, each))
     }
 
-    /// Number of turns of a segmented ring, with segments of about `segment` bytes of each block.
+    /// Number of turns of a segmented ring, which handles about `segment` bytes of each block per turn.
     pub fn turns(self, ranks: u32, segment: u32) -> u32 {
         let around = u64::from(ranks).saturating_mul(self.in_segment(segment)).max(1);
         let rest = self.count() % around;
@@ -90,11 +91,11 @@ mod tests {
     fn segments_are_whole_elements() {
         assert_eq!(extent(4096, 8).segments(1024).0, 4);
         assert_eq!(extent(4104, 8).segments(1024).0, 5);
-        // No segment size, less than an element, more than the buffer.
+        // The segment size is 0, less than an element, or more than the buffer.
         assert_eq!(extent(4096, 8).segments(0), (1, Parts::Split(1)));
         assert_eq!(extent(4096, 8).segments(7), (1, Parts::Split(1)));
         assert_eq!(extent(4096, 8).segments(4096), (1, Parts::Split(1)));
-        // 100 bytes hold 8 elements of 12 bytes with 4 bytes left; 107 bytes are nearer to 9 elements.
+        // 100 bytes contain 8 elements of 12 bytes and 4 more bytes; 107 bytes are nearer to 9 elements.
         assert_eq!(extent(1200, 12).in_segment(100), 8);
         assert_eq!(extent(1200, 12).in_segment(107), 9);
         assert_eq!(extent(0, 8).segments(1024), (1, Parts::Split(1)));
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_segmented_ring_goes_around_once_more_for_more_than_half_a_round() {
-        // 4 ranks, segments of 10 elements: 40 per turn.
+        // With 4 ranks and segments of 10 elements, a turn handles 40 elements.
         assert_eq!(extent(800, 8).turns(4, 80), 2);
         assert_eq!(extent(8 * 120, 8).turns(4, 80), 3);
         assert_eq!(extent(8 * 141, 8).turns(4, 80), 4);

@@ -1,36 +1,37 @@
-//! Steps of a schedule and the data that they concern. Sizes are defined by the layout.
+//! Steps of a schedule and the blocks of data that a step moves. The layout ([`super::BlockLayout`]) defines the sizes
+//! of blocks.
 
-/// Location of data. Each space has a cell for every block of the schedule's layout. A collective may use only some:
-/// in a gather's input and a scatter's output, a rank has only its own block.
+/// Buffer of a rank. Each space has room for every block of the schedule's layout. Some collectives use only some
+/// blocks of a space: in a gather's input and a scatter's output, a rank has only its own block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Input of the program; never written.
     Input,
-    /// Output of the program. For a bcast, the only buffer, filled at the root from the start.
+    /// Output of the program. A bcast uses only this space, which contains the data at the root from the start.
     Output,
     /// Buffer of the schedule.
     Temp,
-    /// Second buffer of the schedule, for packed or just received data.
+    /// Second buffer of the schedule, for packed data or data that were just received.
     Scratch,
-    /// Combined data of a node's members, if that is not the output. Not used by schedules.
+    /// Buffer for the combined data of a node's members in node-aware collectives. Schedules do not use this space.
     Node,
 }
 
 /// Blocks of a layout, in the order of sending, receiving or copying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// From block 0 to the last.
+    /// All blocks, from block 0 to the last.
     All,
-    /// `count` blocks upwards from `first`, continuing with block 0 after the last.
+    /// `count` blocks in ascending order from `first` on, continuing with block 0 after the last block.
     Up {
         /// First block.
         first: u32,
         /// Number of blocks.
         count: u32,
     },
-    /// All blocks downwards from this one, continuing with the last after block 0.
+    /// All blocks in descending order from this block on, continuing with the last block after block 0.
     Down(u32),
-    /// The blocks whose number has this bit set (0 is the least), upwards.
+    /// The blocks whose number has this bit set (bit 0 is the least significant), in ascending order.
     Bit(u32),
 }
 
@@ -43,7 +44,7 @@ pub struct Piece {
     pub blocks: Blocks,
 }
 
-/// Side of an operator on which the other operand is.
+/// Side of the operator on which the other member's operand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// own = other ∘ own.
@@ -55,23 +56,23 @@ pub enum Side {
 /// Use of received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// Stored in the piece.
+    /// The received data are stored in the piece.
     Store,
-    /// Combined with the contents of the piece; the received data are the operand on this side.
+    /// The received data are combined with the contents of the piece, as the operand on this side.
     Combine(Side),
 }
 
-/// A step. Peers are ranks of the communicator other than the rank itself.
+/// A step of a schedule. Peers are ranks of the communicator other than the rank itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Sends; continues when the piece may be changed.
+    /// Sends `piece`; continues when `piece` may be changed.
     Send {
         /// The receiver.
         to: u32,
         /// Data to send.
         piece: Piece,
     },
-    /// Receives.
+    /// Receives data and continues when they have arrived.
     Recv {
         /// The sender.
         from: u32,
@@ -80,7 +81,7 @@ pub enum Step {
         /// Use of the data.
         then: Then,
     },
-    /// Sends and receives at the same time. The sent data are those of `send` before `recv` changes.
+    /// Sends and receives at the same time. The sent data are the contents of `send` before `recv` changes.
     Exchange {
         /// The receiver.
         to: u32,
@@ -93,14 +94,14 @@ pub enum Step {
         /// Use of the data.
         then: Then,
     },
-    /// Starts a send; the piece does not change until [`Step::WaitAll`].
+    /// Starts a send of `piece`, which does not change until [`Step::WaitAll`].
     StartSend {
         /// The receiver.
         to: u32,
         /// Data to send.
         piece: Piece,
     },
-    /// Posts a receive.
+    /// Posts a receive and continues without waiting.
     StartRecv {
         /// The sender.
         from: u32,
@@ -111,21 +112,21 @@ pub enum Step {
     },
     /// Waits for all started operations.
     WaitAll,
-    /// Waits for the receive that was posted `back` receives before the last open one.
+    /// Waits for the receive that was posted `back` receives before the last open receive.
     WaitRecv {
         /// 0 for the last open receive.
         back: u32,
     },
     /// Waits for the started sends.
     WaitSends,
-    /// Copies block by block. The pieces have equally many blocks and do not overlap.
+    /// Copies `from` to `to`, block by block. The pieces have equally many blocks and do not overlap.
     Copy {
         /// Source.
         from: Piece,
         /// Destination.
         to: Piece,
     },
-    /// Combines block by block.
+    /// Combines `from` with `to`, block by block.
     Combine {
         /// Other operand.
         from: Piece,
@@ -150,7 +151,7 @@ impl Blocks {
             Blocks::All | Blocks::Down(_) => parts,
             Blocks::Up { count, .. } => count,
             Blocks::Bit(bit) => {
-                // Of 2^(bit+1) consecutive numbers from 0, the upper half has the bit.
+                // In each range of 2^(bit+1) block numbers, the upper half has the bit set.
                 let half = 1u64 << bit;
                 let (full, rest) = (u64::from(parts) / (2 * half), u64::from(parts) % (2 * half));
                 (full * half + rest.saturating_sub(half)) as u32
@@ -158,7 +159,7 @@ impl Blocks {
         }
     }
 
-    /// Numbers of the blocks in order, in a layout of `parts` blocks.
+    /// Indices of the blocks in order, in a layout of `parts` blocks.
     pub fn indices(self, parts: u32) -> impl Iterator<Item = u32> {
         let wide = u64::from(parts);
         let steps = if let Blocks::Bit(_) = self { parts } else { self.count(parts) };
@@ -172,7 +173,7 @@ impl Blocks {
 }
 
 impl Piece {
-    /// Replaces input and output by these spaces.
+    /// Replaces [`Space::Input`] by `input` and [`Space::Output`] by `output`.
     pub(in crate::mpi) fn placed(self, input: Space, output: Space) -> Piece {
         let space = match self.space {
             Space::Input => input,
@@ -206,7 +207,8 @@ impl Space {
 }
 
 impl Side {
-    /// Side of `peer`'s data with operands in rank order, if `me` holds the adjacent ones.
+    /// Side of the operand of `peer` in rank order, if the data of `peer` and of this member `me` belong to adjacent
+    /// ranges of ranks.
     pub(super) const fn of(peer: u32, me: u32) -> Self {
         if peer < me { Side::Left } else { Side::Right }
     }

@@ -7,7 +7,7 @@ use super::step::{Piece, Side, Space, Step, Then};
 
 /// Number of children of relative rank `v`; child k is v + 2^k.
 pub(super) fn children(seat: Seat, v: u32) -> u32 {
-    // 2^k is below the lowest set bit, and v + 2^k below the size.
+    // A child v + 2^k exists if 2^k is below the lowest set bit of v, and v + 2^k is below the number of members.
     v.trailing_zeros().min(u32::BITS - (seat.size - 1 - v).leading_zeros())
 }
 
@@ -20,7 +20,7 @@ fn parent(seat: Seat, v: u32) -> u32 {
     seat.member(v & (v - 1))
 }
 
-/// Blocks of the subtree at relative rank `v`, which is a child by 2^`k` or the root itself.
+/// Blocks of the subtree at relative rank `v`, where `v` is its parent plus 2^`k`, or the root.
 fn subtree(seat: Seat, v: u32, k: u32, space: Space, numbering: Numbering) -> Piece {
     let count = (1u32 << k).min(seat.size - v);
     let first = match numbering {
@@ -30,7 +30,7 @@ fn subtree(seat: Seat, v: u32, k: u32, space: Space, numbering: Numbering) -> Pi
     space.up(first, count)
 }
 
-/// Receives from the children, nearest first, and combines; then sends to the parent.
+/// Receives the contributions of the children, nearest first, and combines them; then sends the result to the parent.
 pub(super) fn reduce(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     let children = children(seat, v);
@@ -44,7 +44,7 @@ pub(super) fn reduce(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     }
 }
 
-/// Receives from the parent, then sends to the children, farthest first.
+/// Receives the data from the parent, then sends them to the children, farthest first.
 pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     down(seat, v, round, |child| match child {
@@ -53,7 +53,8 @@ pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     })
 }
 
-/// Receives the subtrees of the children, nearest first; then sends its own subtree to the parent.
+/// Receives the blocks of the children's subtrees, nearest first; then sends the blocks of its own subtree to the
+/// parent.
 pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     let children = children(seat, v);
@@ -69,7 +70,8 @@ pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     }
 }
 
-/// Receives its subtree from the parent, then sends the subtrees of the children, farthest first.
+/// Receives the blocks of its subtree from the parent, then sends the blocks of the children's subtrees, farthest
+/// first.
 pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering) -> PhaseStep {
     let v = seat.relative();
     down(seat, v, round, |child| match child {
@@ -109,7 +111,8 @@ pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> PhaseStep {
     PhaseStep::Do(Step::Send { to: seat.member(child), piece })
 }
 
-/// Order of the steps down a tree: calls `step` with `None` for the parent, then with the k of each child.
+/// Step in `round` of a pass down the tree: calls `step` with `None` for the receive from the parent, or with the k of
+/// the child v + 2^k for a send.
 fn down(seat: Seat, v: u32, round: u32, step: impl FnOnce(Option<u32>) -> Step) -> PhaseStep {
     let children = children(seat, v);
     if v == 0 {

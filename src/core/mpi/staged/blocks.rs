@@ -1,8 +1,8 @@
-//! Node-aware collectives with one block per rank: gather, scatter and allgather. Every library uses the form of Open
-//! MPI's component `han` in 5.0. All nodes have equally many members.
+//! Node-aware collectives with one block per rank: gather, scatter and allgather. The same form, that of Open MPI's
+//! component `han` in 5.0, is used for every library. All nodes must have equally many members.
 //!
-//! Blocks in [`Space::Node`] are ordered by node, then by place: the members of a node have adjacent blocks. If that
-//! is not the order of ranks, a rank that holds all blocks copies all of them, as in Open MPI.
+//! Blocks in [`Space::Node`] are ordered by node, then by place, so the members of a node have adjacent blocks. If
+//! this is not the order of ranks, a rank that holds all blocks copies all blocks to reorder them, as in Open MPI.
 //!
 //! | collective | stages |
 //! |---|---|
@@ -19,20 +19,20 @@ use crate::mpi::{CallForm, Sizes};
 use crate::platform::Collective;
 use crate::units::Bytes;
 
-/// Copy of blocks within this rank's memory, with the layouts of both sides.
+/// Copy of blocks within this rank's memory, with the layouts of source and destination.
 #[derive(Debug)]
 pub(in crate::mpi) struct BlockMove {
     pub(in crate::mpi) from: (BlockLayout, Piece),
     pub(in crate::mpi) to: (BlockLayout, Piece),
 }
 
-/// Number of bytes of `count` blocks.
+/// Number of bytes of `count` blocks of `block` bytes.
 fn times(block: Bytes, count: u32) -> Bytes {
     Bytes::new(block.get().saturating_mul(u64::from(count)))
 }
 
 impl Staged {
-    /// Whether each rank has a block.
+    /// Whether the collective has one block per rank.
     pub(super) fn is_by_block(&self) -> bool {
         matches!(self.call.collective, Collective::Gather | Collective::Scatter | Collective::Allgather)
     }
@@ -51,7 +51,7 @@ impl Staged {
         if does { size } else { Bytes::ZERO }
     }
 
-    /// Stage `n`: `Some(None)` if this rank takes no part in it, `None` after the last.
+    /// Stage `n`: `Some(None)` if this rank does not take part, `None` after the last stage.
     pub(super) fn of_blocks(&self, n: u32) -> Option<Option<FlatStage>> {
         use Collective::{Allgather, Bcast, Gather, Scatter};
         let (root_node, root_place) = self.root;
@@ -60,7 +60,7 @@ impl Staged {
         let crooked = Self::if_so(!self.nodes.is_in_order(), all);
         let at_place = |place: u32| self.here.1 == place;
         Some(match (self.call.collective, n) {
-            // The root of a part copies its own block.
+            // The root of a stage copies its own block.
             (Gather, 0) => self.block_stage(Among::Node, Gather, root_place, Self::if_so(at_place(root_place), block)),
             (Gather, 1) => {
                 let copied = Self::if_so(self.is_root(), node_s);
@@ -80,8 +80,8 @@ impl Staged {
         })
     }
 
-    /// This rank's stage of `collective` `among` these members; `None` if it takes no part. It first copies `copied`
-    /// bytes.
+    /// Stage that this rank executes for `collective` among the members `among`; `None` if the rank does not take
+    /// part. The rank copies `copied` bytes before the stage.
     fn block_stage(&self, among: Among, collective: Collective, root: u32, copied: Bytes) -> Option<FlatStage> {
         let (each, block) = (self.mine.size(), self.whole.size);
         let (unit, first) = match among {
@@ -114,13 +114,13 @@ impl Staged {
         Some(FlatStage { schedule, layout, comm, input, output, copied, kind, started: false })
     }
 
-    /// All blocks ordered by node.
+    /// Layout of all blocks, ordered by node.
     fn by_nodes(&self) -> BlockLayout {
         let inner = Box::new(self.by_rank());
         BlockLayout::Window { start: 0, whole: self.buffer(), inner }
     }
 
-    /// All blocks ordered by rank.
+    /// Layout of all blocks, ordered by rank.
     fn by_rank(&self) -> BlockLayout {
         BlockLayout::Uniform { block: self.whole.size, parts: self.call.comm.size() }
     }
@@ -144,13 +144,13 @@ impl Staged {
         }
     }
 
-    /// Number of bytes that this rank copies at the end.
+    /// Number of bytes that this rank copies after the last stage.
     pub(in crate::mpi) fn copied_after(&self) -> Bytes {
         let crooked = self.call.collective == Collective::Gather && self.is_root() && !self.nodes.is_in_order();
         Self::if_so(crooked, self.buffer())
     }
 
-    /// Copies of the blocks of `wanted` members from the input, or to the output.
+    /// Copies of the blocks of the members that satisfy `wanted`: to the output if `out` is set, else from the input.
     fn moves(&self, out: bool, wanted: impl Fn(u32) -> bool) -> Vec<BlockMove> {
         let each = self.mine.size();
         let moved = |member: u32| {

@@ -1,5 +1,5 @@
-//! Outputs of every rank are those of MPI-3.1, chapter 5, for every placement; messages and bytes equal those counted
-//! by hand.
+//! Checks that the outputs of every rank are those of MPI-3.1, chapter 5, for every placement, and that messages and
+//! bytes equal those counted by hand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::platform::{
 use crate::rank::{Call, Completion, Message, Pattern, Payload, Rank, Reply, ReplyKind, Source};
 use crate::units::{Bytes, SimTime};
 
-/// A buffer of 8-byte items, each the sum of the items combined in it.
+/// A buffer of 8-byte items; each item is the sum of the items combined in it.
 type Items = Vec<u64>;
 
-/// A mover of items.
+/// A mover that adds items.
 struct Adder {
     spaces: [Items; 5],
 }
@@ -66,20 +66,20 @@ impl Mover for Adder {
     }
 }
 
-/// Parameters of a run. It is node-aware unless the library uses another form.
+/// Parameters of a test run of a node-aware collective.
 struct StagedCase<'a> {
     library: Library,
     collective: Collective,
-    /// Node of each rank.
+    /// Number of the node of each rank.
     nodes: &'a [u32],
     root: u32,
     items: usize,
 }
 
-/// Result of a run.
+/// Result of a test run.
 struct StagedRun {
     outputs: Vec<Items>,
-    /// Messages and bytes by sender and receiver.
+    /// Numbers of messages and bytes by sender and receiver.
     sends: BTreeMap<(Rank, Rank), (u64, u64)>,
     algorithm: Algorithm,
 }
@@ -89,7 +89,7 @@ impl StagedRun {
         self.sends.values().fold((0, 0), |(count, bytes), (more, size)| (count + more, bytes + size))
     }
 
-    /// Messages and bytes between nodes.
+    /// Numbers of messages and bytes between ranks on different nodes.
     fn across(&self, nodes: &[u32]) -> (u64, u64) {
         let across = self.sends.iter().filter(|((from, to), _)| nodes[*from as usize] != nodes[*to as usize]);
         across.fold((0, 0), |(count, bytes), (_, (more, size))| (count + more, bytes + size))
@@ -120,15 +120,15 @@ fn input(case: &StagedCase<'_>, rank: u32) -> Items {
     }
 }
 
-/// A rank of the machine without time: the requests that it waits for, in order of their start.
+/// State of a rank on the machine without time.
 struct RankAtWork {
     runner: Runner<Adder>,
-    /// Started and incomplete sends and receives by request.
+    /// Started sends and receives by request, with the completion if it has arrived.
     open: BTreeMap<u32, Option<Option<Completion>>>,
     waits: Vec<u32>,
-    /// Whether one completion is enough.
+    /// Whether the wait ends with the first completion.
     any: bool,
-    /// Whether the reply omits the completions.
+    /// Whether the reply to the wait omits the completions.
     quiet: bool,
     next: u32,
     reply: Option<Vec<u32>>,
@@ -170,7 +170,7 @@ fn run(case: &StagedCase<'_>) -> StagedRun {
     let mut seats: Vec<RankAtWork> = (0..size).map(seat).collect();
     let algorithm = seats[0].runner.method().algorithm;
     let mut sends = BTreeMap::new();
-    // Unmatched sends and receives by pair.
+    // Unmatched sends and receives by pair of sender and receiver.
     let mut out: BTreeMap<(u32, u32), VecDeque<(u32, Message)>> = BTreeMap::new();
     let mut posted: BTreeMap<(u32, u32), VecDeque<u32>> = BTreeMap::new();
     loop {
@@ -222,7 +222,7 @@ enum StartedCall {
     Receive(Pattern),
 }
 
-/// Next call of the rank, if it can proceed: the operations started by it.
+/// Executes the next call of a rank that can proceed, and returns the operations that the call starts.
 fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
     if seat.done || !seat.any && seat.waits.iter().any(|request| seat.open[request].is_none()) {
         return None;
@@ -278,7 +278,7 @@ fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
         Some(Call::Exchange(message, pattern)) => {
             let sent = start(seat, StartedCall::Send(message));
             let received = start(seat, StartedCall::Receive(pattern));
-            // The receive has the first completion.
+            // The reply lists the completion of the receive first.
             seat.waits = vec![received.0, sent.0];
             vec![sent, received]
         }
@@ -313,7 +313,7 @@ const COLLECTIVES: [Collective; 7] = [
     Collective::Scatter,
     Collective::Allgather,
 ];
-/// One library per style, and each library that chooses these forms by default.
+/// One library of each schedule style, and each library that chooses node-aware forms by default.
 const LIBRARIES: [Library; 3] = [Library::Mpich3Flat, Library::OpenMpi50, Library::Mpich4];
 
 fn check(case: &StagedCase<'_>) -> StagedRun {
@@ -338,7 +338,7 @@ fn check(case: &StagedCase<'_>) -> StagedRun {
     ran
 }
 
-/// Placements: by blocks, in turn, and irregular.
+/// Placements of ranks on nodes: in blocks, in turn, and irregular.
 fn spreads(size: u32) -> Vec<Vec<u32>> {
     let of = |node: &dyn Fn(u32) -> u32| (0..size).map(node).collect::<Vec<u32>>();
     let mut spreads = vec![of(&|rank| rank % 3), of(&|rank| rank * 2 / size), of(&|rank| (rank * rank + rank / 3) % 4)];
@@ -389,7 +389,7 @@ fn segments_of_open_mpi_s_end_right() {
 
 #[test]
 fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
-    // Four nodes of three ranks.
+    // The machine has four nodes of three ranks.
     let nodes: Vec<u32> = (0..12).map(|rank| rank / 3).collect();
     let n = 800;
     let ran = |library, collective, root| {
@@ -398,7 +398,7 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
         (ran.total(), ran.across(&nodes))
     };
     for library in [Library::Mpich4, Library::OpenMpi50] {
-        // One message to each member except the root; three of them cross nodes.
+        // Each member except the root receives one message; three of these messages cross nodes.
         assert_eq!(ran(library, Collective::Bcast, 0), ((11, 11 * n), (3, 3 * n)), "{library:?}");
         assert_eq!(ran(library, Collective::Reduce, 0).1.1 % n, 0);
     }
@@ -408,16 +408,17 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
     // Below 2 KiB MPICH reduces into the root's node: 2 messages in each of three nodes, 3 between nodes, 2 in the
     // root's node.
     assert_eq!(ran(Library::Mpich4, Collective::Reduce, 4), ((11, 11 * n), (3, 3 * n)));
-    // 8 messages within nodes; among four leaders Rabenseifner's 2 rounds of 4: 2 · 2 · 4 messages and 2 · 3 · n
-    // bytes; 8 messages within nodes.
+    // The reductions within nodes send 8 messages. Rabenseifner's algorithm among four leaders has 2 · 2 rounds of 4
+    // messages and sends 2 · 3 · n bytes. The bcasts within nodes send 8 messages.
     assert_eq!(ran(Library::Mpich4, Collective::Allreduce, 0), ((32, 22 * n), (16, 6 * n)));
-    // Barriers of 3 (2 rounds of 3 messages) and of 4 leaders (2 rounds of 4); then one byte to each of 8 ranks.
+    // The barriers of 3 ranks in each of 4 nodes have 2 rounds of 3 messages, the barrier of 4 leaders 2 rounds of 4.
+    // Then 8 ranks receive one byte each.
     assert_eq!(ran(Library::Mpich4, Collective::Barrier, 0), ((24 + 8 + 8, 8), (8, 0)));
 }
 
 #[test]
 fn blocks_cross_nodes_once_and_together() {
-    // Four nodes of three ranks, in order and in turn; blocks of n bytes.
+    // The placements are four nodes of three ranks, in order and in turn; blocks have n bytes.
     let n = 800;
     for nodes in [(0..12).map(|rank| rank / 3).collect::<Vec<u32>>(), (0..12).map(|rank| rank % 4).collect()] {
         for library in LIBRARIES {
@@ -431,11 +432,12 @@ fn blocks_cross_nodes_once_and_together() {
                     assert_eq!(algorithm, Algorithm::NodeAware);
                     continue;
                 }
-                // One message from each other member to the one at the root's place; three with a node's blocks.
+                // In each node, two members send a message to the member at the root's place. Three messages with a
+                // node's blocks follow.
                 assert_eq!(ran(Collective::Gather), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
                 assert_eq!(ran(Collective::Scatter), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
-                // Recursive doubling among leaders: four messages of 3 n, four of 6 n. Then all blocks to two members
-                // of each node.
+                // Recursive doubling among leaders sends four messages of 3 n bytes and four of 6 n. Then two members
+                // of each node receive all blocks.
                 assert_eq!(across, (8, 36 * n));
                 assert_eq!(sent, (8 + 36 + 2 * 4 * 12) * n);
             }
@@ -443,7 +445,8 @@ fn blocks_cross_nodes_once_and_together() {
     }
 }
 
-/// Counts of `pml_monitoring` in Open MPI 5.0.11 for one call on two nodes of two and three ranks.
+/// Compares with message counts that `pml_monitoring` of Open MPI 5.0.11 reported for one call on a node of two ranks
+/// and a node of three ranks.
 #[test]
 fn blocks_go_as_open_mpi_counts_them() {
     for each in [2u32, 3] {
@@ -483,7 +486,7 @@ fn a_form_that_cannot_be_had_is_the_library_s_flat_one() {
         check(&StagedCase { library, collective: Collective::Bcast, nodes, root: 0, items: 1 })
     };
     for library in LIBRARIES {
-        // One node, or one rank per node.
+        // No library uses the node-aware form on one node, or with one rank per node.
         assert_ne!(ran(library, &[0, 0, 0]).algorithm, Algorithm::NodeAware);
         assert_ne!(ran(library, &[0, 1, 2]).algorithm, Algorithm::NodeAware);
     }

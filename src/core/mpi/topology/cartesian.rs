@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_DIMS, MPI_ERR_RANK, MPI_PROC_NULL, MPI_UNDEFINED};
 use crate::mpi::fault::Fault;
 
-/// A grid. A grid without dimensions has one place.
+/// A Cartesian grid. A grid without dimensions has one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cart {
     dims: Vec<u32>,
@@ -15,22 +15,22 @@ pub struct Cart {
 /// Partners of MPI_Cart_shift; MPI_PROC_NULL beyond an open end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Rank that this one receives from.
+    /// Rank from which the caller receives.
     pub source: c_int,
-    /// Rank that this one sends to.
+    /// Rank to which the caller sends.
     pub destination: c_int,
 }
 
 /// One of the grids created by MPI_Cart_sub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubGrid {
-    /// Grid of the remaining dimensions.
+    /// Grid of the remaining dimensions, to which the caller belongs.
     pub grid: Cart,
-    /// Ranks of the members in the whole grid, in order.
+    /// Ranks that the members of the sub-grid have in the whole grid, in order.
     pub members: Vec<u32>,
     /// Rank of the caller in `grid`.
     pub rank: u32,
-    /// Number of the sub-grid, from 0.
+    /// Index of the sub-grid among all sub-grids, from 0.
     pub number: u32,
 }
 
@@ -64,7 +64,7 @@ impl Cart {
         &self.periods
     }
 
-    /// Number of places.
+    /// Number of places in the grid.
     pub fn size(&self) -> u32 {
         self.dims.iter().product()
     }
@@ -72,7 +72,7 @@ impl Cart {
     /// Coordinates of `rank`.
     ///
     /// # Errors
-    /// There is no such rank.
+    /// `rank` is outside the grid.
     pub fn coords(&self, rank: c_int) -> Result<Vec<c_int>, Fault> {
         let known = u32::try_from(rank).ok().filter(|&rank| rank < self.size());
         let rank = known.ok_or_else(|| {
@@ -100,7 +100,7 @@ impl Cart {
     /// Partners of `rank` for a shift by `distance` along `direction`.
     ///
     /// # Errors
-    /// There is no such direction.
+    /// `direction` is not a dimension of the grid.
     pub fn shift(&self, rank: u32, direction: c_int, distance: c_int) -> Result<Shift, Fault> {
         let known = usize::try_from(direction).ok().filter(|&direction| direction < self.dims.len());
         let direction = known.ok_or_else(|| {
@@ -110,8 +110,8 @@ impl Cart {
         Ok(Shift { source: self.away(rank, direction, -distance), destination: self.away(rank, direction, distance) })
     }
 
-    /// Neighbours of `rank` for neighbourhood collectives (section 7.6): for each dimension the previous one, then
-    /// the next one.
+    /// Neighbours of `rank` for neighbourhood collectives (section 7.6): for each dimension the previous neighbour,
+    /// then the next.
     pub fn neighbours(&self, rank: u32) -> Vec<c_int> {
         let both = |dimension| [self.away(rank, dimension, -1), self.away(rank, dimension, 1)];
         (0..self.dims.len()).flat_map(both).collect()
@@ -139,7 +139,8 @@ impl Cart {
         SubGrid { grid, members, rank: place, number }
     }
 
-    /// Result of MPI_Cart_map and MPI_Cart_create for the caller: its own rank, MPI_UNDEFINED beyond the grid.
+    /// New rank of the caller in MPI_Cart_map and MPI_Cart_create: its own rank, or MPI_UNDEFINED if it is outside the
+    /// grid.
     pub fn map(&self, rank: u32) -> c_int {
         if rank < self.size() { rank as c_int } else { MPI_UNDEFINED }
     }
@@ -151,7 +152,8 @@ impl Cart {
         places
     }
 
-    /// Coordinate `at` reduced to its dimension, if it is valid.
+    /// Reduces the coordinate `at` modulo the extent of a periodic dimension; `None` if it is outside a non-periodic
+    /// one.
     fn place(&self, dimension: usize, at: i64) -> Option<u32> {
         let extent = i64::from(self.dims[dimension]);
         let at = if self.periods[dimension] { at.rem_euclid(extent) } else { at };
@@ -231,8 +233,8 @@ mod tests {
 
     #[test]
     fn sub_grids_are_those_of_the_standard() {
-        // Example of section 7.5.7: 2 × 3 × 4 with remaining dimensions (true, false, true) gives three grids of 2 ×
-        // 4.
+        // Example of section 7.5.7: a grid of 2 × 3 × 4 with the remaining dimensions (true, false, true) has three
+        // sub-grids of 2 × 4.
         let grid = cart(&[2, 3, 4], &[false, true, true]);
         let mut seen = [0; 24];
         for rank in 0..24 {

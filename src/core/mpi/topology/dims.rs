@@ -10,7 +10,7 @@ use crate::mpi::fault::Fault;
 /// then the one with the greatest extent next to it.
 ///
 /// # Errors
-/// `nodes` is below 1, an extent is below 0, or the given extents do not divide `nodes`.
+/// `nodes` is below 1, an extent is below 0, or the product of the nonzero extents does not divide `nodes`.
 pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Result<(), Fault> {
     if nodes < 1 {
         return Err(Fault::new(MPI_ERR_ARG, format!("a grid for {nodes} processes, expected at least 1")));
@@ -46,7 +46,8 @@ fn balanced(number: u64, count: usize) -> Vec<u64> {
         divisors.sort_unstable();
         divisors.dedup();
     }
-    // Factors of 1 are appended if there are too few primes: below, each factor has at least one prime.
+    // Factors of 1 are appended if there are fewer primes than factors. The search below considers only factors above
+    // 1.
     let real = count.min(primes.len());
     let mut best = Vec::new();
     if real > 0 {
@@ -61,8 +62,8 @@ fn spread(factors: &[u64]) -> u64 {
     factors.first().zip(factors.last()).map_or(u64::MAX, |(greatest, smallest)| greatest - smallest)
 }
 
-/// Tries all continuations of the factors `found` by `count` factors with product `number`, and keeps the best list
-/// in `best`.
+/// Extends the factors `found` by all lists of `count` factors with product `number`, and stores the best list in
+/// `best`.
 fn split(number: u64, count: usize, divisors: &[u64], found: &mut Vec<u64>, best: &mut Vec<u64>) {
     if count == 0 {
         let smaller_first = |factors: &[u64]| factors.iter().rev().copied().collect::<Vec<u64>>();

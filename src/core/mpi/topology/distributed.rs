@@ -1,5 +1,5 @@
-//! Distributed graphs (MPI-3.1, section 7.5.4): any member may define any edge, and every member obtains its own
-//! edges.
+//! Distributed graphs (MPI-3.1, section 7.5.4): any member may pass any edge to MPI_Dist_graph_create, and every
+//! member obtains its own edges.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -7,12 +7,12 @@ use std::ffi::c_int;
 use crate::mpi::abi::MPI_ERR_ARG;
 use crate::mpi::fault::Fault;
 
-/// An edge as seen by one of its ends.
+/// An edge as seen by one of the two members that it connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The other end.
+    /// Rank at the other end of the edge.
     pub rank: u32,
-    /// Weight; 1 without weights.
+    /// Weight of the edge; 1 if the graph has no weights.
     pub weight: c_int,
 }
 
@@ -23,7 +23,7 @@ pub struct Neighbours {
     pub sources: Vec<Edge>,
     /// Outgoing edges.
     pub destinations: Vec<Edge>,
-    /// Whether weights were given.
+    /// Whether the edges have weights.
     pub weighted: bool,
 }
 
@@ -35,10 +35,11 @@ pub struct Contribution {
 }
 
 impl Neighbours {
-    /// Edges as given to MPI_Dist_graph_create_adjacent, in that order; weights are `None` for MPI_UNWEIGHTED.
+    /// Edges passed to MPI_Dist_graph_create_adjacent, in the same order; weights are `None` for MPI_UNWEIGHTED.
     ///
     /// # Errors
-    /// Only one direction has weights, a neighbour is not in the communicator of `members`, or a weight is negative.
+    /// Only incoming or only outgoing edges have weights, a neighbour is not in the communicator of `members` ranks,
+    /// or a weight is negative.
     pub fn adjacent(
         members: u32,
         sources: (&[c_int], Option<&[c_int]>),
@@ -58,11 +59,11 @@ impl Neighbours {
         Ok(Neighbours { sources: edges(sources)?, destinations: edges(destinations)?, weighted })
     }
 
-    /// Edges of a member from the messages of all contributors ([`Contribution::by_end`]), ordered by contributor,
-    /// then as given.
+    /// Edges of a member from the messages of all contributors ([`Contribution::by_end`]), ordered by contributor; the
+    /// edges of a contributor keep their order.
     ///
     /// # Errors
-    /// Only some contributors gave weights.
+    /// Some contributors passed weights and others did not.
     pub fn from_messages(weighted: bool, by_giver: &BTreeMap<u32, Vec<u32>>) -> Result<Self, Fault> {
         let mut near = Neighbours { weighted, ..Neighbours::default() };
         for (giver, edges) in by_giver {
@@ -80,11 +81,11 @@ impl Neighbours {
 }
 
 impl Contribution {
-    /// Arguments of MPI_Dist_graph_create: `degrees[i]` of the destinations belong to `sources[i]`.
+    /// Arguments of MPI_Dist_graph_create: the next `degrees[i]` destinations belong to `sources[i]`.
     ///
     /// # Errors
-    /// A degree is negative, the degrees exceed the destinations, an end is not in the communicator of `members`, or
-    /// a weight is negative.
+    /// A degree is negative, the sum of the degrees exceeds the number of destinations, a source or destination is not
+    /// in the communicator of `members` ranks, or a weight is negative.
     pub fn new(
         members: u32,
         sources: &[c_int],
@@ -108,8 +109,8 @@ impl Contribution {
         Ok(Contribution { edges, weighted: weights.is_some() })
     }
 
-    /// Messages to the ends of the edges: whether there are weights, then for each edge whether it leads to that end,
-    /// the other end, and the weight.
+    /// Messages to the members that the edges connect. A message contains whether there are weights; then for each
+    /// edge whether it leads to the receiver of the message, the rank at the other end, and the weight.
     pub fn by_end(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut told = BTreeMap::new();
         for &(source, destination, weight) in &self.edges {
@@ -121,7 +122,7 @@ impl Contribution {
         told
     }
 
-    /// Whether weights were given.
+    /// Whether the edges have weights.
     pub fn weighted(&self) -> bool {
         self.weighted
     }
@@ -159,7 +160,8 @@ mod tests {
         edges.iter().map(|edge| (edge.rank, edge.weight)).collect()
     }
 
-    /// A graph of four members, defined by three of them, partly for others. Weights identify the edges.
+    /// A graph of four members. Three members pass its edges, some of which connect other members. Weights identify
+    /// the edges.
     fn example() -> [Contribution; 4] {
         let given = |sources: &[c_int], degrees: &[c_int], to: &[c_int], weights: &[c_int]| {
             Contribution::new(4, sources, degrees, to, Some(weights)).unwrap()

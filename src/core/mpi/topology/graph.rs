@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_UNDEFINED};
 use crate::mpi::fault::Fault;
 
-/// A graph as given to MPI_Graph_create: the neighbours of all nodes in one list, and the end of each node's part.
+/// A graph as passed to MPI_Graph_create: the neighbours of all nodes in one list, and for each node the index at
+/// which its neighbours end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTopology {
     index: Vec<u32>,
@@ -13,7 +14,7 @@ pub struct GraphTopology {
 }
 
 impl GraphTopology {
-    /// Creates a graph of `index.len()` nodes for a communicator of `members`. Multiple edges, loops and one-way
+    /// Creates a graph of `index.len()` nodes for a communicator of `members` ranks. Multiple edges, loops and one-way
     /// edges are permitted.
     ///
     /// # Errors
@@ -42,32 +43,33 @@ impl GraphTopology {
         Ok(GraphTopology { index: unsigned(index), edges: unsigned(edges) })
     }
 
-    /// Number of nodes.
+    /// Number of nodes of the graph.
     pub fn size(&self) -> u32 {
         self.index.len() as u32
     }
 
-    /// End of each node's part of the neighbours.
+    /// For each node, the index in `edges` at which its neighbours end.
     pub fn index(&self) -> &[u32] {
         &self.index
     }
 
-    /// Neighbours of all nodes.
+    /// Neighbours of all nodes in one list.
     pub fn edges(&self) -> &[u32] {
         &self.edges
     }
 
-    /// Neighbours of `rank`, in the given order with repetitions.
+    /// Neighbours of `rank`, in the order passed to MPI_Graph_create, with repetitions.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If `rank` is not a node of the graph.
     pub fn neighbours(&self, rank: u32) -> &[u32] {
         let rank = rank as usize;
         let start = rank.checked_sub(1).map_or(0, |before| self.index[before]);
         &self.edges[start as usize..self.index[rank] as usize]
     }
 
-    /// Result of MPI_Graph_map and MPI_Graph_create for the caller: its own rank, MPI_UNDEFINED beyond the graph.
+    /// New rank of the caller in MPI_Graph_map and MPI_Graph_create: its own rank, or MPI_UNDEFINED if it is outside
+    /// the graph.
     pub fn map(&self, rank: u32) -> c_int {
         if rank < self.size() { rank as c_int } else { MPI_UNDEFINED }
     }

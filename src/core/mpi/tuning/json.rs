@@ -1,5 +1,6 @@
-//! Open MPI's dynamic rules in JSON, as read by 6.0. The first entry that contains the communicator size applies, and
-//! within it the first entry that contains the message size. Otherwise the library chooses.
+//! Open MPI's dynamic rules in JSON, as Open MPI 6.0 reads them. The first entry whose range contains the communicator
+//! size applies, and within that entry the first whose range contains the message size. If no entry applies, Open MPI
+//! chooses.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +10,7 @@ use crate::mpi::names::collective_word;
 use crate::platform::{Collective, CollectiveRule, Method};
 use crate::units::Bytes;
 
-/// Open MPI's names of the algorithms, in the order of their numbers from 1 on.
+/// Open MPI's names of the algorithms of `collective`, in the order of their numbers from 1 on.
 fn words(collective: Collective) -> &'static [&'static str] {
     match collective {
         Collective::Allgather => &["linear", "bruck-k-fanout", "recursive_doubling", "ring", "neighbor", "two_proc"],
@@ -40,7 +41,7 @@ fn words(collective: Collective) -> &'static [&'static str] {
     }
 }
 
-/// Other permitted collectives, whose entries are skipped.
+/// Names of other collectives that a file may contain; their entries are skipped.
 const OTHERS: [&str; 9] = [
     "alltoallw",
     "reduce_scatter_block",
@@ -81,10 +82,10 @@ fn without_trailing_commas(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Reads the text of a file.
+/// Reads the text of a rules file in JSON.
 ///
 /// # Errors
-/// Description and place of the error.
+/// Description of the error, and the path of keys to it.
 pub(super) fn read(text: &str) -> Result<Rules, String> {
     let root: Value = serde_json::from_str(&without_trailing_commas(text))
         .map_err(|error| format!("expected Open MPI's rules as JSON: {error}"))?;
@@ -151,7 +152,7 @@ pub(super) fn read(text: &str) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// Number at `key`, or "inf"; `default` if the key is missing.
+/// Number at `key`; "inf" is the greatest number. Returns `default` if the key is missing.
 fn number(object: &Map<String, Value>, key: &str, default: u64, place: &str) -> Result<u64, String> {
     match object.get(key) {
         None => Ok(default),
@@ -162,7 +163,7 @@ fn number(object: &Map<String, Value>, key: &str, default: u64, place: &str) -> 
     }
 }
 
-/// Method of an entry; `None` if it leaves the choice to the library.
+/// Method of an entry; `None` if the entry leaves the choice to Open MPI.
 fn method(collective: Collective, entry: &Map<String, Value>, place: &str) -> Result<Option<Method>, String> {
     let methods = numbered(collective);
     let names = words(collective);
@@ -189,7 +190,7 @@ fn method(collective: Collective, entry: &Map<String, Value>, place: &str) -> Re
     Ok(Some(parameters(collective, methods[at - 1], (fan, segment, reqs))))
 }
 
-/// Parts of `range` outside all ranges of `done`.
+/// Sub-ranges of `range` that are outside all ranges of `done`.
 fn rest(range: (u64, u64), done: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut parts = vec![range];
     for &(first, last) in done {
@@ -226,12 +227,12 @@ mod tests {
         let allreduce = |ranks, size| all.method(Collective::Allreduce, ranks, Bytes::new(size));
         assert_eq!(allreduce(63, 512), None);
         assert_eq!(allreduce(64, 512), Some(Algorithm::Nonoverlapping.into()));
-        // The second entry would match, too.
+        // The second entry contains the size as well, but the first has precedence.
         assert_eq!(allreduce(128, 511), None);
         assert_eq!(allreduce(128, 511_999), Some(Algorithm::Nonoverlapping.into()));
         assert_eq!(allreduce(128, 512_000), Some(Algorithm::RecursiveDoubling.into()));
         assert_eq!(allreduce(129, 0), Some(Algorithm::Ring.into()));
-        // By all bytes that a rank sends.
+        // The rules of an alltoall refer to all bytes that a rank sends.
         let alltoall = |size| all.method(Collective::Alltoall, 10, Bytes::new(size));
         assert_eq!(alltoall(9), None);
         assert_eq!(alltoall(10), Some(Method::from(Algorithm::LinearSync).by(4)));

@@ -9,8 +9,9 @@
 //! }
 //! ```
 //!
-//! Work is in nanoseconds. `requires` depends on an end, `irequires` on a start. A rank has one core, so `cpu` must
-//! be 0. `nic` is ignored because the platform defines a node's ports.
+//! Times of `calc` are in nanoseconds. `a requires b` means that a starts after b ends, `a irequires b` that a starts
+//! after b starts. A rank has one core, so `cpu` must be 0. `nic` is ignored because the platform file defines a
+//! node's network ports.
 
 use std::collections::HashMap;
 
@@ -88,7 +89,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {
     Ok(graphs)
 }
 
-/// Separates signs in the line into words.
+/// Puts blanks around the signs in the line, so that each sign is a word.
 fn separated(line: &str) -> String {
     let mut text = String::with_capacity(line.len() + 4);
     for sign in line.chars() {
@@ -127,7 +128,7 @@ fn without_comments(line: &str, in_comment: &mut bool) -> String {
     }
 }
 
-/// Reads a line between the braces of a rank.
+/// Reads a line between the braces of a rank: an operation or a dependence.
 fn operation(
     words: &mut Words<'_>,
     graph: &mut Graph,

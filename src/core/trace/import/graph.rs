@@ -1,4 +1,4 @@
-//! A rank whose operations are ordered only by their dependences.
+//! Program of a rank whose operations are ordered only by their dependences.
 //!
 //! Receives are posted and sends started as early as possible, in the order of the file. Then the first executable
 //! block of work is executed. If no operation is executable, the rank waits for the first request in progress.
@@ -9,23 +9,23 @@ use std::sync::Arc;
 use crate::rank::{Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, Which};
 use crate::units::SimSpan;
 
-/// Operations and their dependences.
+/// Operations of a rank and their dependences.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Graph {
     pub nodes: Vec<GraphNode>,
 }
 
-/// An operation.
+/// An operation of a rank.
 #[derive(Debug, PartialEq)]
 pub(super) struct GraphNode {
     pub work: GraphWork,
-    /// Its label, for reports.
+    /// Label of the operation in the schedule, for reports.
     pub label: String,
-    /// Number of its dependences.
+    /// Number of operations on which this operation depends.
     pub needs: u32,
-    /// Operations that depend on its start.
+    /// Operations that depend on the start of this operation.
     pub at_start: Vec<u32>,
-    /// Operations that depend on its end.
+    /// Operations that depend on the end of this operation.
     pub at_end: Vec<u32>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct GraphMessage {
 }
 
 impl Graph {
-    /// An operation that can never start because of a cycle.
+    /// Returns an operation that can never start because its dependences form a cycle; `None` if there is none.
     pub fn stuck(&self) -> Option<&GraphNode> {
         let mut needs: Vec<u32> = self.nodes.iter().map(|node| node.needs).collect();
         let mut ready: Vec<u32> = (0..).zip(&needs).filter(|(_, needs)| **needs == 0).map(|(node, _)| node).collect();
@@ -63,11 +63,12 @@ impl Graph {
     }
 }
 
-/// A rank that executes a graph.
+/// Program of a rank that executes the operations of a graph.
 pub struct GraphProgram {
     graph: Arc<Graph>,
     needs: Vec<u32>,
-    /// Startable messages and executable work, in the order of the file.
+    /// Messages whose dependences are satisfied, in the order of the file. `work` contains the blocks of work whose
+    /// dependences are satisfied.
     messages: BTreeSet<u32>,
     work: BTreeSet<u32>,
     under_way: Vec<(u32, RequestId)>,
@@ -75,7 +76,7 @@ pub struct GraphProgram {
     last: u32,
 }
 
-/// Purpose of the last call.
+/// Purpose of the last call of the program.
 #[derive(Clone, Copy)]
 enum PendingOp {
     Nothing,
@@ -109,7 +110,7 @@ impl GraphProgram {
         }
     }
 
-    /// Removes one dependence of each operation in `list`.
+    /// Removes one dependence of each operation that `list` returns for `node`.
     fn satisfy(&mut self, list: impl Fn(&GraphNode) -> &[u32], node: u32) {
         let graph = self.graph.clone();
         for &next in list(&graph.nodes[node as usize]) {
@@ -162,7 +163,7 @@ impl GraphProgram {
         }
         let requests = || -> Requests { self.under_way.iter().map(|(_, id)| *id).collect() };
         if let Some(&node) = self.work.first() {
-            // Messages that have arrived meanwhile may enable other messages, which go first.
+            // Messages that have arrived meanwhile may enable other messages, which precede the next block of work.
             if !looked && !self.under_way.is_empty() {
                 let requests = requests();
                 self.pending = PendingOp::Look;

@@ -1,8 +1,8 @@
 //! OTF2 archives of Score-P, read from the lines printed by `trace/otf2/read.c`.
 //!
-//! The program's code is the time between regions of MPI, from the end of `MPI_Init` to the beginning of
-//! `MPI_Finalize` if these exist. The events in a region describe the actions of its MPI function. Requests that end
-//! in a region are waited for together, at its end.
+//! Time between regions of MPI functions is the program's code, from the end of `MPI_Init` to the beginning of
+//! `MPI_Finalize` if these regions exist. The events in a region describe the actions of its MPI function. The replay
+//! waits for all requests that complete in a region together, at the end of the region.
 
 mod program;
 mod rank;
@@ -32,22 +32,22 @@ struct TraceAction {
 
 #[derive(Debug)]
 enum TraceOperation {
-    /// No action, for example a receive that never ended.
+    /// No action, for example for a receive that never completed.
     Nothing,
     Compute(SimSpan),
     Send(MessageRecord),
     Recv(MessageRecord),
     Exchange(Box<(MessageRecord, MessageRecord)>),
-    /// The number is the slot of the request, the lowest free one.
+    /// Starts a send. The number is the slot of the request, the lowest free slot of the rank.
     Isend(u32, MessageRecord),
     Irecv(u32, MessageRecord),
     Wait(Box<[u32]>),
-    /// The rank's n-th collective.
+    /// Executes the collective with this index among the rank's collectives.
     Collective(u32),
     Start(u32, u32),
 }
 
-/// A message record; the peer is a world rank.
+/// A message: peer (a world rank), tag, communicator and size.
 #[derive(Clone, Copy, Debug)]
 struct MessageRecord {
     peer: Rank,
@@ -60,13 +60,13 @@ struct MessageRecord {
 #[derive(Clone, Debug)]
 struct Otf2Collective {
     function: Option<LoggedFunction>,
-    /// OTF2's number.
+    /// OTF2's number of the collective operation.
     op: u32,
     comm: u32,
     root: u32,
     sent: u64,
     received: u64,
-    /// Sizes derived from all members.
+    /// Data sizes derived from the byte counts of all members.
     member_sizes: MemberSizes,
 }
 
@@ -82,16 +82,16 @@ pub(super) struct RankActions {
 enum CommMembers {
     Group(Group),
     Own,
-    /// An intercommunicator: two groups.
+    /// An intercommunicator, which has two groups.
     Inter,
 }
 
-/// A region of MPI.
+/// A region of the archive that is an MPI function.
 #[derive(Clone, Debug)]
 struct MpiRegion {
     name: String,
     function: Option<LoggedFunction>,
-    /// Whether it counts as code, as `MPI_File_*` does.
+    /// Whether time in the region is treated as the program's code, as for `MPI_File_*`.
     is_code: bool,
 }
 
@@ -104,12 +104,12 @@ pub(super) struct Definitions {
     comms: BTreeMap<u32, CommMembers>,
 }
 
-/// An archive.
+/// An OTF2 archive: definitions, and the actions of every rank.
 #[derive(Debug)]
 pub(super) struct Archive {
     definitions: Arc<Definitions>,
     ranks: Vec<Arc<RankActions>>,
-    /// Whether sizes of an alltoallv were estimated.
+    /// Whether data sizes of an alltoallv were estimated.
     pub estimated: bool,
 }
 
@@ -118,7 +118,7 @@ fn error(what: impl Into<String>) -> ImportError {
 }
 
 impl Definitions {
-    /// The communicator as seen by world rank `rank`.
+    /// Communicator `number` as seen by world rank `rank`.
     fn comm(&self, number: u32, rank: Rank) -> Result<CommMember, ImportError> {
         let id = number.checked_add(1).filter(|id| *id < u32::MAX / 2 - 1);
         let id = id.ok_or_else(|| error(format!("expected communicators up to 2^31 - 4; found {number}")))?;
@@ -140,7 +140,7 @@ impl Definitions {
 
     fn define(&mut self, words: &mut Words<'_>, kind: &str, ranks: Option<usize>) -> Result<(), ImportError> {
         match kind {
-            // OTF2 events of mcpsim show activities over time, but lack data that a replay needs.
+            // An archive that mcpsim wrote shows activities over time, but lacks data that a replay needs.
             "creator" if words.peek() == Some("mcpsim") => {
                 return Err(error(
                     "an archive that mcpsim wrote: it lacks the trace that a replay needs, mcpsim.trace in its directory; \
@@ -186,7 +186,7 @@ fn number(words: &mut Words<'_>, what: &str) -> Result<u64, ImportError> {
 }
 
 impl Archive {
-    /// Reads the output of `read.c`.
+    /// Reads the lines that `read.c` prints.
     ///
     /// # Errors
     /// An error in the lines, or a call that cannot be replayed.
@@ -266,7 +266,7 @@ impl Definitions {
     }
 }
 
-/// Whether calls of the function cannot be replayed.
+/// Whether calls of `function` cannot be replayed.
 fn refused(function: Option<LoggedFunction>) -> bool {
     matches!(function.map(LoggedFunction::class), Some(FunctionClass::Refused | FunctionClass::Neighbours))
 }

@@ -1,4 +1,4 @@
-//! Traces of other tools: times computed by hand, and errors.
+//! Traces of other tools: compares times with those computed by hand, and checks errors.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::platform::{Placement, Platform, PlatformSource};
 use crate::rank::Rank;
 use proptest::prelude::*;
 
-/// One core of 1 Gflop/s per node; between nodes 1000 ns and 1 ns per byte, eager up to 1 KB, no overheads.
+/// A machine with one core of 1 Gflop/s per node. A message between nodes takes 1000 ns plus 1 ns per byte, is eager
+/// up to 1 KB, and has no overheads.
 const MACHINE: &str = r#"
 name = "tiny"
 nct = [4, 1, 1]
@@ -55,14 +56,17 @@ fn formats_are_told_from_the_first_line() {
 
 #[test]
 fn deeds_take_what_the_machine_says() {
-    // 500 flops take 500 ns; 100 doubles take 1000 + 800 ns and arrive at 2300; the receiver continues for 200 ns.
+    // 500 flops take 500 ns. A message of 100 doubles takes 1000 + 800 ns and arrives at 2300 ns. The receiver then
+    // works for 200 ns.
     let text =
         "0 init 1\n1 init 1\n0 compute 5e2\n0 send 1 7 100\n1 recv 0 7 100\n1 compute 200\n0 finalize\n1 finalize\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [500, 2500]);
-    // Without the argument of init, sizes are in bytes; the old form; a wait for the last request.
+    // Without an argument of `init`, sizes are in bytes. The lines have the form of versions before 3.21, whose `wait`
+    // waits for the last request.
     let text = "0 init\n1 init\n1 Irecv 0 100\n0 send 1 1e2\n1 compute 50\n1 wait\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 1100]);
-    // Type 1 is an int of 4 bytes. A wait for one of two, then for all: 1400; the later one 1000 + 1000 + 800.
+    // Datatype 1 is an int of 4 bytes, so the first message takes 1400 ns. The second one leaves after 1000 ns of work
+    // and takes 1000 + 800 ns. The receiver waits for one request, then for all.
     let text = "0 isend 1 1 100 1\n0 compute 1000\n0 isend 1 2 100 0\n0 waitall 2\n\
                 1 irecv 0 2 100 0\n1 irecv 0 1 100 1\n1 wait 0 1 1\n1 compute 1\n1 waitall\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [1000, 2800]);
@@ -73,7 +77,7 @@ fn deeds_take_what_the_machine_says() {
 
 #[test]
 fn a_collective_of_some_ranks_is_told_from_one_of_all_where_it_has_a_size_for_each() {
-    // SMPI's line for an allgatherv of three of six ranks does not contain the communicator.
+    // SMPI's line for an allgatherv among three of the six ranks does not contain the communicator.
     let lines: String = (0..6).map(|rank| format!("{rank} allgatherv 1 1 2 3 0 0\n")).collect();
     assert_eq!(
         error(TraceFormat::TimeIndependent, &lines),
@@ -104,26 +108,26 @@ fn collectives_are_those_of_the_machine() {
     }
 }
 
-/// Lines as SMPI 3.32 writes them, which differ between ranks; the bytes that are sent in all.
+/// Lines that SMPI 3.32 writes, which differ between ranks, with the number of bytes that all ranks send.
 #[test]
 fn what_only_some_ranks_know_of_a_collective_is_taken_from_their_lines() {
     let int_and_double = "1 0";
     for (lines, count, bytes) in [
-        // Zeros in the lists of others than the root; a root that sends nothing, in place.
+        // The lists of ranks other than the root contain zeros; the root uses MPI_IN_PLACE and sends nothing.
         ("gatherv 10 0 0 1 1 1|gatherv 20 10 20 1 1 1", 1, 40),
         ("gatherv 10 10 20 0 1 1|gatherv 20 0 0 0 1 1", 1, 80),
         ("gather 10 10 1 1 1|gather 0 10 1 1 1", 1, 40),
         ("gather 0 10 0 1 1|gather 10 10 0 1 1", 1, 40),
         ("scatterv 0 0 10 1 1 1|scatterv 10 20 20 1 1 1", 1, 40),
         ("scatter 0 10 1 1 1|scatter 10 0 1 1 1", 1, 40),
-        // Datatypes of both sides: 20 ints are 10 doubles.
+        // The two datatypes of a line are those of the send and of the receive: 20 ints have the size of 10 doubles.
         ("gather 20 10 0 DT|gather 20 10 0 DT", 1, 80),
         ("gatherv 20 10 10 0 DT|gatherv 20 0 0 0 DT", 1, 80),
         ("scatter 20 10 0 DT|scatter 20 10 0 DT", 1, 80),
         ("scatterv 20 20 10 0 DT|scatterv 0 0 10 0 DT", 1, 80),
         ("allgatherv 20 10 20 DT|allgatherv 40 10 20 DT", 2, 240),
         ("allgatherv 10 10 20 1 1|allgatherv 20 10 20 1 1", 2, 120),
-        // A block of each rank.
+        // MPI_Reduce_scatter_block has one block per rank.
         ("reducescatter 0 0 0 0 0 1|reducescatter 0 0 0 0 0 1", 2, 40),
         ("scan 100 0 1|scan 100 0 1", 2, 800),
         ("exscan 100 0 1|exscan 100 0 1", 2, 800),
@@ -160,17 +164,17 @@ fn wrong_deeds_name_the_line_and_what_was_expected() {
 
 #[test]
 fn operations_start_when_what_they_need_is_there() {
-    // The send needs 100 ns of work; the work after the receive needs its end at 100 + 1000 + 8. Meanwhile there are
-    // 5000 ns of other work.
+    // The send starts after 100 ns of work. The work after the receive starts when the message has arrived at 100 +
+    // 1000 + 8 ns. Meanwhile the rank has 5000 ns of other work.
     let text = "num_ranks 2\nrank 0 {\nl1: calc 100 cpu 0\nl2: send 8b to 1 tag 3 nic 1\nl2 requires l1\n}\n\
                 rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50\nl2 requires l1\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [100, 1158]);
-    // Without dependences the work is first. The message that arrived meanwhile lets the answer go before the second
-    // block.
+    // Work without dependences starts first. The message that arrived meanwhile enables the answer, which is sent
+    // before the second block of work.
     let text = "num_ranks 2 // two\nrank 0 {\nl1: send 8b to 1\nl2: recv 8b from 1\n}\n/* the\nother */\nrank 1 {\n\
                 l1: recv 8b from -1 tag -1\nl2: calc 3000\nl3: calc 3000\nl4: send 8b to 0\nl4 requires l1\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [3000 + 1008, 6000]);
-    // irequires: the send may start once the work has started, but the core is free only after it.
+    // With `irequires`, the send may start when the work has started, but the core is free only after the work.
     let text = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1\nb irequires a\n}\nrank 1 {\nrecv 8b from 0\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [700, 1708]);
 }
@@ -205,7 +209,7 @@ const DEEDS: &str = "0 init\n1 init\n0 isend 1 1 100 1\n0 test 0 1 1\n0 waitall\
 const SCHEDULE: &str = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1 tag 3\nb irequires a\nc: recv 8b from -1\n}\n\
     rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50 cpu 0\nl2 requires l1\nsend 8b to 0\n}\n";
 
-/// Some signs, or a number beyond some limit.
+/// Generates text of some signs, or a number beyond some limit.
 fn new_text() -> impl Strategy<Value = String> {
     let extreme =
         ["-1", "16777215", "4294967295", "9223372036854775807", "18446744073709551615", "1e15", "1e300", "nan"];

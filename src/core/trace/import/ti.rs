@@ -1,9 +1,10 @@
 //! Time-independent traces of SimGrid/SMPI (`smpi/trace-ti`): one action per line, `RANK ACTION ARGUMENTS`, and
 //! comment lines with `#`.
 //!
-//! Sizes are counts of a datatype, whose number may follow them. The default is the byte, or the double if `init` has
-//! an argument. Work is in flops. Both forms of point-to-point lines are supported: `send PEER TAG COUNT [TYPE]`, and
-//! `send PEER COUNT` of versions before 3.21, whose `wait` waits for the last started request.
+//! A size is a number of items, optionally followed by the number of their datatype. The default datatype is the byte,
+//! or the double if `init` has an argument. Work is in flops. Both forms of point-to-point lines are supported: `send
+//! PEER TAG COUNT [TYPE]`, and `send PEER COUNT` of versions before 3.21, whose `wait` waits for the last started
+//! request.
 
 use std::sync::Arc;
 
@@ -16,17 +17,17 @@ use crate::rank::{
 };
 use crate::units::{Bytes, Rate, SimSpan};
 
-/// Greatest number of ranks that lines may name.
+/// Greatest number of ranks that a trace may have.
 const MOST_RANKS: usize = 1 << 24;
 
-/// Sizes in bytes of datatypes by number (SimGrid, `smpi_datatype.cpp`).
+/// Size of each datatype in bytes, by SMPI's number of the datatype (SimGrid, `smpi_datatype.cpp`).
 const TYPES: [u64; 60] = [
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8, 8, 16, 16, 8, 8, 8,
     16, 16, 4, 4, 8, 16, 8, 16, 16, 4, 2, 4, 8, 16, 32, 1, 8, 16, 32, 0, 0, 1, 8, 8,
 ];
 const DOUBLE: u64 = 8;
 
-/// Action of a line.
+/// Action that a line describes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TiAction {
     Compute(f64),
@@ -35,17 +36,17 @@ pub(super) enum TiAction {
     Isend(TiMessage, SendMode),
     Recv(TiMessage),
     Irecv(TiMessage),
-    /// For the request with this sender, receiver and tag.
+    /// Waits for the request with this sender, receiver and tag.
     Wait(i64, i64, i64),
     WaitLast,
     WaitAll,
     Test(i64, i64, i64),
     Collective(Collective, u32, TiAmount),
-    /// A message to another rank and one from another rank, both under way at the same time.
+    /// Sends a message to one rank and receives a message from another rank at the same time.
     Exchange(Option<TiMessage>, TiMessage),
 }
 
-/// A message: the other rank and the tag (negative: any), and the number of bytes.
+/// A message: the other rank and the tag (any if negative), and the number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TiMessage {
     peer: i64,
@@ -87,7 +88,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Vec<TiAction>>, ImportError> {
     Ok(actions)
 }
 
-/// Number of bytes of `count` items, a whole number.
+/// Number of bytes of `count` items of `size` bytes. `count` must be a whole number.
 fn bytes(words: &Words<'_>, count: f64, size: u64) -> Result<u64, ImportError> {
     let bytes = count.max(0.0).trunc() * size as f64;
     if bytes > 9e15 {
@@ -96,7 +97,8 @@ fn bytes(words: &Words<'_>, count: f64, size: u64) -> Result<u64, ImportError> {
     Ok(bytes as u64)
 }
 
-/// Size of the optional datatype that follows.
+/// Reads an optional datatype number and returns the size of the datatype in bytes; without a number, returns
+/// `default`.
 fn datatype(words: &mut Words<'_>, default: u64) -> Result<u64, ImportError> {
     let Some(word) = words.next() else { return Ok(default) };
     if word == "-1" {
@@ -106,13 +108,13 @@ fn datatype(words: &mut Words<'_>, default: u64) -> Result<u64, ImportError> {
     size.ok_or_else(|| words.error(format!("expected the number of a datatype, 0 to 59; found \"{word}\"")))
 }
 
-/// The bytes of `count` things of the datatype that may come next.
+/// Number of bytes of `count` items of the datatype whose optional number is read next.
 fn typed(words: &mut Words<'_>, count: f64, default: u64) -> Result<u64, ImportError> {
     let size = datatype(words, default)?;
     bytes(words, count, size)
 }
 
-/// A list of counts.
+/// Reads a list of `ranks` counts.
 fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
     if words.left() < ranks {
         return Err(words.error(format!(
@@ -123,9 +125,10 @@ fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> 
     (0..ranks).map(|_| words.amount("a count")).collect()
 }
 
-/// The counts of a reduce-scatter. For MPI_Reduce_scatter_block of `n` elements SMPI writes `n` zeros and no flops.
+/// Reads the counts of a reduce-scatter. For MPI_Reduce_scatter_block of `n` elements SMPI writes `n` zeros and no
+/// flops.
 fn scattered(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
-    // The datatype follows; of the zeros the last stands for the flops.
+    // The last word is the datatype. The zero before it is at the position of the flops.
     let zeros = words.left().saturating_sub(1);
     if zeros == 0 || words.rest().take(zeros).any(|word| word != "0") {
         return counts(words, ranks);
@@ -180,7 +183,7 @@ fn action(
                 );
             }
             if sends && peer < 0 {
-                // SMPI writes messages to MPI_PROC_NULL so; its own replay knows no other.
+                // SMPI writes this form for messages to MPI_PROC_NULL; SMPI's own replay reads only this form.
                 return words.end();
             }
             let mode = if name.ends_with("ssend") { SendMode::Synchronous } else { SendMode::Standard };
@@ -198,7 +201,7 @@ fn action(
             if dest.max(source) >= ranks as i64 {
                 return Err(words.error(format!("expected ranks up to {}; found {dest} and {source}", ranks - 1)));
             }
-            // The line has no tags.
+            // The line of an MPI_Sendrecv has no tags.
             let send = (dest >= 0).then_some(TiMessage { peer: dest, tag: 0, size: sent });
             to.push(TiAction::Exchange(send, TiMessage { peer: source, tag: 0, size: received }));
         }
@@ -212,7 +215,7 @@ fn action(
             to.push(TiAction::Test(from, at, tag));
         }
         "waitall" => {
-            // The number of requests, which are not named: SMPI's replay waits for all, too.
+            // The line contains only the number of requests. Like SMPI's replay, this one waits for all requests.
             words.next();
             to.push(TiAction::WaitAll);
         }
@@ -246,7 +249,8 @@ fn action(
             let sent = typed(words, sent, *default)?;
             let received = typed(words, received, *default)?;
             let at_root = root as usize == rank;
-            // The root of a gather with MPI_IN_PLACE sends nothing, and only receivers know what a scatter gives them.
+            // The root of a gather with MPI_IN_PLACE sends nothing, and in a scatter only the receivers' lines contain
+            // the size of a block.
             let size = match collective {
                 C::Gather if at_root => received,
                 C::Scatter if !at_root => received,
@@ -260,14 +264,15 @@ fn action(
             let root = root(words)?;
             let sent = typed(words, sent, *default)?;
             let size = datatype(words, *default)?;
-            // Others than the root know only their own block: their list has zeros.
+            // In the lines of ranks other than the root, only the size of the rank's own block is known; the list
+            // contains zeros.
             let amount = if root as usize == rank { each(words, list, size)? } else { TiAmount::Same(sent) };
             to.push(TiAction::Collective(C::Gatherv, root, amount));
         }
         "allgatherv" => {
             words.amount("a size")?;
             let list = counts(words, ranks)?;
-            // Versions before 3.21 write displacements, too.
+            // Versions of SMPI before 3.21 also write displacements.
             if words.left() >= ranks.max(3) {
                 (0..ranks).try_for_each(|_| words.amount("a displacement").map(drop))?;
             }
@@ -313,14 +318,14 @@ fn action(
     words.end()
 }
 
-/// A rank that repeats the actions of its lines.
+/// Program of a rank that repeats the actions of its lines.
 pub struct TiProgram {
     actions: Arc<Vec<TiAction>>,
     next: usize,
     rank: Rank,
     flops: Rate,
     comm: CommMember,
-    /// Requests without a wait so far, by sender, receiver and tag, in the order of their start.
+    /// Requests that have not been waited for, with sender, receiver and tag, in the order of their start.
     pending: Vec<((i64, i64, i64), RequestId)>,
     /// Request started by the last call.
     starting: Option<(i64, i64, i64)>,
@@ -371,7 +376,7 @@ impl TiProgram {
                     Call::Irecv(self.pattern(message))
                 }
                 TiAction::Wait(from, to, tag) => {
-                    // A test may have completed it.
+                    // If the request is missing, a test has completed it.
                     let Some(place) = self.find((*from, *to, *tag)) else { continue };
                     Call::Complete(Requests::from_slice(&[self.pending.remove(place).1]))
                 }

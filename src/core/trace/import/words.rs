@@ -1,4 +1,4 @@
-//! Words of a line, read one after another. Errors state the line.
+//! Reader of the words of a line. Error messages state the line.
 
 use super::ImportError;
 
@@ -25,7 +25,7 @@ impl<'a> Words<'a> {
         self.words.peek().copied()
     }
 
-    /// The words that are left.
+    /// Returns the unread words.
     pub fn rest(&self) -> impl Iterator<Item = &'a str> {
         self.words.clone()
     }
@@ -45,7 +45,7 @@ impl<'a> Words<'a> {
         word.parse().map_err(|_| self.error(format!("expected {what}, a whole number; found \"{word}\"")))
     }
 
-    /// Reads a number of at least 0, which may be in the form 1e6.
+    /// Reads a number of at least 0; the form 1e6 is permitted.
     pub fn amount(&mut self, what: &str) -> Result<f64, ImportError> {
         let word = self.expect(what)?;
         let amount = word.parse::<f64>().ok().filter(|amount| amount.is_finite());

@@ -1,8 +1,10 @@
-//! The beginning of a run that is not recorded whole: the most calls of each rank that have their counterparts.
+//! Selection of the calls to replay if the recording of a run is incomplete: for each rank, the longest sequence of
+//! first calls whose counterparts at other ranks are recorded too.
 //!
-//! A receive needs its send, a send that blocks its receive, and a collective the calls of all members. The n-th send
-//! of a channel (communicator, sender, receiver and tag) belongs to its n-th receive. A rank is cut at its first call
-//! without a counterpart, which may cut others.
+//! A receive needs its send, a blocking send needs its receive, and a collective needs the calls of all members. A
+//! channel is a communicator, sender, receiver and tag; the n-th send of a channel belongs to its n-th receive. The
+//! replay of a rank ends before the rank's first call without a counterpart, which may remove counterparts of other
+//! ranks' calls.
 
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ use crate::rank::Rank;
 /// Communicator, sender, receiver, tag.
 type Channel = (u32, Rank, Rank, u32);
 
-/// An end of a message: its channel, its number there, and whether it is the send.
+/// The send or the receive of a message: channel, index in the channel, and whether it is the send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct End {
     channel: Channel,
@@ -32,16 +34,16 @@ impl End {
         End { is_send: !self.is_send, ..self }
     }
 
-    /// The rank whose call it is.
+    /// Rank that makes the call.
     fn rank(self) -> Rank {
         if self.is_send { self.channel.1 } else { self.channel.2 }
     }
 }
 
-/// A call of a rank, by its index.
+/// A rank and the index of one of its calls.
 type Place = (Rank, u64);
 
-/// A collective: the calls of its members, and how many there must be.
+/// A collective: the calls of its members, and the number of calls that it needs.
 #[derive(Debug, Default)]
 struct Joined {
     members: Vec<Place>,
@@ -49,23 +51,23 @@ struct Joined {
     is_cut: bool,
 }
 
-/// All calls that others depend on.
+/// Dependences between the calls of all ranks.
 #[derive(Debug, Default)]
 struct Beginning {
-    /// Calls of messages by their ends.
+    /// Index of the call that makes each send or receive.
     ends: FxHashMap<End, u64>,
-    /// Calls that wait for an end of a message.
+    /// Calls that wait for a send or receive of another rank, with that send or receive.
     waits: Vec<(Place, End)>,
     collectives: Vec<Joined>,
-    /// Collectives by communicator and number.
+    /// Index of each collective, by communicator and by position among the collectives of the communicator.
     numbers: FxHashMap<(u32, u32), usize>,
-    /// Collectives of each rank, in order.
+    /// For each rank, its calls of collectives in order: index of the call and of the collective.
     joined: Vec<Vec<(u64, usize)>>,
-    /// Calls that each rank keeps.
+    /// Number of first calls of each rank that the replay executes.
     keep: Vec<u64>,
 }
 
-/// The number of calls that each rank of an incomplete run keeps.
+/// For each rank of an incomplete run, number of first calls that the replay executes.
 ///
 /// # Errors
 /// A record is invalid.
@@ -81,9 +83,9 @@ pub(super) fn keep(logs: &[Arc<RankLog>], resolved: &[ResolvedLog]) -> Result<Ve
 }
 
 impl Beginning {
-    /// Cuts ranks until each call that is kept has its counterparts.
+    /// Reduces the numbers of calls of ranks until each call has its counterparts.
     fn cut(&mut self) {
-        // Calls of other ranks that need a call of this rank, in the order of its calls.
+        // For each rank, calls of other ranks that need a call of this rank, in the order of the needed calls.
         let mut needed: Vec<Vec<(u64, Place)>> = vec![Vec::new(); self.keep.len()];
         let mut cuts: Vec<Place> = Vec::new();
         for &(place, end) in &self.waits {
@@ -113,19 +115,19 @@ impl Beginning {
     }
 }
 
-/// One pass over a rank's calls.
+/// State of one pass over the calls of a rank.
 struct RankScan<'a> {
     beginning: &'a mut Beginning,
     resolved: &'a ResolvedLog,
     rank: Rank,
     comms: FxHashMap<u32, CommMember>,
-    /// Messages of each channel so far, sent and received.
+    /// Number of sends (true) and of receives (false) in each channel so far.
     counts: FxHashMap<(Channel, bool), u32>,
-    /// Collectives of each communicator so far.
+    /// Number of collectives on each communicator so far.
     begun: FxHashMap<u32, u32>,
-    /// The ends that requests wait for.
+    /// For the slot of each request, the send or receive of another rank that the request waits for.
     slots: FxHashMap<u32, End>,
-    /// Receives posted so far, and those of them with a late value.
+    /// Number of receives posted so far. `late` is the number of those with a late value.
     posted: u64,
     late: usize,
 }
@@ -148,7 +150,7 @@ impl<'a> RankScan<'a> {
         }
     }
 
-    /// Notes the calls up to the first that cannot be replayed, and returns their number.
+    /// Adds the calls of a rank up to the first call that cannot be replayed, and returns their number.
     fn calls(&mut self, log: &Arc<RankLog>) -> Result<u64, TraceError> {
         let (mut cursor, mut call) = (LogCursor::new(log.clone()), 0);
         while let Some(step) = cursor.step()? {
@@ -161,7 +163,7 @@ impl<'a> RankScan<'a> {
         Ok(call)
     }
 
-    /// The end of `mail` that is the next one of its channel.
+    /// Send or receive of `mail`, which gets the next index in its channel.
     fn end(&mut self, mail: &MessageEnd, is_send: bool) -> Option<End> {
         let comm = &self.comms[&mail.comm];
         let (peer, tag) = (comm.world(mail.peer?), if is_send { mail.tag.unwrap_or(0) } else { mail.tag? });
@@ -171,7 +173,7 @@ impl<'a> RankScan<'a> {
         Some(End { channel, number, is_send })
     }
 
-    /// As [`RankScan::end`], made by `call`.
+    /// Like [`RankScan::end`], and registers `call` as the call that makes the send or receive.
     fn make(&mut self, call: u64, mail: &MessageEnd, is_send: bool) -> Option<End> {
         let end = self.end(mail, is_send)?;
         *self.counts.entry((end.channel, is_send)).or_default() += 1;
@@ -264,7 +266,7 @@ impl<'a> RankScan<'a> {
         }
     }
 
-    /// A request that waits for the other end of `end`.
+    /// Registers that the request of `slot` waits for the counterpart of `end`.
     fn start(&mut self, slot: u32, end: Option<End>) {
         match end {
             Some(end) => self.slots.insert(slot, end.other()),

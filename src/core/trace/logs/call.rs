@@ -1,4 +1,4 @@
-//! Calls in logs.
+//! Encoding of MPI calls in logs.
 //!
 //! | class | content after the function |
 //! |---|---|
@@ -21,28 +21,28 @@ use crate::platform::Collective;
 use crate::rank::Buffer;
 use crate::units::Bytes;
 
-/// Greatest number of ranks and slots that a log may name.
+/// Greatest number of ranks, and of request slots, in a log.
 const MOST: u64 = 1 << 24;
 
-/// One end of a message.
+/// Arguments of a send or a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageEnd {
-    /// Communicator, by the rank's own number.
+    /// Communicator, by the number that the rank assigned.
     pub comm: u32,
     /// Peer in the communicator; `None` for MPI_PROC_NULL, `u32::MAX` for any source.
     pub peer: Option<u32>,
-    /// Tag; `None` for any.
+    /// Tag; `None` for any tag.
     pub tag: Option<u32>,
-    /// Size of the data, or room of the receive.
+    /// Number of bytes of the data; for a receive, number of bytes of its buffer.
     pub bytes: u64,
     /// Number of the buffer; 0 if unknown.
     pub buffer: u64,
-    /// Number of bytes from its first to its last byte, if that differs from `bytes`.
+    /// Number of bytes from the first to the last byte of the data in memory, if it differs from `bytes`.
     pub extent: u64,
 }
 
 impl MessageEnd {
-    /// Buffer stated in the message, as in messages of real programs.
+    /// Buffer of the message in the form of the engine.
     pub(super) fn stated(&self) -> Buffer {
         match self.buffer.checked_sub(1) {
             Some(number) if self.bytes >= Buffer::LEAST_MESSAGE => {
@@ -53,7 +53,7 @@ impl MessageEnd {
     }
 }
 
-/// Any peer.
+/// Value of a peer for MPI_ANY_SOURCE.
 pub(super) const ANY: u32 = u32::MAX;
 
 /// Sizes of a collective.
@@ -65,7 +65,7 @@ pub enum SizesOf {
     Each(std::sync::Arc<[Bytes]>),
 }
 
-/// A collective call.
+/// Arguments of a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JoinedCall {
     pub slot: Option<u32>,
@@ -76,33 +76,33 @@ pub(super) struct JoinedCall {
     pub sizes: SizesOf,
 }
 
-/// An exchange with neighbours.
+/// Arguments of a neighbourhood collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourCall {
     /// Communicator.
     pub comm: u32,
-    /// Senders to this rank.
+    /// Ranks that send to this rank; `None` for MPI_PROC_NULL.
     pub sources: Vec<Option<u32>>,
-    /// Receivers and sizes.
+    /// Ranks to which this rank sends (`None` for MPI_PROC_NULL), and sizes in bytes.
     pub destinations: Vec<(Option<u32>, u64)>,
 }
 
-/// A new communicator.
+/// A communicator that a call created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewComm {
-    /// Number assigned by the rank.
+    /// Number that the rank assigned to the communicator.
     pub number: u32,
-    /// Identity common to all ranks, in addition to the members: the first member, and the index among the
-    /// communicators with these members (in version 1 of the format: with this first member).
+    /// Identity of the communicator that is equal at all ranks, in addition to the members: the first member, and the
+    /// index among the communicators with the same members (in version 1 of the format: with the same first member).
     pub key: (u32, u32),
-    /// Members.
+    /// Members of the communicator.
     pub group: Group,
 }
 
 /// A call of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCall {
-    /// Function.
+    /// MPI function of the call.
     pub function: LoggedFunction,
     pub(super) what: CallClass,
 }
@@ -253,7 +253,7 @@ impl LogCall {
         Ok(LogCall { function, what })
     }
 
-    /// Bytes sent by the call itself; for a collective the sizes of its blocks, once.
+    /// Number of bytes that the call sends; for a collective, the sum of the sizes of its blocks.
     pub fn bytes(&self) -> u64 {
         match &self.what {
             CallClass::Send(mail) | CallClass::Isend(_, mail) => mail.peer.map_or(0, |_| mail.bytes),
@@ -267,7 +267,7 @@ impl LogCall {
         }
     }
 
-    /// Collective of the function, if it is one.
+    /// Collective that the MPI function implements, if any.
     pub(super) fn collective(&self) -> Option<Collective> {
         let name = self.function.name().strip_prefix("MPI_")?.to_ascii_lowercase();
         let name = if self.function.class() == FunctionClass::StartedCollective { &name[1..] } else { &name[..] };

@@ -8,27 +8,27 @@ use super::call::LogCall;
 use super::function::FunctionClass;
 use super::rank_log::RankLog;
 
-/// Greatest number of calls with numbers, as in the library.
+/// Greatest number of calls that get numbers, the same as in the recording library.
 const MOST_CALLS: usize = 1 << 16;
-/// Greatest length of a call with a number, in bytes.
+/// Greatest length in bytes of a call that gets a number.
 const LONGEST: usize = 1 << 16;
-/// Greatest total length of calls with numbers in bytes, since version 2 of the format.
+/// Greatest total length in bytes of the calls that get numbers, since version 2 of the format.
 const MOST_BYTES: usize = 1 << 25;
 
-/// A call with its times in ns.
+/// A call of a log with its times in ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedCall {
-    /// Call.
+    /// The MPI call.
     pub call: Arc<LogCall>,
-    /// Time of the program's code before it.
+    /// Time of the program's code before the call.
     pub code: u64,
     /// Time from the end of the previous call to its beginning; at least `code` and `slept` together.
     pub gap: u64,
     /// Part of `gap` in which the program slept or waited for files and other threads.
     pub slept: u64,
-    /// Time of the call.
+    /// Time that the call took.
     pub duration: u64,
-    /// Time before `gap` used by the library itself or not recorded.
+    /// Time before `gap` that the recording library used or that was not recorded.
     pub aside: u64,
 }
 
@@ -102,13 +102,13 @@ impl LogCursor {
 impl Iterator for LogCursor {
     type Item = LoggedCall;
 
-    /// Only for a checked log.
+    /// Returns the next call of a log whose records have been checked.
     fn next(&mut self) -> Option<LoggedCall> {
         self.step().ok().flatten()
     }
 }
 
-/// Adds the rank to an error.
+/// Adds the rank to the text of an error.
 pub(super) fn of_rank(rank: u32, error: &TraceError) -> TraceError {
     TraceError::damaged(format!("rank {rank}: {error}"))
 }

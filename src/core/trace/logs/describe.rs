@@ -1,4 +1,4 @@
-//! Text descriptions of a real run's file.
+//! Text descriptions of a recording of a real run.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::{LogInfo, LoggedCall, Logs};
 
-/// Formats ns as seconds.
+/// Formats nanoseconds as seconds.
 fn seconds(ns: u64) -> String {
     format!("{:.6} s", ns as f64 * 1e-9)
 }
@@ -16,7 +16,7 @@ fn seconds(ns: u64) -> String {
 pub struct FunctionTimes {
     /// Number of calls.
     pub calls: u64,
-    /// Bytes sent.
+    /// Number of bytes sent.
     pub bytes: u64,
     /// Sum of the times in ns.
     pub total: u64,
@@ -36,7 +36,7 @@ impl FunctionTimes {
     }
 }
 
-/// A measured call of a rank.
+/// A call of a rank with its measured times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpan {
     /// Start on rank 0's clock, relative to the beginning of the first rank, in ns.
@@ -48,8 +48,8 @@ pub struct CallSpan {
 }
 
 impl Logs {
-    /// Calls of each rank over time. Clocks of different hosts are aligned linearly between the comparisons at the
-    /// beginning and at the end of the run.
+    /// Returns the calls of each rank with their times. The clocks of hosts are compared at the beginning and at the
+    /// end of the run, and aligned linearly in between.
     pub fn spans(&self) -> Vec<Vec<CallSpan>> {
         let first = self.first_start();
         (0..self.ranks()).map(|rank| self.spans_of(rank, first).collect()).collect()
@@ -105,7 +105,7 @@ impl Logs {
         self.steps(rank).map(|step| step.slept).fold(0, u64::saturating_add)
     }
 
-    /// Times of the calls of `rank`, by function.
+    /// Times of the calls of `rank`, by MPI function.
     pub fn functions(&self, rank: u32) -> BTreeMap<&'static str, FunctionTimes> {
         let mut found: BTreeMap<&'static str, FunctionTimes> = BTreeMap::new();
         for step in self.steps(rank) {
@@ -114,7 +114,8 @@ impl Logs {
         found
     }
 
-    /// A host with more ranks than cores, if there is one: its name, its ranks and its cores.
+    /// Name, number of ranks and number of cores of a host with more ranks than cores; `None` if there is no such
+    /// host.
     pub fn crowded(&self) -> Option<(&str, u64, u64)> {
         let on = |host: &str| self.ranks.iter().filter(|log| log.info.host == host).count() as u64;
         self.ranks.iter().find_map(|log| {
@@ -124,8 +125,8 @@ impl Logs {
         })
     }
 
-    /// For each host other than rank 0's: its name, the lead of its clock over rank 0's at the beginning in seconds,
-    /// and its drift in microseconds per second.
+    /// For each host other than that of rank 0: the name, the lead of the host's clock over rank 0's clock at the
+    /// beginning in seconds, and the drift of the host's clock in microseconds per second.
     pub fn clocks(&self) -> Vec<(&str, f64, f64)> {
         let mut found: Vec<(&str, f64, f64)> = Vec::new();
         for log in &self.ranks {
@@ -144,13 +145,14 @@ impl Logs {
             .filter(|&rank| self.info(rank).finished)
             .filter_map(|rank| Some((rank, self.info(rank).waited?)))
             .max_by_key(|&(rank, waited)| (waited, Reverse(rank)))?;
-        // The core may also have been taken away from the library.
+        // The rank may also have waited for a core while the recording library ran, so the library's time is part of
+        // the elapsed time.
         let aside = self.steps(rank).map(|step| step.aside).fold(0, u64::saturating_add);
         let passed = self.measured(rank).saturating_add(aside).max(1);
         Some((rank, waited, waited as f64 / passed as f64))
     }
 
-    /// Description of the recording.
+    /// Text that describes the recording.
     pub fn tell(&self) -> String {
         let info = self.info(0);
         let calls: u64 = self.resolved.iter().map(|one| one.calls).sum();
@@ -163,7 +165,7 @@ impl Logs {
         let code = (0..self.ranks()).map(|rank| self.code(rank)).max().unwrap_or(0);
         let mut out = String::new();
         let mut line = |name: &str, value: String| _ = writeln!(out, "{name:<14}{value}");
-        // The version text of a library also contains packages, identities and dates.
+        // The version text of an MPI library also contains packages, identifiers and dates.
         line("recorded", format!("under {}", info.library.split(", ").next().unwrap_or_default()));
         line("program", info.program.clone());
         let shared = self
@@ -199,7 +201,7 @@ impl Logs {
         out
     }
 
-    /// Calls by function over all ranks.
+    /// Table of the calls of all ranks by MPI function.
     pub fn statistics(&self) -> String {
         let mut all: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
         for rank in 0..self.ranks() {
@@ -215,7 +217,7 @@ impl Logs {
         out
     }
 
-    /// The first `count` calls of `rank`.
+    /// Text of the first `count` calls of `rank`, one call per line.
     pub fn head(&self, rank: u32, count: u64) -> String {
         let mut out = String::new();
         for step in self.steps(rank).take(usize::try_from(count).unwrap_or(usize::MAX)) {

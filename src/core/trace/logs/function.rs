@@ -1,27 +1,27 @@
-//! Functions of logs by number, from the library's own table.
+//! MPI functions by their numbers in logs, from the table of the recording library (`library/functions.h`).
 
 use std::sync::OnceLock;
 
 const TABLE: &str = include_str!("../library/functions.h");
 
-/// An MPI function of a log.
+/// An MPI function in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoggedFunction(u8);
 
-/// Class of a function, which defines the content after its number in a call.
+/// Class of an MPI function. The class defines the content of a call after the function's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionClass {
-    /// No effect on other ranks.
+    /// The function has no effect on other ranks.
     Mark,
-    /// Sends.
+    /// Sends a message and blocks.
     Send,
     /// Starts a send.
     Isend,
-    /// Receives.
+    /// Receives a message and blocks.
     Recv,
     /// Posts a receive.
     Irecv,
-    /// Sends and receives.
+    /// Sends one message and receives another.
     Exchange,
     /// Waits for a message without receiving it.
     Probe,
@@ -37,11 +37,11 @@ pub enum FunctionClass {
     Neighbours,
     /// Creates a communicator.
     Comm,
-    /// Cannot be replayed.
+    /// The function cannot be replayed.
     Refused,
-    /// The library itself: elapsed time that is not the program's.
+    /// Time used by the recording library, which is not the program's time.
     Library,
-    /// The program slept, or waited for files or other threads: time that passes on any machine.
+    /// Time that the program slept, or waited for files or other threads. This time passes on any machine.
     Sleep,
 }
 
@@ -74,7 +74,7 @@ fn table() -> &'static [FunctionEntry] {
                     "SLEEP" => FunctionClass::Sleep,
                     _ => FunctionClass::Mark,
                 };
-                // Leaked once per process: names of functions live as long as the process.
+                // The memory of each name is leaked once per process, so that names live as long as the process.
                 FunctionEntry { name: Box::leak(format!("MPI_{name}").into_boxed_str()), class }
             })
             .collect()
@@ -82,28 +82,28 @@ fn table() -> &'static [FunctionEntry] {
 }
 
 impl LoggedFunction {
-    /// Function with this number, if there is one.
+    /// Function with the number `number`, if it exists.
     pub(super) fn from_number(number: u8) -> Option<LoggedFunction> {
         (usize::from(number) < table().len()).then_some(LoggedFunction(number))
     }
 
-    /// Function with this name, such as `MPI_Send`.
+    /// Function with the name `name`, such as `MPI_Send`, if it exists.
     pub fn named(name: &str) -> Option<LoggedFunction> {
         table().iter().position(|entry| entry.name == name).map(|place| LoggedFunction(place as u8))
     }
 
-    /// Name, such as `MPI_Send`.
+    /// Name of the function, such as `MPI_Send`.
     pub fn name(self) -> &'static str {
         table()[usize::from(self.0)].name
     }
 
-    /// Number in logs.
+    /// Number of the function in logs.
     #[cfg(test)]
     pub(super) fn number(self) -> u8 {
         self.0
     }
 
-    /// Class, which defines the content after its number in a call.
+    /// Class of the function.
     pub fn class(self) -> FunctionClass {
         table()[usize::from(self.0)].class
     }

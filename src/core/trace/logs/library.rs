@@ -4,7 +4,7 @@ macro_rules! sources {
     ($($name:literal),*) => { &[$(($name, include_str!(concat!("../library/", $name)))),*] };
 }
 
-/// Names and texts of the files; `library.c` is compiled.
+/// Names and texts of the source files. `library.c`, which includes the others, is compiled.
 pub const SOURCES: &[(&str, &str)] = sources![
     "library.c",
     "log.h",

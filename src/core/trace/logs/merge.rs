@@ -10,7 +10,7 @@ fn wrong<T>(what: String) -> Result<T, TraceError> {
     Err(TraceError::damaged(what))
 }
 
-/// Logs in a run's file.
+/// Splits the file of a run into the logs of its ranks.
 pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, TraceError> {
     check_head(bytes, RUN, "a run that was recorded under a real MPI")?;
     let Some(head) = bytes.get(16..32) else {
@@ -31,7 +31,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, TraceError> {
     Ok(logs)
 }
 
-/// Checks that these logs are complete: one per rank of a run, in order.
+/// Checks that `logs` contains one log per rank of a run, in the order of ranks.
 pub(super) fn check(logs: &[Arc<RankLog>]) -> Result<(), TraceError> {
     let first = &logs[0].info;
     for (rank, log) in (0..).zip(logs) {
@@ -52,10 +52,11 @@ pub(super) fn check(logs: &[Arc<RankLog>]) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// Merges the ranks' logs, given in any order with a name for errors.
+/// Merges the logs of all ranks into the bytes of one file. `logs` contains file names, for error messages, and
+/// contents, in any order.
 ///
 /// # Errors
-/// A file is not a log, or a log is duplicate, missing or of another run.
+/// A file is not a log, or the log of a rank is duplicate, missing or of another run.
 pub fn merge(logs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, TraceError> {
     let mut read: Vec<(RankLog, &String, &Vec<u8>)> = Vec::new();
     for (name, bytes) in logs {

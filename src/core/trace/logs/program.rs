@@ -1,4 +1,4 @@
-//! A rank that repeats the actions of its log.
+//! Program of a rank that repeats the actions of its log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,46 +17,46 @@ use crate::rank::{
 use crate::trace::Machine;
 use crate::units::{Bytes, SimSpan};
 
-/// A communicator and the number of collectives begun on it.
+/// A communicator, and the number of collectives begun on that communicator.
 #[derive(Debug)]
 struct KnownComm {
     comm: CommMember,
     begun: u32,
 }
 
-/// A rank of a real run.
+/// Program of a rank of a recorded real run.
 #[derive(Debug)]
 pub struct LogProgram {
     cursor: LogCursor,
     resolved: Arc<ResolvedLog>,
     machine: Machine,
-    /// Factor on times of code.
+    /// Factor by which times of the program's code are multiplied.
     factor: f64,
     rank: Rank,
     comms: BTreeMap<u32, KnownComm>,
     slots: Vec<Option<RequestId>>,
-    /// Call to make after the code before it.
+    /// Call of the log that is executed after the code before it.
     due: Option<LoggedCall>,
     state: LogStep,
     function: Option<LoggedFunction>,
-    /// Number of receives posted so far, and of those with a late value.
+    /// Number of receives posted so far. `late` is the number of those with a late value.
     posted: u64,
     late: usize,
     made: u64,
 }
 
-/// Purpose of the last call.
+/// Purpose of the last call to the engine.
 #[derive(Debug)]
 enum LogStep {
-    /// None: its reply is ignored.
+    /// The reply to the call is ignored.
     Free,
-    /// Starts the request of this slot.
+    /// The call starts the request of this slot.
     Starting(u32),
     /// A collective in progress.
     Collective(Box<Runner<Elements>>),
     /// Messages with neighbours: the remaining calls and the started requests.
     Near(Vec<Call>, Requests),
-    /// All calls of the exchange were made.
+    /// All calls of the exchange with neighbours were made.
     Leaving,
 }
 
@@ -120,7 +120,8 @@ impl LogProgram {
         self.slots[slot] = request;
     }
 
-    /// Starts `call`; its request belongs to `slot`. Starts nothing with MPI_PROC_NULL.
+    /// Starts `call`, whose request belongs to `slot`. `call` is `None` for a message to or from MPI_PROC_NULL, which
+    /// starts no request.
     fn start(&mut self, slot: u32, call: Option<Call>) -> Option<Call> {
         self.set(slot, None);
         if call.is_some() {
@@ -129,7 +130,8 @@ impl LogProgram {
         call
     }
 
-    /// Message received by the receive that is posted now, if it is a late value.
+    /// Message of the receive that is posted now; `None` if the receive gets no message. For an open source or tag,
+    /// the message is a late value.
     fn posts(&mut self, mail: &MessageEnd) -> Option<MessageEnd> {
         self.posted += 1;
         self.resolved.posted(self.posted - 1, &mut self.late, mail)
@@ -154,7 +156,7 @@ impl LogProgram {
         let collective = call.collective().unwrap_or(Collective::Barrier);
         let comm = self.comms[&joined.comm].comm.clone();
         let sizes = match &joined.sizes {
-            // All ranks have blocks of the same size.
+            // In MPI_Reduce_scatter_block, all ranks have blocks of the same size.
             SizesOf::Same(size) if collective == Collective::ReduceScatter => {
                 Sizes::Each(vec![Bytes::new(*size); comm.size() as usize].into())
             }
@@ -177,7 +179,7 @@ impl LogProgram {
         }
     }
 
-    /// Messages by which members agree on a new communicator, and the communicator.
+    /// Messages by which the members of a communicator agree on a new communicator, and the new communicator.
     fn make_comm(
         &mut self,
         function: LoggedFunction,
@@ -209,7 +211,7 @@ impl LogProgram {
 
     fn exchange_near(&mut self, function: LoggedFunction, near: &NeighbourCall) -> Option<Call> {
         let known = self.comms.get_mut(&near.comm).expect("communicators were checked");
-        // Different from the messages of schedules, whose kinds are below 15.
+        // The tag differs from those of schedules, whose kinds are below 15.
         let tag: Tag = known.begun << 4 | 15;
         known.begun = known.begun.wrapping_add(1);
         let comm = &known.comm;
@@ -247,7 +249,7 @@ impl LogProgram {
         Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what }))
     }
 
-    /// Executes `call`; `None` if it has no effect on other ranks.
+    /// Returns the engine's call for `call`; `None` if `call` has no effect on other ranks.
     fn perform(&mut self, call: &LogCall) -> Option<Call> {
         let function = call.function;
         match &call.what {

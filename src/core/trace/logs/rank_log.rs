@@ -1,15 +1,15 @@
-//! Log of a rank: its chunks, checked.
+//! Reads the log of a rank and checks its chunks.
 
 use super::super::bytes::TraceReader;
 use super::super::{TraceError, checksum};
 use super::{LOG, OLDEST, ORDER, VERSION};
 
-/// Description in a log.
+/// Description of the run, the rank and the host in a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogInfo {
-    /// Number of the run, the same in all its logs.
+    /// Number of the run, which is equal in the logs of all ranks of a run.
     pub run: u64,
-    /// Rank.
+    /// Rank of the process that wrote the log.
     pub rank: u32,
     /// Number of ranks.
     pub ranks: u32,
@@ -17,29 +17,30 @@ pub struct LogInfo {
     pub by_cpu: bool,
     /// Name of the host.
     pub host: String,
-    /// MPI library.
+    /// Version text of the MPI library.
     pub library: String,
-    /// Program.
+    /// Name of the program.
     pub program: String,
     /// Number of cores of the host; 0 if unknown.
     pub cores: u64,
     /// Clock of the host at the beginning, and the lead of rank 0's clock, in ns.
     pub begin: (u64, i64),
-    /// Time from the comparison of the clocks to the beginning, in ns.
+    /// Time from the comparison of the clocks to the beginning of the log, in ns.
     pub asked_before: u64,
-    /// Clock at the comparison at the end, and the lead of rank 0's clock, in ns; as at the beginning if unknown.
+    /// Clock at the comparison of clocks at the end, and the lead of rank 0's clock, in ns. If unknown, the values at
+    /// the beginning.
     pub end: (u64, i64),
-    /// Number of polls without success, and their time in ns.
+    /// Number of polls without success, and the total time of these polls in ns.
     pub polls: (u64, u64),
     /// Whether the rank reached MPI_Finalize.
     pub finished: bool,
-    /// Time for which it was runnable while others had the cores, in ns, if known.
+    /// Time in ns for which the rank was runnable but had no core, if known.
     pub waited: Option<u64>,
 }
 
 impl LogInfo {
-    /// Drift of rank 0's clock against this one, as a fraction of this clock's time, from the comparisons at both
-    /// ends.
+    /// Drift of rank 0's clock relative to the clock of this host, as a fraction of the elapsed time. Computed from
+    /// the comparisons of clocks at the beginning and at the end.
     pub(super) fn drift(&self) -> f64 {
         let compared = self.begin.0.saturating_sub(self.asked_before);
         let length = self.end.0.saturating_sub(compared).max(1) as f64;
@@ -47,17 +48,17 @@ impl LogInfo {
     }
 }
 
-/// Actions of a rank.
+/// Log of a rank: its description and records.
 #[derive(Debug, Default)]
 pub struct RankLog {
     pub info: LogInfo,
-    /// Version of its format.
+    /// Version of the log's format.
     pub version: u32,
-    /// Records of every chunk.
+    /// Concatenated records of all chunks.
     pub records: Vec<u8>,
 }
 
-/// Checks the first 16 bytes, which begin with `magic`. Returns the version of the format.
+/// Checks that the first 16 bytes begin with `magic`. Returns the version of the format.
 pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, TraceError> {
     let wrong = |what: String| Err(TraceError::damaged(what));
     if bytes.len() < 16 && magic.starts_with(&bytes[..bytes.len().min(8)]) {

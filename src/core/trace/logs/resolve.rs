@@ -1,4 +1,5 @@
-//! Facts that are determined before a replay: messages of open receives, and the numbering of communicators.
+//! Properties of logs that are determined before a replay: messages of receives from any source, and a common
+//! numbering of communicators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,21 +12,22 @@ use super::function::LoggedFunction;
 use super::rank_log::RankLog;
 use crate::mpi::Group;
 
-/// Numbers of predefined communicators: 0 is the world, 1 is the rank itself.
+/// Number of MPI_COMM_SELF; MPI_COMM_WORLD has number 0.
 pub(super) const SELF: u32 = 1;
 
-/// Facts about a rank's log.
+/// Properties of the log of a rank.
 #[derive(Debug, Default)]
 pub(super) struct ResolvedLog {
-    /// Messages of posted receives, by index of the receive; `None` if nothing matches.
+    /// Index of each receive with an open source or tag among the posted receives, with source and tag of its message;
+    /// `None` if no message matches.
     pub late: Vec<(u64, Option<(u32, u32)>)>,
-    /// The run's numbers of communicators, by the rank's own number.
+    /// Number of each communicator that is common to all ranks, by the number that the rank assigned.
     pub comms: BTreeMap<u32, u32>,
     /// Number of calls.
     pub calls: u64,
-    /// Number of calls in a replay, if that is not all of them.
+    /// Number of first calls that a replay executes, if it does not execute all calls.
     pub keep: Option<u64>,
-    /// A call that cannot be replayed.
+    /// Function of the first call that cannot be replayed, if any.
     pub refused: Option<LoggedFunction>,
 }
 
@@ -33,7 +35,7 @@ fn wrong<T>(what: String) -> Result<T, TraceError> {
     Err(TraceError::damaged(what))
 }
 
-/// Reads all logs and checks their references.
+/// Reads all logs, and checks that the slots and communicators of calls exist.
 pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceError> {
     let mut keys = BTreeSet::new();
     let mut found = Vec::new();
@@ -58,7 +60,8 @@ pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceE
 }
 
 impl ResolvedLog {
-    /// Message of the receive number `place` of the rank, if it receives one. `late` is the index of the next late value.
+    /// Message of the rank's receive with index `place`, if the receive gets a message. `late` is the index of the
+    /// next late value.
     pub fn posted(&self, place: u64, late: &mut usize, mail: &MessageEnd) -> Option<MessageEnd> {
         match self.late.get(*late) {
             Some((index, got)) if *index == place => {
@@ -71,7 +74,7 @@ impl ResolvedLog {
     }
 }
 
-/// Identity of a communicator, common to all members.
+/// Identity of a communicator, equal at all members.
 type Identity = ((u32, u32), Group);
 
 /// Result of one pass over a log.
@@ -80,7 +83,7 @@ struct Scan {
     keys: BTreeMap<u32, Identity>,
 }
 
-/// A posted receive.
+/// A posted receive of a rank.
 #[derive(Clone, Copy)]
 struct Posted {
     place: u64,
@@ -122,7 +125,7 @@ impl Scan {
                 CallClass::Irecv(slot, mail) => {
                     known(mail, true)?;
                     if mail.peer == Some(ANY) || mail.tag.is_none() {
-                        // Nothing, unless a later wait contains a message.
+                        // The receive gets no message, unless a later wait contains a message.
                         late.insert(place, None);
                     }
                     posted.insert(*slot, Posted { place, mail: *mail });

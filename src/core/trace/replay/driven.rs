@@ -1,4 +1,4 @@
-//! Programs of a trace's ranks on a machine, for the engine.
+//! Programs of the ranks of a trace on a machine, in the form that the engine runs.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::platform::{MemoryShares, Platform, Site};
 use crate::rank::{Program, Rank};
 use crate::trace::{Machine, Trace};
 
-/// A machine as seen by each rank of a replay.
+/// The machine of a replay, as seen by each rank.
 pub struct ReplayMachine<'a> {
     platform: Arc<Platform>,
     sites: &'a [Site],
@@ -30,7 +30,7 @@ impl<'a> ReplayMachine<'a> {
     }
 }
 
-/// Ranks of a trace on a machine.
+/// The ranks of a trace, placed on a machine.
 pub struct ReplayedRun<'a> {
     trace: &'a Arc<Trace>,
     machine: ReplayMachine<'a>,
@@ -38,7 +38,7 @@ pub struct ReplayedRun<'a> {
 }
 
 impl Trace {
-    /// Returns the ranks on `machine`, with the times of their own code multiplied by these factors, one per rank.
+    /// Places the ranks on `machine`. The times of a rank's own code are multiplied by the rank's entry of `factors`.
     pub fn on<'a>(self: &'a Arc<Self>, machine: ReplayMachine<'a>, factors: Vec<f64>) -> ReplayedRun<'a> {
         ReplayedRun { trace: self, machine, factors }
     }

@@ -1,4 +1,4 @@
-//! Position of a replayed task in the recording, read directly from the folded form.
+//! State of a replayed task. Operations are read directly from the folded sequence.
 
 mod spans;
 
@@ -23,18 +23,18 @@ use crate::rank::{
 };
 use crate::units::Bytes;
 
-/// A slot without a request. The engine's requests are numbered from 0.
+/// Marks a slot without a request. The engine's requests are numbered from 0.
 const FREE: RequestId = RequestId::MAX - 1;
-/// No request is being started.
+/// Value of `starting` while no request is being started.
 const NOTHING: u32 = u32::MAX;
-/// The request being started is a send that was eager in the recording.
+/// Value of `starting` while a send is being started that was eager in the recording.
 const EAGER: u32 = u32::MAX - 1;
 /// Greatest nesting depth of strands that start strands.
 const DEEPEST: u8 = 8;
-/// Number of sends without a wait from which they are tested for completion.
+/// If a task has at least this many sends without a wait, the replay tests the sends for completion.
 const UNASKED: usize = 64;
 
-/// A step, or an error in the trace.
+/// Result of a step of the replay, or an error in the trace.
 type Step<T = Call> = Result<T, &'static str>;
 
 /// State of a task.
@@ -43,7 +43,7 @@ pub struct TaskPosition {
     pub number: u32,
     depth: u8,
     pub asked: RecordedAnswer,
-    /// Slot for the next request.
+    /// Slot of the request that is being started.
     starting: u32,
     cursor: Cursor,
     spans: Range<usize>,
@@ -51,40 +51,40 @@ pub struct TaskPosition {
     sizes: Range<usize>,
     late: Range<usize>,
     withdrawn: Range<usize>,
-    /// Number of receives before the next cancelled one.
+    /// Number of receives before the next cancelled receive.
     until_withdrawn: u64,
     late_tag: Tag,
     /// Values of the tag registers, by [`TagOrigin`].
     origins: [Tag; 3],
-    /// Buffers of the next message, if stated.
+    /// Send buffer and receive buffer of the next message, if stated in the trace.
     buffers: (Buffer, Buffer),
     slots: SmallVec<[RequestId; 12]>,
-    /// Sends that were eager in the recording, in order. Consecutive ones that are eager here too are counted
-    /// together.
+    /// Sends that were eager in the recording, in order, each with a count. Consecutive sends that are also eager in
+    /// the replay share one entry.
     sends: SmallVec<[(RequestId, u32); 1]>,
     calls: u64,
-    /// Factor on lengths of computing outside collectives.
+    /// Factor by which times of computing outside collectives are multiplied.
     pub factor: f64,
-    /// Collective in progress.
+    /// Name of the collective in progress, if any.
     collective: Option<&'static str>,
-    /// Execution of the collective, if it was recorded as a call.
+    /// Execution of the collective in progress, if it was recorded as a call.
     under_way: UnderWay,
-    /// Machine; `None` if collectives are not executed.
+    /// Machine of the replay; `None` if collectives are not executed.
     machine: Option<Machine>,
-    /// Last operation that was a call.
+    /// Number of the last operation that was a call.
     last: u32,
 }
 
-/// A collective that was recorded as a call.
+/// State of a collective that was recorded as a call.
 enum UnderWay {
     Nothing,
-    /// It is being executed.
+    /// The collective is being executed.
     Carried(Box<Runner<CalledData>>),
-    /// It is listed but not executed, because there is no machine.
+    /// The collective is listed but not executed, because there is no machine.
     Listed,
 }
 
-/// Request of the last call whose answer may differ from the recording.
+/// Question of the last call whose answer may differ from that in the recording.
 pub enum RecordedAnswer {
     Nothing,
     /// Whether the sends at the front of `sends` are complete.
@@ -128,7 +128,8 @@ impl TaskPosition {
         }
     }
 
-    /// Next call. Returned directly instead of in a `Result`: copying a call costs as much as constructing it.
+    /// Returns the next call. The call is not returned in a `Result`, because copying a call costs as much as
+    /// constructing it.
     #[inline]
     pub fn step(&mut self, trace: &Arc<Trace>) -> Call {
         macro_rules! attempt {
@@ -206,7 +207,7 @@ impl TaskPosition {
         }
     }
 
-    /// A collective and its algorithm.
+    /// Converts a recorded collective and its algorithm to the engine's form.
     fn entry(&mut self, trace: &Trace, entered: &Entered) -> Step<CollectiveEntry> {
         let [name, algorithm] = entered.names.map(|name| name as usize);
         let algorithm = trace.algorithms[algorithm].ok_or("an unknown algorithm")?;
@@ -249,13 +250,13 @@ impl TaskPosition {
         }
     }
 
-    /// Whether it is in a collective that the machine executes.
+    /// Whether the task is in a collective that the machine executes.
     #[inline]
     pub fn is_in_call(&self) -> bool {
         !matches!(self.under_way, UnderWay::Nothing)
     }
 
-    /// Continues the collective.
+    /// Continues the collective that the machine executes, and returns its next call.
     #[inline]
     pub fn go_on(&mut self, reply: &mut Reply<'_>) -> Call {
         if let UnderWay::Carried(runner) = &mut self.under_way
@@ -267,7 +268,7 @@ impl TaskPosition {
         Call::Leave
     }
 
-    /// Recordable form of the collective, at its beginning.
+    /// Returns the form of the collective for recordings. The collective must be at its beginning.
     pub fn called(&self) -> Option<Called> {
         let UnderWay::Carried(runner) = &self.under_way else { return None };
         Some(Box::new(runner.called()))
@@ -318,7 +319,7 @@ impl TaskPosition {
         }
     }
 
-    /// Tag at this distance from the last late one.
+    /// Tag whose difference to the last late tag is `step`.
     fn late_tag(&mut self, step: u32) -> Tag {
         self.late_tag = self.late_tag.wrapping_add(step).min(Tag::MAX - 1);
         self.late_tag
@@ -376,7 +377,7 @@ impl TaskPosition {
         })
     }
 
-    /// Pattern of a receive that is started now, or one that nothing matches for a cancelled receive.
+    /// Pattern of the receive that is started now. The pattern of a cancelled receive matches no message.
     #[inline]
     fn received(&mut self, trace: &Trace, pattern: Pattern) -> Pattern {
         if let Some(left) = self.until_withdrawn.checked_sub(1) {
@@ -421,7 +422,7 @@ impl TaskPosition {
         }
     }
 
-    /// Requests of a wait.
+    /// Requests of a wait for `slots` and for the last eager sends.
     #[inline]
     fn waited(&mut self, slots: &[u32], mut eager: u32) -> Step<Requests> {
         let mut requests = Requests::new();
@@ -444,7 +445,7 @@ impl TaskPosition {
         Ok(requests)
     }
 
-    /// A test that completed these slots.
+    /// Executes a test that completed the requests of `slots`.
     fn test(&mut self, slots: &[u32]) -> Step {
         if slots.is_empty() {
             return Ok(look());
@@ -454,13 +455,14 @@ impl TaskPosition {
         Ok(Call::Test { requests, which: Which::All, poll: false })
     }
 
-    /// Handles the answer. Returns a wait for events that had happened in the recording and have not happened yet.
+    /// Handles the answer to the last question. Returns a wait for the events that had happened in the recording at
+    /// this call but have not happened in the replay.
     pub fn answered(&mut self, done: &[Completion]) -> Option<Call> {
         match std::mem::replace(&mut self.asked, RecordedAnswer::Nothing) {
             RecordedAnswer::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
             RecordedAnswer::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
             RecordedAnswer::Sends => {
-                // From the back, so that previous indices stay valid.
+                // Sends are removed from the back, so that the indices of the others stay valid.
                 done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
                 None
             }
@@ -468,7 +470,7 @@ impl TaskPosition {
         }
     }
 
-    /// Tests for completed sends without a wait, which may become many.
+    /// Tests which of the sends without a wait are complete, because the number of such sends may become large.
     #[cold]
     fn look_at_sends(&mut self) -> Call {
         self.asked = RecordedAnswer::Sends;
@@ -489,7 +491,7 @@ impl TaskPosition {
         Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place: self.place(), what }))
     }
 
-    /// Present action: the collective, or else the word of the last operation.
+    /// Name of the present action: the collective in progress, or else the word of the last operation.
     pub fn site(&self, trace: &Trace) -> &'static str {
         self.collective.or_else(|| Some(trace.ops.get(self.last as usize)?.word())).unwrap_or("finish")
     }

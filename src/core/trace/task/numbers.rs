@@ -13,7 +13,7 @@ impl TaskRecorder {
         self.folder.push(number);
     }
 
-    /// Number of an operation that was not predicted.
+    /// Number of operation `op`, if `followers` did not predict it.
     #[inline(never)]
     pub(super) fn number(&mut self, op: TraceOp) -> u32 {
         let number = match self.numbers.get(&op) {
@@ -73,7 +73,7 @@ impl TaskRecorder {
         }
     }
 
-    /// A peer relative to this rank.
+    /// Rank `peer` relative to this rank.
     pub(super) fn peer(&mut self, peer: Rank) -> u32 {
         let relative = if peer >= self.rank { peer - self.rank } else { peer + (self.ranks - self.rank) };
         if self.log.ops.len() < OPS {
@@ -107,7 +107,7 @@ impl TaskRecorder {
         TagRef { origin: TagOrigin::PointToPoint, offset: 0 }
     }
 
-    /// Begins a collective whose messages all have this tag.
+    /// Begins a collective whose messages all have the tag `tag`.
     pub(super) fn open(&mut self, tag: Tag) {
         let step = tag.wrapping_sub(self.tags[1]);
         self.tags[1] = tag;
@@ -137,7 +137,7 @@ impl TaskRecorder {
         }) as u32
     }
 
-    /// A size as stored in operations; listed if there are too many different ones.
+    /// Form of `size` for operations. Adds the size to the task's list if the task has too many different sizes.
     pub(super) fn size(&mut self, size: u64) -> u64 {
         if self.seen_sizes.len() < SIZES {
             self.seen_sizes.insert(size);

@@ -35,7 +35,7 @@ fn owner(index: i32, (size, processes, distribution, argument): Dimension) -> i3
     }
 }
 
-/// Displacements of a process's elements in the global array, in order.
+/// Displacements of the elements that a process owns in the global array, in order.
 fn owned(dimensions: &[Dimension], order: Order, rank: i32) -> Vec<isize> {
     let mut grid: Vec<i32> = Vec::new();
     let mut rest = rank;

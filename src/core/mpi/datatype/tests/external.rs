@@ -83,7 +83,7 @@ fn long_doubles_become_quads() {
         assert_eq!(packed(MPI_LONG_DOUBLE, &[value]), quad.to_be_bytes());
         assert_eq!(unpacked::<u128>(MPI_LONG_DOUBLE, &quad.to_be_bytes()), value);
     }
-    // A half of the last place is rounded to even, and a carry increments the exponent.
+    // Half a unit in the last place is rounded to even, and a carry increments the exponent.
     let odd: u128 = 0x3fff << 112 | 1 << 49 | 1 << 48;
     assert_eq!(unpacked::<u128>(MPI_LONG_DOUBLE, &odd.to_be_bytes()), 0x3fff << 64 | 1 << 63 | 2);
     let even: u128 = 0x3fff << 112 | 2 << 49 | 1 << 48;
@@ -109,7 +109,7 @@ fn every_named_datatype_comes_back() {
         let mut found = vec![];
         // SAFETY: as above.
         unsafe { ty.pack(back.as_ptr(), 3, &mut found) };
-        // Long doubles of arbitrary bits lose the bits without meaning.
+        // Long doubles with arbitrary bits lose their padding bits.
         if !ty.name().contains("LONG_DOUBLE") {
             assert_eq!(found, native, "{}", ty.name());
         }

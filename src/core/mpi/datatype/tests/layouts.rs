@@ -7,7 +7,7 @@ fn named(handle: Handle) -> &'static Type {
     Datatype::named(handle).unwrap()
 }
 
-/// Basic elements of an item: names and displacements.
+/// Names and displacements of the basic elements of one item.
 fn map(ty: &Type) -> Vec<(&'static str, isize)> {
     let mut map = Vec::new();
     ty.for_each_run(1, |kind, at, n| {
@@ -75,7 +75,7 @@ fn markers_are_bounds() {
     let two = Datatype::contiguous(2, &one).unwrap();
     assert_eq!((two.lb(), two.ub()), (-3, 15));
     assert_eq!(map(&two), [("MPI_INT", 0), ("MPI_INT", 9)]);
-    // The same with the markers of MPI-1.
+    // The same layout, constructed with the markers of MPI-1.
     let lb = named(crate::mpi::datatype::MPI_LB).clone();
     let ub = named(crate::mpi::datatype::MPI_UB).clone();
     let old = Datatype::structure(&[1, 1, 1], &[-3, 0, 6], &[lb, named(MPI_INT).clone(), ub]).unwrap();

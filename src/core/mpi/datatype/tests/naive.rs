@@ -99,7 +99,7 @@ pub enum Recipe {
 }
 
 impl Recipe {
-    /// Constructs the datatype with the constructors, and the type map by the definitions.
+    /// Constructs the datatype with the tested constructors, and the type map by the definitions of the standard.
     pub fn make(&self) -> (Type, Map) {
         let mut map = Map::default();
         let ty = match self {
@@ -188,7 +188,7 @@ fn subarray_places(dimensions: &[(i64, i64, i64)], fortran: bool) -> Vec<i64> {
     })
 }
 
-/// Named datatype number `i` of those with data.
+/// The `i`th of the named datatypes with data.
 pub fn named(i: usize) -> Type {
     let all: Vec<&Type> = Datatype::all_named().filter(|ty| ty.size() > 0).collect();
     all[i % all.len()].clone()

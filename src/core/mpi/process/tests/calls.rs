@@ -1,4 +1,4 @@
-//! Calls that the driver makes for the actions of a program.
+//! Checks the engine calls that the adapter makes for the actions of an MPI program.
 
 use super::engine::{Ran, Script, collective, platform, run, same, world};
 use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, Sizes, check_rules};
@@ -14,7 +14,7 @@ fn blocking(size: u32, call: impl Fn(u32) -> CollectiveCall) -> Ran {
     run(&platform(&[]), (0..size).map(|rank| vec![MpiCall::Collective(call(rank))]).collect())
 }
 
-/// Sizes of the messages between each pair, in order.
+/// Sender, receiver and size of each message, sorted.
 fn sizes(ran: &Ran) -> Vec<(u32, u32, u64)> {
     let mut sizes: Vec<_> = ran.messages.iter().map(|&(from, to, size, _)| (from, to, size)).collect();
     sizes.sort_unstable();
@@ -24,7 +24,7 @@ fn sizes(ran: &Ran) -> Vec<(u32, u32, u64)> {
 #[test]
 fn an_allreduce_enters_copies_exchanges_combines_and_leaves() {
     let ran = blocking(4, |rank| collective(Collective::Allreduce, rank, 4, same(1000)));
-    // At 1 GB/s a copy of 1000 bytes moves 2000 bytes, a combination 3000.
+    // A copy of 1000 bytes moves 2000 bytes, a combination moves 3000 bytes; the memory bandwidth is 1 GB/s.
     let expected = [
         "Enter MPI_Allreduce",
         "Compute 2.000 us",

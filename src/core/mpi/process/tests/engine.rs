@@ -12,7 +12,7 @@ use crate::rank::{
 };
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
-/// A rank that performs some actions, then waits for everything it started in reverse order.
+/// A rank that performs the actions of a list, then waits for all requests that it started, in reverse order.
 pub(super) struct Script {
     actions: std::vec::IntoIter<MpiCall>,
     started: Requests,
@@ -33,7 +33,7 @@ impl MpiProgram for Script {
     }
 }
 
-/// Machine with one gigabyte per second per rank, fast enough in arithmetic that operations take no time.
+/// Machine with a memory bandwidth of 1 GB/s per rank, and arithmetic so fast that operations take no time.
 pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
     let bandwidth = Bandwidth::new(1_000_000_000).unwrap();
     let row = Row {
@@ -103,11 +103,11 @@ pub(super) fn same(size: u64) -> Sizes {
 /// Record of a run.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
-    /// Calls of each rank, without its strands.
+    /// Calls of each rank, without the calls of its strands.
     pub(super) calls: Vec<Vec<String>>,
     /// Sender, receiver, size and tag of each message sent, matched or not.
     pub(super) messages: Vec<(u32, u32, u64, u32)>,
-    /// MPI functions of the blocked ranks.
+    /// For each blocked rank, the MPI function that blocks.
     pub(super) stuck: BTreeMap<u32, &'static str>,
     /// Errors of failed ranks.
     pub(super) failed: Vec<String>,

@@ -1,4 +1,4 @@
-//! Matching of the messages of collectives.
+//! Checks that the messages of different collectives do not match each other.
 
 use super::engine::{collective, platform, run, same};
 use crate::mpi::{CollectiveCall, MpiCall};
@@ -6,7 +6,8 @@ use crate::platform::Collective;
 
 #[test]
 fn outstanding_collectives_of_one_communicator_do_not_mix() {
-    // Sizes decrease, so a message of another collective would not fit.
+    // Sizes decrease from one collective to the next, so a message of another collective would not fit into the
+    // receive buffer.
     let scripts = (0..5).map(|rank| {
         let call = |which, size| collective(which, rank, 5, same(size));
         vec![

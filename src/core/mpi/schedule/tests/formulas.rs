@@ -1,4 +1,4 @@
-//! Messages, bytes and rounds equal the formulas in the algorithms' documentation.
+//! Checks that messages, bytes and rounds equal the formulas in the algorithms' documentation.
 
 use super::super::suitable;
 use super::symbolic::{ScheduleCase, SymbolicRun, run};
@@ -6,7 +6,7 @@ use crate::mpi::rules::tests::COLLECTIVES;
 use crate::mpi::schedule::Choice;
 use crate::platform::{Algorithm, Collective, Method};
 
-/// Messages and bytes that all `p` ranks send together, with `n` bytes in the buffer or block and root 0.
+/// Numbers of messages and bytes that all `p` ranks send together, with `n` bytes in the buffer or block and root 0.
 fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64, u64) {
     let log_up = u64::from(p.next_power_of_two().ilog2());
     let log = u64::from(p.ilog2());
@@ -44,7 +44,7 @@ fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64
             let messages: u64 = (0..log_up).map(|k| (0..p).filter(|r| r ^ (1 << k) < p).count() as u64).sum();
             (messages, messages * n)
         }
-        // Blocks of n bytes: p n in all.
+        // A reduce_scatter of blocks of n bytes has p n bytes in all.
         (Collective::ReduceScatter, Algorithm::RecursiveHalving) => {
             (q * log + 2 * fold, (q - 1) * p * n + fold * (p + 1) * n)
         }
@@ -53,7 +53,7 @@ fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64
     }
 }
 
-/// Whether the algorithm is tested below, or composed of others.
+/// Whether `algorithm` is tested separately below, or is composed of other algorithms.
 fn has_own_test(algorithm: Algorithm) -> bool {
     use Algorithm::*;
     matches!(
@@ -80,8 +80,8 @@ fn messages_and_bytes_are_what_the_formulas_say() {
     for collective in COLLECTIVES {
         for &algorithm in suitable(collective).iter().filter(|other| !has_own_test(**other)) {
             for p in (1..=17).chain([32, 33]) {
-                // Divisible by p and the powers of two up to 32; below and above the size at which an allgather
-                // becomes a ring.
+                // The size is divisible by p and by the powers of two up to 32. Over all p, sizes are below and above
+                // the size from which the allgather is a ring.
                 let n = p * 64_000;
                 let SymbolicRun { messages, bytes, .. } = run(ScheduleCase::flat(collective, algorithm, p as u32, n));
                 let n = if collective == Collective::Barrier { 0 } else { n };
@@ -108,17 +108,17 @@ fn messages_and_bytes_of_open_mpi_s_algorithms_are_what_the_formulas_say() {
         let all = (p - 1) * n;
         let mut expected = vec![
             (Barrier, plain(DoubleRing), (2 * p, 0)),
-            // Half of the data from the tree, half from the partner.
+            // Each member receives half of the data down the tree, and the other half from its partner.
             (Bcast, plain(SplitBinary), (2 * (p - 1), all)),
             (Bcast, plain(ScatterRing), (p - 1 + p * (p - 1), ones * n / p + all)),
-            // Through the last rank.
+            // The last rank is the top of the tree and sends the result to the root.
             (Reduce, plain(InOrderBinary), (p, p * n)),
             (Reduce, plain(InOrderBinary).in_segments(1000), ((p - 1) * segments + 1, p * n)),
             (Gather, plain(LinearSync).in_segments(100), (3 * (p - 1), all)),
             (Gather, plain(Linear).by(1), (p - 1, all)),
             (Alltoall, plain(LinearSync), (p * (p - 1), p * all)),
             (ReduceScatter, plain(Ring), (p * (p - 1), p * all)),
-            // 6400 bytes per block: 6.4 turns of 1000 bytes, rounded to 6.
+            // A block has 6400 bytes, which is 6.4 turns of 1000 bytes, rounded to 6.
             (Allreduce, plain(SegmentedRing).in_segments(1000), (p * (p - 1) * 7, 2 * all)),
         ];
         for tree in [Pipeline, Chains, Binary, Knomial] {
@@ -132,7 +132,7 @@ fn messages_and_bytes_of_open_mpi_s_algorithms_are_what_the_formulas_say() {
         }
         if p.is_power_of_two() {
             let log = u64::from(p.ilog2());
-            // Members whose number is a palindrome in binary already have their block.
+            // A member whose number is a palindrome in binary already has its block.
             let away = p - (1 << log.div_ceil(2));
             expected.push((ReduceScatter, plain(Butterfly), (p * log + away, p * all + away * n)));
         }

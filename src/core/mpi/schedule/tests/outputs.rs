@@ -1,4 +1,5 @@
-//! Outputs of every rank are those of MPI-3.1, chapter 5, for every algorithm, number of ranks and root.
+//! Checks that the outputs of every rank are those of MPI-3.1, chapter 5, for every algorithm, number of ranks and
+//! root.
 
 use proptest::prelude::*;
 
@@ -29,7 +30,7 @@ fn expected(collective: Collective, size: u32, root: u32, rank: u32, block: u32)
     }
 }
 
-/// Whether the cells belong to blocks by rank.
+/// Whether the output of `collective` is divided into one block per rank.
 fn by_rank(collective: Collective) -> bool {
     use Collective::*;
     matches!(
@@ -50,7 +51,8 @@ fn check(case: ScheduleCase) {
     let ordered = keeps && (case.ordered || !by_root);
     for (rank, cells) in (0..).zip(&ran.outputs) {
         for (place, cell) in (0..).zip(cells) {
-            // The block, and within it the cell, which has the number of its source.
+            // With one block per rank, a block consists of `ran.cells` cells, and each cell of an output block is
+            // compared with the same cell of the source block.
             let block = if by_rank(collective) { place / ran.cells } else { place };
             let Some(expected) = expected(collective, size, root, rank, block) else { continue };
             let at = |(from, block): Term| {
@@ -66,7 +68,7 @@ fn check(case: ScheduleCase) {
     }
 }
 
-/// The case as selected by a user: with the library's replacements and the methods of its parts.
+/// The test case as it runs if a user selects `method`: with the library's replacements, and the methods of the parts.
 fn asked(library: Library, collective: Collective, method: Method, case: ScheduleCase) -> ScheduleCase {
     let ScheduleCase { size, bytes, element, .. } = case;
     let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
@@ -85,7 +87,7 @@ fn asked(library: Library, collective: Collective, method: Method, case: Schedul
     ScheduleCase { choice, style, collective, ..case }
 }
 
-/// Every algorithm with its parameters.
+/// Every algorithm of `collective` with several values of its parameters.
 fn methods(collective: Collective) -> Vec<Method> {
     let mut methods = Vec::new();
     for &algorithm in suitable(collective) {
@@ -112,7 +114,7 @@ fn has_root(collective: Collective) -> bool {
     )
 }
 
-/// Whether it handles every case without a replacement.
+/// Whether `algorithm` handles every case without a replacement.
 fn by_itself(algorithm: Algorithm) -> bool {
     use Algorithm::{NeighborExchange, Nonoverlapping, SegmentedRing, TwoProcs};
     !matches!(algorithm, NeighborExchange | Nonoverlapping | SegmentedRing | TwoProcs)
@@ -120,7 +122,7 @@ fn by_itself(algorithm: Algorithm) -> bool {
 
 #[test]
 fn every_method_of_every_library_ends_right() {
-    // One library per style.
+    // One library of each schedule style.
     for library in [Library::Mpich3Flat, Library::OpenMpi41, Library::Mpich4] {
         for collective in COLLECTIVES {
             for method in methods(collective) {
@@ -145,7 +147,7 @@ fn every_method_of_every_library_ends_right() {
     }
 }
 
-/// Whether combining is in order of ranks, and whether the call blocks.
+/// Pairs: whether contributions must be combined in order of ranks, and whether the call blocks.
 const FORMS: [(bool, CallForm); 4] = [
     (false, CallForm::Blocking),
     (true, CallForm::Blocking),

@@ -1,5 +1,5 @@
-//! A machine without time. Every cell of every space holds the list of combined contributions, in order. Every send
-//! waits for its receive. The messages of a pair are matched in order.
+//! A simulated machine without time. Every cell of every space contains the list of combined contributions, in order.
+//! Every send waits for its receive. The messages of each pair of ranks are matched in order.
 //!
 //! A cell is a range of bytes that no layout of the collective divides further.
 
@@ -12,13 +12,13 @@ use super::super::{
 use crate::platform::{Collective, Method};
 use crate::units::Bytes;
 
-/// A contribution: rank and cell of its input.
+/// A contribution: the contributing rank, and the index of the cell in its input.
 pub(super) type Term = (u32, u32);
 
 /// Contents of a cell: contributions in the order of combination; `None` before the first write.
 pub(super) type Cell = Option<Vec<Term>>;
 
-/// Result of a run.
+/// Result of a test run.
 pub(super) struct SymbolicRun {
     /// The output cells of each rank.
     pub(super) outputs: Vec<Vec<Cell>>,
@@ -34,7 +34,8 @@ pub(super) struct SymbolicRun {
 
 struct SymbolicMachine {
     spaces: Vec<[Vec<Cell>; 4]>,
-    /// Starts of the cells, and the end; with blocks by rank, within each block.
+    /// Offsets of the cells in bytes, followed by the size of the buffer; if the data are one block per rank, within a
+    /// block.
     bounds: Vec<u64>,
 }
 
@@ -57,16 +58,17 @@ enum StepWait {
     Not,
     All,
     Sends,
-    /// The last started ones, this many.
+    /// The last started operations, as many as this number.
     Last(u64),
-    /// All from this number on.
+    /// All operations from this number on.
     From(u64),
     /// The operation with this number.
     Number(u64),
 }
 
 impl StepWait {
-    /// Whether open operations (number, whether it is a receive) block a rank with this wait.
+    /// Whether this wait blocks a rank whose open operations are `open`: pairs of the operation's number, and whether
+    /// the operation is a receive.
     fn holds(self, open: &[(u64, bool)]) -> bool {
         open.iter().any(|&(number, is_receive)| match self {
             StepWait::Not | StepWait::Last(_) => false,
@@ -128,7 +130,7 @@ impl SymbolicMachine {
     }
 }
 
-/// Layout of `schedule`'s data: `size` bytes in all, or blocks that differ between ranks.
+/// Layout of `schedule`'s data: a buffer of `size` bytes, or one block per rank with different sizes.
 pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -> BlockLayout {
     let total = Bytes::new(size);
     match schedule.parts() {
@@ -140,7 +142,7 @@ pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -
     }
 }
 
-/// Parameters of a run.
+/// Parameters of a test run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScheduleCase {
     pub(super) collective: Collective,
@@ -157,7 +159,7 @@ pub(super) struct ScheduleCase {
 }
 
 impl ScheduleCase {
-    /// Case of the default library with root 0 and data that may be divided at any byte.
+    /// Test case of the default library with root 0 and data that may be divided at any byte.
     pub(super) fn flat(collective: Collective, method: impl Into<Method>, size: u32, bytes: u64) -> Self {
         let choice = Choice::from(method.into());
         ScheduleCase {
@@ -174,7 +176,7 @@ impl ScheduleCase {
     }
 }
 
-/// Starts of the cells: every boundary of any layout.
+/// Offsets of the cells: every boundary between blocks in any of the layouts.
 fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
     let mut bounds = vec![0, bytes];
     for layout in layouts {
@@ -187,7 +189,7 @@ fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
     bounds.sort_unstable();
     bounds.dedup();
     if bounds.len() == 1 && layouts.iter().any(|layout| matches!(layout, BlockLayout::Uniform { .. })) {
-        // An empty buffer is one cell if blocks are whole.
+        // An empty buffer is one cell if blocks are not divided.
         bounds.push(0);
     }
     bounds
@@ -224,14 +226,14 @@ pub(super) fn run(case: ScheduleCase) -> SymbolicRun {
     });
     let mut machine = SymbolicMachine { spaces: spaces.collect(), bounds };
     let (mut messages, mut sent) = (0, 0);
-    // Unmatched sends and receives by pair, with the number by which the rank waits for them.
+    // Unmatched sends and receives by pair of sender and receiver, with the number of the operation at its rank.
     let mut sends: BTreeMap<(u32, u32), VecDeque<(Data, u64)>> = BTreeMap::new();
     let mut receives: BTreeMap<(u32, u32), VecDeque<PostedStep>> = BTreeMap::new();
-    // Open operations of each rank, by number; and the number up to which it waits, if it waits.
+    // Open operations of each rank, by number; and the wait of each rank that waits.
     let mut open: Vec<Vec<(u64, bool)>> = vec![Vec::new(); size as usize];
     let mut started = 0u64;
     let mut waits: Vec<StepWait> = vec![StepWait::Not; size as usize];
-    // Posted receives that have not been waited for, by number, and their data.
+    // Numbers of posted receives that have not been waited for, and the data of those that have arrived.
     let mut posted_by: Vec<Vec<u64>> = vec![Vec::new(); size as usize];
     let mut arrived: Vec<BTreeMap<u64, Arrived>> = vec![BTreeMap::new(); size as usize];
     let mut stages = vec![0usize; size as usize];
@@ -332,7 +334,7 @@ pub(super) fn run(case: ScheduleCase) -> SymbolicRun {
                 }
             }
             waits[me] = match wait {
-                // The operations that this step started.
+                // The step waits for the operations that it started itself.
                 StepWait::Last(count) => StepWait::From(started - count),
                 wait => wait,
             };

@@ -1,4 +1,4 @@
-//! A rank that repeats the actions of its events.
+//! Program of a rank that repeats the actions described by the rank's OTF2 events.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::rank::{
 use crate::trace::logs::LoggedFunction;
 use crate::units::Bytes;
 
-/// A rank of an archive.
+/// Program of a rank of an OTF2 archive.
 pub struct Otf2Program {
     definitions: Arc<Definitions>,
     found: Arc<RankActions>,
@@ -95,7 +95,7 @@ impl Otf2Program {
                 }
                 TraceOperation::Collective(number) => return MpiCall::Collective(self.collective(*number)),
                 TraceOperation::Start(slot, number) => {
-                    // It never ended, so its kind is unknown.
+                    // The non-blocking collective never completed, so its kind is unknown.
                     if found.collectives[*number as usize].op == u32::MAX {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! Converts the events of a rank to actions.
+//! Converts the OTF2 events of a rank to actions.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use crate::trace::import::words::Words;
 use crate::trace::logs::{FunctionClass, LoggedFunction};
 use crate::units::SimSpan;
 
-/// OTF2's number of the creation of communicators, the least number of operations on communicators and windows.
+/// OTF2's number for creating a communicator. Greater numbers are other operations on communicators and windows.
 pub(super) const MAKES_COMM: u32 = 17;
 
-/// An incomplete request.
+/// An incomplete request of a rank.
 #[derive(Clone, Copy)]
 struct OpenRequest {
     slot: u32,
-    /// Its action, if the action becomes known at the end.
+    /// Index of the action that starts the request, if that action becomes known when the request completes.
     action: Option<usize>,
-    /// Its collective, if it is one.
+    /// Index of the request's collective, if the request is a non-blocking collective.
     collective: Option<u32>,
 }
 
-/// A region of MPI that the rank is in.
+/// An MPI function that the rank has entered and not left.
 struct OpenRegion {
     region: u32,
-    /// Number of nested MPI regions in it.
+    /// Number of nested regions of MPI functions.
     depth: u32,
-    /// Whether an event of a collective was read in it.
+    /// Whether an event of a collective was read in the region.
     has_collective: bool,
-    /// Requests that end in it.
+    /// Requests that complete in the region.
     ended: Vec<u32>,
     sent: Option<MessageRecord>,
 }
@@ -45,9 +45,9 @@ pub(super) struct RankReader {
     inside: Option<OpenRegion>,
     open: BTreeMap<u64, Vec<OpenRequest>>,
     slots: Vec<bool>,
-    /// Start of the present code; `None` while nothing is recorded.
+    /// Time at which the present block of code started; `None` while recording is off.
     code: Option<u64>,
-    /// Whether the last event was read.
+    /// Whether the last event of the rank was read.
     is_whole: bool,
     finalized: bool,
 }
@@ -66,7 +66,7 @@ impl RankReader {
         }
     }
 
-    /// Returns the actions.
+    /// Returns the actions of the rank.
     pub fn end(self) -> Result<RankActions, ImportError> {
         if !self.is_whole || self.inside.is_some() {
             return Err(error(format!("the events of rank {} end too soon: the archive is cut", self.rank)));
@@ -78,7 +78,7 @@ impl RankReader {
         self.found.actions.push(TraceAction { function, operation });
     }
 
-    /// Adds the code up to `time`.
+    /// Adds the block of code up to `time`.
     fn code_to(&mut self, definitions: &Definitions, time: u64) {
         let Some(since) = self.code.take() else { return };
         let seconds = time.saturating_sub(since) as f64 / definitions.ticks;
@@ -134,7 +134,7 @@ impl RankReader {
         }
         let OpenRegion { has_collective, ended, sent, .. } = self.inside.take().expect("it is inside");
         let function = left.function;
-        // The send of a send-receive that received from MPI_PROC_NULL.
+        // The function is a send-receive that received from MPI_PROC_NULL, so only its send is an action.
         sent.into_iter().for_each(|message| self.add_action(function, TraceOperation::Send(message)));
         if !ended.is_empty() {
             ended.iter().for_each(|slot| self.slots[*slot as usize] = false);
@@ -183,7 +183,7 @@ impl RankReader {
         slot
     }
 
-    /// Requests with the same number end in the order in which they began.
+    /// Removes the request with number `request`. Requests with the same number complete in the order of their start.
     fn ended(&mut self, request: u64) -> Result<OpenRequest, ImportError> {
         let Some(list) = self.open.get_mut(&request) else {
             return Err(error(format!("rank {}: request {request} ends, which never began", self.rank)));
@@ -214,7 +214,7 @@ impl RankReader {
         Ok(Otf2Collective { function, op, comm, root, sent, received, member_sizes: MemberSizes::Own })
     }
 
-    /// Handles an event with this kind and these arguments.
+    /// Handles an event of kind `kind` with the arguments `words`.
     pub fn event(&mut self, definitions: &Definitions, kind: &str, words: &mut Words<'_>) -> Result<(), ImportError> {
         let time = number(words, "a time")?;
         let function = self.function(definitions);
@@ -248,7 +248,7 @@ impl RankReader {
             "q" => {
                 let action = self.found.actions.len();
                 self.open(number(words, "a request")?, Some(action), None);
-                // The received message is known when it ends.
+                // The message of the receive is known when the request completes.
                 self.add_action(function, TraceOperation::Nothing);
             }
             "d" => {
@@ -280,7 +280,7 @@ impl RankReader {
             "n" => {
                 let number_of = self.found.collectives.len() as u32;
                 let slot = self.open(number(words, "a request")?, None, Some(number_of));
-                // The kind of collective is known when it ends.
+                // The kind of a non-blocking collective is known when it completes.
                 let unknown = Otf2Collective {
                     function,
                     op: u32::MAX,

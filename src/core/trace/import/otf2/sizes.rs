@@ -1,7 +1,8 @@
 //! Data sizes of collectives, derived from the byte counts of Score-P.
 //!
-//! Score-P's `MPI_COLLECTIVE_END` contains the bytes that a rank sent and received, as if each block were sent
-//! directly from its owner to each receiver, including to itself, among N members:
+//! Score-P's event `MPI_COLLECTIVE_END` contains the numbers of bytes that a rank sent and received. Score-P counts as
+//! if the owner of a block sent it directly to each receiver, including itself. In this table N is the number of
+//! members:
 //!
 //! | collective | sent | received |
 //! |---|---|---|
@@ -14,8 +15,8 @@
 //! | reduce_scatter | all blocks | N times its block |
 //! | scan (exscan) | to itself and higher ranks (higher ranks) | from itself and lower ranks (lower ranks) |
 //!
-//! With `MPI_IN_PLACE` a rank's block to itself is not counted. If the counts of one rank are ambiguous, N blocks are
-//! assumed if the sizes are divisible by N.
+//! With `MPI_IN_PLACE`, the block that a rank would send to itself is not counted. If the counts do not show whether a
+//! rank used `MPI_IN_PLACE`, N blocks are assumed if the bytes are divisible by N.
 
 use std::sync::Arc;
 
@@ -26,18 +27,18 @@ use crate::platform::Collective;
 use crate::trace::import::ImportError;
 use crate::units::Bytes;
 
-/// Sizes derived from the counts of every member.
+/// Data sizes of a collective, derived from the byte counts of every member.
 #[derive(Clone, Debug)]
 pub(super) enum MemberSizes {
-    /// Sizes of this rank only: no other member takes part, or nothing is known yet.
+    /// Only the counts of this rank are known: no other member takes part, or the counts have not been combined yet.
     Own,
     Same(u64),
     Each(Arc<[Bytes]>),
-    /// Bytes received by each member. Data of a sender are divided in the same proportions.
+    /// Number of bytes received by each member. The data of a sender are divided in the same proportions.
     Spread(Arc<[Bytes]>),
 }
 
-/// Collective with OTF2's number.
+/// Collective with OTF2's operation number of `joined`.
 pub(super) fn collective(joined: &Otf2Collective) -> Option<Collective> {
     use Collective as C;
     const BY_NUMBER: [Collective; 17] = [
@@ -60,7 +61,7 @@ pub(super) fn collective(joined: &Otf2Collective) -> Option<Collective> {
         C::ReduceScatter,
     ];
     if joined.op == MAKES_COMM {
-        // As in recorded runs: members exchange colour and key, or agree on a number.
+        // To create a communicator, members exchange colour and key, or agree on a number, as in recorded runs.
         return Some(if splits(joined) { C::Allgather } else { C::Allreduce });
     }
     BY_NUMBER.get(joined.op as usize).copied()
@@ -99,7 +100,8 @@ impl Otf2Collective {
     }
 }
 
-/// Combines the members' counts for each collective. Returns whether sizes of an alltoallv were estimated.
+/// Derives the data sizes of each collective from the counts of its members. Returns whether sizes of an alltoallv
+/// were estimated.
 pub(super) fn combine_members(definitions: &Definitions, ranks: &mut [RankActions]) -> Result<bool, ImportError> {
     let mut estimated = false;
     for (&comm, members) in &definitions.comms {
@@ -159,7 +161,7 @@ fn derive_sizes(called: &[&Otf2Collective]) -> Result<MemberSizes, String> {
         0 => Ok(bytes / parts),
         _ => Err(format!("expected {parts} blocks, as Score-P counts them; found {bytes} bytes")),
     };
-    // One of N blocks, or of N - 1 with MPI_IN_PLACE.
+    // Size of one of N blocks, or of one of N − 1 blocks with MPI_IN_PLACE.
     let blocks = |bytes: u64| if bytes.is_multiple_of(count) { Ok(bytes / count) } else { whole(bytes, count - 1) };
     if first.op == MAKES_COMM {
         return Ok(MemberSizes::Same(if splits(first) { 12 } else { 4 }));
@@ -171,8 +173,8 @@ fn derive_sizes(called: &[&Otf2Collective]) -> Result<MemberSizes, String> {
     {
         return Err(format!("expected a root up to {}; found {root}", called.len() - 1));
     }
-    // Blocks of every member. The root's own block is the rest of its sum; with MPI_IN_PLACE it counts on neither
-    // side.
+    // Sizes of the blocks of every member. The root's own block is its total minus the other blocks; with MPI_IN_PLACE
+    // Score-P does not count it.
     Ok(match collective {
         C::Barrier => MemberSizes::Same(0),
         C::Bcast => MemberSizes::Same(most(&received)),

@@ -1,4 +1,4 @@
-//! Archives as lines: times computed by hand, and errors.
+//! OTF2 archives in the form of lines: compares times with those computed by hand, and checks errors.
 
 use std::fmt::Write;
 
@@ -9,13 +9,14 @@ use crate::trace::import::ImportedTrace;
 use crate::trace::import::tests::{execute, platform};
 use crate::units::SimTime;
 
-/// Regions; the world as communicator 1, the rank's own as 2, ranks 2 and 1 as 3; ticks are nanoseconds.
+/// Definitions of an archive: regions; communicators 1 (the world), 2 (the rank itself) and 3 (ranks 2 and 1); one
+/// tick is one nanosecond.
 const HEAD: &str = "creator Score-P 8.1\nclock 1000000000 5000\nregion 1 MPI_Init\nregion 2 MPI_Finalize\n\
     region 3 MPI_Send\nregion 4 MPI_Recv\nregion 5 MPI_Isend\nregion 6 MPI_Irecv\nregion 7 MPI_Waitall\n\
     region 8 MPI_Sendrecv\nregion 9 MPI_Allreduce\nregion 10 MPI_Ibcast\nregion 11 MPI_Win_create\nregion 12 MPI_File_read\n\
     region 13 MPI_Comm_split\n";
 
-/// An archive of ranks with these events.
+/// Lines of an archive whose ranks have the events `ranks`.
 fn archive(ranks: &[&str]) -> String {
     let mut text = HEAD.to_owned();
     text.push_str("comm 1 group");
@@ -33,7 +34,8 @@ fn read(ranks: &[&str]) -> Result<ImportedTrace, String> {
     ImportedTrace::read_otf2(archive(ranks).as_bytes()).map_err(|error| error.to_string())
 }
 
-/// Final clocks of the ranks in ns. Between nodes: 1000 ns and 1 ns per byte, eager up to 1000 bytes.
+/// Final clocks of the ranks in ns. A message between nodes takes 1000 ns plus 1 ns per byte and is eager up to 1000
+/// bytes.
 fn clocks(ranks: &[&str]) -> Vec<u64> {
     let outcome = execute(&read(ranks).unwrap(), RunOptions::default()).unwrap();
     outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
@@ -47,15 +49,16 @@ fn code_is_the_time_between_regions_of_mpi() {
     let receiver =
         "b 5000; e 5010 1; x 6000 1; e 6001 4; r 6400 0 1 7 200; x 6500 4; f 6510 6540; e 6550 2; x 9000 2; z 9000";
     assert_eq!(clocks(&[sender, receiver]), [150, 1320]);
-    // Without MPI_Init: from the start of the archive to its last event. File functions count as code; unrecorded
-    // time counts as nothing.
+    // Without MPI_Init, the run lasts from the start of the archive to its last event. Time in file functions is code;
+    // time without recording is omitted.
     assert_eq!(clocks(&["e 5100 12; x 5200 12; z 5300"]), [300]);
     assert_eq!(clocks(&["o 5100 1; o 5400 0; z 5450"]), [150]);
 }
 
 #[test]
 fn requests_end_where_they_were_waited_for() {
-    // Both start at 0. The receive ends at 1400, the send at once: each rank continues at 1400.
+    // In each rank, a send and a receive start at 0. The send completes at once, the receive at 1400, so each rank
+    // continues at 1400.
     let both = |other: u32| {
         format!(
             "e 5000 6; q 5000 1; x 5000 6; e 5000 5; i 5000 {other} 1 3 400 2; x 5000 5; \
@@ -63,19 +66,19 @@ fn requests_end_where_they_were_waited_for() {
         )
     };
     let (first, second) = (both(1), both(0));
-    // 100 ns of code between the calls end before the arrival; 100 ns follow it.
+    // 100 ns of code between the calls end before the message arrives, and 100 ns follow the arrival.
     assert_eq!(clocks(&[&first, &second]), [1500, 1500]);
-    // MPI_Sendrecv in a communicator with other rank numbers: 0 is rank 2, 1 is rank 1.
+    // MPI_Sendrecv in communicator 3, in which rank 0 is world rank 2 and rank 1 is world rank 1.
     let exchange = |other: u32| format!("e 5000 8; s 5000 {other} 3 0 400; r 5001 {other} 3 0 400; x 5001 8; z 5011");
     assert_eq!(clocks(&["z 5004", &exchange(0), &exchange(1)]), [4, 1410, 1410]);
-    // A send to a rank and a receive from MPI_PROC_NULL; a cancelled receive.
+    // The calls are an MPI_Sendrecv that receives from MPI_PROC_NULL, and a cancelled receive.
     let half = "e 5000 8; s 5000 1 1 0 400; x 5001 8; z 5001";
     let cancelled =
         "e 5000 6; q 5000 9; x 5000 6; e 5000 7; k 5000 9; x 5000 7; e 5000 4; r 5000 0 1 0 400; x 5000 4; z 5000";
     assert_eq!(clocks(&[half, cancelled]), [0, 1400]);
 }
 
-/// Calls of `ranks` ranks to a collective with these end events.
+/// Size and blocks of the collective calls of ranks whose collectives end with the events `ends`.
 fn called(ends: &[&str]) -> Result<Vec<(u32, Vec<u64>)>, String> {
     let events: Vec<String> = ends.iter().map(|end| format!("e 5000 9; c 5000 {end}; x 5000 9; z 5000")).collect();
     let import = read(&events.iter().map(String::as_str).collect::<Vec<_>>())?;

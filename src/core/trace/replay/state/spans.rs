@@ -1,4 +1,4 @@
-//! Lengths of computing in a replay.
+//! Times of computing in a replay.
 
 use super::{Step, TaskPosition, take_at};
 use crate::rank::Call;
@@ -6,7 +6,7 @@ use crate::trace::Trace;
 use crate::units::SimSpan;
 
 impl TaskPosition {
-    /// Call of a block; timed code counts as code.
+    /// Call for a block of computing. If the program's code was timed, the call is one of code.
     #[inline]
     pub(super) fn computing(&self, trace: &Trace, span: SimSpan) -> Call {
         let is_code = self.collective.is_none() && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
@@ -14,7 +14,7 @@ impl TaskPosition {
         if is_code { Call::Code(span) } else { Call::Compute(span) }
     }
 
-    /// Length of computing on this machine.
+    /// Time that a recorded block of computing takes on this machine.
     #[inline]
     pub(super) fn scaled(&self, span: SimSpan) -> SimSpan {
         if self.factor == 1.0 || self.collective.is_some() {
