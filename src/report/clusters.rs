@@ -1,4 +1,4 @@
-//! Tables of clusters of pairs.
+//! Tables of the clusters of pairs of ranks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,10 +10,10 @@ use crate::units::SimSpan;
 
 use super::table::{Align, Table};
 
-/// Rows of a partition's table; the last row sums up further clusters.
+/// Number of rows in a partition's table. The last row summarises further clusters.
 const MOST_ROWS: usize = 24;
 
-/// Returns a table with the lengths of a partition, its clusters, and the number of exceptions.
+/// Returns a table with the message lengths of a partition, its clusters, and the number of exceptions.
 pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> String {
     let last = partition.first + partition.matrices - 1;
     let (from, to) = (parameters.length(partition.first), parameters.length(last));
@@ -23,7 +23,7 @@ pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> Stri
     let right = |name| (name, Align::Right);
     let (first, final_) = (format!("at {from} B"), format!("at {to} B"));
     let mut table = Table::new(&[right("cluster"), right("pairs"), right("mean time"), right(&first), right(&final_)]);
-    // Only the largest clusters are shown, ordered by time.
+    // Only the clusters with the most pairs are shown, in the order of their times.
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|cluster| std::cmp::Reverse(partition.clusters[*cluster].pairs));
     let (shown, others) = order.split_at(count.min(MOST_ROWS));
@@ -54,7 +54,7 @@ pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> Stri
     text
 }
 
-/// Returns the pair classes of an inferred machine and the uncertain points.
+/// Returns the classes of pairs in an inferred machine, and notes on uncertain results.
 pub fn guess_summary(guess: &Guess) -> String {
     let shape = guess.shape;
     let mut text = format!("nodes {}, CMPs a node {}, cores a CMP {}\n\n", shape.nodes, shape.cmps, shape.cores);
@@ -69,7 +69,7 @@ pub fn guess_summary(guess: &Guess) -> String {
     text
 }
 
-/// Formats a time of a matrix.
+/// Formats a message time of a matrix.
 pub fn span(seconds: f64) -> String {
     SimSpan::from_seconds(seconds).map_or_else(|| format!("{seconds:e} s"), |span| format!("{span:.3}"))
 }

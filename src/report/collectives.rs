@@ -1,4 +1,4 @@
-//! Tables of the algorithms of collectives: number of calls and time.
+//! Tables of the algorithms of collectives, with their numbers of calls and times.
 
 use crate::engine::Outcome;
 use crate::mpi::collective_word;
@@ -9,10 +9,11 @@ use super::numbers::{count, percent, share, volume};
 use super::table::{Align, Table};
 use super::tuning::parts_text;
 
-/// Number of rows shown; JSON has all rows.
+/// Number of rows in the text; the JSON output has all rows.
 const ROWS: usize = 12;
 
-/// Returns the calls by algorithm, longest first; empty if no collective had a choice of algorithms.
+/// Returns the calls of collectives by algorithm, in decreasing order of time. The text is empty if no collective had a
+/// choice of algorithms.
 pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     let mut rows: Vec<&CollectiveUse> = outcome.collectives.iter().filter(|use_| use_.algorithm.is_some()).collect();
     if rows.is_empty() {
@@ -49,7 +50,7 @@ pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     text
 }
 
-/// Returns the effect of other algorithms, fastest run first.
+/// Returns the predicted times with other algorithms of collectives, fastest run first.
 pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
     let Some(all) = &outcome.other_algorithms else { return String::new() };
     if all.is_empty() {

@@ -1,4 +1,4 @@
-//! Comparison of two runs: the calls of each rank, from timelines and measured runs, and the largest differences.
+//! Comparison of two runs: the calls of each rank, from predicted or measured timelines, and the largest differences.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,18 +11,18 @@ use crate::config::ConfigError;
 use crate::engine::Outcome;
 use crate::units::{SimSpan, signed};
 
-/// A call of a rank.
+/// A timed call of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedCall {
     /// Start in picoseconds since the start of the run.
     pub start: u64,
     /// Duration in picoseconds.
     pub length: u64,
-    /// The function or statement.
+    /// Name of the MPI function or of the statement.
     pub name: String,
 }
 
-/// Returns the calls and statements of a predicted run by rank. The run must have a timeline.
+/// Returns the calls and statements of a predicted run by rank. The Outcome must contain a timeline.
 pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
     let call = |(start, end, name): (crate::units::SimTime, crate::units::SimTime, &str)| TimedCall {
         start: start.as_ps(),
@@ -32,11 +32,11 @@ pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
     outcome.timelines.iter().map(|timeline| call_spans(outcome, timeline).into_iter().map(call).collect()).collect()
 }
 
-/// Returns the calls by rank of a timeline in the Trace Event Format, as `--timeline FILE.json` writes it. `name` is
-/// the file's name in messages.
+/// Parses a timeline in the Trace Event Format, as `--timeline FILE.json` writes it, and returns the calls by rank.
+/// `name` is the file name in messages.
 ///
 /// # Errors
-/// If the text is another format, has no calls, or has two runs.
+/// The text has another format, contains no calls, or contains two runs.
 pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, ConfigError> {
     let wrong = |what: &str| ConfigError::new(format!("{name}: {what}"));
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(&format!("not JSON: {error}")))?;
@@ -46,7 +46,7 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
     let mut ranks: BTreeMap<u64, Vec<TimedCall>> = BTreeMap::new();
     let mut tracks: BTreeMap<u64, u64> = BTreeMap::new();
     for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "call") {
-        // A double represents picoseconds exactly for the first hours.
+        // A double represents picoseconds exactly during the first hours of a run.
         let ps = |key: &str| (event[key].as_f64().unwrap_or(0.0) * 1e6).round() as u64;
         let name = event["name"].as_str().unwrap_or_default().to_owned();
         let rank = event["tid"].as_u64().unwrap_or(0);
@@ -63,10 +63,10 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
     Ok((0..=most).map(|rank| ranks.remove(&rank).unwrap_or_default()).collect())
 }
 
-/// Number of functions and of ranks shown.
+/// Number of functions, and number of ranks, that are shown.
 const MOST: usize = 20;
 
-/// Returns the end of a file's name; the column has 16 characters.
+/// Returns the last characters of a file name, because the column has 16 characters.
 fn end_of(name: &str) -> String {
     match name.chars().count() {
         0..=16 => name.to_owned(),
@@ -151,7 +151,7 @@ mod tests {
     fn the_table_has_80_columns_at_most() {
         let calls = |length: u64| vec![vec![call(0, length, "MPI_Neighbor_alltoallw_and_more_than_that")]];
         let names = ["a/rather/long/path/of/a/recorded/run.trace", "another/rather/long/path/of/a/run.json"];
-        // A picosecond in the first run, a day in the second.
+        // The calls take a picosecond in the first run and a day in the second run.
         let text = differences([(names[0], &calls(1)), (names[1], &calls(86_400_000_000_000_000))]);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("…orded/run.trace") && text.contains("x 999999"), "{text}");

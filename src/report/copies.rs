@@ -1,4 +1,4 @@
-//! Traffic through the memory of nodes by copies and compute blocks, and the cost of sharing it.
+//! Traffic that copies and compute blocks cause in the memory of nodes, and the delay because ranks share this memory.
 
 use crate::engine::Outcome;
 use crate::profile::SharedKind;
@@ -7,8 +7,8 @@ use crate::units::SimSpan;
 use super::numbers::{count, percent, share, volume};
 use super::table::{Align, Table};
 
-/// Returns the statistics of copies within nodes. The text is empty if the platform states no caches or the run had no
-/// such copies.
+/// Returns the statistics of copies within nodes. The text is empty if the platform has no caches or the run made no
+/// copies.
 pub(super) fn copies(outcome: &Outcome) -> String {
     let Some(copies) = outcome.copies.filter(|copies| copies.count > 0) else { return String::new() };
     let columns = [
@@ -38,8 +38,8 @@ pub(super) fn copies(outcome: &Outcome) -> String {
     text
 }
 
-/// Returns the utilisation of shared resources. The text is empty if no resource is shared over time, or if none was
-/// used.
+/// Returns the utilisation of shared resources. The text is empty if no resource is shared over time, or no resource
+/// was used.
 pub(super) fn utilisation(outcome: &Outcome) -> String {
     if outcome.utilisation.is_empty() {
         return String::new();
@@ -64,12 +64,12 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Returns the slowdown of memory-bound blocks and real code by contention. The text is empty without sharing over
-/// time, or without slowdown.
+/// Returns the slowdown of memory-bound compute blocks and real code by contention. The text is empty if memory is not
+/// shared over time, or there was no slowdown.
 pub(super) fn blocks(outcome: &Outcome) -> String {
     let Some(blocks) = outcome.blocks else { return String::new() };
     let mut text = format!("  {} computing", of(blocks.count, "block"));
-    // The byte count of real code is unknown.
+    // The number of bytes that real code accesses is unknown.
     if blocks.bytes > 0 {
         text.push_str(&format!(" moved {} at memory", volume(blocks.bytes)));
     }
@@ -105,7 +105,7 @@ mod tests {
         assert!(copies(&outcome).ends_with("  waiting for the core 20.00 ns each\n"), "{}", copies(&outcome));
         found.begin_through_memory(Bytes::new(1 << 20), 3 << 20);
         (found.slowed, found.busiest_bytes) = (SimSpan::from_ns(500), 3 << 20);
-        // Half of the bandwidth is used.
+        // The run uses half of the memory bandwidth.
         found.cmp_bytes_per_s = (2.0 * (3 << 20) as f64 / outcome.predicted_s) as u64;
         outcome.copies = Some(found);
         let text = copies(&outcome);

@@ -1,4 +1,4 @@
-//! Shares of ranks and calls in the critical path.
+//! Shares of ranks and calls in the critical path of a run.
 
 use crate::engine::Outcome;
 use crate::profile::PathShare;
@@ -8,10 +8,11 @@ use super::headline::{clip, plural};
 use super::numbers::{percent, share};
 use super::table::{Align, Table};
 
-/// Rows of each table.
+/// Number of rows in each table.
 const ROWS: usize = 10;
 
-/// Returns the ranks and source positions with the largest shares of the path, if it was recorded.
+/// Returns the ranks and source positions with the largest shares of the critical path. The text is empty if the path
+/// was not recorded.
 pub(super) fn shares(outcome: &Outcome) -> String {
     let Some(path) = outcome.critical_path.as_ref().filter(|path| path.known > SimSpan::ZERO) else {
         return String::new();

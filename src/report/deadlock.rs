@@ -8,15 +8,15 @@ use crate::rank::Rank;
 use super::numbers::count;
 use super::table::{Align, Table};
 
-/// Number of waiting ranks shown.
+/// Number of waiting ranks that are shown.
 const ROWS: usize = 20;
-/// Number of ranks of a cycle shown.
+/// Number of ranks of a deadlock cycle that are shown.
 const CYCLE: usize = 8;
-/// Line width.
+/// Width of lines, in columns.
 const WIDTH: usize = 80;
 
-/// Returns one line, followed by the details of a crash or by a table of the waiting ranks of a deadlock. The table has
-/// the call, the peer, the time and the position. The text has no newline at its end.
+/// Returns one line, followed by the details of a crash or by a table of the ranks that wait in a deadlock. The table
+/// has the call, the peer, the virtual time and the source position of each rank. The text does not end with a newline.
 pub fn failure(error: &RunError) -> String {
     match error {
         RunError::Deadlock(deadlock) => format!("{error}\n{}", deadlock_table(deadlock)),
@@ -37,7 +37,7 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     let rank = widest(0).max(4);
     // Two blanks precede each column. The headings of the first three columns have at most eight characters.
     let whole = rank + widest(1).max(8) + widest(2).max(5) + widest(3).max(3) + widest(4) + 5 * 2;
-    // Positions that do not fit are listed below the table, and equal ones only once.
+    // Positions that do not fit into the table are listed below it, without duplicates.
     let first = deadlock.waiting.first().map(position).unwrap_or_default();
     let same = deadlock.waiting.len() > 1 && deadlock.waiting.iter().all(|waiting| position(waiting) == first);
     let is_below_once = whole > WIDTH && same && !first.is_empty();
@@ -67,7 +67,7 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     text
 }
 
-/// Returns at most [`ROWS`] ranks in increasing order; ranks of the cycle have priority.
+/// Returns at most [`ROWS`] waiting ranks in increasing order. Ranks of the cycle have priority.
 fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     let members: BTreeSet<Rank> = cycle.iter().copied().collect();
     let (first, rest): (Vec<&Waiting>, Vec<&Waiting>) =
@@ -77,13 +77,13 @@ fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     rows
 }
 
-/// Position of a waiting rank without its call, which has its own column.
+/// Returns the source position of a waiting rank without its call, which has its own column.
 fn position(waiting: &Waiting) -> &str {
     let place = waiting.position.as_deref().unwrap_or_default();
     place.strip_prefix(&waiting.call).and_then(|rest| rest.strip_prefix(" at ")).unwrap_or(place)
 }
 
-/// Returns the first peer that a rank waits for, and the number of others.
+/// Returns the first peer for which a rank waits, and the number of further peers.
 fn awaited(waiting: &Waiting) -> String {
     let text = waiting.awaits.first().cloned().unwrap_or_default();
     match waiting.awaits.len().saturating_sub(1) {
@@ -92,7 +92,7 @@ fn awaited(waiting: &Waiting) -> String {
     }
 }
 
-/// Returns the last `width` characters of `text`; a mark shows where it was cut.
+/// Returns the last `width` characters of `text`. A mark replaces the truncated start.
 fn end_of(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -102,7 +102,7 @@ fn end_of(text: &str, width: usize) -> String {
     format!("..{kept}")
 }
 
-/// "rank 0 -> 1 -> 0".
+/// Formats a cycle of waiting ranks as "rank 0 -> 1 -> 0".
 fn cycle_text(cycle: &[Rank]) -> String {
     let link = |ranks: &[Rank]| ranks.iter().map(Rank::to_string).collect::<Vec<_>>().join(" -> ");
     if cycle.len() <= CYCLE + 1 {

@@ -1,4 +1,4 @@
-//! Machine-readable forms: the whole Outcome as JSON, the message profile as CSV.
+//! Machine-readable output: the whole Outcome as JSON, the message profile as CSV.
 
 use std::fmt::Write;
 
@@ -10,18 +10,18 @@ use crate::rank::FailureKind;
 
 use super::sizes::{exact_percent, levels};
 
-/// Returns the Outcome as indented JSON; README lists its keys.
+/// Returns the Outcome as indented JSON. The README lists the keys.
 ///
 /// # Errors
-/// Never for a valid Outcome; serde's signature requires it.
+/// Never for a valid Outcome, but serde's signature requires the error.
 pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
     serde_json::to_string_pretty(outcome).map(|text| text + "\n")
 }
 
-/// Returns the end of a failed program as indented JSON with the key `program`; README describes its content. Returns
-/// none if the program is not the cause.
+/// Returns how a failed program ended, as indented JSON with the key `program`. The README describes the content.
+/// Returns `None` if the program did not cause the failure.
 ///
-/// The key `mistakes` has earlier findings and the cause of the end.
+/// The key `mistakes` has earlier findings and the cause of the failure.
 pub fn end_json(error: &RunError, mistakes: &[Mistake], exit_code: u8) -> Option<String> {
     let last = mistakes_of(error);
     if mistakes.is_empty() && last.is_empty() {
@@ -35,7 +35,7 @@ pub fn end_json(error: &RunError, mistakes: &[Mistake], exit_code: u8) -> Option
     serde_json::to_string_pretty(&end).ok().map(|text| text + "\n")
 }
 
-/// Converts the failure to mistakes of ranks.
+/// Converts the failure to a list of mistakes of ranks.
 fn mistakes_of(error: &RunError) -> Vec<Mistake> {
     match error {
         RunError::Program { rank, error, .. } => {
@@ -68,7 +68,7 @@ fn mistakes_of(error: &RunError) -> Vec<Mistake> {
     }
 }
 
-/// Rank that ended the run, and the kind of its end.
+/// Returns the rank that ended the run, and how it ended the run.
 fn ended_by(error: &RunError) -> Option<Value> {
     let (rank, clock, by, number) = match error {
         RunError::Program { rank, clock, error: why } => {
@@ -87,9 +87,10 @@ fn ended_by(error: &RunError) -> Option<Value> {
     Some(json!({ "rank": rank, "by": by, "number": number, "clock_ps": clock, "text": error.to_string() }))
 }
 
-/// Returns the message profile as tidy rows, one per interval and level, also for intervals without messages.
+/// Returns the message profile as tidy rows, one row per size interval and level, including intervals without messages.
 ///
-/// `up_to` is empty in the last interval. Percentages are relative to the level and to the whole run.
+/// `up_to` is empty in the last interval. One percentage is relative to the messages of the level, another to those of
+/// the run.
 pub fn profile_csv(outcome: &Outcome) -> String {
     let mut text = String::from(
         "above,up_to,level,count,bytes,count_percent_of_level,count_percent_of_all,bytes_percent_of_level,bytes_percent_of_all,\
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
     use crate::report::samples::{busy, empty};
 
-    /// Collects the dotted names of all keys, including those of a list's first entry.
+    /// Collects the dotted names of all keys, including the keys in the first entry of each list.
     fn keys(value: &Value, at: &str, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {

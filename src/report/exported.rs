@@ -1,4 +1,4 @@
-//! Reader of exported JSON: the Outcome of a run or the results of a study.
+//! Reader of exported JSON files: the Outcome of a run or the results of a study.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -7,10 +7,10 @@ use crate::config::ConfigError;
 use crate::engine::Outcome;
 use crate::study::Results;
 
-/// Expected input of commands that read only exported JSON.
+/// Name of the expected input in messages of commands that read only exported JSON.
 pub const RUN_OR_STUDY: &str = "the --json output of a run, or study.json of a sweep";
 
-/// Content of a JSON file.
+/// Content of an exported JSON file.
 #[derive(Debug)]
 pub enum Exported {
     /// Output of `--json` of a run.
@@ -20,10 +20,10 @@ pub enum Exported {
 }
 
 impl Exported {
-    /// Parses `json`. Messages contain the file's `name` and the `expected` input.
+    /// Parses `json`. Error messages contain the file name `name` and the `expected` input.
     ///
     /// # Errors
-    /// If the text is neither form, or was changed since it was written.
+    /// The text is neither a run nor a study, or was edited after it was written.
     pub fn read(name: &str, json: &str, expected: &str) -> Result<Exported, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
         let value: Value = serde_json::from_str(json).map_err(|error| wrong(format!("not JSON: {error}")))?;

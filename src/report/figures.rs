@@ -1,4 +1,4 @@
-//! Figures of a run or of a study, drawn from the exported JSON alone, as SVG and PNG.
+//! Figures of a run or of a study in SVG and PNG format, drawn only from the exported JSON.
 //!
 //! ```text
 //! run.json ─▶ source ─▶ run, sizes, matrix ─┐
@@ -44,11 +44,11 @@ pub use validation::validation_figures;
 use super::exported::{Exported, RUN_OR_STUDY};
 use crate::config::ConfigError;
 
-/// Returns the figures of `json`: the Outcome of a run or the results of a study. `name` is the file's name in
+/// Returns the figures of `json`, which is the Outcome of a run or the results of a study. `name` is the file name in
 /// messages.
 ///
 /// # Errors
-/// If the text is neither form.
+/// The text is neither a run nor a study.
 pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
     let run = match Exported::read(name, json, RUN_OR_STUDY)? {
         Exported::Study(results) => {

@@ -1,4 +1,4 @@
-//! Profile by function and by source position, as text and CSV.
+//! Profile of calls by function and by source position, as text and CSV.
 
 use std::fmt::Write;
 
@@ -8,12 +8,13 @@ use crate::profile::{FunctionCalls, FunctionProfile, RankFunction, SiteProfile};
 use super::numbers;
 use super::table::{Align, Table};
 
-/// Number of rows shown; JSON and CSV have all rows.
+/// Number of rows in the text; the JSON and CSV output have all rows.
 const MOST: usize = 20;
-/// Minimum width of a shown name.
+/// Minimum width of a function name in the text.
 const LEAST_WIDTH: usize = 24;
 
-/// Returns the functions with the most time; empty if a table by source position shows the same.
+/// Returns the functions with the most time. The text is empty if the table by source position shows the same
+/// functions.
 pub(super) fn table(outcome: &Outcome) -> String {
     let functions = outcome.functions.as_deref().unwrap_or_default();
     if functions.is_empty() || are_places(functions, outcome.sites.as_deref().unwrap_or_default()) {
@@ -33,7 +34,7 @@ pub(super) fn by_site(outcome: &Outcome) -> String {
     most(outcome, "calls by place", rows.collect())
 }
 
-/// Returns whether each function has a single call site, so that both lists would be equal.
+/// Returns whether each function has a single call site, so that both tables would have the same rows.
 fn are_places(functions: &[FunctionProfile], sites: &[SiteProfile]) -> bool {
     let figures = |calls: &FunctionCalls| (calls.time, calls.calls, calls.bytes);
     let mut of_functions: Vec<_> = functions.iter().map(|one| figures(&one.total)).collect();
@@ -43,7 +44,7 @@ fn are_places(functions: &[FunctionProfile], sites: &[SiteProfile]) -> bool {
     sites.iter().all(|one| one.site.is_some()) && of_functions == of_sites
 }
 
-/// Returns the first rows, with as many columns as fit into 80 characters next to the names.
+/// Returns the first rows, with as many columns as fit next to the names into 80 characters.
 fn most(outcome: &Outcome, title: &str, rows: Vec<(CallName, &FunctionCalls)>) -> String {
     let figures: Vec<[String; 6]> = rows
         .iter()
@@ -73,10 +74,10 @@ fn most(outcome: &Outcome, title: &str, rows: Vec<(CallName, &FunctionCalls)>) -
     table.render() + &if rest > 0 { format!("  and {rest} more\n") } else { String::new() }
 }
 
-/// Name of a call, in forms of different length.
+/// Name of a call in forms of different length.
 struct CallName {
     whole: String,
-    /// Form with file and line only.
+    /// Form that has only file and line.
     brief: Option<String>,
 }
 
@@ -85,19 +86,19 @@ impl CallName {
         CallName { whole: name.to_owned(), brief: None }
     }
 
-    /// Returns the name of a function and its call site.
+    /// Returns the name of a function with its call site.
     fn called(function: &str, site: Option<&str>) -> CallName {
         let Some(site) = site else { return CallName::function(function) };
         let brief = site.rsplit_once(" at ").map(|(_, line)| format!("{function} at {line}"));
         CallName { whole: format!("{function} in {site}"), brief }
     }
 
-    /// Number of characters of its shortest form.
+    /// Returns the number of characters in the shortest form.
     fn shortest(&self) -> usize {
         self.brief.as_ref().map_or(usize::MAX, |brief| brief.chars().count()).min(self.whole.chars().count())
     }
 
-    /// Returns the first form of at most `width` characters, or else the end of the last form.
+    /// Returns the first form of at most `width` characters. If no form fits, returns the end of the last form.
     fn within(&self, width: usize) -> String {
         let forms = [Some(&self.whole), self.brief.as_ref()];
         if let Some(text) = forms.into_iter().flatten().find(|text| text.chars().count() <= width) {
@@ -115,8 +116,8 @@ fn share(outcome: &Outcome, calls: &FunctionCalls) -> String {
     format!("{share:.1} %")
 }
 
-/// Returns the profile as tidy rows: one row per function over all ranks, with an empty rank, and one per function and
-/// rank. With source positions, there is one row per function and position.
+/// Returns the profile as tidy rows. Each function has one row over all ranks, in which the rank is empty, and one row
+/// per rank. With source positions, each function has these rows for each position.
 pub fn calls_csv(outcome: &Outcome) -> String {
     let mut text = String::from("function,site,rank,calls,bytes,time_ps,mean_ps,least_ps,most_ps\n");
     let mut rows = |function: &str, site: &str, total: &FunctionCalls, per_rank: &[RankFunction]| {
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!(table(&outcome), "", "the table by place says the same");
         let places = by_site(&outcome);
         assert!(places.contains("  isend at halo.toml:20 ") && places.lines().count() == 3, "{places}");
-        // Second call site of one of the functions.
+        // The second call site of one of the functions.
         outcome.sites.as_mut().unwrap().push(first);
         assert_eq!(table(&outcome), alone);
     }

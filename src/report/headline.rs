@@ -7,7 +7,7 @@ use crate::units::SimSpan;
 
 use super::numbers;
 
-/// Width of a report in columns.
+/// Width of a report in characters.
 const WIDTH: usize = 80;
 
 pub(super) fn headline(outcome: &Outcome) -> String {
@@ -32,7 +32,7 @@ pub(super) fn headline(outcome: &Outcome) -> String {
     format!("{what}{between}{machine}\n\n{time}\n{}{model}{}{}", repeats(outcome), last_rank(outcome), results(outcome))
 }
 
-/// Returns the statistics of runs with other seeds, if there were any.
+/// Returns the statistics of runs with other seeds; empty if there were no such runs.
 fn repeats(outcome: &Outcome) -> String {
     let Some(Repeats { runs, mean_s, deviation_s, interval_s: [low, high], .. }) = &outcome.repeats else {
         return String::new();
@@ -61,9 +61,9 @@ fn results(outcome: &Outcome) -> String {
     outcome.results.iter().map(line).collect()
 }
 
-/// Returns the rank that determined the time, if it is known.
+/// Returns the rank that finished last and thereby determined the predicted time; empty if it is unknown.
 fn last_rank(outcome: &Outcome) -> String {
-    // The lowest of equal ranks is named, so that the line is the same in every run.
+    // Among equal ranks the lowest is named, so the line is the same in every run.
     let Some(last) = outcome.per_rank.iter().rev().max_by_key(|rank| rank.clock) else { return String::new() };
     if outcome.predicted.as_ps() == 0 || outcome.per_rank.len() < 2 {
         return String::new();
@@ -77,18 +77,18 @@ fn last_rank(outcome: &Outcome) -> String {
     }
 }
 
-/// Number of cores of the machine, saturating.
+/// Returns the number of cores of the machine; saturates on overflow.
 pub(super) fn cores(outcome: &Outcome) -> u64 {
     let [nodes, cmps, cores] = outcome.nct;
     Shape { nodes, cmps, cores }.total_cores()
 }
 
-/// Number with its noun: "1 rank", "16 ranks".
+/// Formats a number with its noun: "1 rank", "16 ranks".
 pub(super) fn plural(number: u64, what: &str) -> String {
     format!("{} {what}{}", numbers::count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Returns a form such as "1 h 30 min 5 s" from two minutes on.
+/// Formats two minutes or more in a form such as "1 h 30 min 5 s".
 fn in_hours(seconds: f64) -> Option<String> {
     if seconds < 120.0 {
         return None;
@@ -99,7 +99,7 @@ fn in_hours(seconds: f64) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join(" "))
 }
 
-/// Returns at most `width` characters of a user's name, without control characters.
+/// Returns at most `width` characters of a name that the user chose, without control characters.
 pub(super) fn clip(name: &str, width: usize) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if name.chars().count() <= width {
@@ -109,7 +109,7 @@ pub(super) fn clip(name: &str, width: usize) -> String {
     format!("{kept}...")
 }
 
-/// Wraps `text` to lines of `first`, then `others` characters; longer words are divided.
+/// Wraps `text` to lines of `first`, then `others` characters. Longer words are divided.
 pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
     let mut found: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -131,8 +131,8 @@ pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
     found
 }
 
-/// Wraps `text` to lines of 80 columns, each with a newline. Lines after the first are indented by `hanging` blanks;
-/// words are not divided.
+/// Wraps `text` to lines of 80 characters, each with a newline. Lines after the first are indented by `hanging` blanks.
+/// Words are not divided.
 pub fn wrapped(text: &str, hanging: usize) -> String {
     let start = text.len() - text.trim_start().len();
     let mut found = String::new();
@@ -154,8 +154,8 @@ pub fn wrapped(text: &str, hanging: usize) -> String {
     found + &line + "\n"
 }
 
-/// Returns `head`, two blanks and `with` the `label` on one line if it is short. Otherwise each pair `key=value` of
-/// `label` has a line of its own, indented by `hanging` blanks.
+/// Returns `head`, two blanks and `with` the `label` on one line if the line is short. Otherwise each pair `key=value`
+/// of `label` is on its own line, indented by `hanging` blanks.
 pub(super) fn with_label(head: &str, label: &str, hanging: usize) -> String {
     if label.is_empty() {
         return format!("{head}\n");

@@ -1,4 +1,4 @@
-//! Messages by exact size in groups: shares of count, of volume and, with measured rates, of time.
+//! Messages by exact size, in groups of sizes: shares of count, of volume and, if rates were measured, of time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,10 +18,11 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Reads lines of `count:size`; lines that start with `#` are ignored. `name` is the file's name in messages.
+    /// Parses lines of the form `count:size`. Lines that start with `#` are ignored. `name` is the file name in
+    /// messages.
     ///
     /// # Errors
-    /// If a line has another form.
+    /// A line has another form.
     pub fn read(name: &str, text: &str) -> Result<Histogram, ConfigError> {
         let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -52,7 +53,7 @@ impl Histogram {
         Histogram { sizes: sizes.into_iter().collect() }
     }
 
-    /// Returns the file: one `count:size` per line, in increasing order of sizes.
+    /// Returns the text of a histogram file: one `count:size` per line, in increasing order of sizes.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (size, count) in &self.sizes {
@@ -71,7 +72,7 @@ pub fn sorts_csv(sorts: &BTreeMap<MessageSort, u64>) -> String {
     text
 }
 
-/// Groups of sizes, each with its bounds; gaps between groups are allowed.
+/// Groups of message sizes, each with its least and greatest size. There may be gaps between groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups(Vec<RangeInclusive<u64>>);
 
@@ -103,7 +104,7 @@ impl std::str::FromStr for Groups {
     }
 }
 
-/// Time of a message by size, from measured samples.
+/// Time of a message as a function of its size, from measured samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     /// Sizes and seconds, in increasing order of sizes.
@@ -111,12 +112,12 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Reads a table with the columns `bytes` and `seconds`, such as `--samples` of mcpsim measure writes, and takes
-    /// the median at each size. The message stream (`window`) has priority over `ping_pong`; the lowest load and the
-    /// last level are used.
+    /// Parses a table with the columns `bytes` and `seconds`, such as `mcpsim measure --samples` writes, and computes
+    /// the median time of each size. Windows of messages (`window`) have priority over `ping_pong`. The lowest load and
+    /// the last level are used.
     ///
     /// # Errors
-    /// If a column is missing, or a cell is not a number.
+    /// A column is missing, or a cell is not a number.
     pub fn read(name: &str, text: &str) -> Result<Rates, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
         let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
@@ -133,9 +134,9 @@ impl Rates {
                 |column: Option<usize>| column.and_then(|column| row.get(column)).unwrap_or("").trim().to_owned();
             let bad = |column| wrong(format!("row {line}: expected {column}; found \"{}\"", text(Some(bytes))));
             let size = text(Some(bytes)).parse::<u64>().map_err(|_| bad("bytes, a whole number"))?;
-            // Samples of other tests may be differences of times.
+            // Samples of other tests may be differences of times, which need not be positive.
             let time = text(Some(seconds)).parse::<f64>().unwrap_or(f64::NAN);
-            // The time of a window covers all its messages.
+            // The time of a window is that of all its messages together.
             let of = if text(test) == "window" { text(messages).parse().unwrap_or(1.0) } else { 1.0 };
             let time = time / f64::max(of, 1.0);
             rows.push((text(test), text(level), text(load).parse::<u64>().unwrap_or(0), size, time, line));
@@ -169,7 +170,8 @@ impl Rates {
         Ok(Rates { points: by_size.into_iter().map(|(size, times)| (size, median(times))).collect() })
     }
 
-    /// Returns the time of a message of `size` by linear interpolation; beyond the last size the last slope applies.
+    /// Returns the time of a message of `size` in seconds by linear interpolation. Beyond the last size the last slope
+    /// applies.
     fn seconds(&self, size: u64) -> f64 {
         let place = self.points.partition_point(|(other, _)| *other < size);
         match (place.checked_sub(1).map(|before| self.points[before]), self.points.get(place)) {
@@ -188,7 +190,7 @@ impl Rates {
 /// Messages of a group, and their shares of the total in percent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupShares {
-    /// Bounds of the group; `None` for sizes outside all groups.
+    /// Least and greatest size of the group; `None` for sizes outside all groups.
     pub bounds: Option<(u64, u64)>,
     /// Number of messages.
     pub count: u64,
@@ -203,7 +205,7 @@ pub struct GroupShares {
 }
 
 impl GroupShares {
-    /// Name of the group: "32–40", or "others".
+    /// Returns the name of the group: "32–40", or "others".
     pub fn name(&self) -> String {
         match self.bounds {
             Some((from, to)) if from == to => from.to_string(),
@@ -213,7 +215,8 @@ impl GroupShares {
     }
 }
 
-/// Returns the shares of the groups, or of each size without groups. Sizes outside all groups are the last row.
+/// Returns the shares of the groups, or of each size if there are no groups. The last row is for sizes outside all
+/// groups.
 pub fn shares(histogram: &Histogram, groups: Option<&Groups>, rates: Option<&Rates>) -> Vec<GroupShares> {
     let each = Groups(histogram.sizes.keys().map(|&size| size..=size).collect());
     let groups = groups.unwrap_or(&each);
@@ -251,7 +254,7 @@ pub fn shares(histogram: &Histogram, groups: Option<&Groups>, rates: Option<&Rat
     rows
 }
 
-/// Returns the shares as text.
+/// Returns the shares as a text table.
 pub fn shares_table(rows: &[GroupShares]) -> String {
     let mut columns = vec![
         ("size, B", Align::Left),
@@ -294,8 +297,8 @@ pub fn shares_csv(rows: &[GroupShares]) -> String {
 mod tests {
     use super::*;
 
-    /// Histogram whose groups have the shares of a published profile (LuNA's messages: 32–40 bytes 44.7 % of count and
-    /// 1.5 % of volume, 69–80 37.2 and 2.3, 96–652 15.6 and 6.3, 41685–43288 2.5 and 90.0).
+    /// Histogram whose groups have the shares of a published profile, LuNA's messages: 32–40 bytes 44.7 % of count and
+    /// 1.5 % of volume, 69–80 bytes 37.2 and 2.3 %, 96–652 bytes 15.6 and 6.3 %, 41685–43288 bytes 2.5 and 90.0 %.
     const PUBLISHED: &str = "# count:size\n447:40\n372:73\n156:483\n25:43288\n";
 
     fn group(rows: &[GroupShares], place: usize) -> (String, String, String) {
@@ -318,7 +321,8 @@ mod tests {
 
     #[test]
     fn shares_by_hand_with_rates_and_what_is_in_no_group() {
-        // 3 × 100 B, 1 × 700 B, 1 × 1000 B: 2000 B. A message takes 1 s at 0 B and 11 s at 1000 B: 2, 8, 11 s.
+        // Three messages of 100 B, one of 700 B and one of 1000 B have 2000 B. A message takes 1 s at 0 B and 11 s at
+        // 1000 B, so these sizes take 2, 8 and 11 s.
         let histogram = Histogram::read("h", "1:100\n1:700\n2:100\n1:1000").unwrap();
         let rates = Rates::read("r", "bytes,seconds\n0,1\n1000,11\n1000,13\n1000,9\n").unwrap();
         let rows = shares(&histogram, Some(&"0-100,1000".parse().unwrap()), Some(&rates));

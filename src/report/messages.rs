@@ -1,4 +1,4 @@
-//! Messages by level, and between pairs of ranks.
+//! Tables of messages by level, and between pairs of ranks.
 
 use crate::engine::{Messages, Outcome};
 use crate::platform::Level;
@@ -8,16 +8,16 @@ use crate::units::SimSpan;
 use super::numbers::{count, percent, share, short_count, volume};
 use super::table::{Align, Table};
 
-/// Number of pairs shown; JSON has all pairs.
+/// Number of pairs in the text; the JSON output has all pairs.
 const PAIRS: usize = 10;
 
-/// Names of the levels in text; the two-level baseline has no level between node and core.
+/// Returns the names of the levels in text. The two-level baseline has no level between node and core.
 pub(super) fn level_names(outcome: &Outcome) -> [&'static str; 3] {
     let near = if outcome.model == "bigsim" { "intra-node" } else { "intra-CMP" };
     [near, "inter-CMP", "inter-node"]
 }
 
-/// Returns count, volume, mean size and mean transfer time by level.
+/// Returns the count, volume, mean size and mean transfer time of messages by level.
 pub(super) fn by_level(outcome: &Outcome) -> String {
     if outcome.messages.count == 0 {
         return "  no messages\n".to_owned();
@@ -52,7 +52,7 @@ pub(super) fn by_level(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Returns messages by their source, which is point-to-point calls or a collective, with the number per level.
+/// Returns the number of messages per level by their source: point-to-point calls, or a collective.
 pub(super) fn by_kind(outcome: &Outcome) -> String {
     let Some(kinds) = outcome.kinds.as_ref().filter(|kinds| !kinds.is_empty()) else { return String::new() };
     let mut headings = vec![("by kind", Align::Left), ("count", Align::Right), ("volume", Align::Right)];
@@ -74,13 +74,13 @@ pub(super) fn by_kind(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Returns `None` without messages, and if the sum of their times saturated.
+/// Returns the mean time of messages; `None` without messages, or if the sum of their times has saturated.
 fn mean_time(messages: Messages) -> Option<SimSpan> {
     let sum = Some(messages.time).filter(|&time| time != SimSpan::MAX)?;
     sum.as_ps().checked_div(messages.count).map(SimSpan::from_ps)
 }
 
-/// Returns the pairs with the most traffic, if pairs were recorded.
+/// Returns the pairs of ranks with the most traffic; empty if pairs were not recorded.
 pub(super) fn busiest_pairs(outcome: &Outcome) -> String {
     let Some(pairs) = outcome.pairs.as_ref().filter(|pairs| !pairs.is_empty()) else { return String::new() };
     let mut pairs = pairs.clone();

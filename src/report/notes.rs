@@ -1,4 +1,4 @@
-//! Notes on a prediction, and host resources of the run.
+//! Notes on a prediction, and the host resources that the run used.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::headline::{clip, cores, lines, plural};
 use super::numbers::{count, percent, rate, share, volume};
 use super::table::{Align, Table};
 
-/// Part of the traffic from which a difference of shares is noted.
+/// Fraction of the traffic above which a difference of shares causes a note.
 const MUCH: f64 = 0.25;
 
-/// Number of notes on statements with requests without a wait.
+/// Maximum number of notes on statements that create requests for which no wait follows.
 const MOST_UNWAITED: usize = 5;
 
 /// Returns one line per note; empty without notes.
@@ -67,7 +67,7 @@ pub(super) fn notes(outcome: &Outcome) -> String {
     notes
 }
 
-/// Description of a message: "rank 0 to 1, tag 7, 8 B, by isend at ring.toml:7".
+/// Describes a message, such as "rank 0 to 1, tag 7, 8 B, by isend at ring.toml:7".
 fn unreceived(message: &UnreceivedMessage) -> String {
     let UnreceivedMessage { from, to, tag, bytes, site, .. } = message;
     let by = site.as_ref().map_or(String::new(), |site| format!(", by {site}"));
@@ -79,7 +79,7 @@ fn wrapped(words: &str) -> String {
     format!("  {}\n", lines(words, 78, 76).join("\n    "))
 }
 
-/// Returns the greatest number of ranks that share a core, if any do.
+/// Returns the greatest number of ranks that share a core; `None` if no ranks share a core.
 fn ranks_on_a_core(outcome: &Outcome) -> Option<u64> {
     let mut on_core: BTreeMap<_, u64> = BTreeMap::new();
     for rank in &outcome.per_rank {
@@ -90,7 +90,7 @@ fn ranks_on_a_core(outcome: &Outcome) -> Option<u64> {
     (most > 1).then_some(most)
 }
 
-/// Returns the host line: duration of the simulation, its speed, and the number of workers.
+/// Returns the line about the host: duration of the simulation, its speed, and the number of workers.
 pub(super) fn host(outcome: &Outcome) -> String {
     let host = &outcome.host;
     let mut parts = Vec::new();
@@ -110,7 +110,7 @@ pub(super) fn host(outcome: &Outcome) -> String {
     format!("  host: {}\n", parts.join(", "))
 }
 
-/// Returns the workers' use of host time; empty without `--host-profile`.
+/// Returns how the workers used host time; empty without `--host-profile`.
 pub(super) fn host_profile(outcome: &Outcome) -> String {
     let profile = &outcome.host.profile;
     if profile.is_empty() {

@@ -1,4 +1,4 @@
-//! Text forms of numbers: counts, volumes, rates, percentages, bars.
+//! Formatting of numbers: counts, volumes, rates, percentages, bars.
 
 use crate::units::SimSpan;
 
@@ -28,7 +28,7 @@ fn count_up_to(number: u64, exact: u64) -> String {
     scaled(number as f64, 1000.0, &["", "k", "M", "G", "T", "P", "E"], "")
 }
 
-/// Formats a rate: "1.235 M messages/s"; a dash if it is not a number.
+/// Formats a rate, such as "1.235 M messages/s"; "-" if it is not a number.
 pub fn rate(per_second: f64, what: &str) -> String {
     if !per_second.is_finite() || per_second < 0.0 {
         return format!("- {what}/s");
@@ -38,7 +38,7 @@ pub fn rate(per_second: f64, what: &str) -> String {
     format!("{number} {what}/s")
 }
 
-/// Bytes with a binary unit and four significant digits: "100 B", "1.500 KiB", "117.7 MiB".
+/// Formats bytes with a binary unit and four significant digits: "100 B", "1.500 KiB", "117.7 MiB".
 pub(super) fn volume(bytes: u64) -> String {
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -46,7 +46,7 @@ pub(super) fn volume(bytes: u64) -> String {
     scaled(bytes as f64, 1024.0, &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"], "B")
 }
 
-/// A figure with its unit and four significant digits: "1.500 us", "117.7 MiB", "6.790 GB/s", "0.2500".
+/// Formats a quantity with its unit and four significant digits: "1.500 us", "117.7 MiB", "6.790 GB/s", "0.2500".
 pub(super) fn figure(value: f64, unit: &str) -> String {
     let size = value.abs();
     match unit {
@@ -69,7 +69,7 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
     format!("{number} {unit}").trim_end().to_owned()
 }
 
-/// Returns whether `unit` has a prefix already, such as MB/s; it gets no second one.
+/// Returns whether `unit` already has a prefix, as MB/s has. A second prefix is not added.
 fn has_prefix(unit: &str) -> bool {
     let base = unit.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P', 'E']).unwrap_or_default();
     ["B/", "iB/", "b/", "bit/", "flop", "Flop", "FLOP"].iter().any(|known| base.starts_with(known))
@@ -92,7 +92,7 @@ fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {
     format!("{value:.digits$} {}{unit}", prefixes[power]).trim_end().to_owned()
 }
 
-/// Share of `part` in `whole`, at most 1; 0 if `whole` is 0.
+/// Returns the share of `part` in `whole`, at most 1; 0 if `whole` is 0.
 pub(super) fn share(part: f64, whole: f64) -> f64 {
     let share = part / whole;
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }

@@ -1,12 +1,12 @@
-//! Timelines of ranks as the text lines from which `trace/otf2/write.c` writes an OTF2 archive.
+//! Export of rank timelines as text lines, from which `trace/otf2/write.c` writes an OTF2 archive.
 
 use std::fmt::Write;
 
 use super::timeline::{call_spans, drawn_messages};
 use crate::engine::Outcome;
 
-/// Event of a rank. The order of variants is the order at one instant: a message arrives before its call ends, and a
-/// call ends before the next one starts.
+/// Event of a rank. Events at the same instant are in the order of the variants: a message arrives before its call
+/// ends, and a call ends before the next call starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Otf2Event {
     Receive { from: u32, bytes: u64 },
@@ -19,7 +19,7 @@ enum Otf2Event {
 const COLLECTIVE: [&str; 9] = ["arrier", "cast", "ather", "catter", "toall", "educe", "scan", "Scan", "_Comm_"];
 const POINT_TO_POINT: [&str; 7] = ["end", "ecv", "Wait", "Test", "robe", "Cancel", "Start"];
 
-/// Returns the lines: ranks, regions, then the events of each rank in order of time. Regions are calls and statements.
+/// Returns the text lines: ranks, regions (calls and statements), then the events of each rank in order of time.
 pub fn otf2_events(outcome: &Outcome) -> String {
     let mut text = String::new();
     let ranks = outcome.timelines.len();
@@ -44,7 +44,8 @@ pub fn otf2_events(outcome: &Outcome) -> String {
     let mut events: Vec<Vec<(u64, Otf2Event)>> = vec![Vec::new(); ranks];
     for (to, arrow) in drawn_messages(outcome) {
         let (from, bytes) = (arrow.from, arrow.bytes);
-        // The sending call ends when the message leaves, so the send event is an instant earlier, inside the call.
+        // The sending call ends when the message leaves, so the send event is placed a picosecond earlier, inside the
+        // call.
         let left = arrow.left.as_ps().saturating_sub(1);
         events[from as usize].push((left, Otf2Event::Send { to: to as u32, bytes }));
         events[to].push((arrow.came.as_ps(), Otf2Event::Receive { from, bytes }));

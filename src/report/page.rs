@@ -1,4 +1,5 @@
-//! Report as one HTML file that needs no network: the exported data, and the code that shows them.
+//! Report as a single HTML file that needs no network: the file contains the exported data and the code that displays
+//! the data.
 
 mod timeline;
 
@@ -11,11 +12,11 @@ use super::study::bests;
 use crate::config::ConfigError;
 use crate::engine::{Outcome, PairMessages};
 
-/// Markup, style and code; the data are inserted.
+/// Template with markup, style and code, into which the data are inserted.
 const PAGE: &str = include_str!("page/page.html");
-/// Maximum number of ranks with a row.
+/// Maximum number of ranks that have a row in the page.
 const MOST_RANKS: usize = 8192;
-/// Maximum number of rank groups per side of a matrix.
+/// Maximum number of rank groups per row of the message matrix.
 const MOST_BINS: u64 = 128;
 /// Maximum length of a page in bytes.
 const LONGEST: usize = 10_000_000;
@@ -24,11 +25,12 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("{name}: {what}"))
 }
 
-/// Returns the page of `text`: the Outcome of a run, the results of a study, or the table of `mcpsim validate`. `name`
-/// is the file's name in messages. `timeline` has the name and the JSON text of `--timeline` of the same run.
+/// Returns the page for `text`: the Outcome of a run, the results of a study, or the table of `mcpsim validate`. `name`
+/// is the file name in messages. `timeline` has the file name and the JSON text that `--timeline` of the same run
+/// wrote.
 ///
 /// # Errors
-/// If the text has another form, or is too long for a page.
+/// The text has another form, or is too long for a page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
     let data = if text.trim_start().starts_with('{') {
         let expected = "the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate";
@@ -47,7 +49,7 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
     if let (Some((timeline, _)), false) = (timeline, data["kind"] == "run") {
         return Err(wrong(timeline, "a timeline belongs to a run; found results of several"));
     }
-    // The escapes keep `</` and `<!--` out of the script element, where they would end it or start a comment.
+    // The escapes remove `</` and `<!--` from the script element, where they would end the element or start a comment.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let page = PAGE.replacen("@DATA@", &data, 1);
     if page.len() > LONGEST {
@@ -74,7 +76,7 @@ fn run(mut run: Outcome, timeline: Option<(&str, &str)>) -> Result<Value, Config
     Ok(page)
 }
 
-/// Returns messages between groups of ranks: the first rank of each, count and bytes.
+/// Returns the messages between groups of ranks: the first rank of each group, the count and the bytes.
 fn matrix(pairs: &[PairMessages], ranks: u32) -> Value {
     let ranks = u64::from(ranks.max(1));
     let bins = ranks.min(MOST_BINS);

@@ -1,4 +1,4 @@
-//! Parts of the critical path, and time saved by other machines.
+//! Tables of the critical path's parts, and of the time that changes to the machine would save.
 
 use crate::engine::Outcome;
 use crate::platform::Level;
@@ -11,13 +11,13 @@ use super::table::{Align, Table};
 
 const BAR: usize = 10;
 
-/// Part of the messages' time: its name and its accessor.
+/// Part of the transfer time of messages: its name and its accessor.
 type Part = (&'static str, fn(&TransferParts) -> SimSpan);
 
-/// Kind of contention: its name and its accessor.
+/// Kind of contention delay: its name and its accessor.
 type ChargedPart = (&'static str, fn(&ContentionParts) -> SimSpan);
 
-/// All kinds, in the order of the report.
+/// All kinds of contention delay, in the order of the report.
 const CHARGED: [ChargedPart; 9] = [
     ("  core", |parts| parts.core),
     ("  adapter out", |parts| parts.adapter_out),
@@ -31,7 +31,7 @@ const CHARGED: [ChargedPart; 9] = [
 ];
 const OTHER: &str = "  other";
 
-/// Returns the parts of the critical path, which sum to the predicted time; empty without a path.
+/// Returns the parts of the critical path, whose sum is the predicted time; empty if the path was not recorded.
 pub(super) fn parts(outcome: &Outcome) -> String {
     let path = &outcome.path;
     let predicted = outcome.predicted.as_ps() as f64;
@@ -76,7 +76,7 @@ pub(super) fn parts(outcome: &Outcome) -> String {
                 Level::ALL.map(|level| (path.level(level).total() > SimSpan::ZERO, contention.level(level))).to_vec();
             for (name, part) in CHARGED {
                 let time: SimSpan = charged.iter().map(|(_, parts)| part(parts)).sum();
-                // Ends are rounded to a picosecond, so a tiny remainder is not shown.
+                // Times are rounded to a picosecond, so a tiny remainder is not shown.
                 if name == OTHER && time < SimSpan::from_ns(1) {
                     continue;
                 }
@@ -88,10 +88,10 @@ pub(super) fn parts(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Smaller savings are not shown.
+/// Least saving, as a fraction of the predicted time, that is shown.
 const LEAST: f64 = 0.0005;
 
-/// Returns the first-order savings of changes to the machine; empty if there are none.
+/// Returns the first-order savings by changes to the machine; empty without savings.
 pub(super) fn what_if(outcome: &Outcome) -> String {
     let predicted = outcome.predicted.as_ps() as f64;
     let part = |what: &WhatIf| share(what.saved.as_ps() as f64, predicted);

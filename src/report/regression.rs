@@ -1,4 +1,4 @@
-//! Fits of formulas to times, as a text table and as CSV.
+//! Fits of formulas to times, as text and CSV tables.
 
 use crate::study::{Regression, Unknown};
 use crate::units::{SimSpan, signed};
@@ -8,10 +8,11 @@ use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
 
-/// Number of points listed.
+/// Maximum number of points that the text lists.
 const LISTED: usize = 60;
 
-/// Returns the result of a fit: unknowns with their standard errors, and the distances of the points from the formula.
+/// Returns the result of a fit: unknowns with their standard errors, and the differences between the points and the
+/// formula.
 pub fn regression_summary(fit: &Regression) -> String {
     let points = count(fit.points.len() as u64);
     let s = if fit.points.len() == 1 { "" } else { "s" };
@@ -87,7 +88,7 @@ fn row(unknown: &Unknown) -> Vec<String> {
     ]
 }
 
-/// Formats five significant digits.
+/// Formats a number with five significant digits.
 fn plain(value: f64) -> String {
     if value != 0.0 && !(1e-3..1e6).contains(&value.abs()) {
         return format!("{value:.4e}");
@@ -96,7 +97,7 @@ fn plain(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Formats a time. It may be negative if the formula is wrong.
+/// Formats a time, which may be negative if the formula does not describe the times.
 fn seconds(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "" };
     SimSpan::from_seconds(value.abs()).map_or_else(|| format!("{value:.4e} s"), |span| format!("{sign}{span}"))

@@ -1,4 +1,4 @@
-//! Results of a test over revisions: a text table, a CSV table and the changes.
+//! Results of a test over revisions: a text table, a CSV table and a list of changes.
 
 use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 use crate::units::{SimSpan, signed};
@@ -84,7 +84,7 @@ fn rows_text(table: &RevisionTable) -> String {
     if failed == 0 { format!("{rows} revision{s}") } else { format!("{rows} revision{s}, {failed} without a result") }
 }
 
-/// Returns the changes of a row beyond noise, one line per change.
+/// Returns the changes of a row that exceed noise, one line per change.
 fn changes(row: &RevisionRow) -> Vec<String> {
     let line = |(what, change): (&str, RevisionChange)| {
         let verb = match (change.verdict, what) {

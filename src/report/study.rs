@@ -1,4 +1,4 @@
-//! Results of a study as CSV, as a text table and as JSON.
+//! Results of a study as CSV, as text and as JSON.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ use super::numbers::{count, share};
 use super::table::{Align, Table};
 use super::tasks::useful;
 
-/// Number of combinations in the summary; a longer study shows only the best.
+/// Maximum number of combinations in the text summary. The summary of a larger study shows only the best combinations.
 const LISTED: usize = 400;
 
-/// Returns the results as JSON, one line per axis and per point.
+/// Returns the results as JSON, with one line per axis and per point.
 ///
 /// # Errors
-/// Never for valid results; serde's signature requires it.
+/// Never for valid results, but serde's signature requires the error.
 pub fn study_json(results: &Results) -> serde_json::Result<String> {
     let Results { mcpsim, study, axes, asked, points } = results;
     let mut text =
@@ -32,7 +32,7 @@ pub fn study_json(results: &Results) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Writes a key with a list, one line per entry.
+/// Writes a key whose value is a list, one line per entry.
 fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json::Result<()> {
     text.push_str(&format!(",\n\"{key}\": ["));
     for (index, entry) in entries.iter().enumerate() {
@@ -43,8 +43,9 @@ fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json
     Ok(())
 }
 
-/// Returns the results as tidy rows, one per point. A row has the values, the time and its parts, the messages, the
-/// application's results, and the reason of a failure. Quantities also appear as plain numbers.
+/// Returns the results as tidy rows, one row per point. A row has the point's values, the predicted time and its parts,
+/// the messages, the application's results, and the reason of a failure. Values that are quantities also appear as
+/// plain numbers.
 pub fn study_csv(results: &Results) -> String {
     let columns = results.columns();
     let mut table: Vec<Vec<String>> = Vec::new();
@@ -96,8 +97,8 @@ pub(super) fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 
-/// Returns one row per combination, over its seeds: mean, standard deviation, least and greatest time, speed-up, and
-/// the best.
+/// Returns one row per combination of values: mean, standard deviation, least and greatest time over the seeds,
+/// speed-up, and whether the combination is the best.
 pub fn study_summary_csv(results: &Results) -> String {
     let columns = results.own_columns();
     let heads =
@@ -130,19 +131,19 @@ pub fn study_summary_csv(results: &Results) -> String {
     text
 }
 
-/// Best point among those that do the same work.
+/// Best combination among those that do the same work.
 pub(super) struct BestPoint {
-    /// Mean time over its runs.
+    /// Mean predicted time over the runs.
     pub time: SimSpan,
-    /// Runs with a prediction, one per seed.
+    /// Number of runs with a prediction, one run per seed.
     pub runs: usize,
-    /// Number of other points that are as fast.
+    /// Number of other combinations that are as fast.
     pub equals: usize,
-    /// Values as `key=value`, separated by blanks.
+    /// Values of the combination as `key=value`, separated by blanks.
     pub label: String,
 }
 
-/// Returns the best point of each problem, in the order of points.
+/// Returns the best combination for each kind of work, in the order of points.
 pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
     let columns = results.own_columns();
     let best = |best: &Combination| {
@@ -156,8 +157,8 @@ pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
     all.iter().filter(|found| found.best).filter_map(best).collect()
 }
 
-/// Returns the text summary of a study: one row per combination, the best, the number of ranks that pays off, and the
-/// number of failures.
+/// Returns the text summary of a study: one row per combination, the best combination, the number of ranks that pays
+/// off, and the number of failures.
 pub fn study_summary(results: &Results) -> String {
     let (points, failed) = (results.points.len(), results.failed());
     let mut text = format!("{}: {}", clip(&results.study, 50), plural(points as u64, "point"));
@@ -169,7 +170,8 @@ pub fn study_summary(results: &Results) -> String {
     if all.len() <= LISTED {
         text.push('\n');
         let reasons = reasons(&all, results);
-        // The reason of a failure is in its row if all rows fit 80 columns. Otherwise it appears once, below the table.
+        // If all rows fit into 80 columns, each row of a failed combination contains the reason. Otherwise the reasons
+        // are listed once below the table.
         let whole = listed(results, &all, |why| why.to_owned());
         let fits = whole.lines().count() == all.len() + 1 && whole.lines().all(|line| line.chars().count() <= 80);
         text.push_str(&match fits {
@@ -204,16 +206,16 @@ pub fn study_summary(results: &Results) -> String {
     text
 }
 
-/// Number of different reasons shown.
+/// Maximum number of different reasons that are listed.
 const REASONS: usize = 10;
 
-/// Reason why a combination has no prediction, on one line.
+/// Returns the reason why a combination has no prediction, on one line.
 fn reason<'a>(found: &Combination, results: &'a Results) -> &'a str {
     let error = results.points[found.points[0]].error.as_deref().unwrap_or("no prediction");
     error.lines().next().unwrap_or_default()
 }
 
-/// Reasons why combinations have no prediction, without duplicates.
+/// Returns the reasons why combinations have no prediction, without duplicates.
 fn reasons<'a>(all: &[Combination], results: &'a Results) -> Vec<&'a str> {
     let mut told = Vec::new();
     for found in all.iter().filter(|found| found.spread.is_none()) {
@@ -225,7 +227,7 @@ fn reasons<'a>(all: &[Combination], results: &'a Results) -> Vec<&'a str> {
     told
 }
 
-/// Returns the numbered list of reasons below the table.
+/// Returns the numbered list of reasons that follows the table.
 fn below(reasons: &[&str]) -> String {
     let numbered = (1..).zip(reasons.iter().take(REASONS));
     let lines: String = numbered.map(|(number, why)| wrapped(&format!("  ({number}) {why}"), 6)).collect();
@@ -236,13 +238,14 @@ fn below(reasons: &[&str]) -> String {
     if lines.is_empty() { lines } else { format!("\n{lines}{more}") }
 }
 
-/// Returns one row per combination. A row without a prediction ends with `row` of the reason.
+/// Returns the table with one row per combination. A row without a prediction ends with the text that `row` returns for
+/// the reason.
 fn listed(results: &Results, all: &[Combination], row: impl Fn(&str) -> String) -> String {
     let columns = results.own_columns();
     let several = all.iter().any(|found| found.points.len() > 1);
     let speedups = all.iter().any(|found| found.speedup.is_some());
     let short = |column: &String| (column.rsplit('.').next().unwrap_or(column).to_owned(), Align::Right);
-    // A combination of one run has one seed.
+    // If no combination has several runs, the seed is shown like other values.
     let seed = (!several && results.axes.iter().any(|axis| axis.is_seed())).then(|| "run.seed".to_owned());
     let columns: Vec<String> = columns.into_iter().chain(seed).collect();
     let names: Vec<(String, Align)> = columns.iter().map(short).collect();
@@ -254,7 +257,7 @@ fn listed(results: &Results, all: &[Combination], row: impl Fn(&str) -> String) 
     if speedups {
         headings.extend([("speed-up", Align::Right), ("efficiency", Align::Right)]);
     }
-    // In programs of fragments, threads compute as well as ranks.
+    // In programs of a task runtime's code fragments, threads compute as well as ranks.
     let outcomes = || results.points.iter().filter_map(|point| point.outcome.as_ref());
     let fragments = outcomes().next().is_some() && outcomes().all(|outcome| outcome.tasks.is_some());
     headings.extend([(if fragments { "useful" } else { "compute" }, Align::Right), ("", Align::Left)]);

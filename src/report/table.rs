@@ -1,4 +1,4 @@
-//! Aligned columns of text.
+//! Text tables with aligned columns.
 
 /// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,22 +7,22 @@ pub(super) enum Align {
     Right,
 }
 
-/// Maximum width of a table.
+/// Maximum width of a table in characters.
 const WIDTH: usize = 80;
 
-/// Table with a heading; two blanks precede the table and separate columns.
+/// Text table with a heading. Two blanks precede each line and separate columns.
 #[derive(Debug)]
 pub(super) struct Table {
     aligns: Vec<Align>,
     rows: Vec<Vec<String>>,
-    /// Number of leading key columns.
+    /// Number of key columns at the left.
     keys: usize,
-    /// Per column: whether it stays in the block of the previous one.
+    /// For each column, whether it is always in the same block as the previous column.
     stays: Vec<bool>,
 }
 
 impl Table {
-    /// Creates a table with these headings as first row.
+    /// Creates a table whose first row has these headings.
     pub(super) fn new(columns: &[(&str, Align)]) -> Self {
         let aligns = columns.iter().map(|column| column.1).collect();
         let heading = columns.iter().map(|column| column.0.to_owned()).collect();
@@ -35,8 +35,8 @@ impl Table {
         Table { keys, ..self }
     }
 
-    /// Keeps the columns with these headings in the block of the column before them. Columns of numbers without a
-    /// heading do so by default.
+    /// Puts the columns with these headings into the same block as the column before them. Columns of numbers without a
+    /// heading are in this block by default.
     pub(super) fn with_previous(mut self, headings: &[&str]) -> Self {
         for (stays, heading) in self.stays.iter_mut().zip(&self.rows[0]) {
             *stays |= headings.contains(&heading.as_str());
@@ -44,14 +44,14 @@ impl Table {
         self
     }
 
-    /// Adds a row; missing cells at its end stay empty.
+    /// Adds a row. Missing cells at the end of the row are empty.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Returns the lines without trailing blanks, at most 80 characters each. Columns that do not fit follow in a block
-    /// below, after a blank line. A block repeats the key columns, and has only the rows with content in it. A line is
-    /// longer only if the key columns and one other column do not fit.
+    /// Returns the lines without trailing blanks, at most 80 characters each. Columns that do not fit follow in a
+    /// further block, after a blank line. Each block repeats the key columns, and omits rows that have no content in
+    /// the block. A line is longer only if the key columns and one further column do not fit.
     pub(super) fn render(&self) -> String {
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -81,7 +81,7 @@ impl Table {
 
     fn lines(&self, columns: &[usize], widths: &[usize]) -> String {
         let mut text = String::new();
-        // The first block has all rows.
+        // The first block contains all rows.
         let whole = columns.get(self.keys).is_none_or(|&column| column == self.keys);
         for (number, row) in self.rows.iter().enumerate() {
             let cell = |column: usize| row.get(column).map_or("", String::as_str);
@@ -104,8 +104,8 @@ impl Table {
     }
 }
 
-/// Returns headings of at most `widest` characters. A longer name is replaced by a letter, and a line explains the
-/// letter.
+/// Returns headings of at most `widest` characters. A letter replaces each longer name, and the returned text explains
+/// the letters.
 pub(super) fn short_headings(names: &[String], widest: usize) -> (Vec<String>, String) {
     if names.iter().all(|name| name.chars().count() <= widest) {
         return (names.to_vec(), String::new());
@@ -115,7 +115,7 @@ pub(super) fn short_headings(names: &[String], widest: usize) -> (Vec<String>, S
     (letters, legend)
 }
 
-/// Letter by index: A to Z, then A1 to Z1 and so on.
+/// Returns the letter of an index: A to Z, then A1 to Z1 and so on.
 fn letter(index: usize) -> String {
     let name = char::from(b'A' + (index % 26) as u8);
     if index < 26 { name.to_string() } else { format!("{name}{}", index / 26) }
@@ -138,7 +138,7 @@ mod tests {
         let heads = ["key", "a", "b", "c"].map(|head| (head, Align::Right));
         let mut table = Table::new(&heads);
         let cell = |letter: &str, width| letter.repeat(width);
-        // 2 + 10, and three times 2 + 22: 84 in all, 60 without the last.
+        // The widths are 2 + 10, and three times 2 + 22: 84 in total, and 60 without the last column.
         table.row([cell("k", 10), cell("x", 22), cell("y", 22), cell("z", 22)]);
         let text = table.render();
         let lines: Vec<&str> = text.lines().collect();

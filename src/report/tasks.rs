@@ -1,4 +1,4 @@
-//! Text form of the analysis of fragments.
+//! Text about the analysis of a task runtime's code fragments.
 
 use crate::profile::{ProcessTasks, Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};
@@ -6,22 +6,23 @@ use crate::units::{SimSpan, SimTime};
 use super::numbers::{count, percent, share, short_count};
 use super::table::{Align, Table, short_headings};
 
-/// Number of processes listed; of more, those with the most and the least idle time.
+/// Maximum number of processes that are listed. Of more processes, those with the most and the least idle time are
+/// listed.
 const MOST_LISTED: usize = 16;
 
-/// Names longer than this are listed above the comparison table.
+/// Maximum width of a run's name in the comparison table. Longer names are listed above the table.
 const WIDEST_NAME: usize = 24;
 
-/// Steps of the table of waiting times by arrival.
+/// Number of time steps in the table of waiting times by arrival.
 const ARRIVALS: usize = 10;
 
-/// Returns the short form for the report of a run.
+/// Returns the short text for the report of a run.
 pub(super) fn brief(tasks: Option<&TaskAnalysis>) -> String {
     let Some(tasks) = tasks else { return String::new() };
     format!("Fragments (mcpsim tasks says more)\n{}{}", totals(tasks), threads(tasks))
 }
 
-/// Returns the full analysis; `name` is the run's name.
+/// Returns the full text of the analysis. `name` is the name of the run.
 pub fn task_summary(name: &str, tasks: &TaskAnalysis) -> String {
     let parts = [
         format!("Fragments of {name}, {}\n{}", tasks.end, totals(tasks)),
@@ -58,20 +59,20 @@ pub fn task_comparison(runs: &[(String, TaskAnalysis)]) -> String {
     format!("Beside each other\n{legend}{gap}{}", table.render())
 }
 
-/// The terms are those of the runtime system's own analyser.
+/// Returns the totals. The terms are those of the runtime system's own analysis tool.
 fn totals(tasks: &TaskAnalysis) -> String {
     let distribs: Vec<String> = tasks.distribs.iter().map(u64::to_string).collect();
     format!("  Total cf: {}\n  Distribs: [{}]\n  Wait df : {}\n", tasks.total, distribs.join(", "), tasks.waited)
 }
 
-/// Useful time, overhead and idle time as shares of all threads' time.
+/// Returns useful time, overhead and idle time as shares of the total time of all threads.
 fn shares(tasks: &TaskAnalysis) -> [f64; 3] {
     let sum = |part: fn(&ProcessTasks) -> SimSpan| tasks.processes.iter().map(|p| part(p).as_seconds()).sum::<f64>();
     let whole = tasks.end.as_seconds() * tasks.bounds.threads as f64;
     [sum(|p| p.useful), sum(|p| p.overhead), sum(|p| p.idle)].map(|part| share(part, whole))
 }
 
-/// Share of all threads' time in which they execute fragments.
+/// Returns the share of the total time of all threads in which they execute fragments.
 pub(super) fn useful(tasks: &TaskAnalysis) -> f64 {
     shares(tasks)[0]
 }

@@ -1,4 +1,4 @@
-//! Parts of the predicted time.
+//! Tables of the parts of the predicted time.
 
 use crate::engine::{Outcome, RankTime};
 use crate::profile::TimeParts;
@@ -11,7 +11,7 @@ const BAR: usize = 10;
 /// Maximum error of the sum of five means, each rounded to a picosecond.
 const ROUNDING: SimSpan = SimSpan::from_ps(5);
 
-/// Part of ranks' time: its name and its accessor.
+/// Part of the ranks' time: its name and its accessor.
 type Part = (&'static str, fn(&TimeParts) -> SimSpan);
 
 const PARTS: [Part; 5] = [
@@ -22,10 +22,10 @@ const PARTS: [Part; 5] = [
     ("collective", |parts| parts.collective),
 ];
 
-/// Returns the mean of each part over ranks, as time and as share of the predicted time, and the ranks with least and
-/// most of it.
+/// Returns the mean of each time part over all ranks, as time and as share of the predicted time, and the ranks with
+/// the least and the greatest value of each part.
 ///
-/// The shares add up to 100 %: the time between a rank's end and the end of the run is a separate part.
+/// The shares sum to 100 %, because the time between a rank's end and the end of the run is a separate part.
 pub(super) fn time_parts(outcome: &Outcome) -> String {
     let predicted = outcome.predicted.as_ps() as f64;
     if predicted == 0.0 || outcome.ranks == 0 {
@@ -60,7 +60,7 @@ pub(super) fn time_parts(outcome: &Outcome) -> String {
     table.render() + &efficiency(outcome)
 }
 
-/// Least and greatest `value`, each with the lowest rank that has it.
+/// Returns the least and the greatest `value`, each with the lowest rank that has this value.
 fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<[(SimSpan, u32); 2]> {
     let of = |rank: &RankTime| (value(rank), rank.rank);
     let least = ranks.iter().map(of).min_by_key(|&(time, rank)| (time, rank))?;
@@ -68,9 +68,9 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
     (ranks.len() > 1).then_some([least, most])
 }
 
-/// Returns the parallel efficiency, which is the computing share of the ranks' time, by the POP metrics. It is the
-/// product of load balance (mean over greatest compute time) and communication efficiency (greatest compute time over
-/// predicted time).
+/// Returns the parallel efficiency of the POP metrics, which is the share of computing in the ranks' time. It is the
+/// product of load balance (mean divided by greatest compute time) and communication efficiency (greatest compute time
+/// divided by predicted time).
 fn efficiency(outcome: &Outcome) -> String {
     let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;

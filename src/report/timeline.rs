@@ -1,4 +1,4 @@
-//! Timelines of ranks in virtual time, in the formats of trace viewers.
+//! Export of rank timelines in virtual time, in the formats of trace viewers.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -9,14 +9,15 @@ use crate::units::SimTime;
 
 use super::compared::TimedCall;
 
-/// Picoseconds per microsecond and per second.
+/// Picoseconds per microsecond, and picoseconds per second.
 const PS_A_US: u64 = 1_000_000;
 const PS_A_S: u64 = 1_000_000_000_000;
 
 /// Returns the Trace Event Format that Chrome (chrome://tracing) and Perfetto read. Each interval is a complete event
-/// ("X") with times in microseconds; a node is a process, a rank is a thread. `merged` is the number of states merged
-/// into one. The states of a call or statement are inside an event of its name, of category `call`. Messages are flow
-/// events ("s", "f") from the sender's call to the receiver's; strands are asynchronous events ("b", "e").
+/// ("X") with times in microseconds; a node is a process, and a rank is a thread. `merged` is the number of states that
+/// an event combines. The states of a call or statement are inside an event of its name, with category `call`. A
+/// message is a pair of flow events ("s", "f") from the sender's call to the receiver's call. A strand is a pair of
+/// asynchronous events ("b", "e").
 pub fn perfetto(outcome: &Outcome) -> String {
     let mut events = Events::default();
     let node = |rank: usize| outcome.per_rank.get(rank).map_or(0, |place| place.node);
@@ -47,7 +48,7 @@ pub fn perfetto(outcome: &Outcome) -> String {
     }
     for (to, arrow) in drawn_messages(outcome) {
         let (from, id) = (arrow.from as usize, events.next_id());
-        // The sending call ends when the message leaves, so the arrow starts an instant earlier, inside the call.
+        // The sending call ends when the message leaves, so the arrow starts a picosecond earlier, inside the call.
         let left = SimTime::from_ps(arrow.left.as_ps().saturating_sub(1));
         let more = format!(",\"cat\":\"message\",\"id\":{id},\"args\":{{\"bytes\":{}}}", arrow.bytes);
         events.point(("s", node(from), from), left, "message", &more);
@@ -56,7 +57,8 @@ pub fn perfetto(outcome: &Outcome) -> String {
     events.finish()
 }
 
-/// Returns the messages whose start and end are inside the timelines of their ranks, each with its receiver.
+/// Returns the messages whose start and end are inside the timelines of their ranks, each with the index of its
+/// receiver.
 pub(super) fn drawn_messages(outcome: &Outcome) -> impl Iterator<Item = (usize, Arrow)> + '_ {
     let end = |timeline: &Timeline| timeline.intervals().last().map_or(SimTime::ZERO, |(_, last)| last.until);
     let ends: Vec<SimTime> = outcome.timelines.iter().map(end).collect();
@@ -102,7 +104,7 @@ impl Events {
     }
 }
 
-/// Returns the calls and statements of a rank with start and end; consecutive states of one call are merged.
+/// Returns the calls and statements of a rank with their start and end. Consecutive states of one call are merged.
 pub(super) fn call_spans<'o>(outcome: &'o Outcome, timeline: &Timeline) -> Vec<(SimTime, SimTime, &'o str)> {
     let mut spans: Vec<(SimTime, SimTime, &str)> = Vec::new();
     for (start, interval) in timeline.intervals() {
@@ -115,8 +117,8 @@ pub(super) fn call_spans<'o>(outcome: &'o Outcome, timeline: &Timeline) -> Vec<(
     spans
 }
 
-/// Returns two runs in the same format: one process per run, one thread per rank. Each call has a start and a length in
-/// picoseconds, and a name.
+/// Returns two runs in the Trace Event Format: one process per run, one thread per rank. Each call has a name, and a
+/// start and a length in picoseconds.
 pub fn perfetto_beside(runs: &[(&str, &[Vec<TimedCall>])]) -> String {
     let mut events = Events::default();
     for (process, (name, ranks)) in (0..).zip(runs) {
@@ -139,7 +141,7 @@ fn meta(name: &str, node: u32, rank: Option<usize>, args: &str) -> String {
     format!("{{\"ph\":\"M\",\"pid\":{node}{tid},\"name\":\"{name}\",\"args\":{{{args}}}}}")
 }
 
-/// Definitions at the start of a Paje file: an event's name, number and fields.
+/// Event definitions at the start of a Paje file: name, number and fields of each event.
 const PAJE_EVENTS: [(&str, u32, &[&str]); 9] = [
     ("PajeDefineContainerType", 0, &["Alias string", "Type string", "Name string"]),
     ("PajeDefineStateType", 1, &["Alias string", "Type string", "Name string"]),
@@ -174,8 +176,8 @@ fn colour(state: Activity) -> &'static str {
     }
 }
 
-/// Returns the Paje trace format, in seconds and in order of time. Each rank is a container inside that of the run,
-/// with its states and its calls or statements. A link is a message.
+/// Returns the timelines in the Paje trace format, in seconds and in order of time. Each rank is a container inside the
+/// container of the run, with the rank's states and its calls or statements. Each message is a link.
 pub fn paje(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (name, number, fields) in PAJE_EVENTS {
@@ -201,12 +203,13 @@ pub fn paje(outcome: &Outcome) -> String {
     for rank in 0..outcome.timelines.len() {
         let _ = writeln!(text, "3 {zero} r{rank} RANK run \"rank {rank}\"");
     }
-    /// Change at an instant. Variants are in the order of changes at one instant: the end of a container is last.
+    /// Change at an instant. Changes at the same instant are in the order of the variants: the end of a container is
+    /// last.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum StateChange {
         To(u32),
         Call(usize),
-        /// Arrival of a message, by number and size.
+        /// Arrival of a message, by its number and size.
         Came(usize, u64),
         Left(usize, u64),
         End,
@@ -243,12 +246,12 @@ pub fn paje(outcome: &Outcome) -> String {
     text
 }
 
-/// Removes the characters that would end a name.
+/// Removes the characters that would end a name in a Paje file.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || c == '"' || c == '\\' { ' ' } else { c }).collect()
 }
 
-/// Formats `ps` in a unit of `unit` picoseconds, with all digits.
+/// Formats `ps` picoseconds with `digits` decimals, in a unit of `unit` picoseconds.
 fn decimal(ps: u64, unit: u64, digits: usize) -> String {
     format!("{}.{:0digits$}", ps / unit, ps % unit)
 }

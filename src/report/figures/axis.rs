@@ -1,52 +1,52 @@
-//! Axes: positions of values, tick marks and their labels.
+//! Axes of figures: positions of values, tick marks and their labels.
 
 use crate::study::Measure;
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-/// Approximate number of marks on a linear axis.
+/// Approximate number of tick marks on a linear axis.
 const MARKS: f64 = 6.5;
 
-/// Mapping of values to positions.
+/// Mapping from values to positions on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spacing {
     Linear,
     Log,
 }
 
-/// Axis from its least to its greatest value.
+/// Axis of a figure, from its least to its greatest value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlotAxis {
     pub title: String,
     spacing: Spacing,
     from: f64,
     to: f64,
-    /// Values with marks, and their labels.
+    /// Values at which the axis has tick marks, and the labels of the marks.
     pub marks: Vec<(f64, String)>,
 }
 
 impl PlotAxis {
-    /// Returns an axis of seconds from zero to slightly above `most`, in a suitable unit.
+    /// Returns an axis for seconds from zero to slightly above `most`, in a suitable unit.
     pub fn time(title: &str, most: f64) -> PlotAxis {
         let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "s"));
         PlotAxis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
-    /// Returns the same axis for a time in picoseconds.
+    /// Returns an axis for picoseconds from zero to slightly above `most`, in a suitable unit.
     pub fn picoseconds(title: &str, most: f64) -> PlotAxis {
         let units = [(1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "ps"));
         PlotAxis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
-    /// Returns an axis of bytes from zero, in a suitable unit.
+    /// Returns an axis for bytes from zero, in a suitable unit.
     pub fn volume(title: &str, most: f64) -> PlotAxis {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
         let power = (0..units.len()).rev().find(|&power| most >= 1024f64.powi(power as i32)).unwrap_or(0);
         PlotAxis::from_zero(format!("{title} ({})", units[power]), most, 1024f64.powi(power as i32))
     }
 
-    /// Returns an axis of counts from zero.
+    /// Returns an axis for counts from zero.
     pub fn count(title: &str, most: f64) -> PlotAxis {
         let units = [(1e9, " (billions)"), (1e6, " (millions)"), (1e4, " (thousands)")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, ""));
@@ -54,7 +54,7 @@ impl PlotAxis {
         PlotAxis::from_zero(format!("{title}{name}"), most, unit)
     }
 
-    /// Returns an axis between two numbers of either sign.
+    /// Returns a linear axis between two numbers of either sign.
     pub fn between(title: &str, least: f64, most: f64) -> PlotAxis {
         let step = nice_step((most - least) / MARKS);
         let room = (most - least) * 0.05;
@@ -87,7 +87,7 @@ impl PlotAxis {
         PlotAxis { title: title.to_owned(), spacing: Spacing::Log, from, to, marks }
     }
 
-    /// Returns an axis with the values of a study's axis; marks are left out where they would overlap.
+    /// Returns an axis for the values of a study's axis. Marks that would overlap are omitted.
     pub fn values(title: &str, measure: Measure, values: &[f64]) -> PlotAxis {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -101,13 +101,13 @@ impl PlotAxis {
         PlotAxis { title: title.to_owned(), spacing, from, to, marks }
     }
 
-    /// Returns the axis without labels.
+    /// Returns the axis without the labels of its marks.
     pub fn without_words(&self) -> PlotAxis {
         let marks = self.marks.iter().map(|(value, _)| (*value, String::new())).collect();
         PlotAxis { title: String::new(), marks, ..self.clone() }
     }
 
-    /// Position of `value`: 0 at the start of the axis, 1 at its end.
+    /// Returns the position of `value` on the axis: 0 at the start, 1 at the end.
     pub fn at(&self, value: f64) -> f64 {
         match self.spacing {
             Spacing::Linear => (value - self.from) / (self.to - self.from),
@@ -116,7 +116,7 @@ impl PlotAxis {
     }
 }
 
-/// Returns the least step of at least `step` that is 1, 2, 2.5 or 5 times a power of ten.
+/// Returns the smallest number of at least `step` that is 1, 2, 2.5 or 5 times a power of ten.
 fn nice_step(step: f64) -> f64 {
     if step.is_nan() || step <= 0.0 {
         return 1.0;
@@ -126,7 +126,7 @@ fn nice_step(step: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Returns whether the values span large ratios and suit a logarithmic axis.
+/// Returns whether the values span large ratios and therefore suit a logarithmic axis.
 pub(super) fn are_ratios(values: &[f64]) -> bool {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

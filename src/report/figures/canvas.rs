@@ -17,7 +17,7 @@ pub(super) enum Mark {
     Area { corners: Vec<Place>, color: Color },
     /// Line through these positions.
     Line { places: Vec<Place>, color: Color, width: f64, dash: Dash },
-    /// Words on one line; `at` is on their baseline.
+    /// Text on one line. `at` is a point on the baseline.
     Text { at: Place, text: String, size: f64, weight: Weight, color: Color, turn: Turn },
 }
 
@@ -31,10 +31,10 @@ pub(super) enum Dash {
 }
 
 impl Dash {
-    /// All patterns, in the order of use for lines that overlap.
+    /// All dash patterns, in the order in which lines that overlap use them.
     pub(super) const ALL: [Dash; 4] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::Mixed];
 
-    /// Lengths of dashes and gaps in turn; empty for a solid line.
+    /// Returns the lengths of dashes and gaps, alternating; empty for a solid line.
     pub(super) fn pattern(self) -> &'static [f32] {
         match self {
             Dash::Solid => &[],
@@ -54,7 +54,7 @@ pub(super) enum Turn {
     Up,
 }
 
-/// Part of a text that is at its position.
+/// Part of a text that is at the position of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -69,7 +69,8 @@ pub(super) const WHITE: Color = Color(0xff, 0xff, 0xff);
 /// Colour of the best point.
 pub(super) const RED: Color = Color(0xc4, 0x1e, 0x3a);
 
-/// Colours that remain distinct under any colour vision deficiency (Okabe and Ito 2008), without the lightest.
+/// Colours that can be distinguished with any colour vision deficiency (Okabe and Ito 2008), without the lightest
+/// colour.
 pub(super) const PALETTE: [Color; 7] = [
     Color(0x00, 0x72, 0xb2),
     Color(0xe6, 0x9f, 0x00),
@@ -89,10 +90,10 @@ pub(super) fn colors() -> impl Iterator<Item = Color> {
     PALETTE.into_iter().chain(darker).cycle()
 }
 
-/// Drawing with the name of its file.
+/// Drawing, and the name of the file that will contain it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Name of the file without extension.
+    /// Name of the file, without extension.
     pub name: String,
     pub(super) width: f64,
     pub(super) height: f64,
@@ -136,7 +137,7 @@ impl Figure {
         self.marks.push(Mark::Line { places, color, width, dash });
     }
 
-    /// Adds words whose anchor is at `at`.
+    /// Adds a line of text whose anchor is at `at`.
     pub(super) fn text(&mut self, at: Place, text: &str, style: Style, anchor: Anchor) {
         let Style { size, weight, color, turn } = style;
         let back = match anchor {
@@ -151,7 +152,7 @@ impl Figure {
         self.marks.push(Mark::Text { at, text: text.to_owned(), size, weight, color, turn });
     }
 
-    /// All words of the figure.
+    /// Iterates over all texts of the figure.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.marks.iter().filter_map(|mark| match mark {
             Mark::Text { text, .. } => Some(text.as_str()),
@@ -189,7 +190,7 @@ impl Style {
         Style { turn: Turn::Up, ..self }
     }
 
-    /// Width of `text`.
+    /// Returns the width of `text` in pixels.
     pub fn width(self, text: &str) -> f64 {
         font::width(text, self.size, self.weight)
     }

@@ -1,4 +1,4 @@
-//! Font of figures: DejaVu Sans, which is part of mcpsim, so that a figure looks the same on every host.
+//! Font of figures: DejaVu Sans. mcpsim contains the font, so a figure looks the same on every host.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
     [dejavu::sans::regular(), dejavu::sans::bold()].map(|data| Face::parse(data, 0).expect("a test reads the fonts"))
 });
 
-/// Segment of an outline, in font units, with the vertical axis upwards.
+/// Segment of a glyph's outline in font units; the vertical axis points upwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Stroke {
     Move(f32, f32),
@@ -24,7 +24,7 @@ pub(super) enum Stroke {
     Close,
 }
 
-/// Glyph of a line of text.
+/// Glyph with its position in a line of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Glyph {
     pub weight: Weight,
@@ -37,7 +37,7 @@ fn face(weight: Weight) -> &'static Face<'static> {
     &FACES[weight as usize]
 }
 
-/// Pixels per font unit.
+/// Returns the number of pixels per font unit.
 pub(super) fn scale(size: f64, weight: Weight) -> f64 {
     size / f64::from(face(weight).units_per_em())
 }
@@ -56,7 +56,7 @@ pub(super) fn glyphs(text: &str, size: f64, weight: Weight) -> Vec<Glyph> {
         .collect()
 }
 
-/// Width of `text` in pixels.
+/// Returns the width of `text` in pixels.
 pub(super) fn width(text: &str, size: f64, weight: Weight) -> f64 {
     let (face, scale) = (face(weight), scale(size, weight));
     let advance = |c: char| face.glyph_index(c).and_then(|id| face.glyph_hor_advance(id)).unwrap_or(0);

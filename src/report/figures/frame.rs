@@ -1,16 +1,16 @@
-//! Surroundings of the data in all figures: title, legend, box, tick marks and axis labels.
+//! Elements around the data of a figure: title, legend, box, tick marks and axis labels.
 
 use super::axis::PlotAxis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, Place, RED, Style};
 
-/// Width of a figure.
+/// Width of a figure in pixels.
 pub(super) const WIDTH: f64 = 680.0;
-/// Margin of a figure.
+/// Margin of a figure in pixels.
 const EDGE: f64 = 14.0;
-/// Line height of a legend.
+/// Line height of a legend in pixels.
 const LEGEND_LINE: f64 = 18.0;
 
-/// Rectangle of the data.
+/// Rectangle in which the data are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PlotFrame {
     pub left: f64,
@@ -20,12 +20,12 @@ pub(super) struct PlotFrame {
 }
 
 impl PlotFrame {
-    /// Horizontal pixel position at the fraction `at` of the width.
+    /// Returns the horizontal pixel position at the fraction `at` of the frame's width.
     pub fn x(&self, at: f64) -> f64 {
         self.left + (self.right - self.left) * at
     }
 
-    /// Vertical pixel position at the fraction `at` of the height, from below.
+    /// Returns the vertical pixel position at the fraction `at` of the frame's height, from below.
     pub fn y(&self, at: f64) -> f64 {
         self.bottom - (self.bottom - self.top) * at
     }
@@ -35,22 +35,22 @@ impl PlotFrame {
     }
 }
 
-/// Texts above the data.
+/// Texts above the data of a figure.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
     pub title: String,
-    /// Description of the figure.
+    /// Description of the figure's content.
     pub more: String,
-    /// Name of the best point, shown with its star.
+    /// Name of the best point, shown next to a star.
     pub best: String,
-    /// Common part of all legend entries.
+    /// Text that all legend entries have in common, shown once.
     pub common: String,
     pub legend: Vec<(Color, String)>,
-    /// Dash pattern of each legend entry; empty for areas, or if all lines are solid.
+    /// Dash pattern of each legend entry. The list is empty for areas, or if all lines are solid.
     pub lines: Vec<Dash>,
 }
 
-/// Starts a figure with its head, and returns the position below the head.
+/// Creates a figure with the texts of `head`, and returns the vertical position below these texts.
 pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
     let Head { title, more, best, common, legend, lines } = head;
     let mut figure = Figure::new(name, WIDTH, height);
@@ -99,7 +99,8 @@ pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
     (figure, y + 14.0)
 }
 
-/// Returns the frame that leaves room for the labels of the vertical axis, and `below` for those of the horizontal one.
+/// Returns the frame with room for the labels of the vertical axis, and with `below` pixels for those of the horizontal
+/// axis.
 pub(super) fn frame(figure: &Figure, top: f64, vertical: &PlotAxis, below: f64) -> PlotFrame {
     let widest = vertical.marks.iter().map(|(_, text)| Style::TICK.width(text)).fold(0.0, f64::max);
     PlotFrame {
@@ -124,14 +125,14 @@ pub(super) fn vertical(figure: &mut Figure, frame: PlotFrame, axis: &PlotAxis) {
     figure.text((EDGE + 9.0, middle), &title, Style::PLAIN.up(), Anchor::Middle);
 }
 
-/// Draws the horizontal axis; labels that would touch their neighbours are left out.
+/// Draws the horizontal axis. Labels that would touch their neighbours are omitted.
 pub(super) fn horizontal(figure: &mut Figure, frame: PlotFrame, axis: &PlotAxis) {
     let mut free = f64::NEG_INFINITY;
     for (value, text) in &axis.marks {
         let x = frame.x(axis.at(*value));
         let half = Style::TICK.width(text) / 2.0;
         figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
-        // A wide label at the end would extend beyond the figure.
+        // A wide label at the end is moved left, because it would extend beyond the figure.
         let middle = x.min(figure.width - half - 3.0);
         if middle - half > free {
             figure.text((middle, frame.bottom + 16.0), text, Style::TICK, Anchor::Middle);
@@ -141,25 +142,25 @@ pub(super) fn horizontal(figure: &mut Figure, frame: PlotFrame, axis: &PlotAxis)
     title_below(figure, frame, &axis.title, 34.0);
 }
 
-/// Draws the title of the horizontal axis at this distance below it.
+/// Draws the title of the horizontal axis, `below` pixels below the axis.
 pub(super) fn title_below(figure: &mut Figure, frame: PlotFrame, title: &str, below: f64) {
     let title = fit(title, Style::PLAIN, frame.width());
     figure.text((frame.x(0.5), frame.bottom + below), &title, Style::PLAIN, Anchor::Middle);
 }
 
-/// Maximum length of labels below bars.
+/// Maximum length in pixels of the labels below bars.
 const BELOW: f64 = 240.0;
 
-/// Labels below equally wide bars; they are vertical if they are too long to fit horizontally.
+/// Labels below bars of equal width. Labels that are too long are vertical.
 pub(super) struct BarWords<'a> {
     words: &'a [String],
     turned: bool,
-    /// Height of the labels and the title.
+    /// Height of the labels and the axis title, in pixels.
     height: f64,
 }
 
 impl BarWords<'_> {
-    /// Returns the labels, and `frame` with room for them; the figure grows if they are long.
+    /// Returns the labels, and `frame` with room for the labels. The figure becomes higher if labels are long.
     pub fn below<'a>(figure: &mut Figure, frame: PlotFrame, words: &'a [String]) -> (PlotFrame, BarWords<'a>) {
         let widest = words.iter().map(|text| Style::TICK.width(text)).fold(0.0, f64::max);
         let turned = widest + 8.0 > frame.width() / words.len().max(1) as f64;
@@ -168,10 +169,10 @@ impl BarWords<'_> {
         (PlotFrame { bottom: figure.height - height, ..frame }, BarWords { words, turned, height })
     }
 
-    /// Draws the labels and the title below.
+    /// Draws the labels, and the axis title below the labels.
     pub fn draw(&self, figure: &mut Figure, frame: PlotFrame, title: &str) {
         let step = frame.width() / self.words.len().max(1) as f64;
-        // If there are too many labels, only every n-th one is drawn.
+        // If there are too many labels, only every n-th label is drawn.
         let every = (11.0 / step).ceil().max(1.0) as usize;
         for (index, text) in self.words.iter().enumerate().step_by(every) {
             let x = frame.left + step * (index as f64 + 0.5);
@@ -186,10 +187,10 @@ impl BarWords<'_> {
     }
 }
 
-/// Returns the dash patterns of curves. A curve that an earlier one partly covers is dashed, so that both remain
-/// visible.
+/// Returns the dash patterns of curves. A curve that an earlier curve partly covers is dashed, so that both curves
+/// remain visible.
 pub(super) fn dashes(curves: &[Vec<(f64, f64)>]) -> Vec<Dash> {
-    // Distance below which curves look alike, and the part of a curve that has to be covered.
+    // Distance below which two curves look equal, and the fraction of a curve that another curve must cover.
     const NEAR: f64 = 0.02;
     const PART: f64 = 0.2;
     let mut dashes: Vec<Dash> = Vec::new();
@@ -209,13 +210,13 @@ pub(super) fn dashes(curves: &[Vec<(f64, f64)>]) -> Vec<Dash> {
     dashes
 }
 
-/// Draws the base lines of the data.
+/// Draws the base line of the data.
 pub(super) fn feet(figure: &mut Figure, frame: PlotFrame) {
     let corners: Vec<Place> = vec![(frame.left, frame.top), (frame.left, frame.bottom), (frame.right, frame.bottom)];
     figure.line(corners, BLACK, 1.0, Dash::Solid);
 }
 
-/// Wraps `text` to lines of width `first`, then `others`; the third line is cut if necessary.
+/// Wraps `text` to lines of width `first`, then `others`. The third line is truncated if necessary.
 fn lines_of(text: &str, style: Style, first: f64, others: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive(' ') {
@@ -233,7 +234,7 @@ fn lines_of(text: &str, style: Style, first: f64, others: f64) -> Vec<String> {
     lines.iter().enumerate().map(|(number, line)| fit(line.trim_end(), style, room(number))).collect()
 }
 
-/// Returns the part of `text` that fits, with a mark if it was cut.
+/// Returns the start of `text` that fits into `room` pixels. A mark replaces the truncated end.
 pub(super) fn fit(text: &str, style: Style, room: f64) -> String {
     if style.width(text) <= room {
         return text.to_owned();
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn a_line_that_covers_another_is_broken() {
         let line = |factor: f64| (0..10).map(|x| (f64::from(x), factor * f64::from(x + 1))).collect::<Vec<_>>();
-        // The last one covers only the second half of the first one.
+        // The last curve covers only the second half of the first curve.
         let half = |factor: f64| {
             let there = |(x, y): (f64, f64)| (x, if x < 5.0 { 3.0 * y } else { y });
             line(factor).into_iter().map(there).collect::<Vec<_>>()

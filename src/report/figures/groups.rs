@@ -1,18 +1,19 @@
-//! Groups of messages by size: bars of their shares of count, volume and time, and pie charts.
+//! Figures of messages in size groups: bars of each group's share of count, volume and time, and pie charts.
 
 use super::axis::PlotAxis;
 use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Style, WHITE, colors};
 use super::frame::{BarWords, Head, begin, feet, frame, vertical};
 use crate::report::histogram::GroupShares;
 
-/// Totals that shares refer to, and bar colours.
+/// Totals to which the shares of groups relate, and the colours of their bars.
 const OF: [(&str, Color); 3] = [("of count", PALETTE[0]), ("of volume", PALETTE[1]), ("of time", PALETTE[2])];
 
 fn share(row: &GroupShares, of: usize) -> Option<f64> {
     [Some(row.count_share), Some(row.bytes_share), row.time_share][of]
 }
 
-/// Returns the figures of groups: bars, and pie charts of count, of volume, and of time if it is known.
+/// Returns the figures of the groups: a bar chart, and pie charts of count, of volume, and of time if the time is
+/// known.
 pub fn group_figures(title: &str, rows: &[GroupShares]) -> Vec<Figure> {
     let known = (0..3).filter(|&of| rows.iter().any(|row| share(row, of).is_some()));
     let pies = known.map(|of| pie(title, rows, of));

@@ -1,4 +1,4 @@
-//! Communication matrix: one field per pair of ranks, or per pair of groups of ranks if there are many.
+//! Figure of the communication matrix: one field per pair of ranks, or per pair of rank groups if there are many ranks.
 
 use super::super::numbers::{count as count_text, volume as volume_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, Style, WHITE};
@@ -9,18 +9,20 @@ use crate::engine::{Outcome, PairMessages};
 
 /// Maximum number of fields per row.
 const MOST_FIELDS: usize = 128;
-/// Width of the matrix.
+/// Width of the matrix in pixels.
 const SIDE: f64 = 440.0;
 
-/// Height of the colour bar with its labels.
+/// Height of the colour bar with its labels, in pixels.
 const BAR: f64 = 280.0;
 
-/// Returns the number of messages between each pair; `None` if they were not counted or there are none.
+/// Returns the figure of the number of messages between each pair of ranks. Returns `None` without counts or without
+/// messages.
 pub(super) fn count(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-count", ["messages between pairs of ranks", "messages"], |pair| pair.count, count_text)
 }
 
-/// Returns the volume between each pair; `None` if it was not counted or is zero.
+/// Returns the figure of the bytes between each pair of ranks. Returns `None` without counts or if all volumes are
+/// zero.
 pub(super) fn volume(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-volume", ["volume between pairs of ranks", "volume"], |pair| pair.bytes, volume_text)
 }
@@ -41,7 +43,7 @@ fn matrix(
     }
     let most = *sums.iter().max().filter(|&&most| most > 0)?;
     let least = *sums.iter().filter(|&&sum| sum > 0).min()?;
-    // The scale is logarithmic if the range is wide.
+    // The colour scale is logarithmic if the range of values is wide.
     let is_log = most / least >= 20;
     let mut more = what.to_owned();
     if is_log {
@@ -77,14 +79,14 @@ fn matrix(
     Some(figure)
 }
 
-/// Returns the first rank of each node after the first. The list is empty if nodes are too small to show.
+/// Returns the first rank of each node except the first node. The list is empty if nodes are too small to be shown.
 fn borders(run: &Outcome) -> Vec<usize> {
     let borders: Vec<usize> =
         (1..run.per_rank.len()).filter(|&rank| run.per_rank[rank].node != run.per_rank[rank - 1].node).collect();
     if borders.len() < 40 && borders.len() + 1 < run.per_rank.len() { borders } else { Vec::new() }
 }
 
-/// Draws lines between nodes.
+/// Draws lines at the borders between nodes.
 fn nodes(figure: &mut Figure, frame: PlotFrame, run: &Outcome, step: f64) {
     for border in borders(run) {
         let at = border as f64 * step;
@@ -95,12 +97,13 @@ fn nodes(figure: &mut Figure, frame: PlotFrame, run: &Outcome, step: f64) {
     box_around(figure, frame);
 }
 
-/// Returns the frame for this many fields per row, and the width of a field: whole pixels, so that no seams appear.
+/// Returns the frame of a matrix with `fields` fields per row, and the width of a field. The width is a whole number of
+/// pixels, so no seams are visible.
 pub(super) fn fields_frame(figure: &mut Figure, top: f64, fields: usize) -> (PlotFrame, f64) {
     let step = (SIDE / fields as f64).floor();
     let side = step * fields as f64;
     let (left, top) = (70.0, (top + 4.0).round());
-    // Rank numbers and axis titles are below the fields.
+    // There is room for rank numbers and axis titles below the fields.
     figure.height = top + side.max(BAR) + 60.0;
     (PlotFrame { left, top, right: left + side, bottom: top + side }, step)
 }
@@ -128,7 +131,7 @@ pub(super) fn ranks(figure: &mut Figure, frame: PlotFrame, ranks: usize, step: f
     figure.text((24.0, (frame.top + frame.bottom) / 2.0), rows, Style::PLAIN.up(), Anchor::Middle);
 }
 
-/// Draws the colour bar below its title.
+/// Draws the colour bar and its title.
 pub(super) fn bar<V: Copy>(
     figure: &mut Figure,
     frame: PlotFrame,
@@ -144,7 +147,7 @@ pub(super) fn bar<V: Copy>(
     let steps = if scale.len() == 1 { 1 } else { 64 };
     for index in 0..steps {
         let shade = if steps == 1 { 1.0 } else { 1.0 - (1.0 - low) * f64::from(index) / 63.0 };
-        // Each step overlaps the one before, so that no seams appear.
+        // Each step of the colour bar overlaps the previous step, so no seams are visible.
         let from = top + height * f64::from(index) / f64::from(steps);
         figure.rect((left, from), (right, top + height), color(shade));
     }

@@ -1,5 +1,5 @@
-//! Figures of machine measurements: latency, bandwidth and message rate over the size. Each level or machine has a
-//! colour.
+//! Figures of machine measurements: latency, bandwidth and message rate over the message size. Each level or machine
+//! has its own colour.
 
 use crate::measure::{Samples, Test};
 use crate::platform::Level;
@@ -9,10 +9,10 @@ use super::axis::PlotAxis;
 use super::canvas::{Color, Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 
-/// Values by size.
+/// Values with their message sizes.
 type Points = Vec<(f64, f64)>;
 
-/// Quantities over the size, and the meaning of their lines.
+/// Quantities that are drawn over the message size, and the meaning of their line styles.
 const DRAWN: [(&str, &str); 3] = [
     ("latency", "half a round trip"),
     ("bandwidth", "solid: windows of messages answered by one; dashed: ping-pong"),
@@ -26,7 +26,7 @@ struct MeasuredEntry {
     lines: Vec<(Dash, Points)>,
 }
 
-/// Returns the figures of `samples`, with one colour per level. Quantities without data are left out.
+/// Returns the figures of `samples`, with one colour per level. Quantities that were not measured are omitted.
 pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
     let figure = |(what, more): (&str, &str)| {
         let entry = |(level, color): (Level, Color)| {
@@ -39,7 +39,7 @@ pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
     DRAWN.into_iter().filter_map(figure).collect()
 }
 
-/// Returns the figures of several measurements. Each measurement has a name and a colour; each level has a figure.
+/// Returns the figures of several measurements, one figure per level. Each measurement has a name and a colour.
 pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
     let each = |level: Level| DRAWN.into_iter().map(move |drawn| (level, drawn));
     let figure = |(level, (what, more)): (Level, (&str, &str))| {
@@ -55,7 +55,7 @@ pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
     Level::ALL.into_iter().flat_map(each).filter_map(figure).collect()
 }
 
-/// Returns the lines of a level.
+/// Returns the lines of a level in the figure `what`.
 fn lines(what: &str, samples: &Samples, level: Level) -> Vec<(Dash, Points)> {
     let found = match what {
         "latency" => vec![(Dash::Solid, each(samples, level, Test::PingPong, |_, _, seconds| seconds))],
@@ -70,7 +70,8 @@ fn lines(what: &str, samples: &Samples, level: Level) -> Vec<(Dash, Points)> {
     found.into_iter().filter(|(_, points)| !points.is_empty()).collect()
 }
 
-/// Maps bytes, messages and median seconds to points by size. A logarithmic axis has no position for 0.
+/// Returns points of a test: the message size, and `value` of bytes, messages and median seconds. Empty messages are
+/// omitted, because a logarithmic axis has no position for 0.
 fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f64) -> f64) -> Points {
     let series = samples.of(level, test);
     let counts = series.iter().map(|series| f64::from(series.count));
@@ -80,7 +81,7 @@ fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f6
     sized.map(|((bytes, seconds), count)| (*bytes as f64, value(*bytes as f64, count, *seconds))).collect()
 }
 
-/// Returns the figure `name`; `None` without data.
+/// Returns the figure `name`; `None` without measured points.
 fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<MeasuredEntry>) -> Option<Figure> {
     let entries: Vec<MeasuredEntry> = entries.into_iter().filter(|entry| !entry.lines.is_empty()).collect();
     let legend = entries.iter().map(|entry| (entry.color, entry.name.clone())).collect();
@@ -118,7 +119,7 @@ fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<Meas
     Some(figure)
 }
 
-/// Powers of ten that enclose both values.
+/// Returns the powers of ten that enclose both values.
 fn decades(least: f64, most: f64) -> Vec<f64> {
     let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
     (first..=last.max(first + 2)).map(|power| 10f64.powi(power)).collect()
@@ -162,7 +163,7 @@ mod tests {
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         let expected = ["beside-intra_cmp-latency", "beside-intra_cmp-bandwidth", "beside-intra_cmp-messages"];
         assert_eq!(names, expected);
-        // Both sides of the wide lower line stay visible beside the upper one.
+        // The lower line is wide, so both its edges are visible next to the upper line.
         let widths = |figure: &Figure| -> Vec<f64> {
             let wide = |mark: &Mark| match mark {
                 Mark::Line { color, width, .. } if PALETTE.contains(color) => Some(*width),

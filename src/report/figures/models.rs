@@ -1,5 +1,5 @@
-//! Figures of textbook models, one per level: measured half round trips over the size, and the prediction of each
-//! model.
+//! Figures of textbook models, one per level: measured half round trips over the message size, and the times that each
+//! model predicts.
 
 use crate::measure::LevelModels;
 use crate::platform::Textbook;

@@ -1,4 +1,4 @@
-//! Matrices of times and of clusters, with one field per pair of ranks.
+//! Figures of matrices: message times or clusters, with one field per pair of ranks.
 
 use crate::measure::matrices::Parameters;
 use crate::units::Bytes;
@@ -12,11 +12,11 @@ use super::run::together;
 /// Maximum number of fields per row.
 const MOST_FIELDS: usize = 128;
 
-/// Axis titles.
+/// Titles of the axes.
 const ROWS: &str = "x, whose clock measured (rank)";
 const COLUMNS: &str = "y, its partner (rank)";
 
-/// Returns the matrix, coloured by its values.
+/// Returns the figure of a matrix in which the colour of a field is its value.
 pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values: &[f64]) -> Figure {
     let side = parameters.ranks as usize;
     let together = together(side, MOST_FIELDS);
@@ -55,7 +55,8 @@ pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values:
     figure
 }
 
-/// Returns the matrix, coloured by its clusters. Only the largest ones have a colour of their own.
+/// Returns the figure of a matrix in which the colour of a field is its cluster. Only the largest clusters have their
+/// own colour.
 pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, labels: &[u32]) -> Figure {
     let side = parameters.ranks as usize;
     let together = together(side, MOST_FIELDS);
@@ -66,7 +67,7 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|cluster| (std::cmp::Reverse(sizes[*cluster]), *cluster));
     let shown = order.len().min(PALETTE.len() - 1);
-    // Clusters are ordered by their times.
+    // The clusters are in the order of their times.
     let mut named = order[..shown].to_vec();
     named.sort_unstable();
     let color_of = |label: u32| {
@@ -77,7 +78,7 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
     let more = format!("{count} clusters, {test} of {length}");
     let (mut figure, frame, step) = field(&format!("{name}-clusters"), name, more, (fields, together));
     for index in 0..fields * fields {
-        // A field of several pairs shows the pair in its middle.
+        // A field that covers several pairs of ranks shows the pair in its middle.
         let rank = |at: usize| (at * together + together / 2).min(side - 1);
         let label = labels[rank(index / fields) * side + rank(index % fields)];
         square(&mut figure, frame, index / fields, index % fields, step, color_of(label));
@@ -107,7 +108,7 @@ fn square(figure: &mut Figure, frame: PlotFrame, row: usize, column: usize, step
     figure.rect((x, y), (x + step, y + step), color);
 }
 
-/// Returns a figure, the position of its fields and the width of a field.
+/// Returns an empty matrix figure, the position of its fields, and the width of a field.
 fn field(file: &str, title: &str, mut more: String, (fields, together): (usize, usize)) -> (Figure, PlotFrame, f64) {
     if together > 1 {
         more.push_str(&format!("; a field is {together} × {together} pairs"));

@@ -1,11 +1,11 @@
-//! PNG files of figures.
+//! Conversion of figures to PNG files.
 
 use tiny_skia::{FillRule, Paint, Path, PathBuilder, Pixmap, Stroke as Pen, StrokeDash, Transform};
 
 use super::canvas::{Color, Figure, Mark, Place, Turn};
 use super::font::{self, Stroke};
 
-/// Pixels of the file per pixel of the figure: sharp on high-resolution screens and in print.
+/// Number of pixels in the file per pixel of the figure. The image is sharp on high-resolution screens and in print.
 const DENSITY: f32 = 2.0;
 
 impl Figure {

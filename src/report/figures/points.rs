@@ -1,4 +1,5 @@
-//! Assignment of a study's axes: one for the horizontal axis, one for colours, the others for separate figures.
+//! Assignment of a study's axes to figures: one axis is horizontal, one selects the colour, and the others select the
+//! figure.
 
 use crate::study::{AxisSteps, Measure, PointResult, Results};
 
@@ -8,38 +9,38 @@ use super::source::{KINDS, path_kinds};
 /// Maximum number of curves in a figure.
 const MOST_SERIES: usize = 7;
 
-/// Time of a point, over its seeds.
+/// Time of a point over its seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PointSample {
-    /// Mean in seconds.
+    /// Mean time in seconds.
     pub mean: f64,
     /// Least and greatest time in seconds.
     pub range: (f64, f64),
-    /// Mean of each part over seeds, in the order of the panel's parts.
+    /// Mean time of each part over the seeds, in the order of the panel's parts.
     pub parts: Vec<f64>,
-    /// True if the point is the best among those that do the same work.
+    /// True if the point is the fastest among those that do the same work.
     pub best: bool,
 }
 
-/// Curve, or the bars of one colour.
+/// A curve, or the bars of one colour.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PointSeries {
-    /// Common values of the series.
+    /// Values that all points of the series have in common.
     pub name: String,
-    /// Sample at each step of the horizontal axis; `None` without a prediction.
+    /// Sample at each step of the horizontal axis; `None` if the point has no prediction.
     pub samples: Vec<Option<PointSample>>,
 }
 
-/// Parts of a time.
+/// Parts into which a time is divided.
 #[derive(Debug, PartialEq)]
 pub(super) struct Kinds {
-    /// Title of the parts.
+    /// Title of the division.
     pub what: &'static str,
     /// Names and colours of the parts.
     pub names: &'static [(&'static str, Color)],
 }
 
-/// Parts of the critical path; they sum to the time.
+/// Parts of the critical path, whose sum is the predicted time.
 const PATH: Kinds = Kinds { what: "parts of the critical path", names: &KINDS };
 
 /// Content of one figure.
@@ -47,21 +48,21 @@ const PATH: Kinds = Kinds { what: "parts of the critical path", names: &KINDS };
 pub(super) struct Panel {
     /// Title of the horizontal axis.
     pub title: String,
-    /// Labels of its steps.
+    /// Labels of the steps on the horizontal axis.
     pub steps: Vec<String>,
-    /// Its steps as numbers, if they are numbers.
+    /// Steps on the horizontal axis as numbers, if all of them are numbers.
     pub numbers: Option<(Measure, Vec<f64>)>,
-    /// Common prefix of series names.
+    /// Prefix that the names of all series have in common.
     pub common: String,
     /// Series of the figure.
     pub series: Vec<PointSeries>,
-    /// Parts of the time.
+    /// Parts into which times are divided.
     pub parts: &'static Kinds,
-    /// Values of the keys that are fixed in this figure: "app.n=64".
+    /// Values of the keys that do not vary in this figure, such as "app.n=64".
     pub fixed: String,
 }
 
-/// Returns the figures of a study, in the order of its axes.
+/// Returns the contents of a study's figures, in the order of the study's axes.
 pub(super) fn panels(results: &Results) -> Vec<Panel> {
     let varies = |axis: &usize| results.axes[*axis].steps.len() > 1 && !results.axes[*axis].is_seed();
     let free: Vec<usize> = (0..results.axes.len()).filter(varies).collect();
@@ -107,7 +108,8 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
     kinds.into_iter().map(panel).collect()
 }
 
-/// Returns the horizontal axis: the numeric axis with most steps, or without one the axis with most steps.
+/// Returns the horizontal axis: the axis with the most steps among the numeric axes, or among all axes if none is
+/// numeric.
 fn across(results: &Results, free: &[usize]) -> Option<usize> {
     let steps = |axis: &usize| results.axes[*axis].steps.len();
     let numeric = free.iter().copied().filter(|&axis| numbers(&results.axes[axis]).is_some() && steps(&axis) > 2);
@@ -115,7 +117,7 @@ fn across(results: &Results, free: &[usize]) -> Option<usize> {
     most(&mut numeric.clone()).or_else(|| most(&mut free.iter().copied()))
 }
 
-/// Returns the steps of an axis by the values of its first key, if these are distinct numbers.
+/// Returns the steps of an axis as the numbers of its first key, if these numbers are distinct.
 fn numbers(axis: &AxisSteps) -> Option<(Measure, Vec<f64>)> {
     let (measure, numbers) = Measure::of(axis.steps.iter().map(|values| values[0].as_str()))?;
     let mut sorted = numbers.clone();
@@ -123,13 +125,13 @@ fn numbers(axis: &AxisSteps) -> Option<(Measure, Vec<f64>)> {
     sorted.windows(2).all(|pair| pair[0] < pair[1]).then_some((measure, numbers))
 }
 
-/// Returns the keys of an axis, with the meaning of a shape's numbers.
+/// Returns the keys of an axis. The text also explains the numbers of a machine shape.
 fn title(axis: &AxisSteps) -> String {
     let title = axis.keys.join(" & ");
     if title.ends_with(".nct") { format!("{title}: nodes, CMPs a node, cores a CMP") } else { title }
 }
 
-/// Label of a step: "app.n=64 run.ranks=8".
+/// Returns the label of a step, such as "app.n=64 run.ranks=8".
 fn step_text(axis: &AxisSteps, step: usize) -> String {
     let pairs = axis.keys.iter().zip(&axis.steps[step]).map(|(key, value)| format!("{key} = {value}"));
     pairs.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! Figures of a test over revisions: time, messages and volume by revision, with marks at changes beyond noise.
+//! Figures of a test over revisions: time, messages and volume of each revision. Changes beyond noise are marked.
 
 use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 
@@ -9,7 +9,7 @@ use super::frame::{Head, PlotFrame, begin, feet, fit, frame, title_below, vertic
 /// Maximum number of labels below a figure.
 const MOST_WORDS: usize = 40;
 
-/// Returns the figures of a test; quantities without data are left out.
+/// Returns the figures of a test over revisions. Quantities without values are omitted.
 pub fn revision_figures(table: &RevisionTable) -> Vec<Figure> {
     let times = Quantity {
         name: "revisions-time",
@@ -35,7 +35,7 @@ pub fn revision_figures(table: &RevisionTable) -> Vec<Figure> {
     [times, messages, volume].iter().filter_map(|quantity| draw(table, quantity)).collect()
 }
 
-/// Quantity of each revision in a figure.
+/// Quantity that a figure shows for each revision.
 struct Quantity {
     name: &'static str,
     what: &'static str,
@@ -107,7 +107,7 @@ fn thin(figure: &mut Figure, along: Vec<Place>, color: Color) {
     }
 }
 
-/// Draws vertical labels: the start of each revision's name and message.
+/// Draws vertical labels with the start of each revision's hash and commit message.
 fn words(figure: &mut Figure, frame: PlotFrame, table: &RevisionTable, commits: &[&str], step: f64) {
     let every = commits.len().div_ceil(MOST_WORDS);
     for (index, hash) in commits.iter().enumerate().step_by(every) {

@@ -1,4 +1,4 @@
-//! Figures of one run's time: the parts of the mean rank's time, and of every rank's.
+//! Figures of a run's time: the time parts of the mean rank, and of each rank.
 
 use crate::engine::Outcome;
 use crate::profile::TimeParts;
@@ -11,7 +11,7 @@ use super::source::{PARTS, part_seconds, path_rows, predicted_seconds, run_title
 
 /// Maximum number of bars.
 const MOST_BARS: usize = 160;
-/// Colour of the time after a rank's end.
+/// Colour of the time between a rank's end and the end of the run.
 const ENDED: Color = Color(0xd9, 0xd9, 0xd9);
 
 /// Colours of [`PARTS`].
@@ -21,7 +21,7 @@ fn predicted_text(run: &Outcome) -> String {
     format!("predicted time {}", run.predicted)
 }
 
-/// Returns the parts of the mean rank's time; `None` if no time passes.
+/// Returns the figure of the mean rank's time parts; `None` if the predicted time is zero.
 pub(super) fn parts(run: &Outcome) -> Option<Figure> {
     let means = part_seconds(&run.mean_parts);
     let ended = (predicted_seconds(run) - means.iter().sum::<f64>()).max(0.0);
@@ -32,14 +32,14 @@ pub(super) fn parts(run: &Outcome) -> Option<Figure> {
     (run.predicted > SimTime::ZERO).then(|| waterfall(run, "time-parts", more, &rows))
 }
 
-/// Returns the parts of the critical path; `None` if no time passes.
+/// Returns the figure of the critical path's parts; `None` if the predicted time is zero.
 pub(super) fn path(run: &Outcome) -> Option<Figure> {
     let rows = Some(path_rows(&run.path)).filter(|rows| !rows.is_empty())?;
     let more = format!("{}: the parts of the critical path, which sum to it", predicted_text(run));
     Some(waterfall(run, "time-path", more, &rows))
 }
 
-/// Waterfall chart of the predicted time: each part starts at the end of the previous one.
+/// Returns a waterfall chart of the predicted time: each part starts at the end of the previous part.
 fn waterfall(run: &Outcome, name: &str, more: String, rows: &[(String, f64, Color)]) -> Figure {
     let predicted = predicted_seconds(run);
     let height = 78.0 + 26.0 * (rows.len() + 1) as f64 + 50.0;
@@ -58,7 +58,7 @@ fn waterfall(run: &Outcome, name: &str, more: String, rows: &[(String, f64, Colo
         let y = frame.top + step * index as f64;
         let (x1, x2) = (frame.x(axis.at(start)), frame.x(axis.at(start + length)));
         figure.rect((x1, y + 5.0), (x2.max(x1 + 0.5), y + step - 5.0), *color);
-        // Line to the start of the next part.
+        // A line leads to the start of the next part.
         figure.line(vec![(x2, y + step - 5.0), (x2, y + step + 5.0)], GRAY, 0.7, Dash::Solid);
         label(&mut figure, frame, (x1, x2), y + step / 2.0, &share_text(*length, predicted));
         figure.text((left - 10.0, y + step / 2.0 + 4.0), name, Style::PLAIN, Anchor::End);
@@ -79,7 +79,7 @@ fn share_text(seconds: f64, whole: f64) -> String {
     format!("{time}   {}", super::super::numbers::percent(super::super::numbers::share(seconds, whole)))
 }
 
-/// Draws a bar's label behind, before or inside the bar, depending on the room.
+/// Draws a bar's label after, before or inside the bar, depending on the available width.
 pub(super) fn label(figure: &mut Figure, frame: PlotFrame, (x1, x2): (f64, f64), middle: f64, text: &str) {
     let (width, y) = (Style::PLAIN.width(text) + 12.0, middle + 4.0);
     // A white rectangle hides grid lines behind the label.
@@ -95,7 +95,8 @@ pub(super) fn label(figure: &mut Figure, frame: PlotFrame, (x1, x2): (f64, f64),
     }
 }
 
-/// Returns one bar per rank, or per group of ranks if there are many; `None` if the Outcome does not list ranks.
+/// Returns the figure with one bar per rank, or per group of ranks if there are many. Returns `None` if the Outcome
+/// does not list ranks.
 pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
     if run.per_rank.is_empty() || run.predicted == SimTime::ZERO {
         return None;
@@ -130,12 +131,12 @@ pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
     Some(figure)
 }
 
-/// Pairs the parts with their colours.
+/// Returns the time parts with their colours.
 fn colored(parts: &[f64; 5]) -> Vec<(f64, Color)> {
     parts.iter().copied().zip(PART_COLORS).collect()
 }
 
-/// Draws the parts as a stacked bar.
+/// Draws the time parts as a stacked bar.
 pub(super) fn stack(
     figure: &mut Figure,
     frame: PlotFrame,
@@ -152,20 +153,20 @@ pub(super) fn stack(
     }
 }
 
-/// Returns the mean of each part.
+/// Returns the mean of each time part over ranks, in seconds.
 pub(super) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a TimeParts>) -> [f64; 5] {
     let count = all.len().max(1) as f64;
     let sums = all.map(part_seconds).fold([0.0; 5], |sums, parts| std::array::from_fn(|part| sums[part] + parts[part]));
     sums.map(|sum| sum / count)
 }
 
-/// Distance between ranks with a label.
+/// Returns the distance between labelled ranks.
 pub(super) fn rank_marks(ranks: usize) -> usize {
     together(ranks, 20)
 }
 
-/// Returns the size of groups of ranks for at most `most` groups. It is a round number, so that labelled ranks are the
-/// first of their groups.
+/// Returns the number of ranks per group so that there are at most `most` groups. The number is round, so labelled
+/// ranks are the first of their groups.
 pub(super) fn together(ranks: usize, most: usize) -> usize {
     let round = |power: u32| match ranks.is_power_of_two() {
         true => [1, 2, 4].map(|factor| factor << (3 * power)),

@@ -1,4 +1,4 @@
-//! Input of the figures of a run: parts of an Outcome in seconds, with their names and colours.
+//! Input of the figures of a run: the time parts of an Outcome in seconds, with their names and colours.
 
 use crate::engine::Outcome;
 use crate::profile::{PathParts, TimeParts, TransferParts};
@@ -9,7 +9,7 @@ use super::canvas::{Color, PALETTE};
 /// Names of the parts, in drawing order.
 pub(super) const PARTS: [&str; 5] = ["compute", "send", "recv", "wait", "collective"];
 
-/// Returns the parts in the order of [`PARTS`], in seconds.
+/// Returns the time parts in the order of [`PARTS`], in seconds.
 pub(super) fn part_seconds(parts: &TimeParts) -> [f64; 5] {
     [parts.compute, parts.send, parts.recv, parts.wait, parts.collective].map(seconds)
 }
@@ -25,8 +25,8 @@ pub(super) const KINDS: [(&str, Color); 7] = [
     ("protocol", PALETTE[3]),
 ];
 
-/// Returns the parts of a path in the order of [`KINDS`], in seconds. Overheads are the core time of messages, with
-/// reductions and polling.
+/// Returns the parts of a critical path in the order of [`KINDS`], in seconds. Overheads are the core times of
+/// messages, reductions and polling.
 pub(super) fn path_kinds(path: &PathParts) -> [f64; 7] {
     let levels = [path.levels.intra_cmp, path.levels.inter_cmp, path.levels.inter_node];
     let all = |part: fn(&TransferParts) -> SimSpan| levels.iter().map(part).sum::<SimSpan>();
@@ -42,7 +42,8 @@ pub(super) fn path_kinds(path: &PathParts) -> [f64; 7] {
     kinds.map(seconds)
 }
 
-/// Returns all nonzero parts of a path in seconds, with their colours; parts of messages are split by level.
+/// Returns all nonzero parts of a critical path in seconds, with their colours. The parts of messages are divided by
+/// level.
 pub(super) fn path_rows(path: &PathParts) -> Vec<(String, f64, Color)> {
     let own = [
         ("compute", path.compute, KINDS[0].1),
@@ -71,7 +72,7 @@ fn seconds(span: SimSpan) -> f64 {
     span.as_ps() as f64 / 1e12
 }
 
-/// Title of a run: application and machine.
+/// Returns the title of a run's figures: application and machine.
 pub(super) fn run_title(run: &Outcome) -> String {
     let [nodes, cmps, cores] = run.nct;
     let ranks = super::super::numbers::count(run.ranks.into());
@@ -79,7 +80,7 @@ pub(super) fn run_title(run: &Outcome) -> String {
     format!("{}: {ranks} rank{s} on {} ({nodes}, {cmps}, {cores})", run.app, run.platform)
 }
 
-/// Predicted time in seconds.
+/// Returns the predicted time in seconds.
 pub(super) fn predicted_seconds(run: &Outcome) -> f64 {
     run.predicted.as_ps() as f64 / 1e12
 }

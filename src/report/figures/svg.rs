@@ -1,4 +1,4 @@
-//! SVG files of figures; text is drawn as outlines, so that no font is needed.
+//! Conversion of figures to SVG files. Text is drawn as outlines, so no font is needed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -103,7 +103,7 @@ fn places(places: &[Place]) -> String {
     places.iter().map(|(x, y)| format!("{},{}", number(*x), number(*y))).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats two decimals without trailing zeros.
+/// Formats a number with up to two decimals, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -114,7 +114,7 @@ fn hex(Color(red, green, blue): Color) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Escapes text for an attribute and removes control characters, which XML 1.0 forbids.
+/// Escapes text for an XML attribute, and removes control characters, which XML 1.0 forbids.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

@@ -1,4 +1,5 @@
-//! Figures of fragments: waiting time by arrival, and number per stage over time. Several runs share the same scales.
+//! Figures of a task runtime's code fragments: waiting time by arrival, and number per stage over time. Several runs
+//! share the same scales.
 
 use crate::profile::{Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};
@@ -7,14 +8,14 @@ use super::axis::PlotAxis;
 use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Place, Style, colors};
 use super::frame::{Head, PlotFrame, WIDTH, begin, feet, fit, frame, horizontal, vertical};
 
-/// Colours of the stages, in order.
+/// Colours of the stages, in the order of the stages.
 const COLORS: [Color; 4] = [PALETTE[3], PALETTE[0], PALETTE[1], PALETTE[2]];
-/// Number of runs that fit next to each other.
+/// Number of runs that fit next to each other in one figure.
 const MOST_BESIDE: usize = 3;
-/// Gap between frames.
+/// Gap between frames in pixels.
 const GAP: f64 = 18.0;
 
-/// Returns the figures of runs, each with its name.
+/// Returns the figures of several runs, each with its name.
 pub fn task_figures(runs: &[(String, TaskAnalysis)]) -> Vec<Figure> {
     let runs = &runs[..runs.len().min(MOST_BESIDE)];
     if runs.is_empty() || runs.iter().all(|(_, tasks)| tasks.end == SimTime::ZERO) {
@@ -25,7 +26,7 @@ pub fn task_figures(runs: &[(String, TaskAnalysis)]) -> Vec<Figure> {
     figures
 }
 
-/// Returns a figure with one frame per run and common axes, and passes each frame to the drawing function.
+/// Returns a figure with one frame per run and common axes. The drawing function is called with each frame.
 fn panels(
     name: &str,
     head: Head,
@@ -46,7 +47,7 @@ fn panels(
             _ => vertical(&mut figure, part, &y.without_words()),
         }
         horizontal(&mut figure, part, &x);
-        // A long name is cut, the time is not.
+        // A long name is truncated, but the time is shown completely.
         let (bold, time) = (Style::PLAIN.bold(), format!(": {}", tasks.end));
         let title = fit(run, bold, width - bold.width(&time)) + &time;
         figure.text((part.x(0.5), part.top - 6.0), &title, Style::PLAIN.bold(), Anchor::Middle);
@@ -77,7 +78,7 @@ fn waiting(runs: &[(String, TaskAnalysis)]) -> Figure {
     })
 }
 
-/// Returns a curve of means over steps of time.
+/// Returns a curve through the mean values of successive time steps.
 fn curve(step: SimSpan, means: &[f64], end: SimTime, place: &dyn Fn(f64, f64) -> Place) -> Vec<Place> {
     let middle = |number: usize| (step.as_seconds() * (number as f64 + 0.5)).min(end.as_seconds());
     means.iter().enumerate().map(|(number, &mean)| place(middle(number), mean)).collect()
@@ -96,7 +97,7 @@ fn stages(runs: &[(String, TaskAnalysis)]) -> Figure {
     })
 }
 
-/// Returns one curve per process; empty if the run does not record processes separately.
+/// Returns the figure with one curve per process. Returns `None` if the run does not record processes separately.
 fn processes(runs: &[(String, TaskAnalysis)], stage: usize, name: &str) -> Option<Figure> {
     let all = || runs.iter().flat_map(|(_, tasks)| &tasks.series.processes);
     all().next()?;

@@ -1,4 +1,4 @@
-//! Figures of collectives: time of each algorithm over the size; larger dots mark the library's choice.
+//! Figures of collectives: the time of each algorithm over the message size. Larger dots mark the library's choice.
 
 use crate::mpi::collective_word;
 use crate::platform::{Algorithm, Collective, Library, Method};
@@ -19,7 +19,7 @@ pub fn tuning_figures(found: &[Sized], library: Library, ranks: u32) -> Vec<Figu
 }
 
 fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32) -> Option<Figure> {
-    // An algorithm appears with its best segment size.
+    // Each algorithm is shown with its best segment size.
     let mut algorithms: Vec<_> =
         found.iter().flat_map(|sized| &sized.times).map(|(method, _)| method.algorithm).collect();
     algorithms.sort_unstable();
@@ -41,7 +41,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     let y = PlotAxis::log_time("time of a call", least, most);
     let sizes: Vec<f64> = (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest * 2.0).collect();
     let x = PlotAxis::values("size", Measure::Size, &sizes);
-    // Equal colours have different dash patterns.
+    // Lines of the same colour have different dash patterns.
     let again = |(number, dash): (usize, Dash)| match dash {
         Dash::Solid if number >= PALETTE.len() => Dash::Dashed,
         _ => dash,
@@ -80,7 +80,8 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     Some(figure)
 }
 
-/// Legend entry of an algorithm, with its number of chains or children if it is timed with only one.
+/// Returns the legend entry of an algorithm. The entry includes the number of chains or children if only one number was
+/// timed.
 fn name(found: &[&Sized], algorithm: Algorithm) -> String {
     let methods = found.iter().flat_map(|sized| &sized.times).map(|(method, _)| *method);
     let mut fans: Vec<u32> = methods.filter(|method| method.algorithm == algorithm).map(|method| method.fan).collect();

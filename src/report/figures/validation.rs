@@ -1,4 +1,4 @@
-//! Figures of a validation: errors of predictions, and the times themselves if the case defines a plot.
+//! Figures of a validation: errors of predictions, and also the times if the case defines a plot.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use super::frame::{Head, PlotFrame, begin, feet, frame, horizontal, vertical};
 /// Maximum number of curves in a figure.
 const MOST_CURVES: usize = 7;
 
-/// Distance between the dots of different models at one point.
+/// Horizontal distance in pixels between the dots of different models at one point.
 const ASIDE: f64 = 5.0;
 
-/// Returns the figures of a case.
+/// Returns the figures of a validation case.
 pub fn validation_figures(validation: &Validation) -> Vec<Figure> {
     errors(validation).into_iter().chain(times(validation)).collect()
 }
 
-/// Draws the relative error of each predicted point over its measured time, with the limit and the spread of measured
-/// runs.
+/// Draws the relative error of each predicted point over its measured time, with the allowed error and the spread of
+/// the measured runs.
 fn errors(validation: &Validation) -> Option<Figure> {
     let points: Vec<&ValidatedPoint> = validation.points.iter().filter(|point| !point.given).collect();
     let least = points.iter().map(|point| point.measured_s).reduce(f64::min)?;
@@ -60,7 +60,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
         across(&mut figure, percent, RED, Dash::Dashed);
     }
     for point in &points {
-        // Spread of the runs around their median.
+        // A line shows the spread of the measured runs around their median.
         let at = frame.x(x.at(point.measured_s));
         let place = |seconds: f64| {
             let percent = (seconds / point.measured_s - 1.0) * 100.0;
@@ -68,7 +68,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
         };
         figure.line(vec![place(point.measured_min_s), place(point.measured_max_s)], GRAY, 1.0, Dash::Solid);
     }
-    // Dots of models are next to each other, because equal predictions would cover each other.
+    // The dots of different models are drawn next to each other, because equal predictions would cover each other.
     let beside = |model: usize| ASIDE * (model as f64 - (models.len() - 1) as f64 / 2.0);
     for (model, color) in models.clone().zip(PALETTE) {
         for point in &points {
@@ -80,14 +80,14 @@ fn errors(validation: &Validation) -> Option<Figure> {
     Some(figure)
 }
 
-/// Returns a note on the models without a colour.
+/// Returns a note that lists the models without a colour.
 fn more_models(validation: &Validation) -> String {
     let more = validation.models.len().saturating_sub(PALETTE.len());
     if more == 0 { String::new() } else { format!("; {more} more in the table") }
 }
 
-/// Draws times over a column: dots for measured points, rings for given ones, solid lines for mcpsim, dashed lines for
-/// the first other model.
+/// Draws times over a column of the case: dots for measured points, rings for points used for calibration, solid lines
+/// for mcpsim, and dashed lines for the first other model.
 fn times(validation: &Validation) -> Vec<Figure> {
     let Some(plot) = &validation.plot else { return Vec::new() };
     let values = |point: &ValidatedPoint, columns: &[String]| {
@@ -198,7 +198,7 @@ mod tests {
             _ => None,
         };
         let dots: Vec<(Place, Color)> = figure.marks.iter().filter_map(dot).collect();
-        // Two points, with as many models as there are colours.
+        // There are two points, and as many models as colours.
         assert_eq!(dots.len(), 2 * PALETTE.len());
         for (number, (at, color)) in dots.iter().enumerate() {
             let others = &dots[number + 1..];

@@ -1,4 +1,4 @@
-//! Timeline for a page: one text per rank, with states and lengths.
+//! Timeline in a page: one text per rank, with the states of the rank and their lengths.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::wrong;
 use crate::config::ConfigError;
 
-/// Minimum number of time units in a timeline, because lengths are whole units.
+/// Minimum number of time units in a timeline. Lengths are rounded to whole units.
 const UNITS: f64 = 1e8;
 
-/// Converts the Trace Event Format of `--timeline`. Each rank gets a text of its states: a letter and a length in base
-/// 36 each.
+/// Converts the Trace Event Format that `--timeline` writes. Each rank gets a text that lists its states. Each state
+/// consists of a letter and a length in base 36.
 pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(name, format!("not JSON: {error}")))?;
     let events = value["traceEvents"].as_array();
@@ -29,7 +29,7 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
         return Err(wrong(name, "expected intervals of ranks; found none"));
     }
     let mut states: Vec<&str> = Vec::new();
-    // Picoseconds per unit; the file has microseconds.
+    // Number of picoseconds per unit; the file contains microseconds.
     let unit = (end * 1e6 / UNITS).ceil().max(1.0);
     let units = |time: f64| (time * 1e6 / unit).round() as u64;
     let mut rows = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
         let (mut row, mut at) = (String::new(), 0);
         for &(start, until, state) in &*intervals {
             let (start, until) = (units(start), units(until));
-            // Times are rounded, so a distance of one unit is no gap.
+            // Times are rounded, so a distance of one unit does not count as a gap.
             let start = if start > at + 1 { start } else { at };
             if start > at {
                 put(&mut row, place(&mut states, "ended"), start - at);
@@ -53,7 +53,7 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     Ok(json!({ "unit": unit, "end": units(end), "states": states, "ranks": rows }))
 }
 
-/// Index of a state; states beyond the 26th share the last index.
+/// Returns the index of a state. States after the 26th share the last index.
 fn place<'a>(states: &mut Vec<&'a str>, state: &'a str) -> usize {
     match states.iter().position(|known| *known == state) {
         Some(place) => place,
@@ -90,7 +90,7 @@ mod tests {
             found,
             json!({ "unit": 1.0, "end": 140, "states": ["compute", "send", "ended"], "ranks": ["A14B2s", "CaA2"] })
         );
-        // A rounding error between two intervals is no gap.
+        // A rounding error between two intervals does not count as a gap.
         let near = json!({ "traceEvents": [event(0, 0.0, 0.00004, "send"), event(0, 0.000041, 0.0001, "wait")] });
         assert_eq!(timeline("t", &near.to_string()).unwrap()["ranks"], json!(["A14B2t"]));
         let error = timeline("t.json", "{}").unwrap_err().to_string();
