@@ -1,7 +1,7 @@
 //! mcpsim predicts how long an MPI program would take on a multi-core cluster, and why.
 //!
-//! Use as a library: a [`run::RunRequest`] names an application and overrides of its files. Resolving it yields the
-//! machine and the settings; running it yields an [`run::Outcome`].
+//! As a library, mcpsim starts from a [`run::RunRequest`], which names an application and overrides keys of its files.
+//! [`run::RunRequest::resolve`] yields the machine and the settings; [`run::Resolved::run`] yields an [`run::Outcome`].
 //!
 //! ```
 //! # fn main() -> Result<(), mcpsim::run::PredictError> {
@@ -20,10 +20,10 @@
 //! # }
 //! ```
 //!
-//! Input errors, and simulations without a prediction, are a [`run::PredictError`].
+//! Input errors, and simulations that end without a prediction, are returned as a [`run::PredictError`].
 //!
-//! The modules below are in order of dependence: a module uses only those above it (`tests/tidy.rs` checks this).
-//! ARCHITECTURE.md has a diagram.
+//! The modules below are in the order of their dependencies: a module uses only the modules above it, which
+//! `tests/tidy.rs` checks. ARCHITECTURE.md has a diagram.
 
 #[doc(inline)]
 pub use mcpsim_core::{app, config, engine, mpi, platform, profile, rank, trace, units};

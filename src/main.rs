@@ -1,4 +1,4 @@
-//! Entry point of the `mcpsim` program; the implementation is the library's `cli`.
+//! Entry point of the `mcpsim` program. The library's module `cli` has the implementation.
 
 #[global_allocator]
 static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;

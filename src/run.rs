@@ -1,13 +1,15 @@
-//! Run as a value: its request ([`RunRequest`]), its resolved form ([`Resolved`]), and its result ([`Outcome`]).
+//! A run of the simulator: its request ([`RunRequest`]), its resolved form ([`Resolved`]), and its result
+//! ([`Outcome`]).
 //!
 //! ```text
 //! RunRequest ─(read files, layer settings)─▶ Resolved ─(simulate)─▶ Outcome
 //!  path, keys, settings                       Settings, PlatformSource, Application
 //! ```
 //!
-//! All input errors are reported before the first event. The module prints nothing: the output of real programs goes to
-//! the caller's [`Console`]. A process can have several described or traced runs at a time. Real programs run one after
-//! another, because signal handlers and the C library's state are global to the process.
+//! All input errors are reported before the first simulated event. The module prints nothing: the output of real
+//! programs is passed to the caller's [`Console`]. A process can execute several described or traced runs at a time.
+//! Real programs run one after another, because signal handlers and the state of the C library are global to the
+//! process.
 
 mod again;
 mod application;

@@ -1,4 +1,4 @@
-//! Runs that are repeated with small changes. A real program runs once, and its recording is replayed.
+//! Runs that are repeated with small changes. A real program runs only once; further runs replay its recording.
 
 use std::io::Write;
 
@@ -9,13 +9,13 @@ use super::conduct::{Conduct, Prediction};
 use super::error::PredictError;
 use super::resolved::Resolved;
 
-/// First of several runs.
+/// The first of several runs.
 pub(super) struct FirstRun {
-    /// Its result; with a trace only if requested.
+    /// Result of the run. It contains a trace only if the user requests one.
     pub(super) prediction: Prediction,
-    /// Same run, to be repeated.
+    /// Description of the same run, from which it is repeated.
     pub(super) again: Resolved,
-    /// Temporary recording; it must outlive all replays.
+    /// Temporary file of the recording, which must exist during all replays.
     _recording: Option<NamedTempFile>,
 }
 
@@ -23,7 +23,7 @@ impl Resolved {
     /// Predicts like [`Resolved::run_in`], for an option that repeats the run.
     ///
     /// # Errors
-    /// See [`Resolved::run`]; also if no temporary file can be made for a recording.
+    /// See [`Resolved::run`]; also if the temporary file of a recording cannot be created.
     pub(super) fn first_in(&self, conduct: Conduct<'_>, option: &str) -> Result<Option<FirstRun>, PredictError> {
         let is_real = matches!(self.application, Application::Real(_));
         let Some(mut prediction) = self.run_in(Conduct { recorded: conduct.recorded || is_real, ..conduct })? else {

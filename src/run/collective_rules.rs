@@ -1,4 +1,4 @@
-//! Optional file of a platform with rules for collectives.
+//! Reader of a file of selection rules for collectives, which a platform may name.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,12 @@ use crate::platform::{Library, Platform};
 
 use super::error::PredictError;
 
-/// Applies the rules file of a platform. Its rules override the library's choice; the platform's own rules have
-/// priority. A relative path starts at `directory`. The second value is a note on a file that the library ignores.
+/// Applies the rules file that the platform names. Its rules override the choice of the MPI library; rules in the
+/// platform file have priority. A relative path starts at `directory`. The second returned value is a note about a
+/// rules file that the MPI library ignores.
 ///
 /// # Errors
+/// The rules file cannot be read, or is not a rules file of the MPI library.
 /// If the file cannot be read, or is not a rules file of the library.
 pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<(Platform, Option<String>), PredictError> {
     let Some(file) = platform.collectives.file.clone() else { return Ok((platform, None)) };

@@ -1,4 +1,4 @@
-//! Execution of a run: progress, host processes, and output of programs.
+//! Context in which a run executes: progress, host processes, and destination of program output.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::rank::Rank;
 
 use super::error::{ErrorKind, PredictError};
 
-/// Destination of real programs' output: from ranks, and between processes.
+/// Destination of real programs' output. It prints the output of ranks and merges that of several host processes.
 pub trait Console: Output + Screen {}
 
 impl<T: Output + Screen> Console for T {}
@@ -33,37 +33,37 @@ pub fn silent() -> Arc<dyn Console> {
     Arc::new(Silent)
 }
 
-/// Execution parameters of a run.
+/// Context in which a run executes.
 #[derive(Clone, Copy)]
 pub struct Conduct<'a> {
-    /// Progress and cancellation.
+    /// Reports progress and receives cancellation.
     pub progress: &'a Progress,
-    /// Host processes; the first one gets the result.
+    /// Host processes that execute the run. The first process gets the result.
     pub processes: &'a Processes,
-    /// True if a trace is recorded.
+    /// True if the run records a trace.
     pub recorded: bool,
-    /// Destination of program output.
+    /// Destination of the program's output.
     pub console: &'a Arc<dyn Console>,
 }
 
-/// Result of a run, on the first process.
+/// Result of a run on the first host process.
 #[derive(Debug)]
 pub struct Prediction {
-    /// Outcome.
+    /// Outcome of the run.
     pub outcome: Outcome,
-    /// Bytes of the trace, if one was requested.
+    /// Content of the trace file, if the run recorded a trace.
     pub trace: Option<Vec<u8>>,
-    /// Exit code of the program: the first nonzero one in the order of ranks.
+    /// Exit code of the program: the first nonzero exit code in the order of ranks.
     pub exit_code: u8,
     /// Further notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Failure that can be sent between processes.
+/// Error that can be sent to other host processes.
 pub trait Agreed: Sized {
-    /// Returns the kind of failure and its text.
+    /// Returns the kind of the error and its text.
     fn tell(&self) -> (ErrorKind, String);
-    /// Creates the error for a failure on another process.
+    /// Creates the error that reports a failure of another host process.
     fn elsewhere(kind: ErrorKind, text: String) -> Self;
 }
 
@@ -77,10 +77,11 @@ impl Agreed for PredictError {
     }
 }
 
-/// Agrees on success over all processes. After any failure all processes stop, and the first one reports it.
+/// Exchanges between all host processes whether they succeeded. If any process failed, all processes stop, and the
+/// first process reports the failure.
 ///
 /// # Errors
-/// On the process that failed, its own error; on the others, a notice of it.
+/// Returns the process's own error if it failed, otherwise an error about the failed process.
 pub fn agree<T, E: Agreed>(processes: &Processes, result: Result<T, E>) -> Result<T, E> {
     if processes.count() == 1 {
         return result;

@@ -1,4 +1,4 @@
-//! Runs of described applications: connects machine, application and engine.
+//! Runs of described applications: connection of platform, application and engine.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
 
-/// Places the ranks of the application, and runs it.
+/// Places the ranks of the application on the machine, and runs the application.
 pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
     let settings = &run.settings;
     if conduct.recorded && app.has_fragments() {
@@ -35,7 +35,7 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     Ok(Some(Prediction { outcome, trace, exit_code: 0, notes: Vec::new() }))
 }
 
-/// Returns the result on the first process, with the memory of all processes.
+/// Returns the result on the first host process, including the memory use of all host processes.
 pub(super) fn concluded(
     ran: Option<Result<Outcome, RunError>>,
     processes: &Processes,
@@ -47,7 +47,7 @@ pub(super) fn concluded(
     Ok(Some(outcome))
 }
 
-/// Returns the application for its ranks, the machine, and the cores of the ranks.
+/// Returns the application bound to its ranks, the machine, the cores of the ranks, and the labels of calls.
 fn bind(run: &Resolved, app: &App) -> Result<(BoundApp, Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;

@@ -1,4 +1,4 @@
-//! Efficiency of a run, from a second run on a machine with an ideal network.
+//! Parallel efficiencies of a run, which need a second run on a machine with an ideal network.
 
 use crate::profile::Efficiencies;
 
@@ -10,12 +10,12 @@ use super::resolved::Resolved;
 use super::values::Model;
 
 impl Resolved {
-    /// Predicts like [`Resolved::run_in`], and again with an ideal network. The Outcome then has the efficiencies.
-    /// Needs a single process.
+    /// Predicts like [`Resolved::run_in`], and a second time with an ideal network. The Outcome then contains the
+    /// efficiencies. The run must have a single host process.
     ///
     /// # Errors
-    /// See [`Resolved::run`]. Textbook models have no ideal network. In programs of fragments, threads compute as well
-    /// as ranks.
+    /// See [`Resolved::run`]. Also for textbook models, which have no ideal network, and for task runtimes, in which
+    /// threads compute as well as ranks.
     pub fn efficiencies_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         if let Model::Textbook(_) = self.settings.model {
             return Err(PredictError::input("--efficiencies: expected model mcpsim or bigsim".to_owned()));
@@ -30,7 +30,7 @@ impl Resolved {
             )));
         }
         let mut first = self.clone();
-        // The compute time of each rank is needed.
+        // The efficiencies need the compute time of each rank.
         first.settings.details.per_rank = true;
         let Some(mut first) = first.first_in(conduct, "--efficiencies")? else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Errors of a run without a prediction.
+//! Errors of runs that yield no prediction.
 
 use std::fmt;
 
@@ -9,53 +9,53 @@ use crate::config::ConfigError;
 use crate::engine::{Mistake, RunError};
 use crate::rank::FailureKind;
 
-/// Number of lines about mistakes that a failure shows.
+/// Maximum number of lines about mistakes of the program in an error message.
 const MOST_LINES: usize = 20;
 
-/// Reason why there is no prediction.
+/// Reason why a run yields no prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PredictError {
-    /// Invalid request: a file, a key, an option or the machine. The text names the error, its position and the
+    /// Invalid request: a file, a key, an option or the machine. The text describes the error, its position and the
     /// expected form.
     Input(String),
     /// The simulation ended without a prediction.
     Simulation(RunError),
     /// A run in a separate process failed, with this message.
     Program(String),
-    /// The run was interrupted before there was a result.
+    /// The user interrupted the run before it had a result.
     Interrupted,
-    /// Another host process of the run failed.
+    /// Another host process of the run has failed.
     Elsewhere {
-        /// Kind of failure.
+        /// Kind of the failure.
         kind: ErrorKind,
-        /// Its message; empty if another process prints it.
+        /// Message of the failure; empty if another process prints it.
         text: String,
     },
-    /// Failure of a program after mistakes were found.
+    /// The program failed after mistakes in its MPI calls were found.
     WithMistakes {
-        /// Mistakes.
+        /// Mistakes that were found before the failure.
         mistakes: Vec<Mistake>,
-        /// Failure.
+        /// The failure.
         error: Box<PredictError>,
     },
-    /// Failure of a point of a study: the point, and the reason.
+    /// A point of a study failed: label of the point, and the error.
     At(String, Box<PredictError>),
 }
 
-/// Kinds of failure with different exit codes.
+/// Kinds of failure, which have different exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
-    /// Error that the user has to correct.
+    /// An error that the user has to correct.
     Input,
-    /// Failure of the target program.
+    /// The simulated program failed.
     Program,
-    /// Exit of the target program with this nonzero code.
+    /// The simulated program exited with this nonzero code.
     Exited(u8),
-    /// Deadlock.
+    /// The ranks are in a deadlock.
     Deadlock,
-    /// Crash of the target program.
+    /// The simulated program crashed.
     Crashed,
-    /// Interruption of the run.
+    /// The user interrupted the run.
     Interrupted,
 }
 
@@ -65,18 +65,18 @@ impl PredictError {
         PredictError::Input(text.into())
     }
 
-    /// Creates the error of a file that cannot be written.
+    /// Creates the error for a file that cannot be written.
     pub fn cannot_write(name: impl fmt::Display, error: &std::io::Error) -> Self {
         PredictError::Input(format!("cannot write {name}: {error}"))
     }
 
-    /// Adds the point to the failure.
+    /// Adds the label of a study's point to the error.
     #[must_use]
     pub fn at(self, point: impl Into<String>) -> Self {
         PredictError::At(point.into(), Box::new(self))
     }
 
-    /// Kind of failure.
+    /// Returns the kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         match self {
             PredictError::Input(_) => ErrorKind::Input,
@@ -88,7 +88,7 @@ impl PredictError {
         }
     }
 
-    /// Error of the simulation, if that is the failure.
+    /// Returns the error of the simulation, if the simulation failed.
     pub fn simulation(&self) -> Option<&RunError> {
         match self {
             PredictError::Simulation(error) => Some(error),
@@ -97,7 +97,7 @@ impl PredictError {
         }
     }
 
-    /// Mistakes that were found before the failure.
+    /// Returns the mistakes of the program that were found before the failure.
     pub fn mistakes(&self) -> &[Mistake] {
         match self {
             PredictError::WithMistakes { mistakes, .. } => mistakes,
@@ -105,7 +105,7 @@ impl PredictError {
         }
     }
 
-    /// Returns the message; `tell` formats an error of the simulation.
+    /// Returns the error message. `tell` formats an error of the simulation.
     pub fn told(&self, tell: impl Fn(&RunError) -> String) -> String {
         match self {
             PredictError::Input(text) | PredictError::Program(text) | PredictError::Elsewhere { text, .. } => {
@@ -134,7 +134,7 @@ fn kind_of(error: &RunError) -> ErrorKind {
             FailureKind::Crashed { .. } => ErrorKind::Crashed,
         },
         RunError::Truncated { .. } => ErrorKind::Program,
-        // A launcher ends the job with code 1 if a rank exits without MPI_Finalize.
+        // If a rank exits without MPI_Finalize, real launchers also end the job with code 1.
         RunError::Deadlock(deadlock) if !deadlock.unfinalised.is_empty() => ErrorKind::Program,
         RunError::Deadlock(_) => ErrorKind::Deadlock,
         RunError::MaxTime { .. }

@@ -10,7 +10,7 @@ use crate::config::is_input;
 /// Checks that a result may be written to `path`.
 ///
 /// # Errors
-/// If this process reads the existing file.
+/// The existing file at `path` is an input of this process.
 pub(crate) fn check_no_input(path: &Path) -> io::Result<()> {
     match is_input(path) {
         true => Err(io::Error::other("this command reads this file, expected another file")),
@@ -18,13 +18,14 @@ pub(crate) fn check_no_input(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a temporary file next to `path`, flushes it, and renames it: a reader sees the old file or the whole new one.
+/// Writes `content` to a temporary file next to `path`, flushes this file, and renames it to `path`. A reader sees
+/// either the old file or the complete new file.
 ///
 /// # Errors
-/// Errors of the system; also if this process reads the existing file.
+/// Errors of the operating system; also if the existing file at `path` is an input of this process.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     check_no_input(path)?;
-    // Renaming over a link would replace the link, not its target.
+    // Renaming would replace a symbolic link, so the link is resolved first.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
@@ -36,13 +37,13 @@ pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     beside.write_all(content.as_ref())?;
     beside.as_file().sync_all()?;
     beside.persist(path)?;
-    // The rename is durable only after the directory is flushed. Some file systems cannot flush directories, which is
-    // harmless otherwise.
+    // The rename is durable only after the directory is flushed. Some file systems cannot flush directories; this error
+    // is ignored.
     let _ = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
     Ok(())
 }
 
-/// Directory of a file.
+/// Returns the directory that contains a file.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,4 +1,4 @@
-//! Host resources of a run; the engine itself reads only the virtual clock.
+//! Measurement of the host resources that a run uses. The engine reads only the virtual clock.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{HostUse, Outcome};
 use crate::units::Bytes;
 
-/// Measurement of one run.
+/// Measurement of one run's host time.
 #[derive(Debug)]
 pub struct Stopwatch {
     started: Instant,
@@ -25,13 +25,13 @@ impl Stopwatch {
     }
 }
 
-/// Host clock in nanoseconds.
+/// Returns the host clock in nanoseconds.
 pub(super) fn nanoseconds() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Peak resident set of this process so far, in bytes; 0 if unknown.
+/// Returns the peak resident set of this process until now, in bytes; 0 if unknown.
 pub(super) fn peak_rss() -> u64 {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|status| high_water_mark(&status)).unwrap_or(0)
 }
@@ -39,11 +39,12 @@ pub(super) fn peak_rss() -> u64 {
 fn enter(host: &mut HostUse, messages: u64, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
     host.wall_s = seconds;
-    // JSON has no infinity, so a run too short to measure has no rate.
+    // JSON has no infinity, so a run of immeasurable duration has no rate.
     host.messages_per_s = if seconds > 0.0 { messages as f64 / seconds } else { 0.0 };
 }
 
-/// Memory available to new work without swapping, within this process's limits; `None` if unknown.
+/// Returns the memory that is available to new work without swapping and within the limits of this process; `None` if
+/// unknown.
 pub fn available_memory() -> Option<Bytes> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let free = kibibytes(&read("/proc/meminfo"), "MemAvailable:");
@@ -52,18 +53,18 @@ pub fn available_memory() -> Option<Bytes> {
     free.into_iter().chain(limit).min().map(Bytes::new)
 }
 
-/// Limit of the address space in `/proc/self/limits`, in bytes, if there is one.
+/// Returns the limit of the address space in `/proc/self/limits`, in bytes, if there is a limit.
 fn address_space(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Value of the line "VmHWM:  1234 kB" in Linux' `/proc/self/status`, whose kB are KiB.
+/// Returns the value of the line "VmHWM:  1234 kB" in Linux' `/proc/self/status` in bytes. Linux writes KiB as kB.
 fn high_water_mark(status: &str) -> Option<u64> {
     kibibytes(status, "VmHWM:")
 }
 
-/// Bytes of the line that starts with `name`.
+/// Returns the bytes in the line that starts with `name`.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

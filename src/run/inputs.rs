@@ -1,4 +1,5 @@
-//! Comparison of input files between the host processes of a run: hosts may have different files under one path.
+//! Comparison of input files between the host processes of a run, because hosts may have different files under the same
+//! path.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,10 +15,10 @@ use crate::engine::Processes;
 use super::conduct::agree;
 use super::error::{ErrorKind, PredictError};
 
-/// Read size in bytes.
+/// Number of bytes that are read at a time.
 const BLOCK: usize = 1 << 20;
 
-/// File on one host process.
+/// Input file as one host process sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct InputFile {
     path: PathBuf,
@@ -27,19 +28,20 @@ struct InputFile {
 /// Files of one host process, by their roles in the run.
 type InputFiles = BTreeMap<String, InputFile>;
 
-/// Processes that must have a file.
+/// Host processes that must have an input file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// All processes.
+    /// All host processes.
     Everywhere,
-    /// Only processes that open it, with equal content: some libraries are opened by the ranks of one process only.
+    /// Only host processes that open the file; its content must be equal on them. Some libraries are opened only by the
+    /// ranks of one host process.
     WhereOpened,
 }
 
-/// Compares the input files, each given by role and path. All processes must call this.
+/// Compares the input files, each with its role and path. All host processes must call this function.
 ///
 /// # Errors
-/// If a file cannot be read or its content differs between processes; only the first process has the message.
+/// A file cannot be read, or its content differs between host processes. Only the first process has the message.
 pub(super) fn compare(
     processes: &Processes,
     files: impl FnOnce() -> Vec<(String, PathBuf)>,
@@ -62,7 +64,7 @@ fn read((what, path): (String, PathBuf)) -> Result<(String, InputFile), PredictE
     Ok((what, InputFile { path, digest }))
 }
 
-/// Hash of the file's content as 32 hexadecimal digits.
+/// Returns the hash of the file's content as 32 hexadecimal digits.
 fn digest(path: &Path) -> io::Result<String> {
     let (mut file, mut hasher, mut block) = (File::open(path)?, SipHasher24::new(), vec![0; BLOCK]);
     loop {
@@ -75,7 +77,7 @@ fn digest(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Returns the first file whose content differs, with each version.
+/// Returns a text about the first file whose content differs, with one host process per version.
 fn difference(all: &[(String, InputFiles)], presence: Presence) -> Option<String> {
     let mut names: Vec<&String> = all.iter().flat_map(|(_, files)| files.keys()).collect();
     names.sort_unstable();
@@ -89,7 +91,7 @@ fn difference(all: &[(String, InputFiles)], presence: Presence) -> Option<String
         if found.iter().all(|(_, file)| content(*file) == content(first)) {
             return None;
         }
-        // One process per content.
+        // The text names one host process for each content.
         let mut told = Vec::new();
         let each: Vec<String> = found
             .iter()

@@ -1,4 +1,4 @@
-//! Hash of a point's inputs: equal keys have equal results.
+//! Hash of the inputs of a study's point. Points with equal hashes have equal results.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -10,11 +10,11 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 pub struct InputHash(u128);
 
 impl InputHash {
-    /// Hashes named parts in this order.
+    /// Returns the hash of `parts`, each with its name, in this order.
     pub fn of(parts: &[(&str, &[u8])]) -> InputHash {
         let mut hasher = SipHasher24::new();
         for (name, content) in parts {
-            // Lengths separate parts that would otherwise be ambiguous.
+            // The hash includes lengths, because otherwise different parts could form the same bytes.
             for bytes in [name.as_bytes(), content] {
                 hasher.write(&(bytes.len() as u64).to_le_bytes());
                 hasher.write(bytes);
@@ -23,14 +23,14 @@ impl InputHash {
         InputHash(hasher.finish128().as_u128())
     }
 
-    /// Parses the output of [`fmt::Display`].
+    /// Parses the text that [`fmt::Display`] writes.
     pub fn parse(text: &str) -> Option<InputHash> {
         if text.len() != 32 { None } else { u128::from_str_radix(text, 16).ok().map(InputHash) }
     }
 }
 
 impl fmt::Display for InputHash {
-    /// Formats 32 hexadecimal digits.
+    /// Formats the hash as 32 hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }

@@ -1,4 +1,4 @@
-//! Interface to the installed OTF2 library: C programs that use it, compiled on demand.
+//! Use of the installed OTF2 library by C programs that mcpsim compiles on demand.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -8,19 +8,19 @@ use super::error::PredictError;
 use crate::trace::import::ImportedTrace;
 use crate::trace::otf2::READ;
 
-/// Commands that print compiler options for the library: its own tool, and Debian's.
+/// Commands that print compiler options for the OTF2 library: the library's own tool, and pkg-config.
 const TELLERS: [(&str, &[&str]); 2] =
     [("otf2-config", &["--cflags", "--ldflags", "--libs"]), ("pkg-config", &["--cflags --libs otf2"])];
 
-/// Returns whether a file with these first bytes is an archive's anchor.
+/// Returns whether a file with these first bytes is the anchor file of an OTF2 archive.
 pub(super) fn is_anchor(start: &[u8]) -> bool {
     matches!(start, [3, b'B' | b'L', b'O', b'T', b'F', b'2', ..])
 }
 
-/// Compiles `source` with the OTF2 library into the program `name` in `directory`.
+/// Compiles `source` with the OTF2 library into the executable `name` in `directory`.
 ///
 /// # Errors
-/// If the OTF2 library or a compiler is missing, or the directory cannot be written.
+/// The OTF2 library or a compiler is missing, or the directory cannot be written.
 pub(crate) fn compile_with_otf2(source: &str, directory: &Path, name: &str) -> Result<(), PredictError> {
     let file = directory.join(format!("{name}.c"));
     std::fs::write(&file, source)
@@ -37,7 +37,7 @@ pub(crate) fn compile_with_otf2(source: &str, directory: &Path, name: &str) -> R
     run_to_end(&mut command, &format!("OTF2: {}", cc.to_string_lossy()))
 }
 
-/// Returns the compiler and linker options of the library, if it is installed.
+/// Returns the compiler and linker options of the OTF2 library, if the library is installed.
 fn flags() -> Option<Vec<String>> {
     let told = |(teller, questions): (&str, &[&str])| {
         let mut flags = Vec::new();
@@ -51,10 +51,10 @@ fn flags() -> Option<Vec<String>> {
     TELLERS.into_iter().find_map(told)
 }
 
-/// Runs `command` to its end. The error is `what` followed by its stderr.
+/// Runs `command` to its end. The error message is `what` followed by the command's stderr.
 ///
 /// # Errors
-/// If it cannot be started, or fails.
+/// The command cannot be started, or fails.
 pub(crate) fn run_to_end(command: &mut Command, what: &str) -> Result<(), PredictError> {
     let output = command.output().map_err(|error| PredictError::input(format!("{what}: cannot start it: {error}")))?;
     if output.status.success() {
@@ -65,23 +65,23 @@ pub(crate) fn run_to_end(command: &mut Command, what: &str) -> Result<(), Predic
     Err(PredictError::input(format!("{what}: {}\n{}", output.status, first.join("\n"))))
 }
 
-/// Reads the archive of the anchor file `anchor`; `name` is its name in messages.
+/// Reads the OTF2 archive whose anchor file is `anchor`. `name` is the name of the archive in messages.
 ///
 /// # Errors
-/// If the OTF2 library is missing or cannot read the archive, or the archive has errors or unsupported content.
+/// The OTF2 library is missing or cannot read the archive, or the archive has errors or unsupported content.
 pub(super) fn read(anchor: &Path, name: &str) -> Result<ImportedTrace, PredictError> {
     let wrong = |what: String| PredictError::input(format!("{name}: {what}"));
     let scratch = tempfile::tempdir().map_err(|error| wrong(format!("cannot make a temporary directory: {error}")))?;
     compile_with_otf2(READ, scratch.path(), "read")?;
     let mut command = Command::new(scratch.path().join("read"));
-    // Library messages go to a file, because two pipes could block each other.
+    // Messages of the OTF2 library are written to a file, because two pipes could block each other.
     let said = scratch.path().join("said");
     let stderr = std::fs::File::create(&said).map_err(|error| wrong(error.to_string()))?;
     command.arg(anchor).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
     let mut reader = command.spawn().map_err(|error| wrong(format!("cannot start the reader: {error}")))?;
     let mut lines = BufReader::new(reader.stdout.take().expect("it is piped"));
     let read = ImportedTrace::read_otf2(&mut lines);
-    // The remaining lines are read, so that an error of the library is reported in place of a parse error.
+    // The remaining lines are read, so that an error of the OTF2 library is reported instead of a parse error.
     let _ = std::io::copy(&mut lines, &mut std::io::sink());
     let status = reader.wait().map_err(|error| wrong(error.to_string()))?;
     if !status.success() {

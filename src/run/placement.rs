@@ -1,4 +1,4 @@
-//! Placement of ranks on a machine.
+//! Placement of ranks on the cores of a machine.
 
 use crate::platform::{Placement, PlacementError, Platform, Shape, Site, cores_of};
 use crate::units::Bytes;
@@ -8,7 +8,7 @@ use super::host::available_memory;
 use super::settings::Settings;
 use super::values::{Model, PlacementChoice};
 
-/// Returns the platform in the view of the model, and the cores of the ranks.
+/// Returns the platform as the model sees it, and the cores of the ranks.
 pub(crate) fn placed(
     settings: &Settings,
     mut platform: Platform,
@@ -29,7 +29,7 @@ pub(crate) fn placed(
     };
     let sites = placement.sites_by_threads(shape, threads, ranks, settings.oversubscribe);
     let sites = sites.map_err(|error| match error {
-        // The advice to change the number of ranks is left out if that number is fixed.
+        // If the number of ranks is fixed, the error does not advise changing it.
         PlacementError::TooManyRanks { ranks, cores, .. } if settings.ranks.is_none() && own_ranks.is_some() => {
             let cores = cores_of(cores, threads);
             PredictError::input(format!("{ranks} ranks on {cores}: give a larger --nct, or --oversubscribe"))
@@ -50,7 +50,7 @@ pub(crate) fn placed(
     }
     Ok(match settings.model {
         Model::Mcpsim => (platform, sites),
-        // The baseline changes only the network model, not the placement.
+        // The baseline differs only in its network model, not in the placement of ranks.
         Model::Bigsim => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
         Model::Textbook(model) => {
             let flat = platform.textbook(model, &sites);
@@ -59,10 +59,10 @@ pub(crate) fn placed(
     })
 }
 
-/// Least memory of a rank in bytes.
+/// Least memory that a rank needs, in bytes.
 const LEAST_RANK: u64 = 512;
 
-/// Checks that this many ranks fit into `available` memory.
+/// Checks that `ranks` ranks fit into `available` memory.
 fn check_memory(ranks: u32, available: Option<Bytes>) -> Result<(), PredictError> {
     let needed = Bytes::new(u64::from(ranks) * LEAST_RANK);
     match available {

@@ -1,4 +1,5 @@
-//! Runs of real programs: builds and loads the program, passes its ranks to the engine, and forwards their output.
+//! Runs of real programs. The module builds and loads the program, passes its ranks to the engine, and forwards the
+//! ranks' output.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -24,15 +25,16 @@ use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
 
-/// Number of mistakes with a note.
+/// Maximum number of mistakes that notes report.
 const MOST_NOTES: usize = 20;
-/// Prefixes of variables that launchers set per process.
+/// Prefixes of environment variables that launchers set for each process separately.
 const LAUNCHERS: [&str; 9] = ["OMPI_", "OPAL_", "ORTE_", "PMI_", "PMIX_", "PRTE_", "MV2_", "HYD", "MPI_LOCAL"];
 
-/// Held while real programs run: signal handlers, the environment and the C library's state are global to the process.
+/// Lock that is held while a real program runs, because signal handlers, the environment and the state of the C library
+/// are global to the process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Waits until no other real program runs in this process; calls `waits` before it blocks.
+/// Waits until no other real program runs in this process. Calls `waits` before it blocks.
 fn alone(waits: impl FnOnce()) -> MutexGuard<'static, ()> {
     match ONE_AT_A_TIME.try_lock() {
         Ok(guard) => guard,
@@ -44,7 +46,7 @@ fn alone(waits: impl FnOnce()) -> MutexGuard<'static, ()> {
     }
 }
 
-/// Console adapter of a job.
+/// Adapter that passes the output of a job to the console.
 struct Printed(Arc<dyn Console>);
 
 impl Output for Printed {
@@ -53,7 +55,7 @@ impl Output for Printed {
     }
 }
 
-/// Runs the real program of `run`. If this process runs another one, waits for its end and adds a note.
+/// Runs the real program of `run`. If this process runs another real program, waits for its end and adds a note.
 pub(super) fn simulate(
     run: &Resolved,
     file: &ProgramFile,
@@ -65,10 +67,11 @@ pub(super) fn simulate(
     let settings = &run.settings;
     let (platform, sites, labels) = agree(processes, described(run, file))?;
     let built = file.all().map(|file| agree(processes, built(file, processes))).collect::<Result<Vec<_>, _>>()?;
-    // Libraries loaded with the program read their variables at load time, so the common ones are set before.
+    // Libraries that are loaded with the program read environment variables at load time, so variables that all
+    // programs have in common are set first.
     process::set_variables(common_variables(file));
     process::set_default_threads();
-    // The first process reserves the numbers for all.
+    // The first host process reserves the numbers for all host processes.
     let mut numbers = None;
     let several = file.others.is_some();
     let (environment, parent) = processes.broadcast(|| {
@@ -76,19 +79,19 @@ pub(super) fn simulate(
         (environment(processes.count() > 1), parent)
     });
     let numbers = numbers.unwrap_or_else(|| process::ProcessNumbers::of(parent));
-    // A single worker executes all code sequentially anyway.
     let mailboxes = Arc::new(Mailboxes::new(sites.len() as u32));
     let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
-    // A rank that runs ahead is in a later call than the engine's current one.
+    // Ranks run ahead of the engine only with several workers, because a single worker executes all code sequentially. A
+    // rank that runs ahead is in a later call than the call that the engine processes, so profiles of calls prevent it.
     let details = settings.details;
     let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
-    // The cost of copies depends on whether caches hold the buffers, here or in a replay.
+    // The cost of copies depends on whether caches hold the buffers, in this run or in a replay of its trace.
     let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
     let main = file;
     let load = || -> Result<Job, PredictError> {
         let load = |(number, (file, built)): (usize, (&ProgramFile, &Built))| -> Result<JobProgram, PredictError> {
-            // Messages use the user's name of the program.
+            // Messages name the program as the user typed it.
             let typed = &typed_name(file, main, run);
             let path = built.path.display().to_string();
             let named = |error: ImageError| PredictError::input(error.to_string().replace(&path, typed));
@@ -136,14 +139,14 @@ pub(super) fn simulate(
         }
         other => other,
     });
-    // Other processes have no mistakes and print nothing.
+    // Other host processes have no mistakes and print nothing.
     let ran = ran.map_err(|error| match endings.mistakes.is_empty() {
         true => error,
         false => PredictError::WithMistakes { mistakes: endings.mistakes.clone(), error: Box::new(error) },
     });
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     outcome.mistakes.clone_from(&endings.mistakes);
-    // A launcher treats ranks that never call MPI_Finalize as a failure.
+    // Real launchers also treat ranks that never call MPI_Finalize as a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let mistaken = u8::from((settings.job.checks.calls || settings.job.checks.heap) && !endings.mistakes.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
@@ -157,7 +160,7 @@ pub(super) fn simulate(
     Ok(Some(Prediction { outcome, trace, exit_code, notes }))
 }
 
-/// Returns notes on resources that ranks did not free or complete.
+/// Returns notes on MPI resources that ranks did not free or complete.
 fn notes(endings: &Endings) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(&(rank, code)) = endings.codes.first() {
@@ -196,13 +199,14 @@ fn notes(endings: &Endings) -> Vec<String> {
     notes
 }
 
-/// Name of `program` in messages: the user's own word for a lone program, else the name in the list of `main`.
+/// Returns the name of `program` in messages: the word that the user typed for a single program, otherwise the name in
+/// the list of `main`.
 fn typed_name(program: &ProgramFile, main: &ProgramFile, run: &Resolved) -> String {
     if main.others.is_none() { run.typed.clone() } else { program.name.clone() }
 }
 
-/// Returns the names of the loaded files. `programs` has path and name of each program. A library is named without its
-/// directory, which may differ between hosts.
+/// Returns the names of the loaded files. `programs` has the path and the name of each program. The name of a library
+/// excludes its directory, which may differ between hosts.
 fn named(files: &[PathBuf], programs: &[(PathBuf, String)]) -> Vec<(String, PathBuf)> {
     let mut named: Vec<(String, PathBuf)> = Vec::new();
     let mut distinct: Vec<&PathBuf> = Vec::new();
@@ -222,7 +226,7 @@ fn named(files: &[PathBuf], programs: &[(PathBuf, String)]) -> Vec<(String, Path
     named
 }
 
-/// Returns the machine, and the cores of the program's ranks.
+/// Returns the machine, the cores of the program's ranks, and the labels of calls.
 fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;
@@ -240,8 +244,8 @@ fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<S
     Ok((Arc::new(platform), sites, labels))
 }
 
-/// Returns the program, compiled if there are sources. Only the first process compiles and sends the file to the
-/// others.
+/// Returns the program, which is compiled if the application names sources. Only the first host process compiles; it
+/// sends the executable to the others.
 fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictError> {
     if processes.count() == 1 || matches!(file.code, CodeOrigin::Binary(_)) {
         return Ok(file.build()?);
@@ -261,7 +265,7 @@ fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictErro
     }
 }
 
-/// Returns `argv`: the program's name as typed, and its arguments.
+/// Returns `argv`: the program's name as the user typed it, and its arguments.
 fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictError> {
     std::iter::once(name)
         .chain(file.arguments.iter().map(String::as_str))
@@ -269,8 +273,8 @@ fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictErro
         .collect()
 }
 
-/// Returns the environment of ranks as C strings. If a launcher has started `several` processes, its own variables are
-/// removed.
+/// Returns the environment of ranks as C strings. If a launcher has started `several` host processes, variables of the
+/// launcher are removed.
 fn environment(several: bool) -> Vec<CString> {
     let text = |(name, value): (OsString, OsString)| {
         let mut text = name.into_vec();
@@ -281,13 +285,13 @@ fn environment(several: bool) -> Vec<CString> {
     std::env::vars_os().filter(|(name, _)| !several || !is_launchers(name)).filter_map(text).collect()
 }
 
-/// Returns the variables that all programs of `file` get with the same value.
+/// Returns the variables that have the same value for all programs of `file`.
 fn common_variables(file: &ProgramFile) -> impl Iterator<Item = (&String, &String)> {
     let shared = |(name, value): &(&String, &String)| file.all().all(|of| of.environment.get(*name) == Some(*value));
     file.environment.iter().filter(shared)
 }
 
-/// Returns `environment` with the variables of the program `file`, which replace those with the same names.
+/// Returns `environment` with the variables of the program `file`, which replace variables of the same name.
 fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
     let is_own = |entry: &&CString| {
         let name = entry.to_bytes().split(|&byte| byte == b'=').next().unwrap_or_default();
@@ -297,7 +301,7 @@ fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
     environment.iter().filter(|entry| !is_own(entry)).cloned().chain(own).collect()
 }
 
-/// Returns whether a launcher sets this variable separately for each process.
+/// Returns whether launchers set this variable for each process separately.
 fn is_launchers(name: &OsString) -> bool {
     LAUNCHERS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }

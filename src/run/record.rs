@@ -1,4 +1,4 @@
-//! Runs with optional recording.
+//! Runs that optionally record a trace.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::described::concluded;
 use super::error::PredictError;
 use super::request::Details;
 
-/// Result of a run: the outcome, and the trace's bytes if requested.
+/// Result of a run: the Outcome, and the content of the trace file if a trace is recorded.
 pub(super) type Recorded = (Outcome, Option<Vec<u8>>);
 
-/// Runs `simulation` with rank output on `screen`, recorded under `header` if requested. The first process gets the
-/// result.
+/// Runs `simulation`. The output of ranks is printed on `screen`, and a trace is recorded under `header` if there is a
+/// header. The first host process gets the result.
 pub(super) fn run(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
@@ -47,7 +47,7 @@ pub(super) fn run(
     Ok(ran?.map(told))
 }
 
-/// Runs with recording but without a profile.
+/// Runs the simulation with a recorded trace but without a host profile.
 fn traced(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
@@ -70,7 +70,7 @@ fn traced(
     Ok(Some((outcome, Some(bytes))))
 }
 
-/// Returns the trace header of a run on `platform`.
+/// Returns the header of a trace that is recorded on `platform`.
 pub(super) fn header(platform: &Platform, ranks: usize, app: &str, model: &str, seed: u64) -> Header {
     let shape = platform.shape;
     Header {

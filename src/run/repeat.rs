@@ -1,4 +1,4 @@
-//! Repeated runs with other seeds.
+//! Repetition of a run with other seeds.
 
 use crate::engine::Repeats;
 
@@ -7,8 +7,8 @@ use super::error::PredictError;
 use super::resolved::Resolved;
 
 impl Resolved {
-    /// Predicts like [`Resolved::run_in`], with `count` runs in total and consecutive seeds. The Outcome then has their
-    /// statistics. Needs a single process.
+    /// Predicts like [`Resolved::run_in`], with `count` runs in total and consecutive seeds. The Outcome then contains
+    /// statistics over these runs. The run must have a single host process.
     ///
     /// # Errors
     /// See [`Resolved::run`].

@@ -1,4 +1,4 @@
-//! Runs of traces.
+//! Runs that replay a trace.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -58,8 +58,8 @@ pub(super) fn simulate(
     Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes }))
 }
 
-/// Returns the factors of measured code times. The times include the slowdown by other ranks on the same host, which
-/// the machine's own table states for that number.
+/// Returns the factors that convert the measured times of code. These times include the slowdown by other ranks on the
+/// same recorded host; the platform's table for that number of ranks states this slowdown.
 fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64> {
     let host = |rank: u32| logs.info(rank).host.as_str();
     let mut on_host = HashMap::new();
@@ -68,7 +68,8 @@ fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64
     (0..).zip(platform.code_factors(sites)).map(|(rank, factor)| factor / there(rank)).collect()
 }
 
-/// Returns a note on the parts that do not follow the machine's rates, if these differ from the recorded ones.
+/// Returns a note on the parts of the trace whose times do not change with the machine's rates, if these rates differ
+/// from the recorded ones.
 fn other_rates(trace: &Trace, platform: &Platform) -> Option<String> {
     let keys = trace.header().other_rates(&platform.core);
     let what = match trace.header().factors.is_empty() {
@@ -81,7 +82,7 @@ fn other_rates(trace: &Trace, platform: &Platform) -> Option<String> {
         .then(|| format!("{what} takes the time that was recorded, although this machine has another {other}"))
 }
 
-/// Trace on a machine.
+/// A trace that was read, and the machine that replays it.
 struct LoadedTrace {
     content: Content,
     platform: Platform,

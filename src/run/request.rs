@@ -1,4 +1,4 @@
-//! Request of a run: an application, keys laid over its files, settings, and details of the outcome.
+//! Request of a run: an application, overrides of keys in its files, settings, and details of the Outcome.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::settings::{Given, SETTINGS, Setting, Settings};
 use super::shipped::Shipped;
 use super::trace_file::TraceFile;
 
-/// Tables of a whole configuration, as `--show-config` prints it.
+/// Tables in a complete configuration, as `--show-config` prints it.
 const TABLES: [&str; 3] = ["run", "platform", "app"];
 
 /// Request of a run.
@@ -41,48 +41,48 @@ const TABLES: [&str; 3] = ["run", "platform", "app"];
 /// ```
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// Application's file, or the virtual file of `text`.
+    /// Application file, or the name under which `text` is treated as a file.
     pub app: PathBuf,
-    /// Arguments of a real program, in place of its file's.
+    /// Arguments of a real program, which replace those in its application file.
     pub arguments: Vec<OsString>,
     /// Keys of `run`, `platform` and `app` that override the files, in this order.
     pub set: Vec<Override>,
-    /// Settings with the highest priority.
+    /// Settings with the highest priority, from options.
     pub given: Given,
-    /// Details of the outcome in addition to the prediction.
+    /// Details that the Outcome contains in addition to the prediction.
     pub details: Details,
-    /// Checks for mistakes of a real program's ranks.
+    /// Checks for mistakes in the MPI calls of a real program.
     pub checks: Checks,
-    /// True if a real program was started directly: it then has one core, unless the environment sets another
-    /// machine.
+    /// True if the user started a real program by its own name. The machine then has one core, unless the environment
+    /// selects another machine.
     pub direct: bool,
-    /// Text of the application's file, if given directly.
+    /// Text of the application file, if there is no file.
     pub text: Option<String>,
 }
 
-/// Optional details of an outcome.
+/// Optional details of an Outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
-    /// All ranks, however many.
+    /// List of all ranks, even if there are many.
     pub per_rank: bool,
-    /// Calls by function, and messages by exact size.
+    /// Calls by MPI function, and messages by exact size.
     pub functions: bool,
     /// Calls by source position.
     pub sites: bool,
-    /// Ranks and calls of the critical path.
+    /// Ranks and calls on the critical path.
     pub critical_path: bool,
-    /// Latency tolerance.
+    /// Increases of network latency that prolong the run by 1, 2 and 5 %.
     pub latency_tolerance: bool,
-    /// Timeline of ranks.
+    /// Timelines of all ranks.
     pub timeline: bool,
-    /// Workers' use of host time.
+    /// Use of host time by workers.
     pub host_profile: bool,
-    /// Names of fragments in the logs of processes.
+    /// Log of code fragments for each process of a task runtime.
     pub task_logs: bool,
 }
 
 impl RunRequest {
-    /// Creates a request for the application in this file: a description, a program from `mcpsim cc`, or a trace.
+    /// Creates a request for the application in the file `app`: a description, a program from `mcpsim cc`, or a trace.
     pub fn new(app: impl Into<PathBuf>) -> Self {
         RunRequest {
             app: app.into(),
@@ -96,43 +96,43 @@ impl RunRequest {
         }
     }
 
-    /// Creates a request for the application that a file `name` with this text would describe.
+    /// Creates a request for the application that `text` describes. Messages use `name` as the file name.
     ///
     /// # Errors
-    /// If the text is not valid TOML.
+    /// The text is not valid TOML.
     pub fn of_text(name: &str, text: &str) -> Result<Self, PredictError> {
         Document::parse(name, text)?;
         Ok(RunRequest { text: Some(text.to_owned()), ..RunRequest::new(name) })
     }
 
-    /// Sets a key like `--set`: `"platform.inter_node.latency=1 us"`.
+    /// Overrides a key, as the option `--set` does, for example `"platform.inter_node.latency=1 us"`.
     ///
     /// # Errors
-    /// If the text is not of the form KEY=VALUE, or the key starts with another table than `run`, `platform` or `app`.
+    /// The text is not of the form KEY=VALUE, or its key does not start with `run`, `platform` or `app`.
     pub fn set(mut self, text: &str) -> Result<Self, PredictError> {
         self.set.push(Override::parse(text)?);
         Ok(self)
     }
 
-    /// Overrides the request's settings with these.
+    /// Returns the request with the settings `given`, which override those of the request.
     #[must_use]
     pub fn with(mut self, given: Given) -> Self {
         self.given = given.over(std::mem::take(&mut self.given));
         self
     }
 
-    /// Reads the files and layers the settings.
+    /// Reads the files, and merges the settings from all sources.
     ///
     /// # Errors
-    /// If a file, a key or a setting is wrong.
+    /// An invalid file, key or setting.
     pub fn resolve(&self) -> Result<Resolved, PredictError> {
         self.read()?.resolve(&[])
     }
 
-    /// Reads the application's file, for runs that differ in their keys.
+    /// Reads the application file, for several runs that differ in their keys.
     ///
     /// # Errors
-    /// If the file is wrong, or a setting is given twice.
+    /// An invalid file, or a setting that is given twice.
     pub fn read(&self) -> Result<Sources, PredictError> {
         let request = self.located()?;
         let app = &request.app;
@@ -153,7 +153,7 @@ impl RunRequest {
         Ok(Sources { request, file })
     }
 
-    /// Replaces the names of a shipped machine and application by their files.
+    /// Replaces the name of a shipped machine or application by its file.
     fn located(&self) -> Result<RunRequest, PredictError> {
         let mut request = self.clone();
         if self.text.is_none() {
@@ -165,7 +165,7 @@ impl RunRequest {
         Ok(request)
     }
 
-    /// The order of an option and `--set` of the same setting is undefined, so both together are refused.
+    /// Rejects a setting that both an option and `--set` contain, because their priority is undefined.
     pub(super) fn refuse_twice(&self) -> Result<(), PredictError> {
         let given = self.given.keys();
         let twice = |over: &Override| match over.key[0] == "run" {
@@ -182,7 +182,7 @@ impl RunRequest {
     }
 }
 
-/// Request with the application's file read; its runs may differ in their keys.
+/// A request whose application file was read. Runs of it may differ in their keys.
 #[derive(Clone, Debug)]
 pub struct Sources {
     request: RunRequest,
@@ -190,10 +190,10 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Merges the settings, with `more` keys after those of the request.
+    /// Merges the settings. The keys `more` are applied after those of the request.
     ///
     /// # Errors
-    /// If a file, a key or a setting is wrong.
+    /// An invalid file, key or setting.
     pub fn resolve(&self, more: &[Override]) -> Result<Resolved, PredictError> {
         let Sources { request, mut file } = self.clone();
         let overrides = [&request.set[..], more].concat();
@@ -259,7 +259,7 @@ impl Sources {
 }
 
 impl RunRequest {
-    /// Refuses settings that do not apply to this kind of application.
+    /// Rejects settings that do not apply to this kind of application.
     fn check(&self, app: &Document) -> Result<(), PredictError> {
         let name = self.app.display();
         match self.arguments.first() {
@@ -278,7 +278,7 @@ impl RunRequest {
     }
 }
 
-/// Returns the description of a program that is given directly.
+/// Returns the description of an application that is a program file.
 fn of_binary(app: &Path) -> Result<Document, PredictError> {
     let path = std::path::absolute(app).unwrap_or(app.to_owned());
     let text = path
@@ -290,7 +290,7 @@ fn of_binary(app: &Path) -> Result<Document, PredictError> {
     Ok(Document::parse(&app.display().to_string(), &table.to_string())?)
 }
 
-/// Replaces the file's arguments by those of the command line.
+/// Replaces the program's arguments in the application file by those of the request.
 fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), PredictError> {
     let words: Result<Vec<toml::Value>, PredictError> = arguments
         .iter()
@@ -304,13 +304,14 @@ fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), Predi
     Ok(app.set(&over.key[1..], &over)?)
 }
 
-/// Returns whether the file is output of `--show-config`: a table `app`, and otherwise only `run` and `platform`.
+/// Returns whether the file was written by `--show-config`: it has a table `app`, and otherwise only `run` and
+/// `platform`.
 fn is_whole(file: &Document) -> bool {
     let table = file.table();
     table.get("app").is_some_and(toml::Value::is_table) && table.keys().all(|key| TABLES.contains(&key.as_str()))
 }
 
-/// Returns a table of a whole configuration as a separate document; errors name the file and the table.
+/// Returns one table of a complete configuration as a separate document. Errors name the file and the table.
 fn part(file: &mut Document, key: &str, below: &'static str) -> Result<Option<Document>, PredictError> {
     let name = format!("{}, table {key}", file.name());
     match file.take(key) {
@@ -325,7 +326,7 @@ fn part(file: &mut Document, key: &str, below: &'static str) -> Result<Option<Do
 
 #[cfg(test)]
 impl RunRequest {
-    /// Returns the run of `app` with these command-line settings and `--set` options.
+    /// Returns the run of `app` with these settings and `--set` options as in a command line.
     pub(super) fn typed(app: impl Into<PathBuf>, line: &str) -> RunRequest {
         let mut request = RunRequest::new(app);
         let mut words = line.split_whitespace();

@@ -1,4 +1,4 @@
-//! Resolved run: settings, machine and application after reading and layering.
+//! Resolved run: settings, machine and application after all files were read and merged.
 
 use std::path::{Path, PathBuf};
 
@@ -19,28 +19,28 @@ use super::{described, real, replay};
 /// Resolved run.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// Settings.
+    /// Settings of the run.
     pub settings: Settings,
-    /// Machine, with its merged table.
+    /// Machine, with the merged table that defines it.
     pub platform: PlatformSource,
-    /// Files that the machine's table names, each with its key and its absolute path.
+    /// Files that the machine's table names, each with its key and absolute path.
     pub(super) platform_files: Vec<(String, PathBuf)>,
-    /// Application.
+    /// Application that the run simulates.
     pub application: Application,
-    /// Application as typed by the user.
+    /// Application as the user typed it.
     pub typed: String,
-    /// Application's file in messages.
+    /// Name of the application file in messages.
     pub(super) name: String,
-    /// Given options without effect on this kind of application.
+    /// Options that have no effect on this kind of application.
     pub(super) unheeded: Vec<&'static Setting>,
-    /// Note on a rules file that the MPI library ignores.
+    /// Note on a file of selection rules that the MPI library ignores.
     pub(super) ignored_rules: Option<String>,
 }
 
-/// Key of a machine's rules for collectives.
+/// Platform key that names a file of selection rules for collectives.
 pub(super) const RULES: &str = "collectives.rules";
 
-/// Returns the values of a machine's table that name files, with their keys.
+/// Returns the values in a machine's table that name files, with their keys.
 pub(super) fn file_keys(table: &mut toml::Table) -> Vec<(String, &mut Value)> {
     let mut found = Vec::new();
     for (name, value) in table.iter_mut() {
@@ -60,14 +60,14 @@ pub(super) fn file_keys(table: &mut toml::Table) -> Vec<(String, &mut Value)> {
     found
 }
 
-/// Keys of an entry of `[[nodes]]` that may name a file.
+/// Keys in an entry of `[[nodes]]` whose value may be a file name.
 const NODE_FILES: [&str; 3] = ["rate", "memory", "adapter"];
 
 impl Resolved {
-    /// Predicts in this process; the output of a real program is discarded.
+    /// Predicts the run in this process. The output of a real program is discarded.
     ///
     /// # Errors
-    /// If the input is wrong, or the simulation ends without a prediction.
+    /// Invalid input, or a simulation that ends without a prediction.
     pub fn run(&self) -> Result<Outcome, PredictError> {
         let (progress, processes) = (Progress::default(), Processes::one());
         let conduct =
@@ -76,7 +76,8 @@ impl Resolved {
         Ok(prediction.expect("the first process has the result").outcome)
     }
 
-    /// Predicts as `conduct` states. All processes must call this; the first one gets the result.
+    /// Predicts the run in the context `conduct`. All host processes must call this function; the first process gets
+    /// the result.
     ///
     /// # Errors
     /// See [`Resolved::run`].
@@ -94,7 +95,7 @@ impl Resolved {
         Ok(prediction)
     }
 
-    /// Returns the files that each process reads itself before a program is loaded, by role.
+    /// Returns the files, with their roles, that each host process reads before it loads a program.
     fn input_files(&self) -> Vec<(String, PathBuf)> {
         let name = &self.platform.platform.name;
         let of_machine = |(key, path): &(String, PathBuf)| (format!("{key} of platform {name}"), path.clone());
@@ -105,7 +106,7 @@ impl Resolved {
         files
     }
 
-    /// Returns a note on options without effect.
+    /// Returns a note on options that have no effect.
     fn unheeded(&self) -> Option<String> {
         let names: Vec<String> = self.unheeded.iter().map(|setting| format!("--{}", setting.option())).collect();
         let (names, name) = (names.join(", "), &self.name);
@@ -122,7 +123,8 @@ impl Resolved {
         self.tables_with(self.application.table())
     }
 
-    /// Returns the merged tables for use from any directory: files of the machine have absolute paths.
+    /// Returns the merged tables in a form that can be used from any directory: paths of the machine's files are
+    /// absolute.
     pub fn portable_tables(&self) -> toml::Table {
         self.portable_with(self.application.table())
     }
@@ -144,44 +146,44 @@ impl Resolved {
         tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect()
     }
 
-    /// Returns the merged tables as a file that runs unchanged.
+    /// Returns the merged tables as a TOML file that describes the same run.
     ///
     /// # Errors
-    /// If TOML cannot represent a table.
+    /// TOML cannot represent a table.
     pub fn to_toml(&self) -> Result<String, PredictError> {
         let text = toml::to_string(&self.portable_tables())
             .map_err(|error| PredictError::input(format!("--show-config: {error}")))?;
         Ok(format!("# The merged configuration of {}; runs as it is: mcpsim FILE\n\n{text}", self.name))
     }
 
-    /// Returns [`Resolved::to_toml`] with `program` in place of the application's own.
+    /// Returns [`Resolved::to_toml`] with `program` in place of the application.
     ///
     /// # Errors
-    /// If TOML cannot represent a table.
+    /// TOML cannot represent a table.
     pub fn to_toml_of(&self, program: &ProgramFile) -> Result<String, PredictError> {
         let app = toml::Table::from_iter([("program".to_owned(), program.config())]);
         toml::to_string(&self.portable_with(app))
             .map_err(|error| PredictError::input(format!("{}: {error}", self.name)))
     }
 
-    /// Replaces the application by the trace at `path`.
+    /// Replaces the application by the trace in the file `path`.
     #[must_use]
     pub fn replaying(self, path: &Path) -> Resolved {
         let path = std::path::absolute(path).unwrap_or(path.to_owned());
         Resolved { application: Application::Trace(TraceFile { path }), ..self }
     }
 
-    /// Number of ranks, if it can be determined.
+    /// Returns the number of ranks, as far as the input determines it.
     pub fn ranks(&self) -> u32 {
         let own = || self.application.program()?.all_ranks();
         let cores = || self.platform.platform.places();
         self.settings.ranks.or_else(own).unwrap_or_else(cores)
     }
 
-    /// Returns the merged tables for the Outcome, without the number of workers, which affects only `host`.
+    /// Returns the merged tables for the Outcome. The number of workers is excluded, because it affects only `host`.
     ///
     /// # Errors
-    /// If JSON cannot represent a table.
+    /// JSON cannot represent a table.
     pub fn to_json(&self) -> Result<serde_json::Value, PredictError> {
         let mut value = serde_json::to_value(self.tables())
             .map_err(|error| PredictError::input(format!("{}: {error}", self.name)))?;

@@ -1,5 +1,5 @@
-//! Table of the settings of a run. Options and `--set run.…` override the `[run]` table of the application's file,
-//! which overrides defaults.
+//! Table of the settings of a run. Options and `--set run.…` override the `[run]` table of the application file, which
+//! overrides the defaults.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -27,69 +27,69 @@ use super::values::{
     positive, stack_of,
 };
 
-/// Stack of a rank, equal to the default of a process, in bytes.
+/// Stack size of a rank in bytes, equal to the default stack size of a process.
 const DEFAULT_STACK: usize = 8 << 20;
-/// Maximum number of workers; each pair needs some memory.
+/// Maximum number of workers. Each pair of workers needs some memory.
 const MOST_WORKERS: u32 = 1024;
 
 /// Settings of a run, merged from all sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Shape of the machine, if not its file's.
+    /// Shape of the machine; by default the shape in the platform file.
     pub shape: Option<Shape>,
-    /// Machine's file, if not the built-in one.
+    /// Platform file; by default the built-in platform.
     pub platform: Option<PathBuf>,
-    /// Target ranks; by default one per core.
+    /// Number of simulated ranks; by default one per core.
     pub ranks: Option<u32>,
     /// Whether ranks may share a core.
     pub oversubscribe: bool,
     /// Mapping of ranks to cores.
     pub placement: PlacementChoice,
-    /// Host threads; by default as many as pay off.
+    /// Number of host threads; by default as many as make the run faster.
     pub workers: Option<u32>,
     /// Network model.
     pub model: Model,
     /// Seed of all random draws.
     pub seed: u64,
-    /// Seed if requested explicitly; it then overrides the recorded one of a trace.
+    /// Seed that the user explicitly requests. It overrides the seed that a trace contains.
     pub asked_seed: Option<u64>,
-    /// Limit of any rank's clock.
+    /// Maximum virtual time of any rank.
     pub max_time: Option<SimSpan>,
-    /// Limit of events.
+    /// Maximum number of simulated events.
     pub max_events: Option<u64>,
-    /// Limit of outstanding requests per rank; by default a million.
+    /// Maximum number of outstanding MPI requests per rank; by default a million.
     pub max_requests: Option<u32>,
-    /// Limit of loop iterations of a rank without communication; by default the application's.
+    /// Maximum number of loop iterations of a rank without communication; by default the application's.
     pub max_turns: Option<u64>,
-    /// Bounds of message sizes in the profile.
+    /// Upper bounds of the message size intervals in the profile.
     pub intervals: Intervals,
-    /// Enables counts of messages between pairs.
+    /// Whether messages are counted for each pair of ranks.
     pub pairs: bool,
-    /// Details of the outcome.
+    /// Details that the Outcome contains.
     pub details: Details,
-    /// Memory-bound part of a real program's time; by default all of it.
+    /// Fraction of a real program's compute time that is memory-bound; by default all of it.
     pub memory_bound: Option<MemoryBound>,
-    /// Execution of a real program.
+    /// Options for executing a real program.
     pub job: JobOptions,
 }
 
-/// Heading of a setting in `--help`.
+/// Heading under which `--help` lists a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heading {
-    /// Target machine.
+    /// Settings of the simulated machine.
     Machine,
-    /// Number and placement of ranks.
+    /// Settings of the number and placement of ranks.
     Ranks,
-    /// Simulation.
+    /// Settings of the simulation.
     Run,
-    /// Results.
+    /// Settings of the results.
     Results,
-    /// Real programs only.
+    /// Settings of real programs.
     Programs,
 }
 
 impl Heading {
-    /// Printed text.
+    /// Returns the text of the heading.
     pub fn text(self) -> &'static str {
         match self {
             Heading::Machine => "Machine",
@@ -101,24 +101,24 @@ impl Heading {
     }
 }
 
-/// Setting of a run: a key of the `[run]` table, an option, and a key of `--set`.
+/// Setting of a run, which is a key of the `[run]` table, an option, and a key of `--set`.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Key in `[run]`.
+    /// Name of the key in the `[run]` table.
     pub key: &'static str,
-    /// Name as an option, with `-` for `_`. A name that differs from the key is also a key.
+    /// Name of the option, with `-` for `_`. If this name differs from the key, it is also accepted as a key.
     pub name: &'static str,
-    /// Placeholder of the value in `--help`; empty for a switch, which has no value.
+    /// Placeholder of the value in `--help`. The placeholder is empty for a switch, which has no value.
     pub value: &'static str,
-    /// Heading in `--help`.
+    /// Heading under which `--help` lists the setting.
     pub heading: Heading,
-    /// Effect and default.
+    /// Effect and default value of the setting, as `--help` prints them.
     pub help: &'static str,
     set: fn(&mut Given, &OsStr) -> Result<(), String>,
 }
 
 impl Setting {
-    /// Stores the value of an option's `text` in `given`; the text of a switch is ignored.
+    /// Parses the value `text` of an option and stores it in `given`. The text of a switch is ignored.
     ///
     /// # Errors
     /// Returns the expected form of the value.
@@ -126,16 +126,16 @@ impl Setting {
         (self.set)(given, text.as_ref())
     }
 
-    /// Name as an option, without the leading dashes.
+    /// Returns the name of the option, without the leading dashes.
     pub fn option(&self) -> String {
         self.name.replace('_', "-")
     }
 
-    /// Returns whether a run of `application` uses it.
+    /// Returns whether the setting affects a run of `application`.
     pub(super) fn is_heeded(&self, application: &Application) -> bool {
         match application {
             Application::Real(_) => true,
-            // The times of its code depend on the slowdown between ranks on a CMP.
+            // The times of recorded code depend on the slowdown between ranks on a CMP.
             Application::Trace(_) if self.key == "memory_bound" => true,
             Application::Described(_) | Application::Trace(_) => self.heading != Heading::Programs,
         }
@@ -146,19 +146,19 @@ impl Setting {
         self.value.contains("FILE")
     }
 
-    /// Returns the setting of this key.
+    /// Returns the setting with this key.
     pub fn of(key: &str) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| [setting.key, setting.name].contains(&key))
     }
 }
 
-/// The table of settings: from each row come a field of [`Given`], a key of `[run]`, and an option.
+/// The table of settings. Each row defines a field of [`Given`], a key of `[run]`, and an option.
 macro_rules! settings {
     (
         $($(#[$read:meta])* $key:ident $(($name:literal))?: $type:ty = $value:literal, $heading:ident, $parse:expr,
             $help:literal;)*
     ) => {
-        /// Settings given in a `[run]` table or by options; others have defaults.
+        /// Settings that a `[run]` table or options contain. A field is `None` if its setting has the default value.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Given {
@@ -166,13 +166,13 @@ macro_rules! settings {
         }
 
         impl Given {
-            /// Returns these settings, with those of `other` where not given.
+            /// Returns these settings. Settings that are absent here are taken from `other`.
             #[must_use]
             pub fn over(self, other: Given) -> Given {
                 Given { $($key: self.$key.or(other.$key),)* }
             }
 
-            /// Keys of the given settings.
+            /// Returns the keys of the settings that are present.
             pub fn keys(&self) -> Vec<&'static str> {
                 [$(self.$key.is_some().then_some(stringify!($key)),)*].into_iter().flatten().collect()
             }
@@ -270,7 +270,7 @@ fn whole_from_1<T: TryFrom<i64>>(text: &OsStr) -> Result<T, String> {
     parse_whole(utf8(text)?, 1)
 }
 
-/// The document around it: errors then name `run.seed`, not `seed`.
+/// A document that contains the `[run]` table, so errors name `run.seed`, not `seed`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Around {
@@ -278,8 +278,8 @@ struct Around {
 }
 
 impl Settings {
-    /// Merges the `[run]` table in `document`, from a file of `directory`, the `overrides` of run, and the settings of
-    /// the request.
+    /// Merges the `[run]` table in `document`, which is a file in `directory`, the `overrides` of `run`, and the
+    /// settings of the request.
     pub(super) fn merge(
         mut document: Document,
         directory: &Path,
@@ -290,7 +290,7 @@ impl Settings {
             document.set(&known_as(over, &document), over)?;
         }
         let file = document.deserialize::<Around>()?.run;
-        // A path in the file is relative to the file, a typed path to the current directory.
+        // A path in the file is relative to the file; a path in an option is relative to the current directory.
         let beside = |key: &str, path: &Path| {
             let typed = overrides.iter().any(|over| over.key[1] == key);
             if typed { path.to_owned() } else { directory.join(path) }
@@ -339,7 +339,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Any other single word is more often a typing error than a file.
+    /// Rejects any other single word, which is more often a typing error than a file name.
     fn check_placement(&self, document: &Document, typed: bool) -> Result<(), PredictError> {
         match &self.placement {
             PlacementChoice::File(path) if !path.exists() => {
@@ -356,7 +356,7 @@ impl Settings {
         }
     }
 
-    /// Returns the options of the engine.
+    /// Returns the options that the engine gets.
     pub(crate) fn options(&self) -> RunOptions {
         RunOptions {
             workers: self.workers.map(|workers| workers.min(MOST_WORKERS)),
@@ -375,16 +375,16 @@ impl Settings {
         }
     }
 
-    /// Returns the settings as a `[run]` table that reads back as the same, except the platform, which has a table of
-    /// its own. Keys for real programs are included only if `real_program`.
+    /// Returns the settings as a `[run]` table, from which the same settings can be read again. The platform is
+    /// excluded, because it has its own table. Keys for real programs are included only if `real_program`.
     pub(crate) fn table(&self, real_program: bool) -> toml::Table {
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         let placement = match &self.placement {
-            // A given list has no file and no table form.
+            // A list of cores that another process read has no file name and no table form.
             PlacementChoice::Block | PlacementChoice::Given(_) => "block".to_owned(),
             PlacementChoice::Cyclic => "cyclic".to_owned(),
             PlacementChoice::Socket => "socket".to_owned(),
-            // The table may be read from another directory.
+            // The path is absolute, because the table may be read from another directory.
             PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),
         };
         let real = |value: Value| real_program.then_some(value);
@@ -415,7 +415,7 @@ impl Settings {
     }
 }
 
-/// Returns the key of `over` under the document's name for it, if present; a setting may have two names.
+/// Returns the key of `over` under the name that the document uses for it; a setting may have two names.
 fn known_as(over: &Override, document: &Document) -> Vec<String> {
     let mut key = over.key.clone();
     let has = |name: &str| document.table().get("run").and_then(|run| run.get(name)).is_some();
@@ -426,7 +426,8 @@ fn known_as(over: &Override, document: &Document) -> Vec<String> {
     key
 }
 
-/// Returns the machine of a directly started program: one core, unless the user has set another.
+/// Returns the machine of a program that the user started by its own name: one core, unless an environment variable
+/// sets another shape.
 fn direct_shape(variable: impl Fn(&str) -> Option<String>) -> Result<Shape, PredictError> {
     let text = variable("MCPSIM_NCT").filter(|text| !text.is_empty()).unwrap_or_else(|| "1,1,1".to_owned());
     text.parse().map_err(|error| PredictError::input(format!("MCPSIM_NCT: {error}")))

@@ -1,7 +1,8 @@
-//! Shipped machines, applications and studies, found by name from any directory.
+//! Machines, applications and studies that are part of mcpsim, found by name from any directory.
 //!
-//! They are embedded in the program. At the first use of a name, all of them are written to the cache directory. Errors
-//! can then name files that a user can open and copy, and sources of real programs are next to their descriptions.
+//! The files are embedded in the executable. At the first use of a name, all files are written to the cache directory.
+//! Error messages can then name files that a user can open and copy, and the sources of real programs are next to their
+//! descriptions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,21 +15,21 @@ use crate::config::did_you_mean;
 use super::error::PredictError;
 use super::key::InputHash;
 
-/// Kind of shipped file.
+/// Kind of a shipped file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shipped {
-    /// Machine of `configs`.
+    /// Machine, a file in `configs`.
     Platform,
-    /// Application of `workloads`.
+    /// Application, a file in `workloads`.
     Application,
-    /// Study of `configs/studies`.
+    /// Study, a file in `configs/studies`.
     Study,
 }
 
 static CONFIGS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/configs");
 static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
 
-/// Directories that are written to the cache directory.
+/// Directories that are written into the cache directory.
 static PARTS: [(&str, &Dir<'_>); 2] = [("configs", &CONFIGS), ("workloads", &WORKLOADS)];
 
 impl Shipped {
@@ -40,11 +41,11 @@ impl Shipped {
         }
     }
 
-    /// Returns the names, each with its description, in alphabetical order.
+    /// Returns the names of all shipped files of this kind in alphabetical order, each with its description.
     pub fn all(self) -> Vec<(&'static str, String)> {
         let files = self.directory().1.files();
         let toml = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
-        // A file that only another file names, such as the machine of a study, has a dot in its name.
+        // A file with a dot in its name, such as the machine of a study, is used only by other files and is not listed.
         let named =
             toml.filter(|file| file.path().file_stem().is_some_and(|stem| Path::new(stem).extension().is_none()));
         let mut all: Vec<(&str, String)> =
@@ -53,16 +54,16 @@ impl Shipped {
         all
     }
 
-    /// Returns whether a file of this name is shipped.
+    /// Returns whether a file of this kind is shipped under this name.
     pub fn has(self, name: &str) -> bool {
         self.all().iter().any(|(shipped, _)| *shipped == name)
     }
 
-    /// Returns the file of `typed`: an existing file of the user, or else the shipped one of this name, see
-    /// [`Shipped::all`].
+    /// Returns the file that `typed` names: an existing file of the user, or otherwise the shipped file of this name
+    /// (see [`Shipped::all`]).
     ///
     /// # Errors
-    /// If there is neither, with the most similar name, or if the cache directory cannot be written.
+    /// There is no such file (the message contains the most similar name), or the cache directory cannot be written.
     pub fn resolve(self, typed: &Path) -> Result<PathBuf, PredictError> {
         let path = self.named(typed)?;
         match path.try_exists() {
@@ -71,10 +72,11 @@ impl Shipped {
         }
     }
 
-    /// Resolves `typed` in the same way, but returns it unchanged if there is neither; its reader reports the error.
+    /// Resolves `typed` like [`Shipped::resolve`], but returns it unchanged if there is no such file. The error is then
+    /// reported by the reader of the file.
     ///
     /// # Errors
-    /// If the cache directory cannot be written.
+    /// The cache directory cannot be written.
     pub fn named(self, typed: &Path) -> Result<PathBuf, PredictError> {
         match typed.to_str().filter(|name| self.has(name)) {
             Some(name) if !hides(typed) => Ok(unpacked()?.join(self.directory().0).join(format!("{name}.toml"))),
@@ -82,7 +84,7 @@ impl Shipped {
         }
     }
 
-    /// Returns the most similar shipped name, for an unknown one.
+    /// Returns a text with the shipped name that is most similar to the unknown name `typed`.
     fn hint(self, typed: &Path) -> String {
         let beside = typed.with_extension("toml");
         if typed.extension().is_none() && beside.is_file() {
@@ -101,14 +103,14 @@ impl Shipped {
         }
     }
 
-    /// Returns whether a file of the user hides a shipped one.
+    /// Returns whether a file of the user has the name of a shipped file and is therefore used instead of it.
     pub fn is_hidden_by(self, typed: &Path) -> bool {
         hides(typed) && typed.to_str().is_some_and(|name| self.has(name))
     }
 }
 
-/// Returns whether something of the user with this name is read in place of what comes with mcpsim: anything but a
-/// directory.
+/// Returns whether a file of the user with this name is used instead of a shipped file. A directory with this name is
+/// not.
 pub fn hides(typed: &Path) -> bool {
     typed.exists() && !typed.is_dir()
 }
@@ -126,7 +128,7 @@ pub fn list() -> String {
     format!("{platforms}\n{applications}\n{}", table("studies, for mcpsim sweep NAME", Shipped::Study))
 }
 
-/// Returns `name` and `about` in two columns, wrapped to 80 columns.
+/// Returns `name` and `about` in two columns, wrapped to 80 characters.
 fn described(name: &str, width: usize, about: &str) -> String {
     let mut text = String::new();
     let mut line = format!("  {name:width$} ");
@@ -142,8 +144,8 @@ fn described(name: &str, width: usize, about: &str) -> String {
     text + line.trim_end() + "\n"
 }
 
-/// Returns the description of a file: its key `about`, or else the first sentence of its first comment; the sentence
-/// ends at the end of a line.
+/// Returns the description of a file: the value of its key `about`, or otherwise the first sentence of its first
+/// comment. The sentence ends at the end of a line.
 fn about(text: &str) -> String {
     let table: Option<toml::Table> = text.parse().ok();
     let stated = table.as_ref().and_then(|table| table.get("about")?.as_str()).map(str::to_owned);
@@ -156,7 +158,7 @@ fn about(text: &str) -> String {
     about.strip_suffix('.').map(str::to_owned).unwrap_or(about)
 }
 
-/// Returns the cache directory of shipped files, and writes it if necessary.
+/// Returns the cache directory of the shipped files, after writing the files into it if necessary.
 fn unpacked() -> Result<PathBuf, PredictError> {
     let (root, hint) = cc::cache()?;
     let files = PARTS.map(|(_, directory)| files_of(directory));
@@ -168,7 +170,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
         return Ok(place);
     }
     fs::create_dir_all(&root).map_err(failed)?;
-    // Other processes may do the same, so the directory is renamed into place as a whole.
+    // Other processes may write the same files, so a complete directory is renamed to its final name.
     let aside = tempfile::Builder::new().prefix(".shipping-").tempdir_in(&root).map_err(failed)?;
     let made = aside.path().join("shipped");
     for (name, directory) in PARTS {
@@ -176,7 +178,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
         directory.extract(made.join(name)).map_err(failed)?;
     }
     if place.exists() && !is_whole(&place) {
-        // A file in it was changed or removed.
+        // A file in the directory was changed or removed, so the directory is replaced.
         fs::rename(&place, aside.path().join("broken")).map_err(failed)?;
     }
     match fs::rename(&made, &place) {
@@ -185,7 +187,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
     }
 }
 
-/// Returns whether all shipped files at `place` are unchanged.
+/// Returns whether all shipped files in the directory `place` are unchanged.
 fn is_whole(place: &Path) -> bool {
     PARTS.iter().all(|(name, directory)| {
         let as_written = |(path, content): &(&str, &[u8])| {
@@ -235,7 +237,7 @@ mod tests {
         let mine = directory.path().join("mine.toml");
         fs::write(&mine, "").unwrap();
         assert_eq!(Shipped::Application.resolve(&mine).unwrap(), mine);
-        // A directory with the name of a shipped file does not hide it.
+        // A directory with the name of a shipped file is not used instead of it.
         assert!(!hides(directory.path()) && hides(&mine));
         let error = |what: Shipped, name: &Path| what.resolve(name).unwrap_err().to_string();
         let without = error(Shipped::Platform, &directory.path().join("mine"));

@@ -1,4 +1,4 @@
-//! Trace as the application of a run, and its file.
+//! Trace that is the application of a run, and the file of the trace.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use super::application::first_bytes;
 use super::error::PredictError;
 use super::otf2;
 
-/// Trace as the application of a run: the table `trace` with the key `file`.
+/// Trace as an application: the table `trace` of an application file, with the key `file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceFile {
-    /// File.
+    /// Path of the trace file.
     pub path: PathBuf,
 }
 
 impl TraceFile {
-    /// Returns the document that names the trace at `path`.
+    /// Returns the application document that names the trace at `path`.
     ///
     /// # Errors
-    /// If TOML cannot represent the path.
+    /// TOML cannot represent the path.
     pub fn document(path: &Path) -> Result<Document, PredictError> {
         let absolute = std::path::absolute(path).unwrap_or(path.to_owned());
         let file = TraceFile { path: absolute };
         Ok(Document::parse(&path.display().to_string(), &file.table().to_string())?)
     }
 
-    /// Returns whether the file is a trace of mcpsim or of another tool, by its first bytes.
+    /// Returns whether the first bytes of the file are those of a trace of mcpsim or of another tool.
     pub fn is_at(path: &Path) -> bool {
         let start = first_bytes(path);
         is_trace(&start)
@@ -42,15 +42,16 @@ impl TraceFile {
             || listed(path, &start).is_some()
     }
 
-    /// Returns whether the application is a trace.
+    /// Returns whether the application in `document` is a trace.
     pub fn is_in(document: &Document) -> bool {
         document.table().contains_key("trace")
     }
 
-    /// Reads the table, with `app.trace.file` of `overrides` applied. A path is relative to `directory`.
+    /// Reads the application table. The key `app.trace.file` in `overrides` replaces the file. A relative path starts
+    /// at `directory`.
     ///
     /// # Errors
-    /// If the table or an override has other keys.
+    /// The table or an override has other keys.
     pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<TraceFile, ConfigError> {
         for over in overrides {
             if over.key != ["app", "trace", "file"] {
@@ -76,13 +77,13 @@ impl TraceFile {
         }
     }
 
-    /// Returns the application's table.
+    /// Returns the application table.
     pub fn table(&self) -> toml::Table {
         let file = toml::Table::from_iter([("file".to_owned(), self.path.display().to_string().into())]);
         toml::Table::from_iter([("trace".to_owned(), file.into())])
     }
 
-    /// Returns its files, by role: all files of an archive or a list.
+    /// Returns the files of the trace with their roles. An archive or a list consists of several files.
     pub(super) fn files(&self) -> Vec<(String, PathBuf)> {
         let start = first_bytes(&self.path);
         let mut files = vec![self.path.clone()];
@@ -98,7 +99,7 @@ impl TraceFile {
         files.into_iter().map(|path| (format!("trace {}", path.display()), path)).collect()
     }
 
-    /// Shortest name for messages.
+    /// Returns the shortest name of the trace, for messages.
     pub(super) fn name(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         self.path.strip_prefix(&here).unwrap_or(&self.path).display().to_string()
@@ -107,7 +108,7 @@ impl TraceFile {
     /// Reads a trace in mcpsim's format.
     ///
     /// # Errors
-    /// If the file is wrong, or is a trace of another tool.
+    /// An invalid file, or a trace of another tool.
     pub fn read(&self) -> Result<Arc<Trace>, PredictError> {
         match self.content()? {
             Content::Trace(trace) => Ok(trace),
@@ -125,10 +126,11 @@ impl TraceFile {
         }
     }
 
-    /// Reads the file of a run that was recorded under a real MPI; `None` if it is another trace.
+    /// Reads the trace of a run that was recorded under a real MPI library. Returns `None` if the file is another
+    /// trace.
     ///
     /// # Errors
-    /// If the file is wrong.
+    /// An invalid file.
     pub fn read_logs(&self) -> Result<Option<Logs>, PredictError> {
         let start = first_bytes(&self.path);
         if !logs::is_run(&start) && !logs::is_log(&start) {
@@ -165,7 +167,7 @@ impl TraceFile {
         }
         let list = listed(&self.path, &bytes);
         let bytes = match &list {
-            // With one file per rank, each line repeats the rank.
+            // If each rank has its own file, the lines of each file contain the rank, so the files can be concatenated.
             Some(files) => files.iter().map(|file| read_file(file)).collect::<Result<Vec<_>, _>>()?.join(&b'\n'),
             None => bytes,
         };
@@ -189,7 +191,8 @@ pub(super) enum Content {
     Import(ImportedTrace),
 }
 
-/// Returns the files that a list names, if the file is a list of traces of single ranks; paths are relative to it.
+/// Returns the files that `content` lists, if it is a list of traces of single ranks. Paths in the list are relative to
+/// it.
 fn listed(path: &Path, content: &[u8]) -> Option<Vec<PathBuf>> {
     let text = std::str::from_utf8(content).ok()?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

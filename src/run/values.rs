@@ -1,4 +1,4 @@
-//! Parsers of option and `[run]` values that are more than a number; both use the same parser.
+//! Parsers of values that are more complex than a number. Options and `[run]` keys use the same parser.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,15 @@ use crate::process::{Buffering, ComputeMode, HostClock};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
-/// Model of the target machine's network.
+/// Model of the simulated machine's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
     /// Three levels: intra-CMP, inter-CMP, inter-node.
     #[default]
     Mcpsim,
-    /// Two levels, within a node and between nodes: the paper's baseline.
+    /// Two levels, within a node and between nodes: the baseline model of the MCPSim paper.
     Bigsim,
-    /// Textbook model, with equal distances between all processors.
+    /// Textbook model, in which all processors are equally far apart.
     Textbook(Textbook),
 }
 
@@ -31,7 +31,7 @@ impl Model {
         Model::Textbook(Textbook::LogGp),
     ];
 
-    /// Name in files and in the Outcome.
+    /// Returns the name of the model in files and in the Outcome.
     pub fn name(self) -> &'static str {
         match self {
             Model::Mcpsim => "mcpsim",
@@ -52,24 +52,24 @@ impl std::str::FromStr for Model {
     }
 }
 
-/// Core of each rank, as specified by the user.
+/// Assignment of ranks to cores that the user selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PlacementChoice {
-    /// Consecutive cores.
+    /// Consecutive ranks on consecutive cores.
     #[default]
     Block,
-    /// Round robin over nodes.
+    /// Consecutive ranks on different nodes, round robin.
     Cyclic,
-    /// Round robin over the sockets of each node.
+    /// Consecutive ranks on different sockets of a node, round robin.
     Socket,
-    /// List in a file.
+    /// List of cores in a file.
     File(PathBuf),
-    /// List that another process has read.
+    /// List of cores that another host process has read.
     Given(Vec<Site>),
 }
 
 impl PlacementChoice {
-    /// Parses `block`, `cyclic`, `socket` or a file name; a relative one starts at `directory`.
+    /// Parses `block`, `cyclic`, `socket` or a file name. A relative path starts at `directory`.
     pub fn new(text: &Path, directory: &Path) -> Self {
         match text.to_str() {
             Some("block") => PlacementChoice::Block,
@@ -85,19 +85,19 @@ impl PlacementChoice {
     }
 }
 
-/// Fraction in millionths.
+/// Fraction from 0 to 1, stored in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBound(u32);
 
 impl MemoryBound {
     const ONE: u32 = 1_000_000;
 
-    /// Returns `None` outside 0 to 1.
+    /// Creates the value from a fraction; `None` if it is outside 0 to 1.
     fn new(part: f64) -> Option<MemoryBound> {
         (0.0..=1.0).contains(&part).then(|| MemoryBound((part * f64::from(MemoryBound::ONE)).round() as u32))
     }
 
-    /// Value from 0 to 1.
+    /// Returns the fraction from 0 to 1.
     pub fn of_one(self) -> f64 {
         f64::from(self.0) / f64::from(MemoryBound::ONE)
     }
@@ -135,7 +135,7 @@ pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
     }
 }
 
-/// Text form in files.
+/// Returns the text of a compute mode in files.
 pub(super) fn compute_text(mode: ComputeMode) -> String {
     match mode {
         ComputeMode::Measure => "measure".to_owned(),
@@ -162,7 +162,7 @@ pub(super) fn parse_buffering(text: &str) -> Result<Buffering, String> {
     }
 }
 
-/// Text form in files.
+/// Returns the text of a host clock in files.
 pub(super) fn clock_text(clock: HostClock) -> &'static str {
     match clock {
         HostClock::Cpu => "cpu",
@@ -177,7 +177,7 @@ pub(super) fn parse_stack(text: &str) -> Result<Bytes, String> {
     if (16 << 10..=64 << 30).contains(&size.get()) { Ok(size) } else { Err(EXPECTED.to_owned()) }
 }
 
-/// Defines the reader of a `[run]` key with the same parser as the option.
+/// Defines a reader of a `[run]` key that uses the parser of the option.
 macro_rules! as_option {
     ($name:ident, $parse:ident, $type:ty, $expected:literal) => {
         pub(super) fn $name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
@@ -206,7 +206,7 @@ pub(super) fn parse_intervals(text: &str) -> Result<Intervals, String> {
     Intervals::new(bounds).map_err(|_| format!("expected {INTERVALS}"))
 }
 
-/// Reads a value of the `[run]` table; its serde error has the form of other file errors.
+/// Reads a value of the `[run]` table. The form of its error is that of other errors in files.
 fn checked<'de, D, T>(deserializer: D, expected: &str, read: impl Fn(&toml::Value) -> Option<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
