@@ -1,4 +1,4 @@
-//! State shared by all ranks of a run: programs, machine, timing options and output.
+//! State that all ranks of a run share: programs, platform, timing options and output.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_int};
@@ -23,98 +23,99 @@ use mcpsim_core::units::SimSpan;
 /// Host clock that measures local execution blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostClock {
-    /// CPU time of the thread, independent of other processes on the host.
+    /// CPU time of the rank's host thread, which does not include time of other processes.
     #[default]
     Cpu,
     /// Wall-clock time, for programs with threads.
     Wall,
 }
 
-/// Cost of local execution blocks.
+/// Method that determines the cost of local execution blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComputeMode {
-    /// Time on the host multiplied by the platform's scale factor.
+    /// Time measured on the host, multiplied by the platform's scale factor.
     #[default]
     Measure,
-    /// No cost.
+    /// Local execution blocks have no cost.
     Skip,
-    /// A fixed cost per block.
+    /// Every local execution block has this cost.
     Fixed(SimSpan),
 }
 
 /// A standard stream of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// stdout.
+    /// Standard output.
     Out,
-    /// stderr.
+    /// Standard error.
     Err,
 }
 
 /// Destination of the output of ranks.
 pub trait Output: Send + Sync {
-    /// Writes `bytes` of `rank`. They consist of whole lines, except at the end of a stream and in very long lines.
+    /// Writes `bytes` that `rank` has printed. The bytes are whole lines, except at the end of a stream and for very
+    /// long lines.
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]);
 }
 
-/// A program of a job, and the start conditions of its ranks.
+/// A program of a job, with the arguments, environment and number of its ranks.
 pub struct JobProgram {
-    /// The code.
+    /// Code and data of the program.
     pub image: Image,
-    /// `argv`.
+    /// Arguments of the program (`argv`).
     pub arguments: Vec<CString>,
-    /// `environ`, as NAME=value.
+    /// Environment of the program (`environ`), as strings NAME=value.
     pub environment: Vec<CString>,
     /// Start directory of the ranks, if it differs from mcpsim's directory.
     pub directory: Option<CString>,
-    /// Number of ranks. The first program has the first ranks.
+    /// Number of ranks that run the program. Ranks are assigned to programs in the order of the programs.
     pub ranks: u32,
 }
 
-/// Start conditions common to the programs of a job.
+/// Start conditions that all programs of a job share.
 #[derive(Debug)]
 pub struct Started {
-    /// Process numbers of the ranks.
+    /// Process numbers (`getpid`) of the ranks.
     pub numbers: ProcessNumbers,
-    /// True if messages contain their buffers' numbers.
+    /// True if messages contain the numbers of their buffers.
     pub states_buffers: bool,
 }
 
-/// Standard sends that may complete before their receives are posted.
+/// Selects the standard-mode sends that may complete before the receive is posted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Buffering {
-    /// Sends that use the eager protocol on the platform.
+    /// Sends that use the eager protocol on the platform complete before the receive is posted.
     #[default]
     Platform,
-    /// No sends: all are synchronous.
+    /// All standard-mode sends are synchronous.
     None,
 }
 
-/// Optional checks for mistakes of programs. Checks without cost are always active.
+/// Optional checks for mistakes of programs. Checks that cost no time are always active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
-    /// Objects that were not freed.
+    /// Reports MPI objects that the program has not freed.
     pub leaks: bool,
-    /// Arguments of collectives, and datatypes of messages, that differ between ranks.
+    /// Reports arguments of collectives and datatypes of messages that differ between ranks.
     pub calls: bool,
-    /// Writes outside the bounds of memory blocks or to freed blocks.
+    /// Reports writes outside the bounds of heap blocks and writes to freed blocks.
     pub heap: bool,
 }
 
 /// Options for real programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOptions {
-    /// Host clock for local execution blocks.
+    /// Host clock that measures local execution blocks.
     pub clock: HostClock,
-    /// Cost of local execution blocks.
+    /// Method that determines the cost of local execution blocks.
     pub compute: ComputeMode,
-    /// Stack size of a rank in bytes.
+    /// Size of the stack of each rank, in bytes.
     pub stack_size: usize,
     /// Optional checks.
     pub checks: Checks,
-    /// Sends that are buffered.
+    /// Standard-mode sends that may complete before the receive is posted.
     pub buffering: Buffering,
-    /// Libraries shared by all ranks, as prefixes of file names.
+    /// Libraries that all ranks share by request of the user, as prefixes of file names.
     pub shared: Vec<String>,
 }
 
@@ -131,59 +132,61 @@ impl Default for JobOptions {
     }
 }
 
-/// State shared by all ranks of a run.
+/// State that all ranks of a run share.
 pub struct Job {
-    /// Programs in the order of their ranks; at least one.
+    /// Programs in the order of their ranks. The list is never empty.
     pub programs: Vec<JobProgram>,
-    /// The target machine.
+    /// Model of the target machine.
     pub platform: Arc<Platform>,
-    /// Location of each rank.
+    /// Location of each rank on the target machine.
     pub sites: Vec<Site>,
-    /// For each rank, its number among the ranks of its node and the number of these ranks.
+    /// For each rank, the rank's number among the ranks of its node, and the number of ranks of this node.
     pub places_in_nodes: Vec<(u32, u32)>,
-    /// Process numbers of the ranks.
+    /// Process numbers (`getpid`) of the ranks.
     pub numbers: ProcessNumbers,
-    /// True if messages contain their buffers' numbers.
+    /// True if messages contain the numbers of their buffers.
     pub states_buffers: bool,
     /// Options of the run.
     pub options: JobOptions,
-    /// Destination of output.
+    /// Destination of the output of ranks.
     pub output: Box<dyn Output>,
-    /// Time in ns that start and stop of the timer add to a measurement.
+    /// Time in ns that starting and stopping the timer add to a measurement.
     pub timer_overhead: u64,
-    /// Ratio of target time to host time, by rank.
+    /// Ratio of target time to host time, for each rank.
     factors: Vec<f64>,
     costs: Vec<DataCost>,
     endings: Mutex<Endings>,
-    /// Cache of source positions.
+    /// Cache of source positions, by module number and address.
     places: Mutex<HashMap<(usize, usize), String>>,
-    /// Numbers of the code positions that call MPI functions, if calls are counted by position.
+    /// Numbers of the code positions that call MPI functions, if the profile counts calls by position. Keys are module
+    /// number and address.
     call_places: Mutex<HashMap<(usize, usize), u32>>,
-    /// Blocks sampled by all ranks together, by position in the program.
+    /// Sampled blocks whose samples all ranks share, by position in the program.
     pub samples: Mutex<HashMap<(usize, usize), Sampled>>,
     /// Ranks that wait on futex words.
     pub futexes: Futexes,
-    /// Collectives under comparison.
+    /// Calls of collectives that some ranks have not called yet, for comparison.
     pub collectives: CollectiveChecks,
 }
 
-/// Upper bound of communicator numbers. Each communicator has two contexts.
+/// Upper bound of communicator numbers. Each communicator uses two 32-bit context numbers.
 pub const MOST_COMMS: u32 = u32::MAX / 4;
 
-/// Results of ranks after their end.
+/// Results of a run that are known after the ranks have ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Endings {
-    /// Ranks that ended with an exit code other than 0.
+    /// Ranks that ended with an exit code other than 0, with the exit code.
     pub codes: Vec<(Rank, i32)>,
     /// Mistakes in MPI calls.
     pub mistakes: Vec<Mistake>,
-    /// Ranks that ended between MPI_Init and MPI_Finalize.
+    /// Ranks that ended after MPI_Init without a call of MPI_Finalize.
     pub unfinalised: Vec<Rank>,
-    /// Ranks that idled without effect and then continued, with the idle time.
+    /// Ranks that idled because idle detection found a polling loop, and then left the loop without a change of state
+    /// by another rank. Each entry contains the idle time.
     pub in_vain: Vec<(Rank, SimSpan)>,
-    /// Files of libraries without per-rank copies.
+    /// Files of libraries that all ranks share.
     pub shared: Vec<String>,
-    /// Number of allocations without the requested guards.
+    /// Number of heap allocations for which no guard page was available.
     pub unguarded: u64,
 }
 
@@ -210,7 +213,8 @@ impl Endings {
 }
 
 impl Job {
-    /// Creates a run of `programs` with one rank on each of `sites`, which have these parts of memory and caches.
+    /// Creates a run of `programs` with one rank on each of `sites`. The other arguments contain the ranks' shares of
+    /// memory and caches.
     pub fn new(
         programs: Vec<JobProgram>,
         platform: Arc<Platform>,
@@ -251,18 +255,18 @@ impl Job {
         }
     }
 
-    /// Converts `ns` of host time of `rank`'s code to target time (the paper's eq. 1).
+    /// Converts `ns` nanoseconds of host time of the code of `rank` to target time (the paper's eq. 1).
     pub fn scaled(&self, rank: Rank, ns: u64) -> SimSpan {
         let ps = ns as f64 * 1e3 * self.factors[rank as usize];
         SimSpan::from_ps(ps.round() as u64)
     }
 
-    /// Returns the cost of reductions and copies for `rank`.
+    /// Returns the cost model of reductions and copies for `rank`.
     pub fn cost(&self, rank: Rank) -> DataCost {
         self.costs[rank as usize]
     }
 
-    /// Returns the index in [`Job::programs`] of the program of `rank`.
+    /// Returns the index in [`Job::programs`] of the program that `rank` runs.
     pub fn program_number(&self, rank: Rank) -> usize {
         let mut behind = 0;
         let ends = self.programs.iter().map(|program| {
@@ -272,12 +276,13 @@ impl Job {
         ends.take_while(|&end| end <= rank).count().min(self.programs.len() - 1)
     }
 
-    /// Returns the number of ranks.
+    /// Returns the number of ranks of the run.
     pub fn size(&self) -> u32 {
         self.sites.len() as u32
     }
 
-    /// Records the end of a rank with exit code `code`. `orderly` is false between MPI_Init and MPI_Finalize.
+    /// Records the end of a rank with exit code `code`. `orderly` is false if the rank has called MPI_Init but not
+    /// MPI_Finalize.
     pub fn ended(&self, rank: Rank, code: i32, orderly: bool) {
         if code == 0 && orderly {
             return;
@@ -291,7 +296,7 @@ impl Job {
         }
     }
 
-    /// Variant of [`Image::describe`] with a cache, because many ranks are at the same position.
+    /// Variant of [`Image::describe`] with a cache, because many ranks report the same position.
     pub fn describe(&self, module: usize, offset: usize) -> String {
         let known = |places: &HashMap<_, String>| places.get(&(module, offset)).cloned();
         if let Some(place) = known(&self.places.lock().expect("nothing panics with this lock held")) {
@@ -304,14 +309,15 @@ impl Job {
         place
     }
 
-    /// Returns the number of a code position that calls MPI functions, equal for all ranks.
+    /// Returns the number of a code position that calls MPI functions. The number is the same for all ranks.
     pub fn call_place(&self, module: usize, offset: usize) -> u32 {
         let mut known = self.call_places.lock().expect("nothing panics with this lock held");
         let next = known.len() as u32;
         *known.entry((module, offset)).or_insert(next)
     }
 
-    /// Returns the position with number `number`: "main at ring.c:42" with debug information, "main+0x1f" without it.
+    /// Returns the text of the code position with this number: "main at ring.c:42" with debug information, "main+0x1f"
+    /// without debug information.
     pub fn call_place_name(&self, number: u32) -> String {
         let known = self.call_places.lock().expect("nothing panics with this lock held");
         let found = known.iter().find(|(_, of)| **of == number).map(|(code, _)| *code);
@@ -324,12 +330,13 @@ impl Job {
         self.endings.lock().expect("nothing panics with this lock held").mistakes.push(mistake);
     }
 
-    /// Records that a rank idled for a total of `time` without effect and then continued.
+    /// Records that idle detection made `rank` idle for a total of `time`, although the rank then left its polling loop
+    /// by itself.
     pub fn idled_in_vain(&self, rank: Rank, time: SimSpan) {
         self.endings.lock().expect("nothing panics with this lock held").in_vain.push((rank, time));
     }
 
-    /// Returns the results of ranks after their end, in rank order.
+    /// Returns the results of the run after the ranks have ended, in rank order.
     pub fn endings(&self) -> Endings {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
         let compared = Endings { mistakes: self.collectives.left(), ..Endings::default() };
@@ -348,7 +355,7 @@ impl fmt::Debug for Job {
 
 static LATEST: Mutex<Weak<Job>> = Mutex::new(Weak::new());
 
-/// Records the job of a rank that starts.
+/// Records the job whose rank starts now.
 pub(super) fn set_latest(job: &Arc<Job>) {
     let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
     if !std::ptr::eq(latest.as_ptr(), Arc::as_ptr(job)) {
@@ -361,18 +368,19 @@ pub(super) fn latest() -> Option<Arc<Job>> {
     LATEST.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
 }
 
-/// Function that ends the process with a message. `signal` is the signal that ended the program, if any.
+/// Function that prints a message and ends the process. `signal` is the signal that ended the program, or `None` if no
+/// signal did.
 pub type Fatal = fn(message: &str, signal: Option<c_int>) -> !;
 
 static FATAL: OnceLock<Fatal> = OnceLock::new();
 
-/// Sets the function for errors that belong to no rank, such as an MPI call on a thread without a rank. There is no run
-/// to report them to. Only the first call in a process has an effect.
+/// Sets the function that handles errors of no particular rank, such as an MPI call on a thread that runs no rank. Such
+/// errors cannot be reported through a run. Only the first call in a process has an effect.
 pub fn on_fatal(fatal: Fatal) {
     let _ = FATAL.set(fatal);
 }
 
-/// Ends the process.
+/// Ends the process with a message, by the function set with [`on_fatal`].
 pub(crate) fn fatal(message: &str, signal: Option<c_int>) -> ! {
     match FATAL.get() {
         Some(fatal) => fatal(message, signal),

@@ -1,15 +1,15 @@
-//! Environment variables by which launchers pass rank numbers to processes.
+//! Environment variables by which launchers such as `mpirun` pass rank numbers to processes.
 
 use std::ffi::CString;
 
 use crate::process::job::Job;
 use mcpsim_core::rank::Rank;
 
-/// Variable that marks the environment of a simulated rank. A program started by a rank uses it to detect that no
-/// launcher started it.
+/// Environment variable that marks the environment of a simulated rank. If a rank starts mcpsim, the started mcpsim
+/// detects by this variable that no launcher started it.
 pub const SIMULATED_RANK: &str = "MCPSIM_COMM_WORLD_RANK";
 
-/// Number passed by launchers.
+/// Meaning of a launcher variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Rank,
@@ -20,7 +20,7 @@ enum Told {
     Nodes,
 }
 
-/// Variables of Open MPI, PMI, MPICH's Hydra, MVAPICH2 and Slurm.
+/// Environment variables of Open MPI, PMI, MPICH's Hydra, MVAPICH2 and Slurm, with their meaning.
 const VARIABLES: [(&str, Told); 24] = [
     (SIMULATED_RANK, Told::Rank),
     ("OMPI_COMM_WORLD_RANK", Told::Rank),
@@ -48,7 +48,8 @@ const VARIABLES: [(&str, Told); 24] = [
     ("SLURM_NNODES", Told::Nodes),
 ];
 
-/// Returns for each rank its number among the ranks of its node and the number of these ranks.
+/// Returns for each rank the rank's number among the ranks of its node, and the number of ranks of this node. `nodes`
+/// contains the node of each rank.
 pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u32)> {
     let mut ranks: Vec<u32> = Vec::new();
     let mut count = |node: u32| {
@@ -61,8 +62,8 @@ pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u3
     numbers.into_iter().zip(nodes).map(|(number, node)| (number, ranks[node as usize])).collect()
 }
 
-/// Returns the environment of a rank: the job's environment, with the launcher variables of mcpsim's environment
-/// replaced by those of the rank.
+/// Returns the environment of a rank. The environment is that of the job's program, without the launcher variables that
+/// mcpsim itself received, and with launcher variables for the rank.
 pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
     let site = job.sites[rank as usize];
     let (number, ranks) = job.places_in_nodes[rank as usize];

@@ -1,11 +1,11 @@
-//! Boundary frame for C++ exceptions: an uncaught exception of the program calls `std::terminate` at the throw, and the
-//! unwinder never reaches frames of mcpsim.
+//! Stack frame that ends the unwinding of C++ exceptions. An uncaught exception of the program calls `std::terminate`
+//! at the throw, and the unwinder never reaches stack frames of mcpsim.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
-    /// Calls `function` with the other arguments. Exception unwinding ends at this frame.
+    /// Calls `function` with the other arguments. The unwinding of exceptions ends at the frame of this function.
     #[link_name = "mcpsim_outermost"]
     fn call(first: usize, second: usize, third: usize, function: usize) -> c_int;
 }
@@ -31,24 +31,24 @@ std::arch::global_asm!(
 /// Calls the `main` function of a program.
 ///
 /// # Safety
-/// `main` is a `main` function, and the arguments are those of the C library.
+/// `main` is the address of a `main` function, and the other arguments are valid arguments of `main`.
 pub unsafe fn main(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char, main: usize) -> c_int {
-    // SAFETY: `main` accepts these arguments by the contract of this function.
+    // SAFETY: the caller guarantees that `main` is a `main` function and that the arguments are valid.
     unsafe { call(count as usize, arguments as usize, environment as usize, main) }
 }
 
-/// Calls `run`, which may call code of the program.
+/// Calls `run`, which may call code of the program, inside a frame that ends the unwinding of exceptions.
 pub fn outermost<R>(run: impl FnOnce() -> R) -> R {
     let mut kept = (Some(run), None);
-    // SAFETY: `carry_out_as` returns the function for the type of `kept`, which lives during the call.
+    // SAFETY: `carry_out_as` returns the function for the type of `kept`, and `kept` lives until the call returns.
     unsafe { self::call(&raw mut kept as usize, 0, 0, carry_out_as(&kept) as usize) };
     kept.1.expect("it has run")
 }
 
-/// The closure and its result.
+/// A closure before its call, and the closure's result after the call.
 type Kept<F, R> = (Option<F>, Option<R>);
 
-/// Returns the function that runs the closure in `_kept`.
+/// Returns the function that runs closures of the type in `_kept`.
 fn carry_out_as<F: FnOnce() -> R, R>(_kept: &Kept<F, R>) -> unsafe extern "C-unwind" fn(*mut c_void) {
     carry_out::<F, R>
 }

@@ -1,10 +1,10 @@
 //! Idle detection for ranks that poll for messages in a loop.
 //!
-//! Each poll of a program gets an answer and costs time. A rank that only polls until a change would poll millions of
-//! times. Idle detection compares the state at each poll: the callee-saved registers and the innermost part of the
-//! stack. If the state equals that of an earlier poll, the rank is in a cycle and may idle until the next change. If
-//! the state always differs, for example in a loop with a counter, the rank may leave the loop by itself, and each poll
-//! is executed.
+//! A poll is a call such as MPI_Test, which returns immediately and costs time. A rank that polls until a message
+//! arrives would poll millions of times. Idle detection compares the rank's state at each failed poll: the callee-saved
+//! registers and the innermost part of the stack. If the state equals the state at an earlier poll, the rank is in a
+//! cycle and may idle until another rank changes something. If the state always differs, for example in a loop with a
+//! counter, the rank may leave the loop by itself. In this case each poll is executed.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,48 +14,52 @@ use crate::process::unwind::{Registers, kept_registers, read};
 use mcpsim_core::rank::Call;
 use mcpsim_core::units::SimSpan;
 
-/// Consecutive failed polls after which a rank with a recurring state may idle.
+/// Number of consecutive failed polls after which a rank with a recurring state may idle.
 const POLLS_BEFORE_IDLE: u32 = 16;
-/// Number of further polls after which the idle time doubles.
+/// Number of further failed polls after which the maximum idle time doubles.
 const POLLS_A_DOUBLING: u32 = 8;
-/// Idle time after which a rank executes [`LAST_POLLS`] single polls, because a counter may be outside the compared
-/// state. After these polls the rank may be in a deadlock, see [`Call::Idle`].
+/// Idle time after which a rank executes [`LAST_POLLS`] polls without idling. These polls are necessary because the
+/// program may have a counter outside the compared state. If the polls change nothing, the rank may be in a deadlock;
+/// see [`Call::Idle`].
 const LONG: SimSpan = SimSpan::from_us(10_000_000);
 const LAST_POLLS: u32 = 20_000;
-/// Maximum idle time: 2^40 polls.
+/// Maximum number of doublings of the idle time. The maximum idle time is 2^40 times the cost of a poll.
 const MOST_DOUBLINGS: u32 = 40;
-/// Minimum idle time without effect that is reported if the rank then continues.
+/// Minimum idle time that is reported if idle detection made a rank idle and the rank then left its polling loop by
+/// itself.
 const LONG_IN_VAIN: SimSpan = SimSpan::from_us(1000);
-/// Number of polls after which a rank without a recurring state also idles. The idle time doubles after every
-/// [`SINGLE_A_DOUBLING`] further polls.
+/// Number of consecutive failed polls after which a rank without a recurring state also idles. The idle time doubles
+/// after every [`SINGLE_A_DOUBLING`] further polls.
 const MOST_SINGLE: u32 = 65_536;
 const SINGLE_A_DOUBLING: u32 = 8192;
 
-/// Compared part of the stack in bytes: from the program's call upwards, and below the start of its frame.
+/// Size in bytes of each of the two compared parts of the stack. One part is above the stack pointer at the program's
+/// call. The other part is below the start of the calling function's frame.
 const INNERMOST: usize = 1024;
 const FRAME: usize = 256;
 
-/// Consecutive failed polls of a rank.
+/// State of idle detection: the consecutive failed polls of a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Polls {
-    /// Number of polls.
+    /// Number of consecutive failed polls.
     count: u32,
-    /// State expected to recur, and the number of its poll. Brent's cycle detection stores the states of polls at
-    /// powers of two.
+    /// State with which later states are compared, and the number of its poll. Brent's cycle detection stores the
+    /// states of polls whose number is a power of two.
     anchor: u64,
     anchored: u32,
-    /// Number of polls since the first recurrence, or 0.
+    /// Number of polls since the state recurred for the first time, or 0.
     circling: u32,
-    /// Number of the poll by which the state must recur again.
+    /// Number of the last poll at which the next recurrence of the state still belongs to the cycle.
     due: u32,
-    /// Number of single polls since a long idle time was permitted.
+    /// Number of polls without idling since the idle time reached [`LONG`].
     last: u32,
-    /// Idle time without effect.
+    /// Total idle time during which no other rank changed anything.
     in_vain: SimSpan,
 }
 
 impl Polls {
-    /// Records a poll with this state and cost `poll`. Returns the idle time permitted before the poll.
+    /// Records a poll with the given state hash and the cost `poll`. Returns the time that the rank may idle before the
+    /// poll, or `None` if the poll must be executed at once.
     fn come(&mut self, state: u64, poll: SimSpan) -> Option<SimSpan> {
         let Polls { count, anchor, anchored, circling, due, last, .. } = self;
         if *count < POLLS_BEFORE_IDLE {
@@ -86,7 +90,7 @@ impl Polls {
 }
 
 impl Process {
-    /// Records an action other than a poll.
+    /// Ends the sequence of polls, because the rank has made a call other than a poll.
     #[inline]
     pub fn no_poll(&self) {
         let polls = self.polls.get();
@@ -96,7 +100,7 @@ impl Process {
         }
     }
 
-    /// Records the first action after polls, and reports a rank that continued by itself after a long idle time.
+    /// Ends a sequence of polls. Reports a rank that left its polling loop by itself after a long idle time.
     #[cold]
     fn go_on_from(&self, polls: Polls) {
         if polls.in_vain >= LONG_IN_VAIN {
@@ -104,8 +108,8 @@ impl Process {
         }
     }
 
-    /// Starts a poll. A rank that only polls idles until the next change, at most about as long as it has polled so
-    /// far.
+    /// Starts a poll. A rank in a polling loop idles until another rank changes something, at most about as long as the
+    /// rank has polled so far.
     pub fn before_poll(&self) -> Polls {
         let mut polls = self.polls.get();
         if polls.count < POLLS_BEFORE_IDLE {
@@ -120,40 +124,41 @@ impl Process {
             let start = self.clock.get();
             self.call_done(Call::Idle(longest));
             let idled = self.clock.get().since(start);
-            // An idle time that ended early was ended by a change, which may also explain the idle times before.
+            // If idling ended early, another rank has changed something. This change may also justify the earlier idle
+            // times.
             polls.in_vain = if idled < longest { SimSpan::ZERO } else { polls.in_vain + idled };
         }
         polls
     }
 
-    /// Ends a poll.
+    /// Ends a poll. `found` is true if the poll was successful.
     pub fn after_poll(&self, polls: Polls, found: bool) {
-        // A long block between polls is work and must not be skipped.
+        // A long local execution block between polls is work, so the rank is not in a pure polling loop.
         let busy = self.block.get() > self.job.platform.core.poll * 10;
         let next = Polls { count: polls.count.saturating_add(1), ..polls };
         self.polls.set(if found || busy { Polls::default() } else { next });
     }
 }
 
-/// Locations where an MPI function saves the registers of its caller.
+/// Stack locations at which an MPI function saves the registers of its caller.
 #[derive(Clone, Copy, Debug)]
 struct KnownPolls {
-    /// Address in the function.
+    /// Address of an instruction in the MPI function.
     at: usize,
-    /// Offsets from the stack pointer: to the first saved register, to the frame of the caller, and to the end of the
-    /// function's frame.
+    /// Offsets in bytes from the stack pointer to the first saved register, to the frame of the caller, and to the end
+    /// of the MPI function's frame.
     first: usize,
     frame: Option<usize>,
     end: usize,
 }
 
 thread_local! {
-    /// Functions of recent polls.
+    /// MPI functions of recent polls on this thread.
     static KEPT: Cell<[Option<KnownPolls>; 4]> = const { Cell::new([None; 4]) };
 }
 
-/// Returns a hash of the program's state at its call of the MPI function at `here` on `stack`. Equal states have equal
-/// hashes; 0 represents an unknown state.
+/// Returns a hash of the program's state at its call of the MPI function at `here`. `stack` is the rank's stack. Equal
+/// states have equal hashes. The hash 0 represents an unknown state.
 fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     let mut known = KEPT.get();
     let kept = known.iter().flatten().find(|kept| kept.at == here[0]).copied().or_else(|| {
@@ -168,7 +173,8 @@ fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     let innermost = top + first..(top + end).saturating_add(INNERMOST).min(stack.end);
     let registers = came_with.iter().fold(here[0] as u64, |hash, word| mixed(hash, *word));
     let mut hash = digest(registers, innermost.clone(), stack);
-    // Without optimisation, variables of a function are directly below the start of its frame.
+    // In programs compiled without optimisation, the variables of a function are directly below the start of the
+    // function's frame.
     if let Some(frame) = frame.and_then(|offset| read(stack, top + offset))
         && frame > innermost.end
     {
@@ -177,7 +183,7 @@ fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     hash | 1
 }
 
-/// Returns where the function at `here` saves the registers of its caller.
+/// Returns the stack locations at which the function at `here` saves the registers of its caller.
 fn kept(here: [usize; 3]) -> Option<KnownPolls> {
     let [at, top, _] = here;
     let (end, saved) = kept_registers(&Registers::at(here))?;
@@ -187,7 +193,7 @@ fn kept(here: [usize; 3]) -> Option<KnownPolls> {
     Some(KnownPolls { at, first: inside(first).unwrap_or(end - top), frame, end: end - top })
 }
 
-/// Returns a hash of `before` and the words of `part` that are on `stack`.
+/// Returns a hash of `before` and of the words in the address range `part` that are on `stack`.
 fn digest(before: u64, part: Range<usize>, stack: &Range<usize>) -> u64 {
     let words = part.step_by(size_of::<usize>()).map_while(|address| read(stack, address));
     words.fold(before, mixed)
@@ -203,7 +209,7 @@ mod tests {
 
     const POLL: SimSpan = SimSpan::from_ns(100);
 
-    /// Returns the idle times, in polls, for polls with these states.
+    /// Returns the permitted idle times for polls with these state hashes. The unit is the cost of a poll.
     fn idles(states: impl IntoIterator<Item = u64>) -> Vec<Option<u64>> {
         let mut polls = Polls::default();
         let come = |state| {
@@ -220,7 +226,7 @@ mod tests {
         assert!(idles[..17].iter().all(Option::is_none));
         let at = |poll: usize| idles[poll].map(u64::ilog2);
         assert_eq!((at(17), at(24), at(17 + 80)), (Some(0), Some(1), Some(10)));
-        // 2^27 polls take more than 10 s.
+        // 2^27 polls take more than 10 s of virtual time, which is the limit `LONG`.
         let long = 17 + 8 * 27;
         assert!(idles[long..20_000].iter().all(Option::is_none), "the last polls, one by one");
         assert!(at(29_999).unwrap() >= 34, "longer than any rank may idle");

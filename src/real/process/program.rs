@@ -1,4 +1,4 @@
-//! A rank of a real program from the view of the engine.
+//! Rank of a real program as the engine sees it.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int};
@@ -19,18 +19,18 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::SimSpan;
 
-/// A rank of a real program whose MPI interface is `I`.
+/// A rank of a real program. `I` provides the MPI functions.
 pub struct RealProgram<I: Interface> {
-    /// `None` before the start and after the end, unless the rank has failed.
+    /// Fiber that runs the program's code. The value is `None` before the start of the rank and after a normal end.
     fiber: Option<Fiber>,
-    /// Call that follows the local execution block charged last.
+    /// Call that the engine receives after the local execution block that was returned last.
     held: Option<Call>,
-    /// Collective entered by the held call.
+    /// Recorded collective that the rank enters with the call in `held`.
     called: Option<Called>,
     begun: bool,
-    /// True if the rank has ended normally, without a crash and not because another rank ended the run.
+    /// True if the rank has ended normally. A crash, or the end of the run by another rank, is not a normal end.
     finished: bool,
-    // The last field, so that it is dropped after the fiber whose code uses it.
+    // This field is the last one, because the fiber's code uses the process and fields are dropped in order.
     process: Box<I>,
 }
 
@@ -38,7 +38,7 @@ pub struct RealProgram<I: Interface> {
 unsafe impl<I: Interface> Send for RealProgram<I> {}
 
 impl<I: Interface> RealProgram<I> {
-    /// Creates rank `rank` of `job` before its start.
+    /// Creates the rank `rank` of `job` without starting the rank.
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         RealProgram {
             fiber: None,
@@ -56,10 +56,10 @@ impl<I: Interface> RealProgram<I> {
         let process: *const I = &*self.process;
         let stack = self.process.job.options.stack_size;
         let fiber = Fiber::new(stack, move |handle| {
-            // SAFETY: the process outlives its fiber.
+            // SAFETY: the process is dropped after the fiber, because its field is the last one.
             let process = unsafe { &*process };
             handle.begin(|reply| process.clock.set(reply.clock));
-            // SAFETY: the handle lives as long as the fiber's code.
+            // SAFETY: the handle lives as long as the code of the fiber, and only this code uses the handle.
             process.set_handle(unsafe {
                 std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(handle)
             });
@@ -84,10 +84,10 @@ fn fail(kind: FailureKind, place: &str, what: String) -> Call {
 }
 
 impl<I: Interface> Drop for RealProgram<I> {
-    /// Prints the remaining output, also after a failure of the rank.
+    /// Prints the remaining output of the rank, even if the rank has failed.
     fn drop(&mut self) {
         clib::close_streams(&self.process);
-        // Threads of the rank may still run its code and access its stack.
+        // Threads that the rank created may still run code of the program and access the rank's stack.
         if self.process.runtime.is_some() && !self.finished || clib::threads_were_started() {
             std::mem::forget(self.process.instance.take());
             std::mem::forget(self.fiber.take());
@@ -96,7 +96,7 @@ impl<I: Interface> Drop for RealProgram<I> {
 }
 
 impl<I: Interface> RealProgram<I> {
-    /// Runs the rank's code with `resume` until its next call.
+    /// Runs the rank's code with `resume` until the code calls the engine.
     #[inline(always)]
     fn run(&mut self, resume: impl FnOnce(&mut Fiber) -> Option<Call>) -> Option<Call> {
         if let Some(call) = self.held.take() {
@@ -123,7 +123,7 @@ impl<I: Interface> RealProgram<I> {
             self.process.ground.replace(None);
         }
         if let Call::Enter(_) = call {
-            // Taken here, before a strand can enter another collective.
+            // The value must be taken before a strand of the rank enters another collective.
             self.called = self.process.called.take();
         }
         let charge = self.process.take_charge();
@@ -205,7 +205,7 @@ impl<I: Interface> Program for RealProgram<I> {
     }
 }
 
-/// Runs a rank from start to end and returns its last call.
+/// Runs the code of a rank from start to end, and returns the last call to the engine.
 fn main(p: &Process) -> Call {
     let data = |name: &str| clib::data(p, name);
     let instance = match p.program().image.instance(&data) {
@@ -230,30 +230,31 @@ fn main(p: &Process) -> Call {
     let main = {
         let instance = p.instance.borrow();
         let instance = instance.as_ref().expect("just loaded");
-        // SAFETY: these are the program's initialisers, which get the arguments that the C library would pass.
+        // SAFETY: the initialisers of the program run once and get the arguments that the C library would pass.
         outermost(|| unsafe { instance.initialise(count, arguments, clib::environment(p)) });
-        // `mcpsim_main` is an alias of a hidden `main`.
+        // If the program hides `main`, the symbol `mcpsim_main` is an alias of `main`.
         instance.symbol("main").or_else(|| instance.symbol("mcpsim_main"))
     };
     let Some(main) = main else {
         return fail(FailureKind::Error, "the start of the rank", "the program has no main function".to_owned());
     };
     p.start_timer();
-    // SAFETY: `main` is the `main` function of a C program, and its arguments are valid lists with a final null.
+    // SAFETY: `main` is the address of the program's `main` function. The arguments are valid lists that end with a
+    // null pointer.
     let code = unsafe { outermost::main(count, arguments, clib::environment(p), main) };
     end(p, code)
 }
 
-/// Completes a rank that has returned from `main` or called `exit`, and returns its last call.
+/// Completes a rank that has returned from `main` or called `exit`, and returns the rank's last call to the engine.
 pub fn end(p: &Process, code: c_int) -> Call {
     if let Some(instance) = &*p.instance.borrow() {
-        // SAFETY: these are the program's finalisers, called once at its end.
+        // SAFETY: the finalisers of the program run once, after the initialisers, when the rank ends.
         outermost(|| unsafe { instance.finalise(code) });
     }
     leave(p, code)
 }
 
-/// Ends a rank without the program's exit functions.
+/// Ends a rank without running the program's exit handlers.
 pub fn leave(p: &Process, code: c_int) -> Call {
     clib::flush(p);
     if let Some(kept) = &p.runtime
@@ -273,7 +274,7 @@ pub fn leave(p: &Process, code: c_int) -> Call {
     Call::Finish
 }
 
-/// Returns a list of C strings with a final null. It is never freed.
+/// Returns a list of C strings that ends with a null pointer. The list is never freed.
 fn strings(texts: impl Iterator<Item = CString>) -> *mut *mut c_char {
     let mut list: Vec<*mut c_char> = texts.map(CString::into_raw).collect();
     list.push(ptr::null_mut());

@@ -1,4 +1,4 @@
-//! A rank from the view of its code: clock, timer and calls to the engine.
+//! State of a rank that the rank's own code uses: clock, timer and calls to the engine.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -20,92 +20,93 @@ use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 /// Stage of a rank between its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankStage {
-    /// Before MPI_Init.
+    /// The rank has not called MPI_Init.
     Started,
-    /// Between MPI_Init and MPI_Finalize.
+    /// The rank has called MPI_Init but not MPI_Finalize.
     Initialised,
-    /// After MPI_Finalize.
+    /// The rank has called MPI_Finalize.
     Finalised,
 }
 
-/// A rank.
+/// A rank of a real program, as its own code sees it.
 ///
-/// All fields are cells: while an MPI function of the rank waits, its strands run and change the same objects. No
-/// borrow may be held across [`Process::call`] or a call of the program's functions.
+/// Fields that change are cells, because strands of the rank run and change the same objects while an MPI function of
+/// the rank waits. No borrow may be held across [`Process::call`] or across a call of a function of the program.
 ///
-/// Fields used by every call are first. Ranks alternate so often that their data is rarely in the host's inner caches.
+/// The fields that every call uses are first and share cache lines. This order matters because ranks alternate so often
+/// that their data is rarely in the inner caches of the host.
 #[repr(C, align(64))]
 pub struct Process {
     /// Fiber handle of the current task.
     pub(super) handle: Cell<*const FiberHandle<'static>>,
-    /// Clock of the current task at its last reply.
+    /// Virtual time of the current task when the engine last replied.
     pub clock: Cell<SimTime>,
-    /// State shared by all ranks.
+    /// State that all ranks of the run share.
     pub job: Arc<Job>,
-    /// The rank's copy of the program.
+    /// Identifier of the rank's instance of the program.
     pub instance_id: Cell<Option<InstanceId>>,
-    /// The MPI function called last.
+    /// Name of the MPI function that the rank called last.
     pub function: Cell<&'static str>,
     /// Rank in MPI_COMM_WORLD.
     pub rank: Rank,
-    /// Consecutive failed polls without another call between them.
+    /// Idle detection: consecutive failed polls of the rank.
     pub(super) polls: Cell<Polls>,
-    /// Stage between start and end.
+    /// Progress of the rank with respect to MPI_Init and MPI_Finalize.
     pub stage: Cell<RankStage>,
-    /// Time to charge in addition to the timer's measurement.
+    /// Target time to charge in addition to the time that the timer measured.
     charged: Cell<SimSpan>,
-    /// Cost of the local execution block before the last call.
+    /// Cost of the local execution block before the last call to the engine.
     pub(super) block: Cell<SimSpan>,
-    /// Timer of the rank's code.
+    /// Timer that measures the rank's own code.
     pub timer: Timer,
-    /// Position of the running MPI function, or zeros outside MPI functions.
+    /// Instruction, stack and frame pointer in the running MPI function. The values are zero outside MPI functions.
     pub here: Cell<[usize; 3]>,
-    /// Callee-saved registers at the call of the MPI function, in builds without optimisation.
+    /// Callee-saved registers at the start of the running MPI function, in builds of mcpsim without optimisation.
     pub came_with: Cell<[usize; 5]>,
-    /// Total cost of local execution blocks.
+    /// Total cost of all local execution blocks of the rank so far.
     computed: Cell<SimSpan>,
 
-    /// Code and data of the program; `None` before the start.
+    /// The rank's instance of the program. The value is `None` before the rank starts.
     pub instance: RefCell<Option<Instance>>,
-    /// Per-rank state of the OpenMP runtime, for programs that use it.
+    /// Per-rank state of the OpenMP runtime, if the OpenMP runtime is loaded.
     pub runtime: Option<SavedRuntime>,
-    /// The rank's variables of the C library.
+    /// Variables of the C library that exist once per rank.
     pub variables: Variables,
-    /// Crash context of the current code.
+    /// Crash context of the fiber that runs the rank's code.
     pub ground: RefCell<Option<CrashContext>>,
-    /// Idle time without effect after which the rank continued by itself.
+    /// Total time that idle detection made the rank idle although the rank then left its polling loop by itself.
     pub in_vain: Cell<SimSpan>,
-    /// Set once the rank has crashed.
+    /// True once the rank has crashed.
     pub crashing: Cell<bool>,
-    /// The last fault within an MPI function for which a handler of the rank was called.
+    /// Last fault within an MPI function for which a handler of the program was called.
     pub faulted: Cell<Option<FaultInCall>>,
-    /// The access of another rank to the rank's memory that is served now, or was served last.
+    /// Last access of another rank to this rank's memory. The access may still be in progress.
     pub remote: Cell<Option<RemoteAccess>>,
-    /// Call counts.
+    /// Counts of MPI calls for profiles.
     pub counts: CallCounts,
-    /// True if collectives are recorded as calls.
+    /// True if the engine is told the collective to which each call belongs.
     pub tells_collectives: Cell<bool>,
-    /// Recorded collective that the current task enters next.
+    /// Collective that the current task enters with its next call, for recording.
     pub called: RefCell<Option<Called>>,
 }
 
-/// Call counts of a rank for profiles.
+/// Counts of a rank's MPI calls for profiles.
 #[derive(Debug, Default)]
 pub struct CallCounts {
-    /// True if calls are counted by function.
+    /// True if MPI calls are counted by function.
     pub is_wanted: Cell<bool>,
-    /// True if calls are also counted by position in the program.
+    /// True if MPI calls are also counted by their position in the program.
     pub by_place: Cell<bool>,
-    /// True if MPI_Pcontrol has disabled the profile.
+    /// True if the program has disabled the profile with MPI_Pcontrol.
     pub is_off: Cell<bool>,
-    /// Number of all calls.
+    /// Number of all MPI calls.
     pub entries: Cell<u64>,
-    /// Number of profiled calls, by function.
+    /// Number of MPI calls in the profile, by function name.
     pub made: RefCell<FxHashMap<&'static str, u64>>,
 }
 
 impl CallCounts {
-    /// Counts a call of the function `name`.
+    /// Counts a call of the MPI function `name`.
     #[inline]
     pub fn enter(&self, name: &'static str) {
         self.entries.set(self.entries.get() + 1);
@@ -115,53 +116,55 @@ impl CallCounts {
     }
 }
 
-/// Cost of a clock query if code is not measured.
+/// Target time of a clock query if the rank's code is not measured.
 const CLOCK_COST: SimSpan = SimSpan::from_ns(20);
 
-/// A rank with the state of its MPI interface.
+/// A rank with the state of its MPI functions.
 ///
 /// # Safety
-/// The type is `repr(C)` and its first field is its [`Process`], so a pointer to one is a pointer to the other.
+/// The type is `repr(C)` and its first field is its [`Process`]. A pointer to the type is therefore also a pointer to
+/// the `Process`.
 pub unsafe trait Interface: Deref<Target = Process> + 'static {
-    /// Wraps a rank before its start.
+    /// Adds the state of the MPI functions to a rank that has not started.
     fn new(process: Process) -> Self;
 
-    /// Serves a message in place of the rank's code.
+    /// Handles a message that the rank's code does not handle itself, and adds replies to `answers`.
     fn serve(&self, message: Served, answers: &mut Vec<Message>);
 
-    /// Ends the rank's code and returns whether its stack must be kept.
+    /// Notifies the interface that the rank's code has ended. Returns whether the rank's stack must remain mapped.
     fn ended(&self) -> ProgramMemory;
 }
 
-/// Use of a rank's stack after the end of its code.
+/// Use of a rank's stack after the rank's code has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramMemory {
-    /// The stack is unused.
+    /// Nothing uses the stack.
     Free,
     /// Active collectives or one-sided operations of other ranks may use the stack until the run ends.
     Needed,
 }
 
 thread_local! {
-    /// The rank whose code runs on this thread.
+    /// Rank whose code runs on this thread, or null.
     static CURRENT: Cell<*const Process> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Returns the rank whose code runs on this thread. The reference is valid while the rank's code runs: the caller is on
-/// the rank's stack, which ends before the rank.
+/// Returns the rank whose code runs on this thread. The reference is valid while the rank's code runs, because the
+/// caller runs on the rank's stack and the stack is dropped before the rank.
 #[inline]
 pub fn current<'a>() -> Option<&'a Process> {
-    // SAFETY: the pointer is set only while the rank's code runs, and the rank outlives its code.
+    // SAFETY: the pointer is null unless the rank's code runs, and the rank outlives its code.
     unsafe { CURRENT.get().as_ref() }
 }
 
 /// Variant of [`current`] that returns the interface `I`.
 ///
 /// # Safety
-/// Every value passed to [`run_as`] on this thread was an `I`.
+/// Every rank that was passed to [`run_as`] on this thread was an `I`.
 #[inline]
 pub unsafe fn current_as<'a, I: Interface>() -> Option<&'a I> {
-    // SAFETY: the pointer was derived from an `I`, whose first field is the process, and the rank outlives its code.
+    // SAFETY: the caller guarantees that the pointer was derived from an `I`, whose first field is the `Process`. The
+    // rank outlives its code.
     unsafe { CURRENT.get().cast::<I>().as_ref() }
 }
 
@@ -179,7 +182,7 @@ pub fn run_as_nobody() {
 }
 
 impl Process {
-    /// Creates a rank before its start.
+    /// Creates the state of a rank that has not started.
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         Process {
             rank,
@@ -210,12 +213,12 @@ impl Process {
         }
     }
 
-    /// Returns the program of the rank.
+    /// Returns the program that the rank runs.
     pub fn program(&self) -> &JobProgram {
         &self.job.programs[self.job.program_number(self.rank)]
     }
 
-    /// Returns the number of ranks.
+    /// Returns the number of ranks of the run.
     pub fn size(&self) -> u32 {
         self.job.size()
     }
@@ -225,7 +228,8 @@ impl Process {
         self.handle.replace(handle)
     }
 
-    /// Marks that the rank's code reads or changes its floating-point environment.
+    /// Makes the current task's fiber save and restore the floating-point environment, because the program reads or
+    /// changes it.
     pub fn keep_floats(&self) {
         self.out().keep_floats();
     }
@@ -240,8 +244,8 @@ impl Process {
         unsafe { &*self.handle.get() }
     }
 
-    /// Stops the timer at the start of an MPI function. The function may copy data before its call, and this time is
-    /// not part of the program's own time.
+    /// Stops the timer at the start of an MPI function. The MPI function may copy data before it calls the engine, and
+    /// the time of the copy is not part of the program's own time.
     #[inline]
     pub fn pause_timer(&self) {
         if self.job.options.compute == ComputeMode::Measure {
@@ -263,7 +267,7 @@ impl Process {
         }
     }
 
-    /// Starts the timer when the rank's own code continues.
+    /// Starts the timer when the program's own code continues.
     #[inline]
     pub fn start_timer(&self) {
         match self.job.options.compute {
@@ -273,12 +277,13 @@ impl Process {
         }
     }
 
-    /// Charges target time to the rank's clock in addition to the measurement.
+    /// Charges target time to the rank in addition to the measured time of its code.
     pub fn charge(&self, span: SimSpan) {
         self.charged.set(self.charged.get() + span);
     }
 
-    /// Returns the call for a local execution block with cost `charge`. It is a block of code if code is timed.
+    /// Returns the engine call for a local execution block with the cost `charge`. If code is measured, the call is
+    /// marked as measured code.
     #[inline]
     pub fn charged_block(&self, charge: SimSpan) -> Call {
         match self.job.options.compute {
@@ -287,7 +292,7 @@ impl Process {
         }
     }
 
-    /// Returns the cost of local execution blocks since the last call of this function.
+    /// Returns the cost of local execution since the last call of this function.
     #[inline]
     pub fn take_charge(&self) -> SimSpan {
         let measured = self.timer.take();
@@ -298,19 +303,21 @@ impl Process {
         block
     }
 
-    /// Returns the virtual time of the rank within a local execution block.
+    /// Returns the current virtual time of the rank, which may be within a local execution block.
     pub fn now(&self) -> SimTime {
         self.ask_for_clock();
         self.reached()
     }
 
-    /// Variant of [`Process::now`] that ignores run-ahead: the actual time of a rank that runs ahead may be later.
+    /// Variant of [`Process::now`] that does not call the engine. If the rank runs ahead, its actual virtual time may
+    /// be later than the returned time.
     pub fn reached(&self) -> SimTime {
         self.clock.get() + self.block_so_far()
     }
 
-    /// Charges the block so far and waits until virtual time reaches its end. Replies to a rank that runs ahead do not
-    /// contain its clock. Other ranks also wait, so that blocks end at the same positions in all runs.
+    /// Charges the current local execution block and waits until virtual time reaches the end of the block. The wait is
+    /// necessary because replies to a rank that runs ahead do not contain the rank's virtual time. Ranks that do not
+    /// run ahead also wait, so that local execution blocks end at the same positions in all runs.
     fn ask_for_clock(&self) {
         let running = self.job.options.compute == ComputeMode::Measure && self.timer.is_running();
         if running {
@@ -331,24 +338,26 @@ impl Process {
         self.charged.get() + running
     }
 
-    /// Returns the cost of the rank's own code until now.
+    /// Returns the total cost of the rank's own code until now.
     pub fn computed(&self) -> SimSpan {
         self.computed.get() + self.block_so_far()
     }
 
-    /// Charges a failed poll for a condition that only the rank itself can change.
+    /// Charges the cost of a failed poll whose condition only the rank itself can change.
     pub fn failed_poll(&self) {
         self.charge(self.job.platform.core.poll);
     }
 
-    /// Charges a clock query. Without a cost, a rank that waits for a point in time would never finish.
+    /// Charges the cost of a clock query. If clock queries had no cost, a loop that waits for a point in time would
+    /// never end.
     pub fn look_at_clock(&self) {
         if self.job.options.compute != ComputeMode::Measure {
             self.charge(CLOCK_COST);
         }
     }
 
-    /// Exchanges per-thread library state when the rank's code starts or stops on this thread.
+    /// Exchanges the thread-local state of libraries. The function is called when the rank's code is resumed or
+    /// suspended on this thread.
     #[inline(always)]
     pub fn swap_runtime(&self) {
         self.variables.swap();
@@ -357,7 +366,7 @@ impl Process {
         }
     }
 
-    /// Advances virtual time by `span`, as a sleep does.
+    /// Advances the rank's virtual time by `span`, as a sleep does.
     pub fn pass(&self, span: SimSpan) {
         self.call_done(Call::Compute(span));
     }
@@ -367,25 +376,25 @@ impl Process {
         self.fail_at(self.position().unwrap_or_default(), kind, what)
     }
 
-    /// Variant of [`Process::fail`] outside MPI functions.
+    /// Variant of [`Process::fail`] for errors outside MPI functions. `place` is the position of the error.
     pub fn fail_at(&self, place: String, kind: FailureKind, what: String) -> ! {
         self.call_done(Call::Fail(Box::new(ProgramError { kind, place, what })));
         unreachable!("a failed rank does not go on")
     }
 
-    /// Returns the name of the rank's node.
+    /// Returns the name of the node on which the rank is placed.
     pub fn node_name(&self) -> String {
         format!("node{}", self.job.sites[self.rank as usize].node)
     }
 
-    /// Returns the virtual time for programs. Each query has a cost, so that a loop that waits for a point in time
+    /// Returns the virtual time that programs see. Each query has a cost, so that a loop that waits for a point in time
     /// ends.
     pub fn wtime(&self) -> SimTime {
         self.look_at_clock();
         self.now()
     }
 
-    /// Returns the stack of the rank's running code, or an empty range.
+    /// Returns the address range of the stack on which the rank's code runs. The range is empty if no code runs.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.ground.borrow().as_ref().map_or(0..0, CrashContext::stack)
     }
@@ -395,8 +404,8 @@ impl Process {
         self.here.get() != [0; 3]
     }
 
-    /// Returns the position of the MPI function that calls the function that has just started. The position is `outer`
-    /// unless a fault handler has jumped out of that function.
+    /// Returns the position of the MPI function from which another MPI function was called. The position is `outer`,
+    /// unless a fault handler of the program has jumped out of the outer MPI function.
     #[cold]
     pub fn still_running(&self, outer: [usize; 3]) -> [usize; 3] {
         let faulted = self.faulted.get().is_some_and(|fault| fault.here == outer);
@@ -408,13 +417,13 @@ impl Process {
         [0; 3]
     }
 
-    /// Returns the number of the program position that called the running MPI function, see [`Job::call_place_name`].
+    /// Returns the number of the program position that called the running MPI function; see [`Job::call_place_name`].
     pub fn call_place(&self) -> Option<u32> {
         let code = self.in_call().then(|| crash::calling_code(self, self.here.get(), &self.stack())).flatten();
         code.map(|(module, offset)| self.job.call_place(module, offset))
     }
 
-    /// Returns the last known position of the rank for reports: "MPI_Recv at ring.c:42" with debug information.
+    /// Returns the last known position of the rank for reports, such as "MPI_Recv at ring.c:42" with debug information.
     pub fn position(&self) -> Option<String> {
         let function = self.function.get();
         let called = || crash::caller(self, self.here.get(), &self.stack());
@@ -426,22 +435,23 @@ impl Process {
     }
 }
 
-/// Converts text from C.
+/// Converts a C string to text. Returns `None` for null.
 ///
 /// # Safety
-/// `text` is null or points to a string with a final zero.
+/// `text` is null or points to a zero-terminated string that lives as long as the result.
 pub unsafe fn text<'a>(text: *const c_char) -> Option<std::borrow::Cow<'a, str>> {
-    // SAFETY: `text` is not null, so it is a string with a final zero by the contract of this function.
+    // SAFETY: the caller guarantees that a pointer other than null points to a zero-terminated string.
     (!text.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy())
 }
 
-/// Writes a string with a final zero to a C buffer of `room` bytes, truncated if necessary. Returns its length.
+/// Writes `text` as a zero-terminated string to a C buffer of `room` bytes. Text that does not fit is truncated.
+/// Returns the length of the written text in bytes.
 ///
 /// # Safety
 /// `buffer` has room for `room` bytes, and `room` is not 0.
 pub unsafe fn put_text(buffer: *mut c_char, room: usize, text: &str) -> usize {
     let length = text.len().min(room.saturating_sub(1));
-    // SAFETY: `length + 1` is at most `room`, which is the size of the buffer by the contract of this function.
+    // SAFETY: `length + 1` is at most `room`, and the caller guarantees that the buffer has `room` bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
         *buffer.add(length) = 0;
@@ -449,7 +459,7 @@ pub unsafe fn put_text(buffer: *mut c_char, room: usize, text: &str) -> usize {
     length
 }
 
-/// Converts a length in memory to [`Bytes`].
+/// Converts a number of bytes to [`Bytes`].
 pub fn bytes(length: usize) -> Bytes {
     Bytes::new(length as u64)
 }

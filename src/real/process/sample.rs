@@ -1,4 +1,5 @@
-//! Sampled blocks: code that runs a few times and afterwards is only charged (`mcpsim.h`).
+//! Sampled blocks (`mcpsim.h`). The code of a sampled block runs a few times. Afterwards only the mean cost of the
+//! block is charged.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -8,12 +9,12 @@ use crate::process::{Process, current};
 use mcpsim_core::rank::FailureKind;
 use mcpsim_core::units::SimSpan;
 
-/// Samples of a block.
+/// Measured executions of a sampled block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampled {
-    /// Number of completed executions.
+    /// Number of completed executions of the block.
     times: u64,
-    /// Total cost of these executions in ps.
+    /// Total cost of the completed executions in ps.
     cost: u64,
 }
 
@@ -23,8 +24,8 @@ impl Sampled {
         self.cost = self.cost.saturating_add(cost.as_ps());
     }
 
-    /// Returns the cost of the block without execution. Returns `None` if it must be executed: it has fewer executions
-    /// than requested, or other ranks execute it for the first time and no sample exists.
+    /// Returns the mean cost of the block. Returns `None` if the block must be executed, because fewer than `asked`
+    /// executions have completed.
     fn mean(self, asked: u64) -> Option<SimSpan> {
         match self.times {
             _ if asked == 0 => Some(SimSpan::ZERO),
@@ -35,35 +36,36 @@ impl Sampled {
     }
 }
 
-/// A position in the program's source, initialised with zeros.
+/// Static variable of a sampled block in the program. The program initialises the variable with zeros.
 #[repr(C)]
 pub struct SampleSite {
     times: u64,
     cost: u64,
-    /// Cost of the rank's code at the start of the block, in ps.
+    /// Total cost of the rank's code when the block started, in ps.
     begun: u64,
     global: u64,
     rest: [u64; 4],
 }
 
-/// Functions of `mcpsim.h`.
+/// Functions that `mcpsim.h` declares for sampled blocks.
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("mcpsim_sample_begin", Function(begin as *const ())),
     ("mcpsim_sample_end", Function(end as *const ())),
     ("mcpsim_compute", Function(compute as *const ())),
 ];
 
-/// Returns the key of a block that all ranks sample together.
+/// Returns the key of a block whose samples all ranks share.
 fn key(p: &Process, sample: *const SampleSite) -> (usize, usize) {
     let instance = p.instance.borrow();
     let place = instance.as_ref().and_then(|instance| instance.contains(sample as usize));
     place.unwrap_or((usize::MAX, sample as usize))
 }
 
-/// Returns 1 if the block must be executed. A thread without a rank executes every block.
+/// Returns 1 if the block must be executed, and 0 if its cost was charged. A thread that runs no rank executes every
+/// block.
 unsafe extern "C" fn begin(sample: *mut SampleSite, asked: c_int, global: c_int) -> c_int {
     let Some(p) = current() else { return 1 };
-    // SAFETY: the macros of `mcpsim.h` pass a static variable of this layout.
+    // SAFETY: the macros of `mcpsim.h` pass the address of a static variable with the layout of `SampleSite`.
     let known = unsafe {
         (*sample).global = u64::from(global != 0);
         match global {
@@ -84,7 +86,7 @@ unsafe extern "C" fn begin(sample: *mut SampleSite, asked: c_int, global: c_int)
             0
         }
         None => {
-            // SAFETY: the macros of `mcpsim.h` pass a static variable of this layout.
+            // SAFETY: the macros of `mcpsim.h` pass the address of a static variable with the layout of `SampleSite`.
             unsafe { (*sample).begun = p.computed().as_ps() };
             1
         }
@@ -93,7 +95,7 @@ unsafe extern "C" fn begin(sample: *mut SampleSite, asked: c_int, global: c_int)
 
 unsafe extern "C" fn end(sample: *mut SampleSite) {
     let Some(p) = current() else { return };
-    // SAFETY: the macros of `mcpsim.h` pass a static variable of this layout.
+    // SAFETY: the macros of `mcpsim.h` pass the address of a static variable with the layout of `SampleSite`.
     let sample = unsafe { &mut *sample };
     let cost = SimSpan::from_ps(p.computed().as_ps().saturating_sub(sample.begun));
     if sample.global == 0 {

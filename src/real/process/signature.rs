@@ -1,19 +1,21 @@
-//! Type signatures: the basic elements of a message without their displacements (MPI-3.1, section 4.1).
+//! Type signatures of messages. A type signature is the sequence of basic elements of a message, without displacements
+//! (MPI-3.1, section 4.1).
 
 use std::fmt;
 
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::{BasicKind, Datatype};
 
-/// Maximum number of runs compared. Signatures that are equal up to this number count as equal.
+/// Maximum number of runs that are compared. Signatures whose runs are equal up to this number count as equal.
 const MOST_RUNS: usize = 1 << 20;
 
-/// Basic elements of some items of a datatype, as a repeated list of runs of equal elements.
+/// Type signature of a number of items of a datatype. The basic elements are stored as runs of equal elements, and the
+/// list of runs is repeated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
-    /// Named datatype and length of each run.
+    /// Named datatype and number of elements of each run.
     runs: Vec<(Handle, u64)>,
-    /// Number of repetitions of the runs.
+    /// Number of repetitions of the list of runs.
     times: u64,
 }
 
@@ -37,7 +39,7 @@ impl Signature {
         }
     }
 
-    /// Iterates over all runs, with adjacent runs of equal elements merged.
+    /// Iterates over all runs. Adjacent runs of equal elements are merged.
     fn elements(&self) -> impl Iterator<Item = (Handle, u64)> + '_ {
         let mut all = (0..self.times).flat_map(|_| self.runs.iter().copied()).peekable();
         std::iter::from_fn(move || {
@@ -54,7 +56,7 @@ impl Signature {
         self.runs.iter().any(|(handle, _)| *handle == abi::MPI_PACKED)
     }
 
-    /// Returns true if both signatures have the same elements.
+    /// Returns true if both signatures have the same sequence of elements.
     pub fn matches(&self, other: &Signature) -> bool {
         if self == other || self.is_packed() || other.is_packed() {
             return true;
@@ -70,8 +72,9 @@ impl Signature {
         true
     }
 
-    /// Returns true if a message with this signature fits a receive with signature `room`: its elements are the first
-    /// elements of `room`. For a message that is too long, the elements within `room` are compared.
+    /// Returns true if a receive with the signature `room` can receive a message with this signature, because the
+    /// message's elements are the first elements of `room`. If the message is longer than `room`, only the elements
+    /// within `room` are compared.
     pub fn fits(&self, room: &Signature) -> bool {
         if self == room || self.is_packed() || room.is_packed() {
             return true;
@@ -83,14 +86,15 @@ impl Signature {
                 return false;
             }
             if sent != wanted {
-                // Only a signature that ends within this run is a match; another kind of element would start a new run.
+                // If the message's run is shorter, the message must end here, because its next run has another
+                // datatype. If the receive's run is shorter, the receive must end here.
                 return if sent < wanted { mine.next().is_none() } else { theirs.next().is_none() };
             }
         }
         true
     }
 
-    /// Encodes the signature as bytes. The reader must know the length.
+    /// Appends the encoded signature to `out`. The decoder must be passed the length separately.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.times.to_ne_bytes());
         for &(handle, length) in &self.runs {
@@ -113,7 +117,7 @@ impl Signature {
 }
 
 impl fmt::Display for Signature {
-    /// "2 MPI_INT", or "3 times (1 MPI_INT, 2 MPI_DOUBLE)".
+    /// Formats the signature, for example as "2 MPI_INT" or "3 times (1 MPI_INT, 2 MPI_DOUBLE)".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 4;
         let name = |handle| Datatype::named(handle).map_or("?", |named| named.name());
@@ -162,7 +166,7 @@ mod tests {
                 && pairs.fits(&Signature::new(&pair, 3))
         );
         assert!(of(abi::MPI_INT, 3).fits(&of(abi::MPI_INT, 9)) && !of(abi::MPI_DOUBLE, 3).fits(&of(abi::MPI_INT, 9)));
-        // Excess length is a different error.
+        // A message that is longer than the receive is reported as truncation, not as a mismatch of signatures.
         assert!(of(abi::MPI_INT, 9).fits(&of(abi::MPI_INT, 3)));
         assert_eq!(pairs.to_string(), "2 times (1 MPI_INT, 1 MPI_DOUBLE)");
         let mut bytes = Vec::new();

@@ -1,29 +1,29 @@
-//! Time that a rank's own code takes on the host.
+//! Measures the time that a rank's own code takes on the host.
 //!
-//! The cost of a block is the CPU time of the thread. Reading the CPU time is a system call and costs many times as
-//! much as the wall clock, which is mapped into programs. Most MPI calls follow each other closely, and within such
-//! short times both clocks advance equally: a thread that loses its core stays away for longer than [`SHORT`]. The cost
-//! of a short block is therefore its wall time. Only the end of a long block reads the CPU time, which yields the time
-//! that the thread was away since the last reading.
+//! The cost of a local execution block is the CPU time of the thread. Reading the CPU time requires a system call,
+//! which costs many times as much as reading the wall clock without a system call. Most MPI calls follow each other
+//! closely. Within such short times both clocks advance equally, because a thread that loses its core does not run for
+//! longer than [`SHORT`]. The cost of a short block is therefore the wall time of the block. The CPU time is read only
+//! at the end of a long block. This reading yields the time that the thread did not run since the last reading.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 
 use crate::process::job::HostClock;
 
-/// Maximum duration in ns of a block whose cost is its wall time.
+/// Maximum wall time in ns of a block whose cost is its wall time.
 const SHORT: u64 = 10_000;
-/// Maximum age in ns of the last reading of the CPU time at the start of a block; an older reading is renewed. Time
-/// away before the block is not part of the block. The constant bounds the error of a block whose thread was away just
-/// before its start.
+/// Maximum age in ns of the last reading of the CPU time at the start of a block. If the reading is older, the CPU time
+/// is read again. Time that the thread did not run before the block is not part of the block. The constant bounds the
+/// error if the thread did not run just before the start of the block.
 const STALE: u64 = 50_000;
 
 thread_local! {
-    /// Last common reading of both clocks on this thread.
+    /// Last reading of wall time and CPU time on this thread.
     static BOTH: Cell<Reading> = const { Cell::new(Reading { wall: 0, cpu: 0 }) };
 }
 
-/// Both clocks, read in immediate succession, in ns.
+/// Wall time and CPU time in ns, read in immediate succession.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     wall: u64,
@@ -31,7 +31,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads the CPU time, which belongs to the given wall time, and stores the pair.
+    /// Reads the CPU time and stores the reading together with the wall time `wall`, which was read just before.
     fn take(wall: u64) -> Reading {
         let reading = Reading { wall, cpu: read(libc::CLOCK_THREAD_CPUTIME_ID) };
         BOTH.set(reading);
@@ -44,15 +44,16 @@ impl Reading {
     }
 }
 
-/// Measures local execution blocks. The timer runs during the rank's own code and stops in MPI functions.
+/// Timer that measures local execution blocks. The timer runs during the rank's own code and is stopped in MPI
+/// functions.
 #[derive(Debug)]
 pub struct Timer {
     clock: HostClock,
-    /// Time in ns that start and stop add to a measurement.
+    /// Time in ns that starting and stopping the timer add to a measurement.
     overhead: u64,
-    /// Wall time in ns at the start of the block, or 0 while the timer is stopped.
+    /// Wall time in ns at the start of the current block, or 0 while the timer is stopped.
     started: Cell<u64>,
-    /// Measured time in ns not yet taken.
+    /// Measured time in ns that no caller has taken yet.
     measured: Cell<u64>,
 }
 
@@ -62,7 +63,7 @@ impl Timer {
         Timer { clock, overhead, started: Cell::new(0), measured: Cell::new(0) }
     }
 
-    /// Starts a block.
+    /// Starts a local execution block.
     #[inline]
     pub fn start(&self) {
         if self.started.get() == 0 {
@@ -70,7 +71,7 @@ impl Timer {
         }
     }
 
-    /// Ends the block.
+    /// Ends the current local execution block.
     #[inline]
     pub fn stop(&self) {
         let started = self.started.replace(0);
@@ -79,7 +80,7 @@ impl Timer {
         }
     }
 
-    /// Returns true if a block is running.
+    /// Returns true if a local execution block has started and not ended.
     pub fn is_running(&self) -> bool {
         self.started.get() != 0
     }
@@ -94,19 +95,19 @@ impl Timer {
         self.started.replace(0) != 0
     }
 
-    /// Returns the time in ns measured since the last call, without the current block.
+    /// Returns the time in ns of all blocks that ended since the last call of this function.
     #[inline]
     pub fn take(&self) -> u64 {
         self.measured.replace(0)
     }
 
-    /// Returns the measured time in ns that was not taken, including the current block. The query is not measured: it
-    /// starts a new block.
+    /// Returns the measured time in ns that no caller has taken yet, including the current block. The time of the query
+    /// is not measured, because the query ends the current block and starts a new block.
     pub fn peek(&self) -> u64 {
         let started = self.started.get();
         if started != 0 {
             let now = wall();
-            // The time of a CPU time reading belongs to no block.
+            // The time that reading the CPU time takes belongs to no block.
             let asked = self.end(started, now);
             self.started.set(if asked { wall() } else { now });
         }
@@ -122,7 +123,7 @@ impl Timer {
         }
     }
 
-    /// Adds a block with this start and end. Returns true if the CPU time was read.
+    /// Adds a block with these wall times of start and end to the measured time. Returns true if the CPU time was read.
     #[inline]
     fn end(&self, started: u64, now: u64) -> bool {
         let length = now.saturating_sub(started);
@@ -133,9 +134,9 @@ impl Timer {
     }
 }
 
-/// Returns the wall time in ns. Reads the CPU time first if the last reading is stale.
-// This function and the next one are not inlined: a fiber may continue on another thread, where a cached address of a
-// thread-local variable would be wrong.
+/// Returns the wall time in ns. If the last reading of the CPU time is older than [`STALE`], reads the CPU time first.
+// This function and the next function are not inlined, because a fiber may continue on another thread, where a cached
+// address of a thread-local variable would be wrong.
 #[inline(never)]
 fn wall_beside_cpu() -> u64 {
     let now = wall();
@@ -154,7 +155,7 @@ fn away_until(now: u64) -> u64 {
     Reading::take(now).away_since(last)
 }
 
-/// Returns the time in ns of an empty measurement, which is the cost of the timer itself.
+/// Measures the cost of the timer itself: the time in ns that an empty measurement yields.
 pub fn overhead() -> u64 {
     let mut all = [0u64; 101].map(|_| {
         let before = wall();
@@ -164,17 +165,17 @@ pub fn overhead() -> u64 {
     all[all.len() / 2]
 }
 
-/// Returns the wall time in ns; never 0.
+/// Returns the wall time in ns. The result is never 0.
 #[inline]
 fn wall() -> u64 {
     read(libc::CLOCK_MONOTONIC).max(1)
 }
 
-/// Returns a clock of the host in ns.
+/// Returns the time of the host clock `id` in ns.
 #[inline]
 fn read(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: both clocks exist on every Linux, and `time` is valid.
+    // SAFETY: both clocks exist on every Linux system, and `time` is valid for writes.
     unsafe { libc::clock_gettime(id, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -228,7 +229,7 @@ mod tests {
         let nap = std::time::Duration::from_millis(20);
         for (clock, slept) in [(HostClock::Cpu, false), (HostClock::Wall, true)] {
             let timer = Timer::new(clock, 0);
-            // Time before a block is not part of it.
+            // Time that the thread sleeps before a block is not part of the block.
             std::thread::sleep(nap);
             timer.start();
             std::thread::sleep(nap);
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_block_is_its_cpu_time_however_it_is_cut() {
-        // Steps of some hundred nanoseconds, and steps longer than a short block.
+        // The loop runs with steps of some hundred nanoseconds, and with steps that are longer than a short block.
         for steps in [100, 100_000] {
             let timer = Timer::new(HostClock::Cpu, 0);
             let mut value = 1u64;

@@ -1,5 +1,5 @@
-//! Stack walks by call frame information. They allocate no memory, take no locks and read only code and the given
-//! stack, so signal handlers may use them.
+//! Walks the stack with call frame information. Stack walks allocate no memory, take no locks, and read only code and
+//! the given stack. Signal handlers may therefore walk the stack.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -11,9 +11,9 @@ use addr2line::gimli::{
 
 use crate::loader::{self, UnwindCode};
 
-/// Maximum number of frames stored.
+/// Maximum number of stack frames that a stack trace stores.
 pub const DEPTH: usize = 64;
-/// Number of registers in call frame information: the general registers, and last the instruction pointer.
+/// Number of registers in call frame information: the 16 general registers and the instruction pointer, which is last.
 const REGISTERS: usize = 17;
 const RBP: usize = 6;
 const RSP: usize = 7;
@@ -24,14 +24,14 @@ const RIP: usize = 16;
 pub struct Registers(pub [usize; REGISTERS]);
 
 impl Registers {
-    /// Creates registers from `(instruction, stack, frame)`; the others are 0.
+    /// Creates registers with these instruction, stack and frame pointers. The other registers are 0.
     pub fn at([pc, stack, frame]: [usize; 3]) -> Self {
         let mut registers = [0; REGISTERS];
         (registers[RIP], registers[RSP], registers[RBP]) = (pc, stack, frame);
         Registers(registers)
     }
 
-    /// Number of the frame pointer.
+    /// Register number of the frame pointer.
     pub const FRAME: usize = RBP;
 
     /// Returns the stack pointer.
@@ -39,7 +39,7 @@ impl Registers {
         self.0[RSP]
     }
 
-    /// Moves the instruction pointer back by one byte: after a breakpoint, to the breakpoint.
+    /// Moves the instruction pointer back by one byte, from the byte after a breakpoint instruction to the breakpoint.
     pub fn step_back(&mut self) {
         self.0[RIP] = self.0[RIP].wrapping_sub(1);
     }
@@ -50,7 +50,7 @@ impl Registers {
     }
 }
 
-/// Returns instruction, stack and frame pointer of the caller.
+/// Returns the instruction, stack and frame pointers of the calling function.
 #[inline(always)]
 pub fn here() -> [usize; 3] {
     let (pc, stack, frame): (usize, usize, usize);
@@ -62,12 +62,12 @@ pub fn here() -> [usize; 3] {
     [pc, stack, frame]
 }
 
-/// Returns the callee-saved registers. Unoptimised code does not save them on the stack, so at the start of a function
-/// they contain the values of the caller.
+/// Returns the callee-saved registers. At the start of a function that is compiled without optimisation, these
+/// registers still contain the values of the function's caller.
 #[inline(always)]
 pub fn kept_for_caller() -> [usize; 5] {
     let mut kept = [0; 5];
-    // SAFETY: the instructions read registers and write the five words of `kept`.
+    // SAFETY: the instructions only read registers and write the five words of `kept`.
     unsafe {
         std::arch::asm!("mov [{0}], rbx", "mov [{0} + 8], r12", "mov [{0} + 16], r13", "mov [{0} + 24], r14",
             "mov [{0} + 32], r15", in(reg) kept.as_mut_ptr(), options(nostack, preserves_flags));
@@ -75,26 +75,27 @@ pub fn kept_for_caller() -> [usize; 5] {
     kept
 }
 
-/// A running function.
+/// A stack frame: a function that has started and not returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwindFrame {
-    /// Position in the function: its instruction, or an address within its current call instruction.
+    /// Address of the current instruction of the function, or an address within the function's current call
+    /// instruction.
     pub at: usize,
-    /// First address of the function, or 0 if unknown.
+    /// First address of the function, or 0 if the address is unknown.
     pub function: usize,
 }
 
-/// Running functions, innermost first.
+/// Stack frames, innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct StackTrace {
     frames: [UnwindFrame; DEPTH],
     count: usize,
-    /// True if the stack has more frames than are stored.
+    /// True if the stack has more frames than the trace stores.
     pub cut: bool,
 }
 
 impl StackTrace {
-    /// Walks the stack of the code at `registers`, as far as its frames are on `stack`.
+    /// Walks the stack from the function at `registers` outwards, as long as the frames are on `stack`.
     pub fn new(mut registers: Registers, stack: &Range<usize>) -> StackTrace {
         let mut trace = StackTrace { frames: [UnwindFrame::default(); DEPTH], count: 0, cut: false };
         let mut called = false;
@@ -114,13 +115,13 @@ impl StackTrace {
         }
     }
 
-    /// Returns the functions.
+    /// Returns the stored stack frames.
     pub fn frames(&self) -> &[UnwindFrame] {
         &self.frames[..self.count]
     }
 }
 
-/// Walks the stack up to the first frame for which `found` returns a value.
+/// Walks the stack outwards up to the first frame for which `found` returns a value.
 pub fn first<R>(
     mut registers: Registers,
     stack: &Range<usize>,
@@ -139,8 +140,8 @@ pub fn first<R>(
     None
 }
 
-/// Steps to the caller of the code at `at`. Returns the first address of the function left, or 0 if it is unknown.
-/// Returns `None` if the caller is unknown.
+/// Changes `registers` to those of the caller of the function at `at`. Returns the first address of the function at
+/// `at`, or 0 if this address is unknown. Returns `None` if the caller is unknown.
 fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: bool) -> Option<usize> {
     if let Some(code) = loader::code(at)
         && let Some(function) = step_by_table(registers, at, stack, code)
@@ -149,7 +150,8 @@ fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: b
     }
     let [rbp, rsp] = [registers.0[RBP], registers.0[RSP]];
     if innermost && loader::code(at).is_none() {
-        // The target of a jump is not code. The jump is probably a call, whose return address was pushed last.
+        // The program has jumped to an address that is not code. The jump was probably a call, and the top of the stack
+        // is the return address.
         registers.0[RIP] = read(stack, rsp)?;
         registers.0[RSP] = rsp + 8;
         return Some(0);
@@ -162,7 +164,7 @@ fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: b
     Some(0)
 }
 
-/// Storage that is part of the context.
+/// Storage of the unwind context without memory allocation.
 struct InPlace;
 
 impl UnwindContextStorage<usize> for InPlace {
@@ -170,14 +172,16 @@ impl UnwindContextStorage<usize> for InPlace {
     type Stack = [UnwindTableRow<usize, Self>; 4];
 }
 
-/// Passes the call frame information of the code at `at` to `look`, with the first address of its function.
+/// Calls `look` with the call frame information of the code at `at` and the first address of the function that contains
+/// `at`.
 fn with_row<T>(
     at: usize,
     code: UnwindCode,
     look: impl FnOnce(&UnwindTableRow<usize, InPlace>, usize) -> Option<T>,
 ) -> Option<T> {
     let slice = |from: usize| {
-        // SAFETY: the module is mapped from its start to its end, and remains mapped while its code runs.
+        // SAFETY: the module is mapped from its start to its end. The module's code is on the stack, so the module
+        // remains mapped.
         let bytes = unsafe { std::slice::from_raw_parts(from as *const u8, code.end.checked_sub(from)?) };
         Some(EndianSlice::new(bytes, LittleEndian))
     };
@@ -194,7 +198,7 @@ fn with_row<T>(
     look(row, usize::try_from(entry.initial_address()).ok()?)
 }
 
-/// Returns the address at which the caller's frame starts.
+/// Returns the canonical frame address, which is the stack pointer of the caller before its call.
 fn end_of_frame(registers: &Registers, row: &UnwindTableRow<usize, InPlace>) -> Option<usize> {
     let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
     Some(registers.0.get(usize::from(register.0))?.wrapping_add_signed(offset as isize))
@@ -223,8 +227,8 @@ fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, cod
     })
 }
 
-/// Returns where the function at `registers` saves the registers of its caller: the end of its frame, and the location
-/// of each register by number.
+/// Returns the end of the frame of the function at `registers`, and the stack location at which the function saves each
+/// register of its caller, by register number.
 pub fn kept_registers(registers: &Registers) -> Option<(usize, [Option<usize>; REGISTERS])> {
     with_row(registers.pc(), loader::code(registers.pc())?, |row, _| {
         let cfa = end_of_frame(registers, row)?;
@@ -238,11 +242,11 @@ pub fn kept_registers(registers: &Registers) -> Option<(usize, [Option<usize>; R
     })
 }
 
-/// Returns the word at `address` of the stack.
+/// Returns the word at `address`, or `None` if the word is not on the stack.
 #[inline]
 pub fn read(stack: &Range<usize>, address: usize) -> Option<usize> {
     let inside = stack.contains(&address) && stack.end - address >= size_of::<usize>();
-    // SAFETY: the word is within the stack, which is mapped, and any bits are a valid number.
+    // SAFETY: the word is within the mapped stack, and every bit pattern is a valid number.
     inside.then(|| unsafe { (address as *const usize).read_unaligned() })
 }
 
@@ -252,7 +256,7 @@ mod tests {
 
     fn stack() -> Range<usize> {
         let top = here()[1];
-        // Sufficient for the frames of a test, and below the end of the thread's stack.
+        // 2048 bytes are sufficient for the stack frames of a test, and end below the top of the thread's stack.
         top..top + 2048
     }
 

@@ -62,13 +62,13 @@ unsafe fn create(
         };
         (copy, std::mem::transmute::<usize, Option<DeleteFunction>>(delete))
     };
-    // SAFETY: MPI requires a valid pointer for the result, and `mpi_functions!` rejects null.
+    // SAFETY: MPI requires the program to pass a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *key = p.attributes.add(AttributeKey { of, copy, delete, extra, freed: false }) };
     Ok(())
 }
 
 unsafe fn free(p: &MpiProcess, of: Holder, key: *mut c_int) -> MpiResult {
-    // SAFETY: MPI requires a valid pointer to a key.
+    // SAFETY: MPI requires the program to pass a valid pointer to a key.
     unsafe {
         p.attributes.free(of, *key)?;
         *key = abi::MPI_KEYVAL_INVALID;
@@ -110,7 +110,7 @@ unsafe fn get(
             found
         }
     };
-    // SAFETY: MPI requires valid pointers for both results.
+    // SAFETY: MPI requires the program to pass valid pointers for both results.
     unsafe {
         *flag = c_int::from(found.is_some());
         if let Some(found) = found {

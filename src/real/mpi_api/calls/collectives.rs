@@ -39,7 +39,7 @@ unsafe fn varying(
     datatype: &Datatype,
 ) -> MpiResult<Rc<[(usize, isize)]>> {
     let block = |block: usize| {
-        // SAFETY: MPI requires arrays with one entry per rank.
+        // SAFETY: MPI requires the program to pass arrays with one entry per rank.
         let (count, displacement) = unsafe { (*counts.add(block), *displs.add(block)) };
         let count = error::count(count, &format!("count {block}"))?;
         Ok((count, displacement as isize * datatype.extent() as isize))
@@ -242,7 +242,7 @@ unsafe fn gather(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Gather } else { Collective::Gatherv };
     if comm.is_inter() {
-        // SAFETY: the caller guarantees arrays with one entry per rank of the remote group, as MPI requires.
+        // SAFETY: the caller guarantees that the arrays have one entry per rank of the remote group.
         return unsafe {
             super::intercomm::gather(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
         };
@@ -255,7 +255,7 @@ unsafe fn gather(
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the arrays of `all` have one entry per rank, as MPI requires and the caller guarantees.
+    // SAFETY: the caller guarantees that the arrays of `all` have one entry per rank of the communicator.
     let (shape, sizes) = unsafe { all.shape(&result, comm.size())? };
     let output = result.region(shape);
     let input =
@@ -278,7 +278,7 @@ unsafe fn scatter(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Scatter } else { Collective::Scatterv };
     if comm.is_inter() {
-        // SAFETY: the caller guarantees arrays with one entry per rank of the remote group, as MPI requires.
+        // SAFETY: the caller guarantees that the arrays have one entry per rank of the remote group.
         return unsafe {
             super::intercomm::scatter(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
         };
@@ -291,7 +291,7 @@ unsafe fn scatter(
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
     let source = CallBuffer::new(p, send.0, send.1, send.2)?;
-    // SAFETY: the arrays of `all` have one entry per rank, as MPI requires and the caller guarantees.
+    // SAFETY: the caller guarantees that the arrays of `all` have one entry per rank of the communicator.
     let (shape, sizes) = unsafe { all.shape(&source, comm.size())? };
     let input = source.region(shape);
     let output =
@@ -313,7 +313,7 @@ unsafe fn allgather(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Allgather } else { Collective::Allgatherv };
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the arrays of `all` have one entry per peer, as MPI requires and the caller guarantees.
+    // SAFETY: the caller guarantees that the arrays of `all` have one entry per peer.
     let (shape, sizes) = unsafe { all.shape(&result, comm.peers().size())? };
     let output = result.region(shape);
     if comm.is_inter() {
@@ -341,7 +341,7 @@ unsafe fn alltoall(
     let collective = if let BufferBlocks::Same = sent { Collective::Alltoall } else { Collective::Alltoallv };
     let ranks = comm.peers().size();
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the arrays of `received` have one entry per peer, as MPI requires and the caller guarantees.
+    // SAFETY: the caller guarantees that the arrays of `received` have one entry per peer.
     let (shape, received_sizes) = unsafe { received.shape(&result, ranks)? };
     let output = result.region(shape);
     let (input, sizes) = if in_place(send.0) {
@@ -349,7 +349,7 @@ unsafe fn alltoall(
         (output.copy(ranks), received_sizes)
     } else {
         let source = CallBuffer::new(p, send.0, send.1, send.2)?;
-        // SAFETY: the arrays of `sent` have one entry per peer, as MPI requires and the caller guarantees.
+        // SAFETY: the caller guarantees that the arrays of `sent` have one entry per peer.
         let (shape, sizes) = unsafe { sent.shape(&source, ranks)? };
         (source.region(shape), sizes)
     };
@@ -381,7 +381,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
     let ranks = comm.peers().size();
     let region = |(base, counts, displs, types): Mixed| -> MpiResult<Region> {
         let block = |block: usize| {
-            // SAFETY: MPI requires arrays with one entry per rank.
+            // SAFETY: MPI requires the program to pass arrays with one entry per rank.
             let (count, at, datatype) = unsafe { (*counts.add(block), *displs.add(block), *types.add(block)) };
             Ok((error::count(count, &format!("count {block}"))?, at as isize, p.committed(datatype)?))
         };

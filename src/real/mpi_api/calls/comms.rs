@@ -76,7 +76,7 @@ pub fn offer(p: &MpiProcess, comm: &Comm) -> u32 {
 /// Agrees on a number for a new communicator among all members of `comm`, in collective `sequence`.
 ///
 /// # Errors
-/// Errors of the schedule.
+/// Errors of the schedule that exchanges the numbers.
 pub fn agree(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32) -> MpiResult<u32> {
     match comm.is_inter() {
         true => Ok(own::leaders_tell(p, comm, sequence, &[offer(p, comm)], 1)?[0]),
@@ -91,7 +91,7 @@ fn remote(comm: &Comm) -> Option<Group> {
 
 /// Duplicates a communicator, with `hints` or else with the hints of the original.
 fn dup(p: &MpiProcess, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) -> MpiResult<CollectivePlan> {
-    // SAFETY: MPI requires a valid pointer for the result, and `mpi_functions!` rejects null.
+    // SAFETY: MPI requires the program to pass a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *newcomm = abi::MPI_COMM_NULL };
     let comm = p.comm(comm)?;
     let old = comm.clone();
@@ -107,7 +107,7 @@ fn dup(p: &MpiProcess, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) 
         new.topology.replace(topology);
         new.info.replace(info);
         new.attributes.replace(attributes);
-        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
+        // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
@@ -135,7 +135,7 @@ fn create(p: &MpiProcess, comm: Handle, group: Handle, newcomm: *mut Handle) -> 
             (agree(p, &old, sequence)?, None)
         };
         let handle = p.make_comm(&old, number, group, remote)?;
-        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
+        // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
@@ -155,7 +155,8 @@ fn create_group(
         // Only members must call. Other callers receive MPI_COMM_NULL, as in MPI libraries.
         let alone = mcpsim_core::mpi::CommMember::new(comm.local.id(), 0, Group::from_ranks(vec![p.rank]));
         return Ok(CollectivePlan::code(&Rc::new(Comm::intra(comm.handle, alone)), move |_, _| {
-            // SAFETY: MPI requires a result pointer that is valid until the operation completes.
+            // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation
+            // completes.
             unsafe { *newcomm = abi::MPI_COMM_NULL };
             Ok(())
         }));
@@ -166,7 +167,7 @@ fn create_group(
     Ok(CollectivePlan::code(&members, move |p, _| {
         let number = own::greatest(p, &within, Comm::tagged(tag), offer(p, &within))?;
         let handle = p.make_comm(&comm, number, group, None)?;
-        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
+        // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
@@ -219,7 +220,7 @@ fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut 
         } else {
             p.make_comm(&old, number, of_colour(&local, mine, old.local.group()), remote)?
         };
-        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
+        // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
@@ -238,7 +239,7 @@ fn shared(p: &MpiProcess, comm: Handle, split_type: c_int) -> MpiResult<c_int> {
 }
 
 fn free(p: &MpiProcess, comm: *mut Handle) -> MpiResult {
-    // SAFETY: MPI requires a valid pointer to a handle.
+    // SAFETY: MPI requires the program to pass a valid pointer to a handle.
     let handle = unsafe { *comm };
     let object = p.comm(handle)?;
     error::expect(handle != abi::MPI_COMM_WORLD && handle != abi::MPI_COMM_SELF, abi::MPI_ERR_COMM, || {
@@ -249,7 +250,7 @@ fn free(p: &MpiProcess, comm: *mut Handle) -> MpiResult {
     p.delete_attributes(handle, attributes).map_err(|error| error.on_comm(handle))?;
     // Pending operations keep the communicator.
     p.comms.borrow_mut().remove(handle);
-    // SAFETY: MPI requires a valid pointer to a handle.
+    // SAFETY: MPI requires the program to pass a valid pointer to a handle.
     unsafe { *comm = abi::MPI_COMM_NULL };
     Ok(())
 }

@@ -17,7 +17,7 @@ fn bad_code(code: c_int) -> MpiError {
 
 unsafe fn create(p: &MpiProcess, of: Holder, function: Option<HandlerFunction>, handler: *mut Handle) -> MpiResult {
     let function = function.ok_or_else(|| MpiError::new(abi::MPI_ERR_ARG, "the function is null"))?;
-    // SAFETY: MPI requires a valid pointer for the result, and `mpi_functions!` rejects null.
+    // SAFETY: MPI requires the program to pass a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *handler = p.errors.add_handler(of, function) };
     Ok(())
 }

@@ -41,7 +41,7 @@ fn locally(
 /// Packs the data of a buffer.
 fn packed(buffer: &CallBuffer) -> Vec<u8> {
     let mut data = Vec::with_capacity(buffer.count * buffer.datatype.size());
-    // SAFETY: MPI requires a buffer that is valid until the collective completes.
+    // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
     unsafe { buffer.datatype.pack(buffer.base, buffer.count, &mut data) };
     data
 }
@@ -49,7 +49,7 @@ fn packed(buffer: &CallBuffer) -> Vec<u8> {
 /// Stores packed data from the peer `from` in a buffer.
 fn store(between: &CollectiveMessages<'_>, buffer: &CallBuffer, from: u32, data: &[u8]) -> MpiResult {
     let region = buffer.region(BufferShape::Only(from, buffer.count));
-    // SAFETY: MPI requires a buffer that is valid until the collective completes.
+    // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
     unsafe { region.store(from, data) }.map_err(|error| error.on_comm(between.comm.handle))
 }
 
@@ -64,7 +64,7 @@ fn receive(
     requests.extend(sends());
     let mut result = Ok(());
     for (&from, data) in peers.iter().zip(between.finish_all(requests, peers.len())) {
-        // SAFETY: MPI requires a buffer that is valid until the collective completes.
+        // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
         result = result.and(unsafe { output.store(from, &data) });
     }
     result.map_err(|error| error.on_comm(between.comm.handle))
@@ -236,7 +236,7 @@ pub fn allgather(comm: Rc<Comm>, mine: CallBuffer, output: Region) -> MpiResult<
 }
 
 pub fn alltoall(comm: Rc<Comm>, input: Region, output: Region) -> MpiResult<CollectivePlan> {
-    // SAFETY: MPI requires a buffer that is valid until the collective completes.
+    // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
     let block = move |to: u32| unsafe { input.packed(to) };
     all_to_all(comm, block, output)
 }
@@ -293,7 +293,7 @@ pub unsafe fn scatter(
             let source = CallBuffer::new(p, send.0, send.1, send.2)?;
             let input = source.region(shape(&source, comm.peers().size())?.0);
             code(comm, move |between| {
-                // SAFETY: MPI requires a buffer that is valid until the collective completes.
+                // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
                 let start = |to| between.start(to, unsafe { input.packed(to) });
                 let requests = (0..between.comm.peers().size()).map(start).collect();
                 between.finish(requests);

@@ -51,7 +51,7 @@ fn create(
             return Err(MpiError::new(abi::MPI_ERR_COMM, what).on_comm(old.handle));
         }
         let handle = p.make_comm(&old, head[0], local.clone(), Some(remote))?;
-        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
+        // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))
@@ -69,7 +69,7 @@ fn merge(p: &MpiProcess, inter: Handle, high: bool, newcomm: *mut Handle) -> Mpi
         let (first, second) = if first { (local, remote) } else { (remote, local) };
         let all = Group::from_ranks(first.ranks().chain(second.ranks()).collect());
         let handle = p.make_comm(&old, theirs[0], all, None)?;
-        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
+        // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     }))

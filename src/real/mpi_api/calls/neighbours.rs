@@ -52,13 +52,13 @@ impl Neighbourhood {
                 receives.iter().map(|&block| letters.start_recv(sources[block] as u32)).collect();
             for (block, &to) in destinations.iter().enumerate() {
                 let Some(to) = there(to) else { continue };
-                // SAFETY: MPI requires a buffer that is valid until the collective completes.
+                // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
                 requests.push(letters.start(to, unsafe { input.packed(block as u32) }));
             }
             let came = letters.finish_all(requests, receives.len());
             let mut result = Ok(());
             for (&block, data) in receives.iter().zip(came) {
-                // SAFETY: MPI requires a buffer that is valid until the collective completes.
+                // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
                 result = result.and(unsafe { output.store(block as u32, &data) });
             }
             result.map_err(|error: MpiError| error.on_comm(with.handle))
@@ -75,7 +75,7 @@ unsafe fn allgather(
 ) -> MpiResult<CollectivePlan> {
     let near = Neighbourhood::of(p, comm)?;
     let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
-    // SAFETY: the arrays of `all` have one entry per source, as MPI requires and the caller guarantees.
+    // SAFETY: the caller guarantees that the arrays of `all` have one entry per source.
     let (shape, _) = unsafe { all.shape(&result, near.sources.len() as u32)? };
     // All destinations receive the same data.
     let same = vec![(mine.count, 0); near.destinations.len()];
@@ -91,7 +91,8 @@ unsafe fn alltoall(
 ) -> MpiResult<CollectivePlan> {
     let near = Neighbourhood::of(p, comm)?;
     let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
-    // SAFETY: the arrays have one entry per destination and per source, as MPI requires and the caller guarantees.
+    // SAFETY: the caller guarantees arrays of send arguments with one entry per destination, and arrays of receive
+    // arguments with one entry per source.
     let (from, to) = unsafe {
         let (from, _) = sent.shape(&mine, near.destinations.len() as u32)?;
         (from, received.shape(&result, near.sources.len() as u32)?.0)
@@ -105,7 +106,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
     let near = Neighbourhood::of(p, comm)?;
     let region = |(base, counts, displs, types): Mixed, blocks: usize| -> MpiResult<Region> {
         let block = |block: usize| {
-            // SAFETY: MPI requires arrays with one entry per neighbour.
+            // SAFETY: MPI requires the program to pass arrays with one entry per neighbour.
             let (count, at, datatype) = unsafe { (*counts.add(block), *displs.add(block), *types.add(block)) };
             Ok((error::count(count, &format!("count {block}"))?, at, p.committed(datatype)?))
         };

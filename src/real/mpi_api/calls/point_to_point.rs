@@ -111,7 +111,7 @@ impl Outgoing {
             return Ok(());
         }
         let to = self.comm.peer(self.to)?;
-        // SAFETY: MPI requires a buffer with `count` elements, and the caller passes the arguments of an MPI send.
+        // SAFETY: the callers pass arguments of an MPI send, for which MPI requires a buffer with `count` elements.
         let data = unsafe { self.data() };
         p.no_poll();
         let call = || {
@@ -134,7 +134,7 @@ impl Outgoing {
             (COMPLETE, Operation::Nothing(proc_null()))
         } else {
             let to = self.comm.peer(self.to)?;
-            // SAFETY: MPI requires a buffer with `count` elements, and the caller passes the arguments of an MPI send.
+            // SAFETY: the callers pass arguments of an MPI send, for which MPI requires a buffer with `count` elements.
             let data = unsafe { self.data() };
             let call = || {
                 ManuallyDrop::new(Call::Isend(message_to(
@@ -148,7 +148,7 @@ impl Outgoing {
             };
             (p.call_made(call, started), Operation::Send)
         };
-        // SAFETY: MPI requires a valid pointer for the request.
+        // SAFETY: MPI requires the program to pass a valid pointer for the request handle.
         unsafe { *request = p.add_request(Request::new(engine, operation, self.comm)) };
         Ok(())
     }
@@ -186,14 +186,15 @@ impl Incoming {
     #[inline(always)]
     unsafe fn recv(self, p: &MpiProcess, status: *mut Status) -> MpiResult {
         let Some(pattern) = self.pattern else {
-            // SAFETY: MPI requires MPI_STATUS_IGNORE or a valid status.
+            // SAFETY: MPI requires the program to pass MPI_STATUS_IGNORE or a valid status.
             unsafe { put_status(status, proc_null()) };
             return Ok(());
         };
         p.no_poll();
         p.call_made(
             || ManuallyDrop::new(Call::Recv(pattern)),
-            // SAFETY: MPI requires a buffer with room for `count` elements, and MPI_STATUS_IGNORE or a valid status.
+            // SAFETY: MPI requires the program to pass a buffer with room for `count` elements, and MPI_STATUS_IGNORE
+            // or a valid status.
             |reply| unsafe { self.target.store(&mut completed(reply)[0], &self.comm, status) },
         )
     }
@@ -366,14 +367,16 @@ unsafe fn exchange(
     let Incoming { comm, target, pattern } = recv;
     match (message, pattern) {
         (Some(message), Some(pattern)) => p.call_completed(Call::Exchange(message, pattern), |completions| {
-            // SAFETY: MPI requires a buffer with room for `count` elements, and MPI_STATUS_IGNORE or a valid status.
+            // SAFETY: MPI requires the program to pass a buffer with room for `count` elements, and MPI_STATUS_IGNORE
+            // or a valid status.
             unsafe { target.store(&mut completions[0], &comm, status) }
         }),
         (message, pattern) => {
             if let Some(message) = message {
                 p.call_done(Call::Send(message));
             }
-            // SAFETY: MPI requires a buffer with room for `count` elements, and MPI_STATUS_IGNORE or a valid status.
+            // SAFETY: MPI requires the program to pass a buffer with room for `count` elements, and MPI_STATUS_IGNORE
+            // or a valid status.
             unsafe { Incoming { comm, target, pattern }.recv(p, status) }
         }
     }

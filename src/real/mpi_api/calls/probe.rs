@@ -62,7 +62,7 @@ fn take(p: &MpiProcess, comm: Rc<Comm>, only: Pattern) -> Handle {
 
 /// Returns the matched message of `handle` and sets the handle to null. Returns `None` for MPI_MESSAGE_NO_PROC.
 unsafe fn matched(p: &MpiProcess, handle: *mut Handle) -> MpiResult<Option<Matched>> {
-    // SAFETY: MPI requires a valid pointer to a handle.
+    // SAFETY: MPI requires the program to pass a valid pointer to a handle.
     let name = unsafe { std::mem::replace(&mut *handle, abi::MPI_MESSAGE_NULL) };
     if name == abi::MPI_MESSAGE_NO_PROC {
         return Ok(None);

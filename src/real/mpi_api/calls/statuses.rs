@@ -37,7 +37,7 @@ unsafe fn set_elements(p: &MpiProcess, status: *mut Status, datatype: Handle, co
         let what = format!("{count} elements of a datatype of {} bytes: expected 0 or more", datatype.size());
         MpiError::new(abi::MPI_ERR_COUNT, what)
     })?;
-    // SAFETY: MPI requires a valid pointer to a status.
+    // SAFETY: MPI requires the program to pass a valid pointer to a status.
     unsafe { (*status).set_bytes(bytes) };
     Ok(())
 }

@@ -63,7 +63,7 @@ fn on_all(p: &MpiProcess, session: Handle, handle: Handle) -> MpiResult {
 
 fn none(p: &MpiProcess, count: *mut c_int) -> MpiResult {
     ready(p)?;
-    // SAFETY: MPI requires a valid pointer for the result.
+    // SAFETY: MPI requires the program to pass a valid pointer for the result.
     unsafe { *count = 0 };
     Ok(())
 }

@@ -47,7 +47,7 @@ fn among(comm: &Rc<Comm>, members: Group, topology: Topology, newcomm: *mut Hand
         if handle != abi::MPI_COMM_NULL {
             p.comm(handle)?.topology.replace(Some(Rc::new(topology)));
         }
-        // SAFETY: MPI requires a result pointer that is valid until the operation completes.
+        // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation completes.
         unsafe { *newcomm = handle };
         Ok(())
     })

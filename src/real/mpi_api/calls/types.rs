@@ -34,7 +34,7 @@ type Made = Result<Type, TypeError>;
 /// Adds a datatype derived from the datatype of `old`.
 unsafe fn derive(p: &MpiProcess, old: Handle, new: *mut Handle, make: impl FnOnce(&Type) -> Made) -> MpiResult {
     let made = make(&p.datatype(old)?)?;
-    // SAFETY: MPI requires a valid pointer for the result, and `mpi_functions!` rejects null.
+    // SAFETY: MPI requires the program to pass a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *new = p.types.borrow_mut().insert(made, false) };
     Ok(())
 }

@@ -73,15 +73,15 @@ unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> M
     let mut active = handles.active(p)?;
     if active.places.len() < handles.count && statuses as usize != abi::MPI_STATUS_IGNORE {
         for place in 0..handles.count {
-            // SAFETY: MPI requires one status per request.
+            // SAFETY: MPI requires the program to pass one status per request.
             unsafe { put_status(status_at(statuses, place), empty_status()) };
         }
     }
     p.check_waitable(&handles, &active)?;
     if active.engine.iter().all(|&id| id == COMPLETE) {
         let mut completions: SmallVec<[Completion; 4]> = active.places.iter().map(|_| nothing()).collect();
-        // SAFETY: the handles are active, MPI requires valid buffers until completion, and one status per request or
-        // MPI_STATUSES_IGNORE.
+        // SAFETY: the requests of the handles are active. MPI requires their buffers to remain valid until completion,
+        // and requires one status per request or MPI_STATUSES_IGNORE.
         return unsafe { settle_all(p, &handles, &active, &mut completions, statuses) };
     }
     let engine = std::mem::take(&mut active.engine);
@@ -99,7 +99,7 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
         Err(error) => return (None, Err(error)),
     };
     if active.places.is_empty() {
-        // SAFETY: MPI requires MPI_STATUS_IGNORE or a valid status.
+        // SAFETY: MPI requires the program to pass MPI_STATUS_IGNORE or a valid status.
         unsafe { put_empty(status) };
         return (None, Ok(()));
     }
@@ -108,14 +108,14 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
     let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
         Some(at) => {
             let place = places[at] as usize;
-            // SAFETY: the handle is active, MPI requires valid buffers until completion, and MPI_STATUS_IGNORE or a
-            // valid status.
+            // SAFETY: the request of the handle is active. MPI requires the request's buffer to remain valid until
+            // completion, and requires MPI_STATUS_IGNORE or a valid status.
             (place, unsafe { settle(p, handles.at(place), &mut nothing(), status) })
         }
         None => p.call_completed(Call::WaitAny(engine), |completions| {
             let place = places[completions[0].index as usize] as usize;
-            // SAFETY: the handle is active, MPI requires valid buffers until completion, and MPI_STATUS_IGNORE or a
-            // valid status.
+            // SAFETY: the request of the handle is active. MPI requires the request's buffer to remain valid until
+            // completion, and requires MPI_STATUS_IGNORE or a valid status.
             (place, unsafe { settle(p, handles.at(place), &mut completions[0], status) })
         }),
     };
@@ -132,7 +132,7 @@ unsafe fn some(
 ) -> MpiResult {
     let active = handles.active(p)?;
     if active.places.is_empty() {
-        // SAFETY: MPI requires a valid pointer for the result.
+        // SAFETY: MPI requires the program to pass a valid pointer for the result.
         unsafe { *outcount = abi::MPI_UNDEFINED };
         return Ok(());
     }
@@ -165,7 +165,7 @@ unsafe fn some(
         let engine = active.engine.clone();
         p.test(engine, Which::Some, &mut |completions| take(&active.places, completions));
     }
-    // SAFETY: MPI requires a valid pointer for the result.
+    // SAFETY: MPI requires the program to pass a valid pointer for the result.
     unsafe { *outcount = done as c_int };
     if errors.is_empty() {
         return Ok(());
@@ -185,8 +185,8 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
         p.failed_poll();
         false
     } else {
-        // SAFETY: the handles are active, MPI requires valid buffers until completion, and one status per request or
-        // MPI_STATUSES_IGNORE.
+        // SAFETY: the requests of the handles are active. MPI requires their buffers to remain valid until completion,
+        // and requires one status per request or MPI_STATUSES_IGNORE.
         p.test(engine, Which::All, &mut |completions| unsafe {
             if completions.len() == active.places.len() {
                 result = settle_all(p, &handles, &active, completions, statuses);
@@ -196,11 +196,11 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
     if found && active.places.len() < handles.count {
         let inactive = (0..handles.count).filter(|place| !active.places.contains(&(*place as u32)));
         for place in inactive {
-            // SAFETY: MPI requires one status per request.
+            // SAFETY: MPI requires the program to pass one status per request.
             unsafe { put_status(status_at(statuses, place), empty_status()) };
         }
     }
-    // SAFETY: MPI requires a valid pointer for the result.
+    // SAFETY: MPI requires the program to pass a valid pointer for the result.
     unsafe { *flag = c_int::from(found) };
     result
 }
@@ -213,7 +213,7 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
         Err(error) => return (true, None, Err(error)),
     };
     if active.places.is_empty() {
-        // SAFETY: MPI requires MPI_STATUS_IGNORE or a valid status.
+        // SAFETY: MPI requires the program to pass MPI_STATUS_IGNORE or a valid status.
         unsafe { put_status(status, empty_status()) };
         return (true, None, Ok(()));
     }
@@ -236,8 +236,8 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
     p.test(engine, Which::First, &mut |completions| {
         if let Some(completion) = completions.first_mut() {
             let place = active.places[completion.index as usize] as usize;
-            // SAFETY: the handle is active, MPI requires valid buffers until completion, and MPI_STATUS_IGNORE or a
-            // valid status.
+            // SAFETY: the request of the handle is active. MPI requires the request's buffer to remain valid until
+            // completion, and requires MPI_STATUS_IGNORE or a valid status.
             let result = unsafe { settle(p, handles.at(place), completion, status) };
             taken = (true, Some(place), result);
         }

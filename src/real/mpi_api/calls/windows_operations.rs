@@ -96,7 +96,7 @@ fn accumulating(handle: Handle, datatype: &Datatype, fetches: bool) -> MpiResult
 
 unsafe fn put(p: &MpiProcess, window: &Window, origin: Origin, target: Target, requested: bool) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, Some(origin), None, target)?;
-    // SAFETY: MPI requires `count` items in the origin's memory.
+    // SAFETY: MPI requires the program's origin buffer to contain `count` items.
     window.carry_out(p, unsafe { ends.work(TargetOperation::Put, None) }, requested)
 }
 
@@ -116,7 +116,7 @@ unsafe fn accumulate(
 ) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, Some(origin), None, target)?;
     accumulating(op, &ends.datatype, false)?;
-    // SAFETY: MPI requires `count` items in the origin's memory.
+    // SAFETY: MPI requires the program's origin buffer to contain `count` items.
     window.carry_out(p, unsafe { ends.work(TargetOperation::Accumulate, Some(op)) }, requested)
 }
 

@@ -112,7 +112,8 @@ impl DataMover {
 
     fn packed(&mut self, layout: &BlockLayout, piece: Piece) -> Data {
         let mut data = payloads::buffer(layout.bytes(piece.blocks).get() as usize);
-        // SAFETY: the program's buffers are valid until the collective completes, or were replaced by copies.
+        // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the rank has
+        // ended, copies have replaced the buffers.
         unsafe { self.region(layout, piece.space).pack(layout, piece.blocks, &mut data) };
         data
     }
@@ -154,10 +155,10 @@ unsafe fn combine_items(
         base
     };
     if side == Side::Left || combine.commutes() {
-        // SAFETY: both addresses hold `count` items, as the caller guarantees.
+        // SAFETY: the caller guarantees that both addresses hold `count` items.
         unsafe { combine.apply(datatype, handle, theirs, mine, count) };
     } else {
-        // SAFETY: both addresses hold `count` items, as the caller guarantees. `apply` leaves the result in its right
+        // SAFETY: the caller guarantees that both addresses hold `count` items. `apply` leaves the result in its right
         // operand, so it is copied to `mine`.
         unsafe {
             combine.apply(datatype, handle, mine, theirs, count);
@@ -192,7 +193,8 @@ impl Mover for DataMover {
         match then {
             Then::Store => {
                 let size = data.len();
-                // SAFETY: the program's buffers are valid until the collective completes, or were replaced by copies.
+                // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the
+                // rank has ended, copies have replaced the buffers.
                 let left = unsafe { self.region(layout, piece.space).unpack(layout, piece.blocks, &data) };
                 if left > 0 {
                     self.too_long = Some((size, size - left));
@@ -212,7 +214,8 @@ impl Mover for DataMover {
 
     fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
         let data = self.packed(layout, from);
-        // SAFETY: the program's buffers are valid until the collective completes, or were replaced by copies.
+        // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the rank has
+        // ended, copies have replaced the buffers.
         unsafe { self.region(layout, to.space).unpack(layout, to.blocks, &data) };
     }
 

@@ -37,7 +37,7 @@ pub fn unpacked(data: &[u8]) -> Vec<u32> {
 /// Returns the maximum over all members to all members, in collective `sequence` of an intracommunicator.
 ///
 /// # Errors
-/// Errors of the schedule.
+/// Errors of the schedule that exchanges the numbers.
 pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> MpiResult<u32> {
     let max = op::builtin(abi::MPI_MAX).expect("a built-in operation");
     let (mut given, mut result) = (vec![mine], vec![mine]);
@@ -53,7 +53,7 @@ pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> Mp
 /// Returns the numbers of all members in rank order. Each member contributes the same amount.
 ///
 /// # Errors
-/// Errors of the schedule.
+/// Errors of the schedule that exchanges the numbers.
 pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -> MpiResult<Vec<u32>> {
     let mut all = vec![0; mine.len() * comm.size() as usize];
     let input = Region::new(mine.as_ptr().cast_mut().cast(), number(), BufferShape::Only(comm.rank(), mine.len()));
@@ -67,7 +67,7 @@ pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -
 /// Returns the sum of the numbers that all members have for this member. `each` contains one number per member.
 ///
 /// # Errors
-/// Errors of the schedule.
+/// Errors of the schedule that exchanges the numbers.
 pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u32]) -> MpiResult<u32> {
     let sum = op::builtin(abi::MPI_SUM).expect("a built-in operation");
     let mut result = vec![0];
@@ -83,7 +83,7 @@ pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u
 /// Broadcasts the numbers of member `root`. All members know their amount.
 ///
 /// # Errors
-/// Errors of the schedule.
+/// Errors of the schedule that exchanges the numbers.
 pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers: &mut [u32]) -> MpiResult {
     let output = Region::new(numbers.as_mut_ptr().cast(), number(), BufferShape::Whole(numbers.len()));
     let mover = DataMover::new(Region::absent(number()), output);
@@ -95,7 +95,7 @@ pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers:
 /// numbers. The first number received is the maximum over both leaders.
 ///
 /// # Errors
-/// Errors of the schedule.
+/// Errors of the schedule that exchanges the numbers.
 pub fn leaders_tell(p: &MpiProcess, comm: &Comm, sequence: u32, mine: &[u32], room: usize) -> MpiResult<Vec<u32>> {
     let (_, local) = comm.remote.as_ref().expect("an intercommunicator");
     let mut theirs = match CollectiveMessages::new(p, comm, sequence).leaders_exchange(packed(mine)) {

@@ -197,11 +197,11 @@ impl Region {
     /// Packs block `block` of a region without a layout.
     ///
     /// # Safety
-    /// The buffer is valid.
+    /// The memory of the region is valid for all its blocks.
     pub unsafe fn packed(&self, block: u32) -> Vec<u8> {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         let mut data = Vec::with_capacity(count * datatype.size());
-        // SAFETY: the buffer is valid by the contract of this function.
+        // SAFETY: the caller guarantees that the buffer is valid.
         unsafe { datatype.pack(at, count, &mut data) };
         data
     }
@@ -212,7 +212,7 @@ impl Region {
     /// MPI_ERR_TRUNCATE if the data exceeds the block.
     ///
     /// # Safety
-    /// The buffer is valid.
+    /// The memory of the region is valid for all its blocks.
     pub unsafe fn store(&self, block: u32, data: &[u8]) -> MpiResult {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         let (size, room) = (data.len(), count * datatype.size());
@@ -226,16 +226,16 @@ impl Region {
     /// Appends the packed data of `blocks`.
     ///
     /// # Safety
-    /// The buffer is valid.
+    /// The memory of the region is valid for all its blocks.
     pub unsafe fn pack(&self, layout: &BlockLayout, blocks: Blocks, out: &mut Vec<u8>) {
         let windowed = matches!(layout, BlockLayout::Window { .. });
         if let (BufferShape::Whole(count), Blocks::All, false) = (&self.shape, blocks, windowed) {
-            // SAFETY: the buffer is valid by the contract of this function.
+            // SAFETY: the caller guarantees that the buffer is valid.
             return unsafe { self.datatype.pack(self.base, *count, out) };
         }
         for block in blocks.indices(layout.parts()) {
             let (at, count, datatype) = self.block(layout, block);
-            // SAFETY: the buffer is valid by the contract of this function.
+            // SAFETY: the caller guarantees that the buffer is valid.
             unsafe { datatype.pack(at, count, out) };
         }
     }

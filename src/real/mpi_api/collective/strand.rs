@@ -68,7 +68,7 @@ pub fn start_strand(
 
 impl Program for CollectiveStrand {
     fn next(&mut self, reply: Reply<'_>) -> Call {
-        // SAFETY: the process outlives its strands.
+        // SAFETY: the rank's process outlives the rank's strands.
         let p = unsafe { &*self.process };
         let outer = p.set_handle(self.handle.get());
         let ground = p.ground.replace(Some(CrashContext::of(&self.fiber)));
@@ -92,7 +92,7 @@ impl Program for CollectiveStrand {
     }
 
     fn called(&mut self) -> Option<Called> {
-        // SAFETY: the process outlives its strands.
+        // SAFETY: the rank's process outlives the rank's strands.
         unsafe { &*self.process }.called.take()
     }
 }

@@ -198,19 +198,19 @@ impl Service<'_> {
         let TargetRange { count, datatype, .. } = span;
         if !action.is_silent() {
             let mut before = Vec::with_capacity(datatype.packed_size(*count));
-            // SAFETY: `locate` checked that the range is within the window.
+            // SAFETY: `locate` checked that the range is within the window's memory.
             unsafe { datatype.pack(base, *count, &mut before) };
             if action == TargetOperation::CompareSwap {
                 let (compared, new) = data.split_at(data.len() / 2);
                 if compared == &before[..] {
-                    // SAFETY: `locate` checked that the range is within the window.
+                    // SAFETY: `locate` checked that the range is within the window's memory.
                     unsafe { datatype.unpack(base, *count, new) };
                 }
             }
             self.answer(self.from, self.tag, before);
         }
-        // SAFETY: `locate` checked that the range is within the window. The origin checked that the operator accepts
-        // the datatype.
+        // SAFETY: `locate` checked that the range is within the window's memory. The origin checked that the operator
+        // accepts the datatype.
         unsafe {
             match (action, asked.op) {
                 (TargetOperation::Put, _) => _ = datatype.unpack(base, *count, data),

@@ -69,22 +69,22 @@ pub(super) unsafe fn settle(
     to: *mut Status,
 ) -> MpiResult {
     let mut table = p.requests.borrow_mut();
-    // SAFETY: `handle` is a valid pointer by the contract of this function.
+    // SAFETY: the caller guarantees that `handle` is a valid pointer.
     let name = unsafe { *handle };
     let entry = table.get_mut(name).expect("the request is active");
     if let (None, Operation::Recv(_) | Operation::Send) = (&entry.persistent, &entry.operation) {
         // Fast path for the most frequent requests, without a move of the request.
         let result = match &entry.operation {
-            // SAFETY: the request's buffer and `to` are valid by the contract of this function.
+            // SAFETY: the caller guarantees that the request's buffer and `to` are valid.
             Operation::Recv(target) => unsafe { target.store(completion, &entry.comm, to) },
             _ => {
-                // SAFETY: `to` is MPI_STATUS_IGNORE or a valid status by the contract of this function.
+                // SAFETY: the caller guarantees that `to` is MPI_STATUS_IGNORE or a valid status.
                 unsafe { put_status(to, empty_status()) };
                 Ok(())
             }
         };
         table.discard(name);
-        // SAFETY: `handle` is a valid pointer by the contract of this function.
+        // SAFETY: the caller guarantees that `handle` is a valid pointer.
         unsafe { *handle = abi::MPI_REQUEST_NULL };
         return result;
     }
@@ -93,13 +93,13 @@ pub(super) unsafe fn settle(
         (entry.operation.clone(), entry.comm.clone())
     } else {
         let Request { operation, comm, .. } = table.remove(name).expect("the request is active");
-        // SAFETY: `handle` is a valid pointer by the contract of this function.
+        // SAFETY: the caller guarantees that `handle` is a valid pointer.
         unsafe { *handle = abi::MPI_REQUEST_NULL };
         (operation, comm)
     };
     drop(table);
     let (status, result) = match operation {
-        // SAFETY: the request's buffer and `to` are valid by the contract of this function.
+        // SAFETY: the caller guarantees that the request's buffer and `to` are valid.
         Operation::Recv(target) => return unsafe { target.store(completion, &comm, to) },
         Operation::Send => (empty_status(), Ok(())),
         Operation::Nothing(status) => (status, Ok(())),
@@ -116,7 +116,7 @@ pub(super) unsafe fn settle(
             (status, if code == abi::MPI_SUCCESS { Ok(()) } else { Err(failed()) })
         }
     };
-    // SAFETY: `to` is MPI_STATUS_IGNORE or a valid status by the contract of this function.
+    // SAFETY: the caller guarantees that `to` is MPI_STATUS_IGNORE or a valid status.
     unsafe { put_status(to, status) };
     result
 }
