@@ -1,6 +1,8 @@
-//! MPI functions of real programs, the objects behind MPI handles, and the data movement of collectives and windows.
+//! Implements the MPI functions of real programs, the objects that MPI handles refer to, and the data movement of
+//! collectives and windows.
 //!
-//! `process` is the rank on which the functions of `calls` operate. Code that needs no rank is in `mpi`.
+//! The module `process` defines the rank on which the functions in `calls` operate. MPI code that does not depend on a
+//! rank is in `mcpsim_core::mpi`.
 
 mod attribute;
 mod calls;
@@ -30,8 +32,8 @@ use crate::process::{Job, JobOptions, clib, heap};
 /// A rank of a real program.
 pub type RealProgram = crate::process::RealProgram<process::MpiProcess>;
 
-/// The ranks of a job for the engine. The engine is instantiated here because this package is compiled with
-/// optimisation.
+/// The ranks of a job, as the engine runs them. The engine is instantiated in this package because the package is
+/// always compiled with optimisation.
 pub struct RealRanks(Arc<Job>);
 
 impl RealRanks {
@@ -51,9 +53,9 @@ impl RankPrograms for RealRanks {
     }
 }
 
-/// Symbols that mcpsim provides to programs in place of the system libraries.
+/// Provides mcpsim's replacement functions and variables to programs, in place of the symbols of system libraries.
 struct MpiHost {
-    /// True if programs allocate guarded blocks.
+    /// True if the memory functions of programs allocate guarded blocks (`--check-heap`).
     guarded: bool,
 }
 
@@ -72,11 +74,11 @@ impl loader::Host for MpiHost {
     }
 }
 
-/// Opens the program at `path`, made by `mcpsim cc`. All ranks share one copy of each library whose file name starts
-/// with an entry of `options.shared`.
+/// Opens the program at `path`, which `mcpsim cc` has built. All ranks share one copy of each library whose file name
+/// starts with an entry of `options.shared`.
 ///
 /// # Errors
-/// Faults of the file, and functions that no library defines.
+/// The file cannot be loaded, or the program uses a function that no library defines.
 pub fn open(path: &Path, options: &JobOptions, number: usize) -> Result<Image, ImageError> {
     let host = if options.checks.heap { &MpiHost { guarded: true } } else { &MpiHost { guarded: false } };
     Image::open(path, host, &options.shared, number)

@@ -11,10 +11,10 @@ use crate::mpi_api::error::{MpiError, MpiResult, expect};
 use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Handle};
 
-/// Attribute values by key, in the order they were set.
+/// Attribute keys with their values, in the order in which the program set the attributes.
 pub type Attributes = Vec<(c_int, usize)>;
 
-/// The kind of object that has an attribute. Each kind has its own keys.
+/// Kind of MPI object to which attributes are attached. Each kind of object has separate keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Holder {
@@ -23,20 +23,21 @@ pub enum Holder {
     Win,
 }
 
-/// Function of a program that copies an attribute. Arguments: object, key, extra state, value, location of the new
-/// value, and flag that requests attachment.
+/// Function of a program that copies an attribute. The arguments are object, key, extra state, value, location of the
+/// new value, and location of a flag that requests that the copy is attached.
 pub type CopyFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-/// Function of a program called when an attribute is deleted. Arguments: object, key, value, extra state.
+/// Function of a program that is called when an attribute is deleted. The arguments are object, key, value and extra
+/// state.
 pub type DeleteFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// Treatment of an attribute when its object is duplicated.
+/// Treatment of an attribute when the object with the attribute is duplicated.
 #[derive(Clone, Copy, Debug)]
 pub enum Copying {
     /// MPI_NULL_COPY_FN: the attribute is not copied.
     Never,
     /// MPI_DUP_FN: the attribute is copied.
     Always,
-    /// A function of the program decides.
+    /// This function of the program decides whether the attribute is copied.
     Ask(CopyFunction),
 }
 
@@ -45,24 +46,26 @@ pub enum Copying {
 pub struct AttributeKey {
     pub of: Holder,
     pub copy: Copying,
-    /// Called when an attribute is deleted.
+    /// Function that is called when an attribute with this key is deleted.
     pub delete: Option<DeleteFunction>,
-    /// Extra state, passed to both functions.
+    /// Extra state that is passed to the copy function and to the delete function.
     pub extra: *mut c_void,
-    /// Set by MPI_Comm_free_keyval and its counterparts. A freed key exists as long as attributes use it.
+    /// True after MPI_Comm_free_keyval or a similar function. A freed key exists as long as attributes use the key.
     pub freed: bool,
 }
 
-/// Number of the first key created by a program.
+/// Number of the first key that a program creates.
 const FIRST_KEY: c_int = 1024;
 
 /// Attribute keys of a rank, and the values of predefined attributes.
 #[derive(Debug)]
 pub struct AttributeKeys {
     keys: RefCell<Vec<AttributeKey>>,
-    /// Integers that predefined attributes point to, by key from [`abi::MPI_TAG_UB`].
+    /// Integers to which the values of predefined attributes point. The first integer belongs to the key
+    /// [`abi::MPI_TAG_UB`].
     predefined: [Cell<c_int>; 7],
-    /// Attributes of windows. The window's owner adds and removes the entry.
+    /// Attributes of windows, by window handle. The creation of a window adds its entry, and MPI_Win_free removes the
+    /// entry.
     pub windows: RefCell<BTreeMap<Handle, Rc<OfWindow>>>,
 }
 
@@ -83,7 +86,7 @@ impl OfWindow {
 }
 
 impl AttributeKeys {
-    /// Creates the keys of a rank of program number `program`, which runs on `size` ranks.
+    /// Creates the table of keys for a rank. The rank runs program number `program` in a run with `size` ranks.
     pub fn new(size: u32, program: usize) -> Self {
         let value = |key| match key {
             abi::MPI_TAG_UB => TAG_UB,
@@ -102,27 +105,27 @@ impl AttributeKeys {
         }
     }
 
-    /// Returns the predefined attribute of communicators named by `key`.
+    /// Returns the value of the predefined communicator attribute `key`.
     pub fn predefined(&self, key: c_int) -> Option<&Cell<c_int>> {
         self.predefined.get(usize::try_from(key.checked_sub(abi::MPI_TAG_UB)?).ok()?)
     }
 
-    /// Sets the greatest error code (MPI_LASTUSEDCODE).
+    /// Sets the value of the attribute MPI_LASTUSEDCODE, which is the greatest error code.
     pub fn set_last_code(&self, code: c_int) {
         self.predefined[(abi::MPI_LASTUSEDCODE - abi::MPI_TAG_UB) as usize].set(code);
     }
 
-    /// Adds a key and returns its number.
+    /// Adds a key and returns the key's number.
     pub fn add(&self, key: AttributeKey) -> c_int {
         let mut keys = self.keys.borrow_mut();
         keys.push(key);
         FIRST_KEY + keys.len() as c_int - 1
     }
 
-    /// Frees a key. A freed key may still be in use, and each holder of its number may free it again.
+    /// Frees a key. Attributes may still use a freed key, and the program may free the key again.
     ///
     /// # Errors
-    /// MPI_ERR_KEYVAL.
+    /// MPI_ERR_KEYVAL if the number is not a valid attribute key for this kind of object.
     pub fn free(&self, of: Holder, number: c_int) -> MpiResult {
         if self.key(number).is_some_and(|key| key.of == of) {
             self.keys.borrow_mut()[(number - FIRST_KEY) as usize].freed = true;
@@ -135,10 +138,10 @@ impl AttributeKeys {
         self.keys.borrow().get(usize::try_from(number.checked_sub(FIRST_KEY)?).ok()?).copied()
     }
 
-    /// Returns the key `number` for objects of kind `of`.
+    /// Returns the key with this number if the key belongs to objects of the kind `of`.
     ///
     /// # Errors
-    /// MPI_ERR_KEYVAL.
+    /// MPI_ERR_KEYVAL if the number is not a valid attribute key for this kind of object.
     pub fn usable(&self, of: Holder, number: c_int) -> MpiResult<AttributeKey> {
         let what = match (number, of) {
             (abi::MPI_KEYVAL_INVALID, _) => "the key is MPI_KEYVAL_INVALID".to_owned(),
@@ -160,7 +163,7 @@ impl AttributeKeys {
 }
 
 impl MpiProcess {
-    /// Calls a function of the program within an MPI function. The function may call MPI functions.
+    /// Calls a function of the program within an MPI function. The called function may call MPI functions.
     pub fn call_back<R>(&self, function: impl FnOnce() -> R) -> R {
         let name = self.function.get();
         self.start_timer();
@@ -173,10 +176,11 @@ impl MpiProcess {
         expect(code == abi::MPI_SUCCESS, code, || format!("the {which} function of attribute key {number} gave {code}"))
     }
 
-    /// Returns the attributes in `list` that a duplicate of `from` receives (MPI-3.1, section 6.7.2).
+    /// Calls the copy functions of the attributes in `list`, and returns the attributes of a duplicate of the object
+    /// `from` (MPI-3.1, section 6.7.2).
     ///
     /// # Errors
-    /// Errors of the program's copy functions. The duplicate must not be created.
+    /// A copy function of the program returns an error. In this case the duplicate must not be created.
     pub fn copy_attributes(&self, from: Handle, list: &[(c_int, usize)]) -> MpiResult<Attributes> {
         let mut copies = Attributes::new();
         for &(number, value) in list {
@@ -188,8 +192,8 @@ impl MpiProcess {
                     let (mut new, mut attach): (usize, c_int) = (0, 0);
                     let to: *mut usize = &mut new;
                     let value = value as *mut c_void;
-                    // SAFETY: the program registered this function with this signature, and the two out-parameters are
-                    // live locals.
+                    // SAFETY: the program registered this function with this signature, and the two result pointers
+                    // point to local variables.
                     let code =
                         self.call_back(|| unsafe { copy(from, number, key.extra, value, to.cast(), &mut attach) });
                     self.callback_result(code, "copy", number)?;
@@ -202,11 +206,11 @@ impl MpiProcess {
         Ok(copies)
     }
 
-    /// Deletes attributes of `from` in reverse order of creation. An error of a delete function does not stop the
-    /// deletion.
+    /// Deletes the attributes in `list` of the object `from` in reverse order of creation. If a delete function returns
+    /// an error, the remaining attributes are still deleted.
     ///
     /// # Errors
-    /// The first error of a delete function.
+    /// The first error that a delete function returned.
     pub fn delete_attributes(&self, from: Handle, list: Attributes) -> MpiResult {
         let mut result = Ok(());
         for (number, value) in list.into_iter().rev() {
@@ -215,34 +219,34 @@ impl MpiProcess {
         result
     }
 
-    /// Calls the delete function of an attribute.
+    /// Calls the delete function of an attribute of the object `from`.
     ///
     /// # Errors
-    /// The error of the function.
+    /// The error that the delete function returned.
     pub fn delete_attribute(&self, from: Handle, number: c_int, value: usize) -> MpiResult {
         let key = self.attributes.key(number).expect("attributes have keys");
         let Some(delete) = key.delete else { return Ok(()) };
-        // SAFETY: the program registered this function with this signature, and the value and extra state are the
-        // program's.
+        // SAFETY: the program registered this function with this signature, and the program provided the value and the
+        // extra state.
         let code = self.call_back(|| unsafe { delete(from, number, value as *mut c_void, key.extra) });
         self.callback_result(code, "delete", number)
     }
 }
 
-/// Sets an attribute and returns its previous value.
+/// Sets an attribute and returns the attribute's previous value.
 pub fn put(list: &mut Attributes, key: c_int, value: usize) -> Option<usize> {
     let before = take(list, key);
     list.push((key, value));
     before
 }
 
-/// Removes an attribute and returns its value.
+/// Removes an attribute and returns the attribute's value.
 pub fn take(list: &mut Attributes, key: c_int) -> Option<usize> {
     let place = list.iter().position(|&(known, _)| known == key)?;
     Some(list.remove(place).1)
 }
 
-/// Returns the value of an attribute.
+/// Returns the value of the attribute `key`.
 pub fn find(list: &Attributes, key: c_int) -> Option<usize> {
     list.iter().find(|&&(known, _)| known == key).map(|&(_, value)| value)
 }

@@ -1,4 +1,5 @@
-//! MPI functions called by programs, by chapter of the standard, and the table used by the loader.
+//! MPI functions that programs call. The modules follow the chapters of the MPI standard. The loader finds the
+//! functions in the table of this module.
 
 #[macro_use]
 mod define;
@@ -37,7 +38,7 @@ pub use probe::Matched;
 
 use crate::process::Function;
 
-/// Functions of all chapters, by name without the P of the profiling interface.
+/// Tables of the MPI functions of all chapters. The names do not have the P of the profiling interface.
 const CHAPTERS: &[&[(&str, Function)]] = &[
     absent::TABLE,
     attributes::OLD_NAMES,

@@ -1,5 +1,6 @@
-//! Collectives with real data: schedules move the program's data. A blocking collective runs in the fiber of the rank,
-//! a nonblocking collective in a strand.
+//! Executes collectives with the program's data. Schedules move data between the buffers of ranks. A blocking
+//! collective runs in the fiber of the rank. A nonblocking collective runs in a strand, which is a separate fiber of
+//! the rank.
 
 mod mover;
 pub mod own;
@@ -27,7 +28,7 @@ use mcpsim_core::mpi::{CallForm, CalledCollective, CalledData, CollectiveCall, R
 use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::{Call, CollectiveEntry, Reply, ReplyKind};
 
-/// Participation of a rank in a collective: the operation and its data.
+/// Participation of one rank in a collective: the operation and the rank's data.
 pub struct CollectivePart<M = DataMover> {
     pub collective: Collective,
     pub comm: Rc<Comm>,
@@ -51,14 +52,15 @@ impl<M: CheckedMover> CollectivePart<M> {
         CollectiveEntry { name: p.function.get(), method, bytes: rule_size(&call) }
     }
 
-    /// Returns the description for a recording. The collective is the `sequence`th of its communicator.
+    /// Returns the description of the collective for a recording. The collective has the number `sequence` in its
+    /// communicator.
     fn called(&self, sequence: u32) -> CalledCollective {
         let (call, mover) = (self.call(), &self.mover);
         let data = CalledData { element: mover.element(call.collective).max(1), in_order: mover.is_ordered() };
         CalledCollective { call, data, sequence }
     }
 
-    /// Executes the part between Enter and Leave.
+    /// Executes the collective between the engine calls Enter and Leave.
     fn entered(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
         if p.tells_collectives.get() {
             p.called.replace(Some(Box::new(self.called(sequence))));
@@ -69,10 +71,10 @@ impl<M: CheckedMover> CollectivePart<M> {
         result
     }
 
-    /// Executes the part in the current task, as the `sequence`th collective of its communicator.
+    /// Executes the collective in the current task. The collective has the number `sequence` in its communicator.
     ///
     /// # Errors
-    /// Invalid sizes.
+    /// The sizes of the collective's blocks are invalid.
     pub fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
         self.carry_out_as(p, CallForm::Blocking, sequence)
     }
@@ -100,7 +102,8 @@ impl<M: CheckedMover> CollectivePart<M> {
 }
 
 impl CollectivePart {
-    /// Converts the part for a strand, whose data is copied from the program's buffers when the rank ends.
+    /// Prepares the collective for a strand. If the rank ends before the collective, the program's buffers are replaced
+    /// by copies.
     fn in_strand(self, p: &MpiProcess) -> CollectivePart<StrandMover> {
         let CollectivePart { collective, comm, root, sizes, mover } = self;
         let mover = StrandMover::new(p, mover, comm.size());
@@ -108,14 +111,14 @@ impl CollectivePart {
     }
 }
 
-/// Code that executes the collective with a given sequence number.
+/// Code that executes a collective. The argument is the sequence number of the collective.
 type Code = Box<dyn FnOnce(&MpiProcess, u32) -> MpiResult>;
 
-/// Implementation of a collective.
+/// Implementation of a collective, ready to be executed.
 pub enum CollectivePlan {
-    /// A schedule of the simulator.
+    /// The collective follows a schedule of the simulator.
     Part(Box<CollectivePart>),
-    /// Specific code.
+    /// The collective on this communicator is executed by its own code, without a schedule.
     Code(Rc<Comm>, Code),
 }
 
@@ -140,7 +143,7 @@ impl CollectivePlan {
         }
     }
 
-    /// Executes the plan between Enter and Leave.
+    /// Executes the plan between the engine calls Enter and Leave.
     fn carry_out(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
         match self {
             CollectivePlan::Part(part) => part.entered(p, form, sequence),
@@ -164,10 +167,11 @@ impl CollectivePlan {
         self.carry_out(p, CallForm::Blocking, sequence)
     }
 
-    /// Starts the collective concurrently with the task of the rank and returns the handle of its request.
+    /// Starts the collective in a strand, which runs concurrently with the task of the rank. Returns the handle of the
+    /// collective's request.
     ///
     /// # Errors
-    /// No memory for another strand.
+    /// The system has no memory for another strand.
     pub fn start(self, p: &MpiProcess) -> MpiResult<Handle> {
         let comm = self.comm().clone();
         let sequence = comm.next_sequence();

@@ -1,4 +1,4 @@
-//! Communicators of a rank (MPI-3.1, chapter 6): groups, attributes, names and hints.
+//! Communicators of a rank (MPI-3.1, chapter 6), with groups, attributes, names and hints.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,11 +11,11 @@ use mcpsim_core::mpi::info::Info;
 use mcpsim_core::mpi::topology::Topology;
 use mcpsim_core::rank::{Context, Rank, Source, Tag};
 
-/// First sequence number of collectives identified by a tag of the program. Message tags have 28 bits for sequence
-/// numbers.
+/// First sequence number for collectives that a tag of the program identifies, such as MPI_Comm_create_group. Message
+/// tags have 28 bits for sequence numbers.
 const TAGGED: u32 = 1 << 27;
 
-/// A communicator from the view of one member.
+/// A communicator as one of its members sees it.
 #[derive(Debug)]
 pub struct Comm {
     pub handle: Handle,
@@ -23,14 +23,14 @@ pub struct Comm {
     pub local: mcpsim_core::mpi::CommMember,
     /// Remote group of an intercommunicator, and the communicator of the local group.
     pub remote: Option<(Group, Rc<Comm>)>,
-    /// Number of collectives started.
+    /// Number of collectives that the rank has started on the communicator.
     sequence: Cell<u32>,
     pub errhandler: Cell<Handle>,
     pub name: RefCell<String>,
     pub topology: RefCell<Option<Rc<Topology>>>,
-    /// Attribute values by key, in the order in which they were set.
+    /// Attribute keys with their values, in the order in which the program set the attributes.
     pub attributes: RefCell<Attributes>,
-    /// Hints. They are stored and have no effect.
+    /// Hints of the program (MPI_Comm_set_info). Hints are stored but have no effect.
     pub info: RefCell<Info>,
 }
 
@@ -50,26 +50,27 @@ impl Comm {
         }
     }
 
-    /// Creates an intercommunicator of `local` and `remote`.
+    /// Creates an intercommunicator with the local group `local` and the remote group `remote`.
     pub fn inter(handle: Handle, local: mcpsim_core::mpi::CommMember, remote: Group) -> Self {
-        // The local communicator may use the same contexts, because no rank is in both groups.
+        // The communicator of the local group uses the same contexts as the intercommunicator. This is safe because no
+        // rank is in both groups.
         let local_only = Rc::new(Comm::intra(handle, local.clone()));
         Comm { remote: Some((remote, local_only)), ..Comm::intra(handle, local) }
     }
 
-    /// Returns the sequence number of a collective among some members, identified by `tag`.
+    /// Returns the sequence number of a collective that only some members call and that `tag` identifies.
     /// [`CommMember::next_sequence`] never returns this number.
     pub fn tagged(tag: u32) -> u32 {
         tag | TAGGED
     }
 
-    /// Returns the number of stage `part` (0 or 1) in the local group, for collective `sequence` of an
-    /// intercommunicator.
+    /// Returns the sequence number of a collective of the local group that is part of the intercommunicator's
+    /// collective `sequence`. `part` is 0 for the first and 1 for the second such collective.
     pub fn part(sequence: u32, part: u32) -> u32 {
         sequence << 1 | part
     }
 
-    /// Returns the rank of this process in the communicator.
+    /// Returns the calling rank's number in the local group of the communicator.
     pub fn rank(&self) -> u32 {
         self.local.rank()
     }
@@ -87,7 +88,7 @@ impl Comm {
         self.remote.is_some()
     }
 
-    /// Returns the group that receives messages: the remote group for an intercommunicator.
+    /// Returns the group to which messages are sent. For an intercommunicator, this is the remote group.
     #[inline]
     pub fn peers(&self) -> &Group {
         match &self.remote {
@@ -96,10 +97,10 @@ impl Comm {
         }
     }
 
-    /// Returns the world rank of the peer `rank`.
+    /// Converts the rank of a peer in the communicator to the rank in MPI_COMM_WORLD.
     ///
     /// # Errors
-    /// MPI_ERR_RANK.
+    /// MPI_ERR_RANK if the rank is outside the communicator.
     #[inline]
     pub fn peer(&self, rank: i32) -> MpiResult<Rank> {
         let peers = self.peers();
@@ -116,7 +117,7 @@ impl Comm {
         MpiError::new(abi::MPI_ERR_RANK, what).on_comm(self.handle)
     }
 
-    /// Returns the rank among the peers of world rank `world`.
+    /// Converts a rank in MPI_COMM_WORLD to the rank of this peer in the communicator.
     pub fn peer_number(&self, world: Rank) -> i32 {
         match self.peers() {
             Group::Strided { first: 0, stride: 1, .. } => world as i32,
@@ -124,34 +125,35 @@ impl Comm {
         }
     }
 
-    /// Returns the source for a receive from `rank`.
+    /// Converts the source argument of a receive, which may be MPI_ANY_SOURCE.
     ///
     /// # Errors
-    /// MPI_ERR_RANK.
+    /// MPI_ERR_RANK if the rank is outside the communicator.
     #[inline]
     pub fn source(&self, rank: i32) -> MpiResult<Source> {
         if rank == abi::MPI_ANY_SOURCE { Ok(Source::Any) } else { self.peer(rank).map(Source::Rank) }
     }
 
-    /// Returns the context of point-to-point messages.
+    /// Returns the context number of point-to-point messages in the communicator.
     #[inline]
     pub fn context(&self) -> Context {
         self.local.point_to_point()
     }
 
-    /// Returns the sequence number of the collective that starts.
+    /// Returns the sequence number for the next collective on the communicator.
     pub fn next_sequence(&self) -> u32 {
         let sequence = self.sequence.get();
         self.sequence.set((sequence + 1) % TAGGED);
         sequence
     }
 
-    /// Returns the tag of messages outside a schedule in collective `sequence`. Schedules use kinds 0 to 14.
+    /// Returns the tag for messages of the collective `sequence` that belong to no schedule. The value 15 in the kind
+    /// field of the tag distinguishes these messages from messages of schedules.
     pub fn tag(sequence: u32) -> Tag {
         sequence << 4 | 15
     }
 
-    /// Returns the name, such as "MPI_COMM_WORLD".
+    /// Returns the name of the communicator for messages to the user, such as "MPI_COMM_WORLD".
     pub fn describe(&self) -> String {
         let name = self.name.borrow();
         if name.is_empty() { format!("communicator {:#x}", self.handle) } else { name.clone() }

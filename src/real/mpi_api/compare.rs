@@ -1,4 +1,4 @@
-//! Comparison of arguments between ranks (`--check`): arguments of collectives and datatypes of messages.
+//! Compares the arguments of collectives and the datatypes of messages between ranks (`--check`).
 
 use crate::mpi_api::collective::Combine;
 use crate::mpi_api::comm::Comm;
@@ -9,7 +9,7 @@ use mcpsim_core::mpi::datatype::Datatype;
 use mcpsim_core::rank::{Completion, Data, SendMode};
 
 impl Combine {
-    /// Returns the name of the operator.
+    /// Returns the name of the reduction operator.
     pub fn name(self) -> &'static str {
         match self {
             Combine::Builtin(builtin) => builtin.name(),
@@ -19,7 +19,7 @@ impl Combine {
 }
 
 impl MpiProcess {
-    /// Stores the arguments of the collective that starts, if the check is enabled.
+    /// Stores the arguments of the collective that the rank calls, if the check of calls is enabled.
     #[inline]
     pub fn compare(&self, arguments: impl FnOnce() -> ComparedArguments) {
         if self.job.options.checks.calls {
@@ -27,7 +27,8 @@ impl MpiProcess {
         }
     }
 
-    /// Compares collective `sequence` of `comm` with the calls of other ranks, if the check is enabled.
+    /// Compares the rank's call of the collective `sequence` of `comm` with the calls of other ranks, if the check of
+    /// calls is enabled.
     #[inline]
     pub fn check_collective(&self, comm: &Comm, sequence: u32) {
         if self.job.options.checks.calls {
@@ -56,7 +57,7 @@ impl MpiProcess {
         found.into_iter().for_each(|mistake| self.job.add_mistake(mistake));
     }
 
-    /// Returns the send mode for a message of `mode`.
+    /// Returns the engine's send mode for a message that the program sends in the mode `mode`.
     #[inline]
     pub fn sent_as(&self, mode: SendMode) -> SendMode {
         match (self.job.options.buffering, mode) {
@@ -66,13 +67,14 @@ impl MpiProcess {
     }
 }
 
-/// Appends the signature of a message to its data.
+/// Appends the type signature of a message to the data of the message.
 #[cold]
 pub fn sign(data: &mut Data, datatype: &Datatype, count: usize) {
     Signature::new(datatype, count).encode(data);
 }
 
-/// Compares the signature of a message with the receive. The signature follows the `size` bytes of data.
+/// Compares the type signature of a message with the signature of the receive. In the message, the type signature
+/// follows the `size` bytes of data.
 #[cold]
 pub fn check_received(payload: &Data, completion: &Completion, comm: &Comm, datatype: &Datatype, count: usize) {
     let Some(p) = current_process() else { return };

@@ -1,4 +1,4 @@
-//! Errors of MPI functions (MPI-3.1, chapter 8): cause and affected object.
+//! Errors of MPI functions (MPI-3.1, chapter 8). An error consists of the cause and the affected MPI object.
 
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -7,57 +7,57 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::TypeError;
 use mcpsim_core::mpi::fault::Fault;
 
-/// The reason why an MPI function failed. It is boxed to keep `MpiResult` small.
+/// Reason why an MPI function failed. The contents are boxed to keep `MpiResult` small.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiError(Box<Reason>);
 
-/// Class, text and object of an error.
+/// Error class, message text and affected object of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The error class, or the code of a user-defined error.
+    /// Error class, or error code if the program has added the error.
     pub class: c_int,
-    /// Text with the actual and the expected value.
+    /// Message text, which states the actual and the expected value.
     pub what: String,
-    /// Object whose error handler is called.
+    /// MPI object whose error handler is called.
     pub on: On,
 }
 
-/// The object to which an error belongs.
+/// MPI object whose error handler is called for an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// The communicator argument of the function, or MPI_COMM_WORLD for functions without one.
+    /// The communicator argument of the MPI function, or MPI_COMM_WORLD if the function has no communicator argument.
     World,
-    /// A communicator.
+    /// The communicator with this handle.
     Comm(Handle),
-    /// A window.
+    /// The window with this handle.
     Win(Handle),
-    /// None: an error handler was already called.
+    /// No error handler is called, because one was already called.
     Nobody,
 }
 
-/// Result of MPI functions.
+/// Result of an MPI function.
 pub type MpiResult<T = ()> = Result<T, MpiError>;
 
 impl MpiError {
-    /// Creates an error of `class`.
+    /// Creates an error of the error class `class`.
     #[cold]
     pub fn new(class: c_int, what: impl Into<String>) -> Self {
         MpiError(Box::new(Reason { class, what: what.into(), on: On::World }))
     }
 
-    /// Assigns the error to `on`.
+    /// Assigns the error to the MPI object `on`.
     pub fn on(self, on: On) -> Self {
         let mut error = self;
         error.0.on = on;
         error
     }
 
-    /// Assigns the error to communicator `comm`.
+    /// Assigns the error to the communicator `comm`.
     pub fn on_comm(self, comm: Handle) -> Self {
         self.on(On::Comm(comm))
     }
 
-    /// Assigns the error to window `win`.
+    /// Assigns the error to the window `win`.
     pub fn on_win(self, win: Handle) -> Self {
         self.on(On::Win(win))
     }
@@ -83,21 +83,21 @@ impl From<Fault> for MpiError {
     }
 }
 
-/// Returns an error of `class` with text `what` unless `condition` holds.
+/// Returns an error of the class `class` with the text `what` if `condition` is false.
 pub fn expect(condition: bool, class: c_int, what: impl FnOnce() -> String) -> MpiResult {
     if condition { Ok(()) } else { Err(MpiError::new(class, what())) }
 }
 
-/// Converts a count of elements, blocks or ranks from C.
+/// Converts a count argument of an MPI function. The argument `name` is the argument's name for the error message.
 ///
 /// # Errors
-/// MPI_ERR_COUNT if it is negative.
+/// MPI_ERR_COUNT if the count is negative.
 pub fn count(count: c_int, name: &str) -> MpiResult<usize> {
     usize::try_from(count)
         .map_err(|_| MpiError::new(abi::MPI_ERR_COUNT, format!("{name} is {count}: expected 0 or more")))
 }
 
-/// Returns the name and description of an error class.
+/// Returns the name and description of the error class `class`.
 pub fn class_text(class: c_int) -> Option<&'static str> {
     Some(match class {
         abi::MPI_SUCCESS => "MPI_SUCCESS: no error",

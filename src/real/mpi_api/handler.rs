@@ -13,33 +13,34 @@ use crate::process::RankStage;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::rank::FailureKind;
 
-/// `MPI_Comm_errhandler_function` and its counterparts.
+/// Function type of error handlers, such as `MPI_Comm_errhandler_function`.
 pub type HandlerFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
 
-/// An error handler of the program.
+/// An error handler that the program has created.
 #[derive(Debug)]
 struct Handler {
     of: Holder,
     function: HandlerFunction,
-    /// Number of handles of the program. A handler used by an object remains valid without handles.
+    /// Number of handles that the program has for the error handler. An error handler that an MPI object uses remains
+    /// valid even if this number is 0.
     handles: u32,
 }
 
-/// An error class or code added by the program.
+/// An error class or error code that the program has added.
 #[derive(Debug)]
 struct Added {
     class: c_int,
     text: String,
 }
 
-/// Error handlers and codes of a rank.
+/// Error handlers and added error codes of a rank.
 #[derive(Debug)]
 pub struct Errors {
     handlers: RefCell<HandleTable<Handler>>,
     added: RefCell<Vec<Added>>,
 }
 
-/// The first code added by a program.
+/// First error code that a program can add.
 const FIRST_ADDED: c_int = abi::MPI_ERR_LASTCODE + 1;
 
 fn bad_handler(handle: Handle) -> MpiError {
@@ -55,17 +56,17 @@ fn is_predefined(handle: Handle) -> bool {
 }
 
 impl Errors {
-    /// Creates empty tables.
+    /// Creates tables without error handlers and without added error codes.
     pub const fn new() -> Self {
         Errors { handlers: RefCell::new(HandleTable::new(HandleKind::Errhandler)), added: RefCell::new(Vec::new()) }
     }
 
-    /// Adds a handler and returns its handle.
+    /// Adds an error handler and returns its handle.
     pub fn add_handler(&self, of: Holder, function: HandlerFunction) -> Handle {
         self.handlers.borrow_mut().insert(Handler { of, function, handles: 1 })
     }
 
-    /// Checks that objects of kind `of` can use the handler.
+    /// Checks that objects of the kind `of` can use the error handler with this handle.
     pub fn usable(&self, of: Holder, handle: Handle) -> MpiResult {
         if is_predefined(handle) {
             return Ok(());
@@ -79,14 +80,14 @@ impl Errors {
         }
     }
 
-    /// Adds a handle to a handler that an object uses.
+    /// Counts another handle for an error handler that an MPI object uses.
     pub fn hand_out(&self, handle: Handle) {
         if let Some(handler) = self.handlers.borrow_mut().get_mut(handle) {
             handler.handles += 1;
         }
     }
 
-    /// Removes a handle of the program.
+    /// Removes one of the program's handles for an error handler.
     pub fn free(&self, handle: Handle) -> MpiResult {
         if is_predefined(handle) {
             return Ok(());
@@ -102,7 +103,7 @@ impl Errors {
         self.handlers.borrow().get(handle).map(|handler| handler.function)
     }
 
-    /// Adds a class, or a code of `class`.
+    /// Adds an error class, or an error code of the class `class`.
     pub fn add_code(&self, class: Option<c_int>) -> MpiResult<c_int> {
         if let Some(class) = class {
             expect(self.class(class) == Some(class), abi::MPI_ERR_ARG, || format!("{class} is no error class"))?;
@@ -113,7 +114,7 @@ impl Errors {
         Ok(code)
     }
 
-    /// Sets the text of an added class or code.
+    /// Sets the text of an error class or error code that the program has added.
     pub fn set_text(&self, code: c_int, text: String) -> MpiResult {
         match self.added.borrow_mut().get_mut(code.wrapping_sub(FIRST_ADDED) as usize) {
             Some(added) => added.text = text,
@@ -122,7 +123,7 @@ impl Errors {
         Ok(())
     }
 
-    /// Returns the class of a code.
+    /// Returns the error class of the error code.
     pub fn class(&self, code: c_int) -> Option<c_int> {
         if class_text(code).is_some() {
             return Some(code);
@@ -130,7 +131,7 @@ impl Errors {
         self.added.borrow().get(code.wrapping_sub(FIRST_ADDED) as usize).map(|added| added.class)
     }
 
-    /// Returns the text of a code.
+    /// Returns the text of the error code.
     pub fn text(&self, code: c_int) -> Option<Cow<'static, str>> {
         let added = self.added.borrow();
         let own = || added.get(code.wrapping_sub(FIRST_ADDED) as usize).map(|added| added.text.clone().into());
@@ -138,7 +139,7 @@ impl Errors {
     }
 }
 
-/// Returns the name of a class or code, such as "MPI_ERR_TRUNCATE".
+/// Returns the name of an error class or error code, such as "MPI_ERR_TRUNCATE".
 fn code_name(code: c_int) -> String {
     match class_text(code).and_then(|text| text.split_once(':')) {
         Some((name, _)) => name.to_owned(),
@@ -147,7 +148,7 @@ fn code_name(code: c_int) -> String {
 }
 
 impl MpiProcess {
-    /// Passes the error to the responsible handler and returns the result of the MPI function.
+    /// Calls the responsible error handler for the error, and returns the error code that the MPI function returns.
     #[cold]
     pub fn raise(&self, error: MpiError) -> c_int {
         let (class, what, on) = (error.class, &error.what, error.on);
@@ -175,8 +176,8 @@ impl MpiProcess {
         match self.errors.function(handler) {
             Some(function) => {
                 let (mut object, mut code) = (object, class);
-                // SAFETY: the program registered this function with this signature, and both pointers are to live
-                // locals.
+                // SAFETY: the program registered this function with this signature, and both pointers point to local
+                // variables.
                 self.call_back(|| unsafe { function(&mut object, &mut code) });
                 class
             }
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn a_handler_in_use_outlives_its_handles() {
         let errors = Errors::new();
-        // SAFETY: the function pointer is not null, and the test does not call it.
+        // SAFETY: the function pointer is not null, and the test never calls the function.
         let function = unsafe { std::mem::transmute::<usize, HandlerFunction>(function as *const () as usize) };
         let handle = errors.add_handler(Holder::Comm, function);
         assert_eq!(errors.usable(Holder::Comm, handle), Ok(()));

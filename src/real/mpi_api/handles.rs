@@ -1,9 +1,9 @@
-//! Handles of objects created by a program. A handle contains the index and the kind of object, so a handle of the
-//! wrong kind is detected.
+//! Handles of MPI objects that a program creates. A handle contains the index and the kind of the object. Handles of
+//! the wrong kind are therefore detected.
 
 use mcpsim_core::mpi::abi::{FIRST_USER, Handle};
 
-/// Kinds of objects, stored in the low bits of handles.
+/// Kinds of MPI objects. The low bits of a handle contain the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 #[allow(missing_docs)]
@@ -21,28 +21,28 @@ pub enum HandleKind {
 
 const KIND_BITS: u32 = 4;
 
-/// Objects of one kind created by a rank.
+/// MPI objects of one kind that a rank has created.
 #[derive(Debug)]
 pub struct HandleTable<T> {
     kind: HandleKind,
     entries: Vec<Option<T>>,
     free: Vec<u32>,
-    /// Handles of new objects, if they are tracked.
+    /// Handles of new objects. The value is `None` if new objects are not tracked.
     recent: Option<Vec<Handle>>,
 }
 
 impl<T> HandleTable<T> {
-    /// Creates an empty table.
+    /// Creates an empty table for objects of the kind `kind`.
     pub const fn new(kind: HandleKind) -> Self {
         HandleTable { kind, entries: Vec::new(), free: Vec::new(), recent: None }
     }
 
-    /// Starts tracking of new objects, see [`HandleTable::take_recent`].
+    /// Starts tracking new objects; see [`HandleTable::take_recent`].
     pub fn track(&mut self) {
         self.recent = Some(Vec::new());
     }
 
-    /// Returns the handles of objects inserted since the last call.
+    /// Returns the handles of objects that were inserted since the last call of this function.
     pub fn take_recent(&mut self) -> Vec<Handle> {
         self.recent.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -67,7 +67,7 @@ impl<T> HandleTable<T> {
         handle
     }
 
-    /// Returns the handle of the next inserted object.
+    /// Returns the handle that the next inserted object will have.
     pub fn next_handle(&self) -> Handle {
         let index = self.free.last().map_or(self.entries.len(), |&index| index as usize);
         FIRST_USER + (index << KIND_BITS | self.kind as usize)
@@ -78,20 +78,20 @@ impl<T> HandleTable<T> {
         (rest & ((1 << KIND_BITS) - 1) == self.kind as usize).then_some(rest >> KIND_BITS)
     }
 
-    /// Returns the object of `handle`, if it is in the table.
+    /// Returns the object of `handle`, if the object is in the table.
     #[inline]
     pub fn get(&self, handle: Handle) -> Option<&T> {
         self.entries.get(self.index(handle)?)?.as_ref()
     }
 
-    /// Mutable form of [`HandleTable::get`].
+    /// Variant of [`HandleTable::get`] that returns a mutable reference.
     #[inline]
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         let index = self.index(handle)?;
         self.entries.get_mut(index)?.as_mut()
     }
 
-    /// Removes and drops the object.
+    /// Removes and drops the object of `handle`.
     #[inline]
     pub fn discard(&mut self, handle: Handle) {
         if let Some(index) = self.index(handle)
@@ -103,7 +103,7 @@ impl<T> HandleTable<T> {
         }
     }
 
-    /// Removes and returns the object. Its handle may be reused.
+    /// Removes and returns the object of `handle`. New objects may reuse the handle.
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
         let index = self.index(handle)?;
         let object = self.entries.get_mut(index)?.take()?;
@@ -111,7 +111,7 @@ impl<T> HandleTable<T> {
         Some(object)
     }
 
-    /// Iterates over objects and their handles.
+    /// Iterates over all objects with their handles.
     pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
         let handle = |index: usize| FIRST_USER + (index << KIND_BITS | self.kind as usize);
         self.entries.iter().enumerate().filter_map(move |(index, entry)| Some((handle(index), entry.as_ref()?)))

@@ -1,4 +1,4 @@
-//! References to datatypes in use by communication. Named datatypes are static and need no reference count.
+//! References from communication operations to datatypes. Named datatypes are static and need no reference count.
 
 use std::ops::Deref;
 
@@ -7,12 +7,13 @@ use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::Handle;
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 
-/// A datatype in use by communication. The program may free its handle in the meantime.
+/// A datatype that a communication operation uses. The program may free the handle of the datatype before the operation
+/// completes.
 #[derive(Clone, Debug)]
 pub enum DatatypeRef {
     /// A named datatype.
     Named(&'static Datatype),
-    /// A datatype created by the program.
+    /// A datatype that the program has created.
     Derived(Type),
 }
 
@@ -29,10 +30,10 @@ impl Deref for DatatypeRef {
 }
 
 impl MpiProcess {
-    /// Returns the datatype of `handle` for communication.
+    /// Returns the datatype of `handle` for use in a communication operation.
     ///
     /// # Errors
-    /// MPI_ERR_TYPE for an unknown or uncommitted datatype.
+    /// MPI_ERR_TYPE if the handle is not a valid datatype or the datatype is not committed.
     #[inline]
     pub fn held(&self, handle: Handle) -> MpiResult<DatatypeRef> {
         match Datatype::named(handle) {

@@ -1,4 +1,5 @@
-//! Objects that a rank has not freed before MPI_Finalize (`--check-leaks`), and collectives without completion.
+//! Reports MPI objects that a rank has not freed before MPI_Finalize (`--check-leaks`), and nonblocking collectives
+//! that the rank has not completed.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +9,11 @@ use crate::mpi_api::request::{Operation, Request};
 use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::mpi::abi::Handle;
 
-/// Number of objects by kind of mistake, kind of object and position of the creating call.
+/// Number of leaked objects by kind of mistake, kind of object and position of the call that created the object.
 type Left = BTreeMap<(MistakeKind, &'static str, String), usize>;
 
 impl MpiProcess {
-    /// Stores the call that created the object of `handle`, if leaks are checked.
+    /// Stores the current call as the creator of the object with this handle, if leaks are checked.
     #[inline]
     pub fn note_maker(&self, handle: Handle) {
         if self.job.options.checks.leaks {
@@ -26,7 +27,7 @@ impl MpiProcess {
         self.makers.borrow_mut().insert(handle, maker);
     }
 
-    /// Starts tracking of new objects in all tables.
+    /// Starts tracking new objects in all handle tables.
     pub fn track_objects(&self) {
         self.messages.borrow_mut().track();
         self.groups.borrow_mut().track();
@@ -36,7 +37,7 @@ impl MpiProcess {
         self.types.borrow_mut().track();
     }
 
-    /// Records the MPI function that returns as the creator of new objects.
+    /// Records the MPI function that is about to return as the creator of all new objects.
     #[cold]
     pub fn note_new_objects(&self) {
         let recent = [
@@ -50,7 +51,7 @@ impl MpiProcess {
         recent.concat().into_iter().for_each(|handle| self.note_maker_of(handle));
     }
 
-    /// Reports objects not freed and operations not completed.
+    /// Reports MPI objects that the rank has not freed and operations that the rank has not completed.
     pub fn report_leaks(&self) {
         let mut left = Left::new();
         if self.job.options.checks.leaks {
@@ -73,7 +74,8 @@ impl MpiProcess {
         }
     }
 
-    /// An uncompleted collective is always a mistake: its data may not be in the receive buffer.
+    /// Counts a request that the rank has not completed. An uncompleted collective is always a mistake, because the
+    /// receive buffer may not contain the data yet.
     fn add_request_left(&self, left: &mut Left, handle: Handle, request: &Request) {
         let kind = if request.active { MistakeKind::UnfinishedRequest } else { MistakeKind::Leak };
         match &request.operation {

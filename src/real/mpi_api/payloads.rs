@@ -1,18 +1,19 @@
-//! Pool of message buffers. Allocation of a short buffer costs more than the copy, and fresh memory for long buffers
-//! causes page faults.
+//! Pool of buffers for message data. The pool exists because allocating a short buffer costs more than copying the
+//! data, and new memory for long buffers causes page faults.
 
 use std::cell::RefCell;
 
 use mcpsim_core::rank::{Data, Payload};
 
-/// Largest buffer, in bytes, of the first size class.
+/// Maximum size in bytes of buffers in the first size class.
 const SHORT: usize = 4096;
-/// Largest pooled buffer, in bytes. Classes above `SHORT` are powers of two; longer buffers are freed.
+/// Maximum size in bytes of buffers in the pool. The sizes of classes above `SHORT` are powers of two. Longer buffers
+/// are freed.
 const LONGEST_KEPT: usize = SHORT << (CLASSES - 1);
 const CLASSES: usize = 12;
-/// Maximum number of buffers per class and thread.
+/// Maximum number of pooled buffers per size class and thread.
 const MOST_KEPT: usize = 4096;
-/// Maximum number of bytes in long buffers per thread.
+/// Maximum total size in bytes of long buffers in the pool of a thread.
 const MOST_BYTES: usize = 64 << 20;
 
 thread_local! {
@@ -22,16 +23,16 @@ thread_local! {
 /// Buffer pool of a thread.
 struct Kept {
     classes: [Vec<Data>; CLASSES],
-    /// Bytes in long buffers.
+    /// Total size in bytes of the long buffers in the pool.
     bytes: usize,
 }
 
-/// Returns the class of long buffers with room for `size` bytes.
+/// Returns the size class of long buffers with room for `size` bytes.
 fn class_for(size: usize) -> usize {
     (size.next_power_of_two() / SHORT).ilog2() as usize
 }
 
-/// Returns the contribution of a buffer to the bytes of long buffers.
+/// Returns the number of bytes that a buffer with this capacity contributes to the total size of long buffers.
 fn long(capacity: usize) -> usize {
     if capacity <= SHORT { 0 } else { capacity }
 }
@@ -95,7 +96,7 @@ fn long_done(data: Data) {
 
 impl Kept {
     fn keep(&mut self, data: Data) {
-        // The largest class whose buffers fit in this capacity.
+        // The buffer belongs to the largest size class whose buffers fit in its capacity.
         let class = (data.capacity() / SHORT).ilog2() as usize;
         self.make_room(long(data.capacity()), class);
         let bytes = self.bytes + long(data.capacity());
@@ -105,7 +106,8 @@ impl Kept {
         }
     }
 
-    /// Frees long buffers of other classes, which were used less recently.
+    /// Frees long buffers of other size classes, which were used less recently, to make room for a buffer of `size`
+    /// bytes.
     fn make_room(&mut self, size: usize, class: usize) {
         if self.bytes + size <= MOST_BYTES {
             return;

@@ -1,4 +1,4 @@
-//! A rank from the view of its MPI functions: the `Process` and the objects behind its handles.
+//! State of a rank that MPI functions use: the `Process`, and the MPI objects to which the rank's handles refer.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -25,20 +25,21 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::info::Info;
 use mcpsim_core::rank::{Buffer, Call, FailureKind, Message, Payload, Requests, Served, Which};
 
-/// A rank with its MPI objects. Fields used by every call are first.
+/// A rank with its MPI objects. The fields that every MPI call uses are first.
 #[repr(C)]
 pub struct MpiProcess {
-    /// The rank as real code; first, as [`Interface`] requires.
+    /// State of the rank that is independent of MPI. The field is first, as [`Interface`] requires.
     process: Process,
     pub world: Rc<Comm>,
-    /// The communicator argument of the current call, if it is not MPI_COMM_WORLD. Errors of the call belong to it.
+    /// Communicator argument of the current MPI call, if the argument is not MPI_COMM_WORLD. Errors of the call use the
+    /// error handler of this communicator.
     pub given: Cell<Option<Handle>>,
-    /// Number of communicators and windows numbered by this rank.
+    /// Number of communicators and windows to which this rank has assigned a number.
     numbered: Cell<u32>,
-    /// Operations whose requests were freed before completion.
+    /// Operations whose requests the program freed before they completed.
     pub abandoned: RefCell<Vec<Request>>,
     pub requests: RefCell<HandleTable<Request>>,
-    /// Active nonblocking collectives.
+    /// Nonblocking collectives of the rank that have not completed.
     pub under_way: UnderWay,
 
     pub itself: Rc<Comm>,
@@ -47,21 +48,21 @@ pub struct MpiProcess {
     pub messages: RefCell<HandleTable<Matched>>,
     pub ops: RefCell<HandleTable<Combine>>,
     pub windows: RefCell<Windows>,
-    /// Number of windows in shared memory.
+    /// Number of the rank's windows in shared memory.
     pub shared_windows: Cell<u32>,
     pub types: RefCell<Types>,
     pub infos: RefCell<HandleTable<Info>>,
     pub errors: Errors,
     pub attributes: AttributeKeys,
-    /// Number of MPI_T_init_thread calls without MPI_T_finalize.
+    /// Number of MPI_T_init_thread calls minus the number of MPI_T_finalize calls.
     pub tools: Cell<u32>,
-    /// The program's memory for buffered sends.
+    /// Address and size of the memory that the program has attached for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
-    /// Buffer numbers by address, in the order of first use.
+    /// Numbers of the program's message buffers by address. Buffers are numbered in the order of first use.
     buffers: RefCell<FxHashMap<usize, u32>>,
-    /// Creating call of each object, by handle. Empty unless leaks are checked.
+    /// Call that created each MPI object, by handle. The map is empty unless leaks are checked.
     pub makers: RefCell<HashMap<Handle, String>>,
-    /// Function and arguments of the collective that starts, if the check is enabled.
+    /// Function and arguments of the collective that the rank is calling, if the check of calls is enabled.
     pub compared: RefCell<Option<(&'static str, ComparedArguments)>>,
 }
 
@@ -74,7 +75,7 @@ impl Deref for MpiProcess {
     }
 }
 
-// SAFETY: the type is `repr(C)` and its first field is the process.
+// SAFETY: the type is `repr(C)` and its first field is the `Process`.
 unsafe impl Interface for MpiProcess {
     fn new(process: Process) -> Self {
         let size = process.size();
@@ -129,7 +130,7 @@ unsafe impl Interface for MpiProcess {
 /// Starts the MPI function `name` and returns the calling rank.
 #[inline]
 pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
-    // SAFETY: only this module runs ranks, and it runs all of them as this type ([`super::RealProgram`] and strands).
+    // SAFETY: only [`super::RealProgram`] and strands run ranks, and all their ranks are of the type `MpiProcess`.
     let Some(process) = (unsafe { current_as::<MpiProcess>() }) else { no_rank(name) };
     process.function.set(name);
     process.counts.enter(name);
@@ -142,7 +143,7 @@ pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
 
 /// Returns the rank whose code runs on this thread.
 pub fn current_process<'a>() -> Option<&'a MpiProcess> {
-    // SAFETY: as in [`enter`], all ranks have this type.
+    // SAFETY: only [`super::RealProgram`] and strands run ranks, and all their ranks are of the type `MpiProcess`.
     unsafe { current_as::<MpiProcess>() }
 }
 
@@ -156,9 +157,9 @@ fn no_rank(name: &str) -> ! {
 }
 
 impl MpiProcess {
-    /// Waits until virtual time reaches the clock of the rank. Plain loads and stores of shared memory take effect when
-    /// the code runs. After the wait, ranks that share memory run in the order of virtual time, for any number of
-    /// workers.
+    /// Waits until virtual time reaches the clock of the rank. Loads and stores of shared memory take effect when the
+    /// rank's code runs. Because of this wait, ranks that share memory run in the order of virtual time, for any number
+    /// of workers.
     #[cold]
     pub fn wait_for_own_time(&self) {
         self.call_done(Call::Test { requests: Requests::new(), which: Which::Some, poll: false });
@@ -177,7 +178,8 @@ impl MpiProcess {
             "MPI_Error_string",
             "MPI_Pcontrol",
         ];
-        // Info objects may be used before MPI_Init, and the tool interface has its own initialisation.
+        // The program may use info objects before MPI_Init, and the tool interface (MPI_T) has a separate
+        // initialisation.
         if anytime.contains(&name) || name.starts_with("MPI_Info_") || name.starts_with("MPI_T_") {
             return;
         }
@@ -189,12 +191,13 @@ impl MpiProcess {
         self.fail(FailureKind::Error, format!("{name} was called {when}"));
     }
 
-    /// Completes the work of MPI_Finalize.
+    /// Deletes the attributes of the predefined communicators in MPI_Finalize.
     ///
     /// # Errors
-    /// Errors of functions that delete attributes.
+    /// Errors that delete functions of attributes return.
     pub fn finalise(&self) -> MpiResult {
-        // The standard requires only the first (MPI-3.1, section 8.7.1); MPI libraries delete the attributes of both.
+        // The standard requires this only for MPI_COMM_SELF (MPI-3.1, section 8.7.1). MPI libraries also delete the
+        // attributes of MPI_COMM_WORLD.
         for comm in [&self.itself, &self.world] {
             let list = comm.attributes.take();
             self.delete_attributes(comm.handle, list)?;
@@ -207,7 +210,7 @@ impl MpiProcess {
     /// Returns the communicator of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_COMM.
+    /// MPI_ERR_COMM if the handle is not a valid communicator.
     #[inline]
     pub fn comm(&self, handle: Handle) -> MpiResult<Rc<Comm>> {
         if handle == abi::MPI_COMM_WORLD {
@@ -230,11 +233,11 @@ impl MpiProcess {
         }
     }
 
-    /// Returns an unused number for a communicator or window. Concurrent calls of other ranks return different numbers.
-    /// The result is [`MOST_COMMS`] if no number is free.
+    /// Returns an unused number for a new communicator or window. Concurrent calls of other ranks return different
+    /// numbers. If no number is free, the result is [`MOST_COMMS`].
     pub fn new_comm(&self) -> u32 {
         let given = self.numbered.get();
-        // 0 and 1 are MPI_COMM_WORLD and MPI_COMM_SELF.
+        // The numbers 0 and 1 belong to MPI_COMM_WORLD and MPI_COMM_SELF.
         let number = 2 + u64::from(given) * u64::from(self.size()) + u64::from(self.rank);
         if number >= u64::from(MOST_COMMS) {
             return MOST_COMMS;
@@ -243,9 +246,9 @@ impl MpiProcess {
         number as u32
     }
 
-    /// Adds a new communicator and returns its handle.
+    /// Adds the communicator that `make` creates, and returns its handle.
     pub fn add_comm(&self, make: impl FnOnce(Handle) -> Comm) -> Handle {
-        // The communicator contains its handle, so the handle is reserved first.
+        // The communicator stores its own handle, so the handle is determined before the communicator is created.
         let mut comms = self.comms.borrow_mut();
         let handle = comms.insert(self.world.clone());
         let comm = Rc::new(make(handle));
@@ -254,7 +257,8 @@ impl MpiProcess {
         handle
     }
 
-    /// Returns the number of the buffer at `address` for a message of `size` bytes, if buffers affect its cost.
+    /// Returns the number of the buffer at `address` for a message of `size` bytes, if the cost of the message depends
+    /// on its buffer.
     #[inline]
     pub fn buffer_at(&self, address: *const u8, size: usize) -> Buffer {
         let counts = self.job.states_buffers && size as u64 >= Buffer::LEAST_MESSAGE && !address.is_null();
@@ -268,7 +272,7 @@ impl MpiProcess {
         Buffer::numbered(*buffers.entry(address as usize).or_insert(next))
     }
 
-    /// Returns the payload for `data`.
+    /// Returns the message payload for `data`.
     pub fn payload(&self, data: Vec<u8>) -> Payload {
         (!data.is_empty()).then(|| Box::new(data))
     }

@@ -15,35 +15,36 @@ use mcpsim_core::mpi::abi::{self, Status};
 use mcpsim_core::mpi::datatype::Datatype;
 use mcpsim_core::rank::{Completion, Data, Message, Pattern, RequestId};
 
-/// A request.
+/// An MPI request of a rank.
 #[derive(Debug)]
 pub struct Request {
-    /// Request of the engine, or [`COMPLETE`] for an operation without one.
+    /// Request number of the engine, or [`COMPLETE`] if the operation has no request in the engine.
     pub engine: RequestId,
     pub operation: Operation,
     pub comm: Rc<Comm>,
     /// Start parameters of a persistent request.
     pub persistent: Option<Box<Persistent>>,
-    /// Started and not completed; always true for requests that are not persistent.
+    /// True if the operation was started and has not completed. The value is always true for requests that are not
+    /// persistent.
     pub active: bool,
 }
 
-/// The operation of a request.
+/// Operation that a request represents.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    /// A send, already given to the engine.
+    /// A send. The engine already has the message.
     Send,
-    /// A receive.
+    /// A receive into this buffer.
     Recv(ReceiveBuffer),
-    /// A strand of the MPI function `function`. It stores its result here.
+    /// A strand that runs the nonblocking MPI function `function`. The strand stores its result in `result`.
     Strand { function: &'static str, result: Rc<RefCell<MpiResult>> },
-    /// An operation completed by the program.
+    /// A generalised request, which the program completes.
     Generalised(Rc<Generalised>),
-    /// An operation that is complete from the start, with this status.
+    /// An operation that is complete when it starts, with this status.
     Nothing(Status),
 }
 
-/// Destination of received data.
+/// Buffer of the program for received data.
 #[derive(Clone, Debug)]
 pub struct ReceiveBuffer {
     pub buffer: *mut u8,
@@ -54,7 +55,7 @@ pub struct ReceiveBuffer {
 /// Start parameters of a persistent request.
 #[derive(Clone, Debug)]
 pub enum Persistent {
-    /// MPI_Send_init and the other send modes.
+    /// A persistent send, created with MPI_Send_init or the function of another send mode.
     Send {
         buffer: *const u8,
         count: usize,
@@ -63,7 +64,7 @@ pub enum Persistent {
         tag: c_int,
         mode: mcpsim_core::rank::SendMode,
     },
-    /// MPI_Recv_init.
+    /// A persistent receive, created with MPI_Recv_init.
     Recv { target: ReceiveBuffer, pattern: Option<Pattern> },
 }
 
@@ -87,15 +88,15 @@ pub fn empty_status() -> Status {
     Status { source: abi::MPI_ANY_SOURCE, tag: abi::MPI_ANY_TAG, ..Status::default() }
 }
 
-/// Stores `status` for the program, except its error field (MPI-3.1, section 3.2.5). Fields are copied one by one: a
-/// wide load of recently written fields would stall on store forwarding.
+/// Copies all fields of `status` except the error field to the program's status (MPI-3.1, section 3.2.5). Fields are
+/// copied one by one, because a wide load of recently written fields would stall on store forwarding.
 ///
 /// # Safety
 /// `to` is MPI_STATUS_IGNORE or a valid status.
 #[inline(always)]
 pub unsafe fn put_status(to: *mut Status, status: Status) {
     if to as usize != abi::MPI_STATUS_IGNORE {
-        // SAFETY: `to` is not MPI_STATUS_IGNORE, so it is a valid status.
+        // SAFETY: the caller guarantees that `to` is valid if `to` is not MPI_STATUS_IGNORE.
         unsafe {
             (*to).source = status.source;
             (*to).tag = status.tag;
@@ -105,14 +106,15 @@ pub unsafe fn put_status(to: *mut Status, status: Status) {
 }
 
 impl Request {
-    /// Creates an active request.
+    /// Creates an active request for an operation on `comm`.
     pub fn new(engine: RequestId, operation: Operation, comm: Rc<Comm>) -> Self {
         Request { engine, operation, comm, persistent: None, active: true }
     }
 }
 
 impl ReceiveBuffer {
-    /// Stores a received message and sets `status`. Returns an error if the message is longer than the buffer.
+    /// Stores the data of a received message in the buffer and sets `status`. Returns an error if the message is longer
+    /// than the buffer.
     ///
     /// # Safety
     /// The buffer has room for `count` elements of the datatype, and `status` is MPI_STATUS_IGNORE or a valid status.
@@ -124,7 +126,7 @@ impl ReceiveBuffer {
             Status { source, tag, internal: [low, high, c_int::from(cancelled), 0, 0], ..Status::default() }
         };
         if completion.cancelled {
-            // SAFETY: `status` is MPI_STATUS_IGNORE or valid by the contract of this function.
+            // SAFETY: the caller guarantees that `status` is MPI_STATUS_IGNORE or a valid status.
             unsafe { put_status(status, status_of(0, true)) };
             return Ok(());
         }
@@ -136,7 +138,7 @@ impl ReceiveBuffer {
                 check_received(&payload, completion, comm, &self.datatype, self.count);
             }
             let data = &payload[..room.min(size)];
-            // SAFETY: the buffer has room for `count` elements by the contract of this function, and `data` is cut to
+            // SAFETY: the caller guarantees that the buffer has room for `count` elements, and `data` is limited to
             // that size.
             unsafe { self.datatype.unpack(self.buffer, self.count, data) };
             payloads::done(Some(payload));
@@ -147,13 +149,14 @@ impl ReceiveBuffer {
             );
             result = Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(comm.handle));
         }
-        // SAFETY: `status` is MPI_STATUS_IGNORE or valid by the contract of this function.
+        // SAFETY: the caller guarantees that `status` is MPI_STATUS_IGNORE or a valid status.
         unsafe { put_status(status, status_of(size.min(room) as u64, false)) };
         result
     }
 }
 
-/// Creates a message of `p` to `to` with `count` items of `datatype` from the program's `buffer`.
+/// Creates a message from the rank `p` to the rank `to`. The data is `count` items of `datatype` in the program's
+/// `buffer`.
 #[inline(always)]
 pub fn message_to(
     p: &MpiProcess,

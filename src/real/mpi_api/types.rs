@@ -1,4 +1,5 @@
-//! Datatypes of a rank (MPI-3.1, chapter 4): state that a program can change, by handle.
+//! Datatypes of a rank (MPI-3.1, chapter 4). The table contains the state that the program can change, by datatype
+//! handle.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -9,7 +10,7 @@ use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 
-/// A datatype created by the program.
+/// A datatype that the program has created.
 #[derive(Debug)]
 struct Derived {
     datatype: Type,
@@ -17,22 +18,23 @@ struct Derived {
     notes: Notes,
 }
 
-/// Name and attributes of a datatype.
+/// Name and attributes that the program has set for a datatype.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// None until the program sets a name.
+    /// Name of the datatype, or `None` if the program has not set a name.
     pub name: Option<String>,
-    /// Attribute values by key, in the order in which they were set.
+    /// Attribute keys with their values, in the order in which the program set the attributes.
     pub attributes: Vec<(c_int, usize)>,
 }
 
-/// Datatypes of a rank.
+/// Table of a rank's datatypes.
 #[derive(Debug)]
 pub struct Types {
     derived: HandleTable<Derived>,
-    /// Names and attributes of named datatypes, if the program set any.
+    /// Names and attributes that the program has set for named datatypes.
     named: BTreeMap<Handle, Notes>,
-    /// Datatypes of Fortran 90 numbers: the same arguments return the same handle (MPI-3.1, section 17.1.9).
+    /// Handles of datatypes for Fortran 90 numbers. They are stored because equal arguments must return the same handle
+    /// (MPI-3.1, section 17.1.9).
     fortran: Vec<Handle>,
 }
 
@@ -45,17 +47,17 @@ fn bad_type(handle: Handle) -> MpiError {
 }
 
 impl Types {
-    /// Creates a table with the named datatypes only.
+    /// Creates a table that contains only the named datatypes.
     pub const fn new() -> Self {
         Types { derived: HandleTable::new(HandleKind::Datatype), named: BTreeMap::new(), fortran: Vec::new() }
     }
 
-    /// Adds a datatype and returns its handle.
+    /// Adds a datatype to the table and returns its handle.
     pub fn insert(&mut self, datatype: Type, committed: bool) -> Handle {
         self.derived.insert(Derived { datatype, committed, notes: Notes::default() })
     }
 
-    /// Returns the handle of a datatype for Fortran 90 numbers.
+    /// Returns the handle of the Fortran 90 datatype `datatype`. Equal datatypes have the same handle.
     pub fn fortran(&mut self, datatype: Type) -> Handle {
         let wanted = datatype.envelope();
         let same = |&handle: &Handle| {
@@ -70,7 +72,8 @@ impl Types {
         handle
     }
 
-    /// Returns a handle for a component of another datatype: the named datatype's own, or a new handle.
+    /// Returns a handle for a component of another datatype. A named datatype keeps its handle, and any other datatype
+    /// receives a new handle.
     pub fn part(&mut self, datatype: &Type) -> Handle {
         match datatype.handle() {
             Some(handle) => handle,
@@ -90,7 +93,7 @@ impl Types {
         Datatype::named(handle).is_some() || self.derived.get(handle).is_some_and(|derived| derived.committed)
     }
 
-    /// Returns the name and attributes of a datatype for modification.
+    /// Returns a mutable reference to the name and attributes of the datatype of `handle`.
     pub fn notes(&mut self, handle: Handle) -> MpiResult<&mut Notes> {
         if Datatype::named(handle).is_some() {
             return Ok(self.named.entry(handle).or_default());
@@ -98,7 +101,7 @@ impl Types {
         Ok(&mut self.derived.get_mut(handle).ok_or_else(|| bad_type(handle))?.notes)
     }
 
-    /// Commits a datatype.
+    /// Marks the datatype of `handle` as committed.
     pub fn commit(&mut self, handle: Handle) -> MpiResult {
         if Datatype::named(handle).is_none() {
             self.derived.get_mut(handle).ok_or_else(|| bad_type(handle))?.committed = true;
@@ -106,7 +109,7 @@ impl Types {
         Ok(())
     }
 
-    /// Checks that `handle` may be freed.
+    /// Checks that the program may free the datatype of `handle`.
     pub fn can_free(&self, handle: Handle) -> MpiResult {
         let datatype = self.get(handle)?;
         if datatype.handle().is_some() || is_fortran(&datatype) {
@@ -117,22 +120,22 @@ impl Types {
         Ok(())
     }
 
-    /// Removes a handle. Pending operations keep the datatype.
+    /// Removes a handle. Pending operations still refer to the datatype.
     pub fn remove(&mut self, handle: Handle) {
         self.derived.remove(handle);
     }
 
-    /// Returns the datatypes created and not freed by the program.
+    /// Returns the handles of datatypes that the program has created and not freed.
     pub fn left(&self) -> Vec<Handle> {
         self.derived.iter().map(|(handle, _)| handle).filter(|handle| !self.fortran.contains(handle)).collect()
     }
 
-    /// See [`HandleTable::track`].
+    /// Starts tracking new datatypes; see [`HandleTable::track`].
     pub fn track(&mut self) {
         self.derived.track();
     }
 
-    /// See [`HandleTable::take_recent`].
+    /// Returns the handles of new datatypes; see [`HandleTable::take_recent`].
     pub fn take_recent(&mut self) -> Vec<Handle> {
         self.derived.take_recent()
     }
@@ -144,10 +147,10 @@ fn is_fortran(datatype: &Datatype) -> bool {
 }
 
 impl MpiProcess {
-    /// Returns the datatype of `handle` for communication.
+    /// Returns the datatype of `handle` for use in a communication operation.
     ///
     /// # Errors
-    /// MPI_ERR_TYPE for an unknown or uncommitted datatype.
+    /// MPI_ERR_TYPE if the handle is not a valid datatype or the datatype is not committed.
     #[inline]
     pub fn committed(&self, handle: Handle) -> MpiResult<Type> {
         match Datatype::named(handle) {
@@ -164,10 +167,10 @@ impl MpiProcess {
         }
     }
 
-    /// Returns `of` applied to the datatype of `handle`, committed or not.
+    /// Calls `of` with the datatype of `handle` and returns the result. The datatype need not be committed.
     ///
     /// # Errors
-    /// MPI_ERR_TYPE.
+    /// MPI_ERR_TYPE if the handle is not a valid datatype.
     #[inline]
     pub fn of_datatype<T>(&self, handle: Handle, of: impl FnOnce(&Datatype) -> T) -> MpiResult<T> {
         match Datatype::named(handle) {
@@ -179,16 +182,16 @@ impl MpiProcess {
     /// Returns the datatype of `handle`, committed or not.
     ///
     /// # Errors
-    /// MPI_ERR_TYPE.
+    /// MPI_ERR_TYPE if the handle is not a valid datatype.
     pub fn datatype(&self, handle: Handle) -> MpiResult<Type> {
         self.types.borrow().get(handle)
     }
 }
 
-/// First address that can contain data. MPI_BOTTOM, MPI_IN_PLACE and other constants are below it.
+/// Lowest address that can contain data. MPI_BOTTOM, MPI_IN_PLACE and other constants have lower addresses.
 const LOWEST: usize = 4096;
 
-/// Rejects buffers with addresses that cannot contain data.
+/// Rejects buffers that include addresses that cannot contain data.
 ///
 /// # Errors
 /// MPI_ERR_BUFFER if the `count` items at `base` include the null page.

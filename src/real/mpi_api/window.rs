@@ -38,25 +38,26 @@ use target::Exposed;
 #[derive(Debug)]
 pub struct Window {
     pub handle: Handle,
-    /// Group of ranks, and contexts of answers and of the window's collectives.
+    /// Communicator of the window's ranks. Its contexts are used for answers of targets and for collectives of the
+    /// window.
     pub comm: Rc<Comm>,
-    /// MPI_WIN_BASE: memory of this rank.
+    /// Address of this rank's memory in the window (MPI_WIN_BASE).
     pub base: *mut u8,
-    /// MPI_WIN_SIZE.
+    /// Size of this rank's memory in bytes (MPI_WIN_SIZE).
     pub size: Aint,
-    /// MPI_WIN_DISP_UNIT.
+    /// Unit of displacements in this rank's memory, in bytes (MPI_WIN_DISP_UNIT).
     pub unit: c_int,
-    /// MPI_WIN_CREATE_FLAVOR.
+    /// Function that created the window (MPI_WIN_CREATE_FLAVOR).
     pub flavor: c_int,
-    /// MPI_WIN_MODEL.
+    /// Memory model of the window (MPI_WIN_MODEL).
     pub model: c_int,
-    /// Size and displacement unit, if they are the same on all ranks.
+    /// Size and displacement unit of every rank's memory, or `None` if the ranks differ.
     everywhere: Option<WindowSize>,
-    /// Location of each rank's part in shared memory.
+    /// Address, size and displacement unit of each rank's memory, for windows in shared memory.
     pub shared: Vec<(*mut u8, WindowSize)>,
-    /// Memory of this rank as declared at creation.
+    /// Memory of this rank as declared when the window was created, for crash reports.
     given: GivenMemory,
-    /// Memory owned by the window.
+    /// Memory that was allocated with the window. MPI_Win_free frees this memory.
     memory: RefCell<Option<make::WindowMemory>>,
     origin: RefCell<Origin>,
     exposed: RefCell<Exposed>,
@@ -65,8 +66,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the values of predefined attributes as addresses, as MPI_Win_get_attr returns them (MPI-3.1, section
-    /// 11.2.6).
+    /// Returns the predefined attributes of the window. The values are addresses, as MPI_Win_get_attr returns them
+    /// (MPI-3.1, section 11.2.6).
     fn predefined(&self) -> Attributes {
         vec![
             (abi::MPI_WIN_BASE, self.base as usize),
@@ -77,25 +78,25 @@ impl Window {
         ]
     }
 
-    /// Returns the number of the window, equal on all its ranks.
+    /// Returns the number of the window, which is the same on all ranks of the window.
     fn number(&self) -> u32 {
         self.comm.local.id()
     }
 
-    /// Returns the context of answers.
+    /// Returns the message context in which targets answer.
     fn context(&self) -> Context {
         CARRIED | self.comm.context()
     }
 
-    /// Creates an error on this window.
+    /// Creates an error of the class `class` that is assigned to this window.
     pub fn error(&self, class: c_int, what: impl Into<String>) -> MpiError {
         MpiError::new(class, what).on_win(self.handle)
     }
 
-    /// Converts a rank argument to a rank of the window's group, or `None` for MPI_PROC_NULL.
+    /// Converts a rank argument to a rank of the window's group. Returns `None` for MPI_PROC_NULL.
     ///
     /// # Errors
-    /// MPI_ERR_RANK.
+    /// MPI_ERR_RANK if the rank is outside the communicator.
     pub fn target(&self, rank: c_int) -> MpiResult<Option<u32>> {
         if rank == abi::MPI_PROC_NULL {
             return Ok(None);
@@ -107,18 +108,18 @@ impl Window {
         })
     }
 
-    /// Returns the name of the window.
+    /// Returns the name of the window for messages to the user.
     pub fn describe(&self) -> String {
         let name = self.name.borrow();
         if name.is_empty() { format!("window {:#x}", self.handle) } else { name.clone() }
     }
 }
 
-/// The windows of a rank.
+/// Table of a rank's windows.
 #[derive(Debug)]
 pub struct Windows {
     pub table: HandleTable<Rc<Window>>,
-    /// Windows by their number in messages.
+    /// Windows by window number. Messages of one-sided operations contain this number.
     numbers: HashMap<u32, Rc<Window>>,
 }
 
@@ -132,7 +133,7 @@ impl MpiProcess {
     /// Returns the window of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_WIN.
+    /// MPI_ERR_WIN if the handle is not a valid window.
     pub fn window(&self, handle: Handle) -> MpiResult<Rc<Window>> {
         self.windows.borrow().table.get(handle).cloned().ok_or_else(|| {
             let what = match handle {

@@ -1,5 +1,5 @@
-//! Unsupported functions: files (MPI-3.1, chapter 13) and dynamic processes (chapter 10). Programs with such calls
-//! still link; a call is an error that names the function.
+//! Unsupported MPI functions: file functions (MPI-3.1, chapter 13) and dynamic processes (MPI-3.1, chapter 10).
+//! Programs with calls of these functions can be linked. A call is an error whose message names the function.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -12,7 +12,7 @@ use mcpsim_core::mpi::abi;
 macro_rules! absent {
     ($($name:ident)*) => {
         $(
-            /// Ignores all arguments.
+            /// Ends the run with an error. The arguments are ignored.
             #[allow(non_snake_case)]
             extern "C" fn $name() -> c_int {
                 define::run(stringify!($name), |_| {

@@ -16,7 +16,7 @@ impl MpiProcess {
     /// Returns the attributes of the window of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_WIN.
+    /// MPI_ERR_WIN if the handle is not a valid window.
     pub fn of_window(&self, handle: Handle) -> MpiResult<Rc<OfWindow>> {
         self.attributes.windows.borrow().get(&handle).cloned().ok_or_else(|| {
             let what = match handle {
@@ -52,8 +52,8 @@ unsafe fn create(
     key: *mut c_int,
     extra: *mut c_void,
 ) -> MpiResult {
-    // SAFETY: apart from the special values, MPI requires the addresses of functions with these signatures; null
-    // becomes `None`.
+    // SAFETY: MPI requires the program to pass addresses of functions with these signatures. The special values were
+    // handled above, and null becomes `None`.
     let (copy, delete) = unsafe {
         let copy = match copy {
             abi::MPI_NULL_COPY_FN => Copying::Never,
@@ -130,7 +130,7 @@ fn delete(p: &MpiProcess, of: Holder, handle: Handle, key: c_int) -> MpiResult {
             return Err(on(of, handle)(MpiError::new(abi::MPI_ERR_KEYVAL, what)));
         }
     };
-    // An attribute whose delete function fails is kept.
+    // If the delete function returns an error, the attribute is not deleted.
     p.delete_attribute(handle, key, value).map_err(on(of, handle))?;
     p.with_attributes(of, handle, |list| take(list, key))?;
     Ok(())
@@ -184,7 +184,7 @@ mpi_functions! {
     }
 }
 
-/// Names of MPI-1.
+/// Deprecated functions of MPI-1 with their replacements.
 pub const OLD_NAMES: &[(&str, Function)] = &[
     ("MPI_Keyval_create", Function(MPI_Comm_create_keyval as *const ())),
     ("MPI_Keyval_free", Function(MPI_Comm_free_keyval as *const ())),

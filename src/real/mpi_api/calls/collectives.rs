@@ -23,7 +23,7 @@ fn in_place(buffer: *const c_void) -> bool {
     buffer as usize == abi::MPI_IN_PLACE
 }
 
-/// Rejects identical send and receive buffers (MPI-3.1, section 5.2.1).
+/// Returns an error if the send buffer and the receive buffer are identical (MPI-3.1, section 5.2.1).
 fn apart(shared: bool, comm: &Comm) -> MpiResult {
     error::expect(!shared, abi::MPI_ERR_BUFFER, || {
         "the send and receive buffers are the same: expected buffers that do not overlap, or MPI_IN_PLACE".to_owned()
@@ -31,7 +31,7 @@ fn apart(shared: bool, comm: &Comm) -> MpiResult {
     .map_err(|error| error.on_comm(comm.handle))
 }
 
-/// Returns count and byte displacement of blocks whose displacements are in items.
+/// Converts arrays of counts and displacements in items to counts and displacements in bytes, for each block.
 unsafe fn varying(
     ranks: u32,
     counts: *const c_int,
@@ -47,7 +47,7 @@ unsafe fn varying(
     (0..ranks as usize).map(block).collect()
 }
 
-/// Returns the sizes of blocks.
+/// Returns the size in bytes of each block.
 fn sizes(blocks: &[(usize, isize)], datatype: &Datatype) -> Sizes {
     Sizes::Each(blocks.iter().map(|(count, _)| bytes(count * datatype.size())).collect())
 }
@@ -93,7 +93,7 @@ fn bcast(
         alike: vec![buffer.signature()],
         ..ComparedArguments::default()
     });
-    // Datatypes may differ between ranks, so the schedule divides bytes.
+    // The datatypes of the ranks may differ, so the schedule divides the buffer by bytes and not by items.
     let part = move |base: *mut u8| {
         let output = Region::new(base, named(abi::MPI_BYTE), BufferShape::Whole(size.get() as usize));
         let mover = DataMover::new(Region::absent(named(abi::MPI_BYTE)), output);
@@ -105,29 +105,31 @@ fn bcast(
     let sends = comm.rank() == root;
     let mut memory = Vec::with_capacity(size.get() as usize);
     if sends {
-        // SAFETY: MPI requires a buffer with `count` items of the datatype.
+        // SAFETY: MPI requires the program's buffer to contain `count` items of the datatype.
         unsafe { buffer.datatype.pack(buffer.base, buffer.count, &mut memory) };
     }
     memory.resize(size.get() as usize, 0);
     Ok(CollectivePlan::code(&comm, move |p, sequence| {
         part(memory.as_mut_ptr()).carry_out(p, sequence)?;
         if !sends {
-            // SAFETY: MPI requires a buffer with room for `count` items of the datatype.
+            // SAFETY: MPI requires the program's buffer to have room for `count` items of the datatype.
             unsafe { buffer.datatype.unpack(buffer.base, buffer.count, &memory) };
         }
         Ok(())
     }))
 }
 
-/// Copies the program's buffer for collectives that overwrite it before the last read.
+/// Copies the program's buffer. Collectives that overwrite their input buffer before they have read it completely use
+/// the copy.
 fn copied(buffer: &CallBuffer) -> Region {
     let own = Region::room(&buffer.datatype, buffer.count);
-    // SAFETY: MPI requires `count` items in the program's buffer, and the region was created for `count` items.
+    // SAFETY: MPI requires the program's buffer to contain `count` items, and the new region has room for `count`
+    // items.
     unsafe { buffer.datatype.copy(buffer.base, buffer.count, &buffer.datatype, own.base, buffer.count) };
     own
 }
 
-/// Plans reductions to one rank, reductions to all ranks, and scans.
+/// Plans MPI_Reduce, MPI_Allreduce, MPI_Scan and similar functions.
 fn reduction(
     p: &MpiProcess,
     collective: Collective,
@@ -159,7 +161,7 @@ fn reduction(
     }
     let from = if in_place(sendbuf) { copied(&input) } else { input.region(whole.clone()) };
     let to = if collective == Collective::Reduce && comm.rank() != root {
-        // The receive buffer is significant at the root only.
+        // The receive buffer is significant only at the root, so other ranks use internal memory.
         Region::room(&input.datatype, input.count)
     } else {
         result.region(whole)
@@ -168,7 +170,7 @@ fn reduction(
     Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(size), mover }.into())
 }
 
-/// Plans a reduction with one block per rank, of varying size.
+/// Plans MPI_Reduce_scatter. The sizes of the ranks' blocks may differ.
 unsafe fn reduce_scatter(
     p: &MpiProcess,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),
@@ -212,7 +214,7 @@ unsafe fn reduce_scatter(
     Ok(CollectivePart { collective: Collective::ReduceScatter, comm, root: 0, sizes, mover }.into())
 }
 
-/// Stores the data sent to or from the root, if the check is enabled.
+/// Stores the signatures of data that is sent to the root or received from the root, if the check of calls is enabled.
 fn compare_rooted(p: &MpiProcess, root: c_int, data: impl FnOnce() -> [Option<PeerSignatures>; 2]) {
     p.compare(|| {
         let [sent, received] = data();
@@ -220,7 +222,7 @@ fn compare_rooted(p: &MpiProcess, root: c_int, data: impl FnOnce() -> [Option<Pe
     });
 }
 
-/// Stores the data exchanged between all ranks, if the check is enabled.
+/// Stores the signatures of data that all ranks exchange, if the check of calls is enabled.
 fn compare_all(p: &MpiProcess, (sent, to): (&Region, u32), (received, from): (&Region, u32)) {
     p.compare(|| {
         let [sent, received] = [sent.signatures(to), received.signatures(from)].map(Some);
@@ -228,7 +230,7 @@ fn compare_all(p: &MpiProcess, (sent, to): (&Region, u32), (received, from): (&R
     });
 }
 
-/// A buffer as the program passes it.
+/// A buffer argument as the program passes it: address, count and datatype handle.
 pub type Argument = (*const c_void, c_int, Handle);
 
 unsafe fn gather(
@@ -345,7 +347,7 @@ unsafe fn alltoall(
     let (shape, received_sizes) = unsafe { received.shape(&result, ranks)? };
     let output = result.region(shape);
     let (input, sizes) = if in_place(send.0) {
-        // Received data would overwrite data that is not sent yet.
+        // The data is copied, because received data would overwrite data that is not sent yet.
         (output.copy(ranks), received_sizes)
     } else {
         let source = CallBuffer::new(p, send.0, send.1, send.2)?;
@@ -353,7 +355,7 @@ unsafe fn alltoall(
         let (shape, sizes) = unsafe { sent.shape(&source, ranks)? };
         (source.region(shape), sizes)
     };
-    // The copy of an in-place buffer consists of bytes, so the output provides the datatype.
+    // The datatype of an in-place buffer is taken from the output, because the copy of the buffer consists of bytes.
     compare_all(p, (if in_place(send.0) { &output } else { &input }, ranks), (&output, ranks));
     exchange(comm, collective, input, output, sizes)
 }

@@ -1,4 +1,4 @@
-//! Communicators: creation, comparison, names and destruction (MPI-3.1, sections 6.4, 6.6 and 6.8).
+//! Functions for communicators: creation, comparison, names and destruction (MPI-3.1, sections 6.4, 6.6 and 6.8).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -19,7 +19,7 @@ impl MpiProcess {
     /// Returns the intercommunicator of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_COMM.
+    /// MPI_ERR_COMM if the handle is not a valid communicator.
     pub fn inter_comm(&self, handle: Handle) -> MpiResult<Rc<Comm>> {
         let comm = self.comm(handle)?;
         error::expect(comm.is_inter(), abi::MPI_ERR_COMM, || {
@@ -32,7 +32,7 @@ impl MpiProcess {
     /// Returns the intracommunicator of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_COMM.
+    /// MPI_ERR_COMM if the handle is not a valid communicator.
     pub fn intra_comm(&self, handle: Handle) -> MpiResult<Rc<Comm>> {
         let comm = self.comm(handle)?;
         error::expect(!comm.is_inter(), abi::MPI_ERR_COMM, || {
@@ -42,11 +42,11 @@ impl MpiProcess {
         Ok(comm)
     }
 
-    /// Adds a communicator derived from `old`, with the same error handler. With `remote` it is an intercommunicator.
-    /// Returns MPI_COMM_NULL to ranks that are not members.
+    /// Adds a communicator that is derived from `old` and has the same error handler. If `remote` is given, the new
+    /// communicator is an intercommunicator. Ranks that are not members receive MPI_COMM_NULL.
     ///
     /// # Errors
-    /// No free communicator number.
+    /// No communicator number is free.
     pub fn make_comm(&self, old: &Comm, number: u32, local: Group, remote: Option<Group>) -> MpiResult<Handle> {
         error::expect(number < MOST_COMMS, abi::MPI_ERR_OTHER, || {
             format!("the run has made {MOST_COMMS} communicators: expected less")
@@ -68,12 +68,13 @@ impl MpiProcess {
     }
 }
 
-/// Returns a new communicator number on the leader of the members, and 0 on other ranks.
+/// Returns a new communicator number if the calling rank is the leader of `comm`, and 0 otherwise.
 pub fn offer(p: &MpiProcess, comm: &Comm) -> u32 {
     if comm.rank() == 0 { p.new_comm() } else { 0 }
 }
 
-/// Agrees on a number for a new communicator among all members of `comm`, in collective `sequence`.
+/// Agrees with all members of `comm` on a number for a new communicator. `sequence` is the sequence number of the
+/// collective.
 ///
 /// # Errors
 /// Errors of the schedule that exchanges the numbers.
@@ -84,18 +85,19 @@ pub fn agree(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32) -> MpiResult<u32> {
     }
 }
 
-/// Returns the remote group of an intercommunicator.
+/// Returns the remote group of an intercommunicator, or `None` for an intracommunicator.
 fn remote(comm: &Comm) -> Option<Group> {
     comm.is_inter().then(|| comm.peers().clone())
 }
 
-/// Duplicates a communicator, with `hints` or else with the hints of the original.
+/// Duplicates a communicator. The duplicate has the hints `hints`, or the hints of the original if `hints` is `None`.
 fn dup(p: &MpiProcess, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) -> MpiResult<CollectivePlan> {
     // SAFETY: MPI requires the program to pass a valid pointer for the result, and `mpi_functions!` rejects null.
     unsafe { *newcomm = abi::MPI_COMM_NULL };
     let comm = p.comm(comm)?;
     let old = comm.clone();
-    // The duplicate receives the state at the time of the call, also if it is created later (section 6.4.2).
+    // The duplicate receives the attributes that the original has at the time of the call, even if the duplicate is
+    // created later (MPI-3.1, section 6.4.2).
     let given = comm.attributes.borrow().clone();
     let attributes = p.copy_attributes(comm.handle, &given).map_err(|error| error.on_comm(comm.handle))?;
     let topology = comm.topology.borrow().clone();
@@ -152,7 +154,8 @@ fn create_group(
     subset(&group, &comm)?;
     let tag = message_tag(tag, &comm)?;
     let Some(rank) = group.member(p.rank) else {
-        // Only members must call. Other callers receive MPI_COMM_NULL, as in MPI libraries.
+        // The standard requires the call only from members of the group. Other callers receive MPI_COMM_NULL, as in MPI
+        // libraries.
         let alone = mcpsim_core::mpi::CommMember::new(comm.local.id(), 0, Group::from_ranks(vec![p.rank]));
         return Ok(CollectivePlan::code(&Rc::new(Comm::intra(comm.handle, alone)), move |_, _| {
             // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation
@@ -173,17 +176,17 @@ fn create_group(
     }))
 }
 
-/// Checks a tag that identifies a creation of communicators.
+/// Checks a tag that identifies the creation of a communicator.
 ///
 /// # Errors
-/// MPI_ERR_TAG if it is negative.
+/// MPI_ERR_TAG if the tag is negative.
 pub fn message_tag(tag: c_int, comm: &Comm) -> MpiResult<u32> {
     u32::try_from(tag)
         .map_err(|_| MpiError::new(abi::MPI_ERR_TAG, format!("tag {tag}: expected 0 or more")).on_comm(comm.handle))
 }
 
-/// Returns the members of `group` with this colour, ordered by key and then by rank. `table` contains colour and key of
-/// each member.
+/// Returns the members of `group` whose colour is `colour`, ordered by key and then by rank. `table` contains the
+/// colour and the key of each member.
 fn of_colour(table: &[u32], colour: u32, group: &Group) -> Group {
     let members = table.chunks_exact(2).zip(0u32..).filter(|(pair, _)| pair[0] == colour);
     let mut members: Vec<(c_int, u32)> = members.map(|(pair, member)| (pair[1] as c_int, member)).collect();
@@ -202,7 +205,7 @@ fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut 
         let (mine, offered) = (colour as u32, offer(p, &old));
         let (number, local, remote) = match &old.remote {
             None => {
-                // The allgather includes the communicator number.
+                // The allgather also distributes the number for the new communicator.
                 let all = own::allgather(p, &old, sequence, &[mine, key as u32, offered])?;
                 let table: Vec<u32> = all.chunks_exact(3).flat_map(|member| [member[0], member[1]]).collect();
                 (all[2], table, None)
@@ -226,7 +229,7 @@ fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut 
     }))
 }
 
-/// Returns the colour that groups ranks by node.
+/// Returns the colour of the calling rank for MPI_Comm_split_type, which is the rank's node.
 fn shared(p: &MpiProcess, comm: Handle, split_type: c_int) -> MpiResult<c_int> {
     match split_type {
         abi::MPI_UNDEFINED => Ok(abi::MPI_UNDEFINED),
@@ -248,14 +251,14 @@ fn free(p: &MpiProcess, comm: *mut Handle) -> MpiResult {
     .map_err(|error| error.on_comm(handle))?;
     let attributes = object.attributes.take();
     p.delete_attributes(handle, attributes).map_err(|error| error.on_comm(handle))?;
-    // Pending operations keep the communicator.
+    // Pending operations hold a reference, so the communicator exists until they complete.
     p.comms.borrow_mut().remove(handle);
     // SAFETY: MPI requires the program to pass a valid pointer to a handle.
     unsafe { *comm = abi::MPI_COMM_NULL };
     Ok(())
 }
 
-/// Returns MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL.
+/// Compares two communicators. Returns MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL.
 fn compare(a: &Comm, b: &Comm) -> c_int {
     if a.handle == b.handle {
         return abi::MPI_IDENT;

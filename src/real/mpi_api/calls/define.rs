@@ -1,5 +1,5 @@
-//! Definition of MPI functions: `mpi_functions!` creates C functions that look up the calling rank and convert errors
-//! to codes.
+//! Macros that define MPI functions. `mpi_functions!` creates C functions that look up the calling rank and convert
+//! errors to error codes.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -9,7 +9,7 @@ use crate::mpi_api::process::{MpiProcess, enter};
 use crate::process::unwind::{here, kept_for_caller};
 use mcpsim_core::mpi::abi;
 
-/// Runs an MPI function and returns its error code.
+/// Runs the body of an MPI function and returns the error code.
 #[inline(always)]
 pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c_int {
     let came = if cfg!(debug_assertions) { kept_for_caller() } else { [0; 5] };
@@ -40,8 +40,8 @@ pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c
     code
 }
 
-/// Defines MPI functions and their `TABLE` for one chapter. `p` in `fn MPI_Name(p; …)` is the rank. The body returns an
-/// [`MpiResult`], whose error is passed to the responsible error handler.
+/// Defines the MPI functions of one chapter, and the table `TABLE` of these functions. In `fn MPI_Name(p; …)`, `p` is
+/// the calling rank. The body returns an [`MpiResult`]. An error is passed to the responsible error handler.
 macro_rules! mpi_functions {
     ($($(#[$meta:meta])* fn $name:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
         $(
@@ -56,7 +56,7 @@ macro_rules! mpi_functions {
                             return Err(no_room(stringify!($argument)));
                         }
                     )*
-                    // SAFETY: the program must pass arguments that are valid by the MPI standard.
+                    // SAFETY: the MPI standard requires the program to pass valid arguments, on which the body relies.
                     #[allow(unused_unsafe)]
                     unsafe { $body }
                 })
@@ -68,7 +68,7 @@ macro_rules! mpi_functions {
     };
 }
 
-/// Defines the blocking and the nonblocking form of a collective from the same plan.
+/// Defines the blocking and the nonblocking MPI function of a collective. Both functions execute the same plan.
 macro_rules! collectives {
     ($($blocking:ident $started:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $plan:block)*) => {
         mpi_functions! {

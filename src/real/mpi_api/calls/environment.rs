@@ -1,4 +1,5 @@
-//! Environment: initialisation, finalisation, time, names and versions (MPI-3.1, chapter 8; section 14.2.4).
+//! Functions for the environment: initialisation, finalisation, time, names and versions (MPI-3.1, chapter 8 and
+//! section 14.2.4).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -15,7 +16,7 @@ fn begin(p: &MpiProcess, required: c_int, provided: *mut c_int) -> error::MpiRes
     })?;
     p.stage.set(RankStage::Initialised);
     if !provided.is_null() {
-        // SAFETY: MPI requires a valid result pointer, and it is not null.
+        // SAFETY: MPI requires the program to pass a valid result pointer, and the pointer is not null.
         unsafe { *provided = required.min(abi::MPI_THREAD_FUNNELED) };
     }
     Ok(())
@@ -105,9 +106,9 @@ mpi_functions! {
 
 #[allow(non_snake_case)]
 unsafe extern "C" fn MPI_Wtime() -> f64 {
-    // A thread without a rank gets the start of the run.
+    // On a thread that runs no rank, the function returns 0, which is the start of the run.
     let Some(p) = current() else { return 0.0 };
-    // The computation so far precedes this call, not the previous MPI call.
+    // The function name is set because the local execution block that is charged here ends at MPI_Wtime.
     p.function.set("MPI_Wtime");
     p.wtime().as_seconds()
 }
@@ -127,7 +128,7 @@ unsafe extern "C" fn MPI_Aint_diff(a: abi::Aint, b: abi::Aint) -> abi::Aint {
     a.wrapping_sub(b)
 }
 
-/// Functions that return a value instead of an error code.
+/// MPI functions that return a value instead of an error code.
 pub const VALUES: &[(&str, Function)] = &[
     ("MPI_Wtime", Function(MPI_Wtime as *const ())),
     ("MPI_Wtick", Function(MPI_Wtick as *const ())),

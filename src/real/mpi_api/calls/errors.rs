@@ -1,4 +1,4 @@
-//! Error handlers, classes and codes (MPI-3.1, sections 8.3 to 8.5).
+//! Functions for error handlers, error classes and error codes (MPI-3.1, sections 8.3 to 8.5).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -22,11 +22,11 @@ unsafe fn create(p: &MpiProcess, of: Holder, function: Option<HandlerFunction>, 
     Ok(())
 }
 
-/// Calls the error handler of an object for the program.
+/// Calls the error handler of an MPI object by request of the program (MPI_Comm_call_errhandler).
 fn call(p: &MpiProcess, code: c_int, on: On) -> MpiResult {
     p.errors.class(code).ok_or_else(|| bad_code(code))?;
     let error = MpiError::new(code, p.errors.text(code).unwrap_or_default()).on(on);
-    // The function succeeds for any result of the handler.
+    // The MPI function succeeds regardless of the error handler's result.
     p.raise(error);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Packing data in the representation external32 (MPI-3.1, section 4.3).
+//! Functions that pack data in the representation external32 (MPI-3.1, section 4.3).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -8,9 +8,9 @@ use crate::mpi_api::error::{self, MpiResult};
 use crate::process::text;
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 
-/// Checks the data representation argument.
+/// Checks that the data representation argument is "external32".
 unsafe fn external32(name: *const c_char) -> MpiResult {
-    // SAFETY: MPI requires a string with a final zero.
+    // SAFETY: MPI requires the program to pass a zero-terminated string.
     let name = unsafe { text(name) }.unwrap_or_default();
     error::expect(name == "external32", abi::MPI_ERR_ARG, || {
         format!("data representation \"{name}\": expected \"external32\"")

@@ -1,5 +1,5 @@
-//! Handles and statuses in Fortran (MPI-3.1, sections 17.2.4 and 17.2.5). A Fortran handle has the value of the C
-//! handle; a Fortran status is an array of the integers of a C status.
+//! Conversions of handles and statuses between C and Fortran (MPI-3.1, sections 17.2.4 and 17.2.5). A Fortran handle
+//! has the same value as the C handle. A Fortran status is an array of the integers in a C status.
 #![allow(unsafe_code)]
 #![allow(non_snake_case)]
 
@@ -9,12 +9,12 @@ use crate::mpi_api::error;
 use crate::process::Function;
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 
-/// Converts a C handle. Handles contain small indices and fit in an `int`.
+/// Converts a C handle to a Fortran handle. The value fits in an `int`, because handles contain small indices.
 unsafe extern "C" fn c2f(handle: Handle) -> c_int {
     handle as c_int
 }
 
-/// Converts a Fortran handle. Invalid handles remain invalid.
+/// Converts a Fortran handle to a C handle. Invalid handles remain invalid.
 unsafe extern "C" fn f2c(handle: c_int) -> Handle {
     handle as Handle
 }
@@ -37,7 +37,7 @@ mpi_functions! {
 const C2F: Function = Function(c2f as *const ());
 const F2C: Function = Function(f2c as *const ());
 
-/// Conversions of handles.
+/// MPI functions that convert handles, such as MPI_Comm_c2f.
 pub const HANDLES: &[(&str, Function)] = &[
     ("MPI_Comm_c2f", C2F),
     ("MPI_Comm_f2c", F2C),

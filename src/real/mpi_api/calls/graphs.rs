@@ -1,4 +1,4 @@
-//! Graph topologies and distributed graphs (MPI-3.1, sections 7.5.3 to 7.5.5).
+//! Functions for graph topologies and distributed graphs (MPI-3.1, sections 7.5.3 to 7.5.5).
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ use mcpsim_core::mpi::fault::Fault;
 use mcpsim_core::mpi::topology::{Contribution, Edge, GraphTopology, Neighbours, Topology};
 use mcpsim_core::rank::Requests;
 
-/// Reads the graph argument of MPI_Graph_create.
+/// Reads the arguments of MPI_Graph_create that describe the graph.
 unsafe fn read(comm: &Comm, nnodes: c_int, index: *const c_int, edges: *const c_int) -> MpiResult<GraphTopology> {
-    // SAFETY: MPI requires arrays of these lengths.
+    // SAFETY: MPI requires the program to pass arrays of these lengths.
     unsafe {
         let index = array(index, nnodes, "nodes")?;
         let edges = array(edges, index.last().map_or(0, |&end| end.max(0)), "edges")?;
@@ -28,7 +28,7 @@ unsafe fn read(comm: &Comm, nnodes: c_int, index: *const c_int, edges: *const c_
     }
 }
 
-/// Returns `ask` of a communicator's graph.
+/// Calls `ask` with the graph topology of the communicator and returns the result.
 fn graph<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&GraphTopology) -> Result<R, Fault>) -> MpiResult<R> {
     let comm = p.comm(comm)?;
     let topology = comm.topology.borrow().clone();
@@ -50,7 +50,7 @@ fn signed(numbers: &[u32]) -> Vec<c_int> {
     numbers.iter().map(|&number| number as c_int).collect()
 }
 
-/// Returns `ask` of a communicator's distributed graph.
+/// Calls `ask` with the distributed graph topology of the communicator and returns the result.
 fn distributed<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Neighbours) -> R) -> MpiResult<R> {
     let comm = p.comm(comm)?;
     let topology = comm.topology.borrow().clone();
@@ -60,17 +60,18 @@ fn distributed<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Neighbours) ->
     }
 }
 
-/// Reads weights. `None` represents MPI_UNWEIGHTED.
+/// Reads an array of edge weights. Returns `None` for MPI_UNWEIGHTED.
 unsafe fn weights<'a>(weights: *const c_int, count: c_int) -> MpiResult<Option<&'a [c_int]>> {
     match weights as usize {
         abi::MPI_UNWEIGHTED => Ok(None),
         abi::MPI_WEIGHTS_EMPTY => Ok(Some(&[])),
-        // SAFETY: MPI requires an array with `count` entries.
+        // SAFETY: MPI requires the program to pass an array with `count` entries.
         _ => Ok(Some(unsafe { array(weights, count, "weights")? })),
     }
 }
 
-/// Sends edges to the ranks at their ends, and receives the edges of this rank.
+/// Sends each edge in `given` to the source rank and the destination rank of the edge. Receives the edges of the
+/// calling rank.
 fn tell(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, given: &Contribution) -> Result<Neighbours, MpiError> {
     let mut told: BTreeMap<u32, Vec<u32>> = given.by_end();
     let me = comm.rank();
@@ -92,11 +93,12 @@ fn tell(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, given: &Contribution) ->
 unsafe fn give(to: (*mut c_int, *mut c_int), room: c_int, edges: &[Edge], weighted: bool) {
     let room = room.max(0) as usize;
     let ranks: Vec<c_int> = edges.iter().map(|edge| edge.rank as c_int).collect();
-    // SAFETY: MPI requires arrays with room for `room` entries.
+    // SAFETY: MPI requires the program to pass arrays with room for `room` entries.
     unsafe { put(to.0, room, &ranks) };
     if weighted && ![0, abi::MPI_UNWEIGHTED, abi::MPI_WEIGHTS_EMPTY].contains(&(to.1 as usize)) {
         let weights: Vec<c_int> = edges.iter().map(|edge| edge.weight).collect();
-        // SAFETY: MPI requires an array with room for `room` weights unless it is one of the constants excluded above.
+        // SAFETY: MPI requires the program to pass an array with room for `room` weights, or one of the constants that
+        // are excluded above.
         unsafe { put(to.1, room, &weights) };
     }
 }

@@ -1,4 +1,4 @@
-//! Groups (MPI-3.1, section 6.3).
+//! Functions for groups of ranks (MPI-3.1, section 6.3).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -13,7 +13,7 @@ impl MpiProcess {
     /// Returns the group of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_GROUP.
+    /// MPI_ERR_GROUP if the handle is not a valid group.
     pub fn group(&self, handle: Handle) -> MpiResult<Group> {
         match handle {
             abi::MPI_GROUP_EMPTY => Ok(Group::EMPTY),
@@ -33,28 +33,28 @@ impl MpiProcess {
     }
 }
 
-/// Reads an array of `count` elements from C. The address of an empty array is ignored.
+/// Reads an array argument with `count` elements. The address of an empty array is ignored.
 ///
 /// # Errors
-/// A negative count, or a null array that is not empty.
+/// The count is negative, or a null address is passed for an array that is not empty.
 ///
 /// # Safety
-/// The array has `count` elements or is null.
+/// `address` is null or points to an array with `count` elements.
 pub unsafe fn array<'a, T>(address: *const T, count: c_int, name: &str) -> MpiResult<&'a [T]> {
     match error::count(count, &format!("the number of {name}"))? {
         0 => Ok(&[]),
         _ if address.is_null() => Err(MpiError::new(abi::MPI_ERR_ARG, format!("the array of {name} is null"))),
-        // SAFETY: the address is not null, so the array has `count` elements by the contract of this function.
+        // SAFETY: the address is not null, so the caller guarantees an array with `count` elements.
         count => Ok(unsafe { std::slice::from_raw_parts(address, count) }),
     }
 }
 
-/// Copies the first `room` elements of `values` to C.
+/// Copies at most `room` elements of `values` to an array of the program.
 ///
 /// # Safety
 /// `to` has room for `room` elements.
 pub unsafe fn put<T: Copy>(to: *mut T, room: usize, values: &[T]) {
-    // SAFETY: at most `room` elements are copied, and `to` has that room by the contract of this function.
+    // SAFETY: at most `room` elements are copied, and the caller guarantees that `to` has room for `room` elements.
     unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), to, room.min(values.len())) };
 }
 
@@ -117,7 +117,7 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Group_free(p; group: *mut Handle) {
-        // Empty groups returned by other functions may be freed.
+        // The program may also free MPI_GROUP_EMPTY, because other functions return this handle for empty groups.
         p.group(*group)?;
         p.groups.borrow_mut().remove(*group);
         *group = abi::MPI_GROUP_NULL;

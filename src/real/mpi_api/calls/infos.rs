@@ -1,4 +1,4 @@
-//! Info objects (MPI-3.1, chapter 9; section 6.4.4 for communicators).
+//! Functions for info objects (MPI-3.1, chapter 9, and section 6.4.4 for communicators).
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int};
@@ -20,15 +20,15 @@ fn bad_info(handle: Handle) -> MpiError {
 /// Returns the bytes of a string argument.
 unsafe fn bytes<'a>(text: *const c_char, name: &str, class: c_int) -> MpiResult<&'a [u8]> {
     error::expect(!text.is_null(), class, || format!("{name} is null"))?;
-    // SAFETY: the text is not null, and MPI requires a string with a final zero.
+    // SAFETY: the text is not null, and MPI requires the program to pass a zero-terminated string.
     Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// Writes text with a final zero, truncated to `room` bytes.
+/// Writes `text` as a zero-terminated string to `buffer`. Text that does not fit into `room` bytes is truncated.
 unsafe fn put(buffer: *mut c_char, room: usize, text: &[u8]) {
     let length = text.len().min(room.saturating_sub(1));
     if room > 0 {
-        // SAFETY: `length + 1` is at most `room`, and MPI requires a buffer of `room` bytes.
+        // SAFETY: `length + 1` is at most `room`, and MPI requires the program to pass a buffer of `room` bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
             *buffer.add(length) = 0;
@@ -36,11 +36,11 @@ unsafe fn put(buffer: *mut c_char, room: usize, text: &[u8]) {
     }
 }
 
-/// Returns the start parameters of the program (MPI-3.1, section 10.3.4).
+/// Returns the contents of MPI_INFO_ENV: the parameters with which the program was started (MPI-3.1, section 10.3.4).
 fn environment(p: &MpiProcess) -> Info {
     let mut info = Info::default();
     let mut set = |key: &str, value: &[u8]| {
-        // Values longer than the limit are omitted.
+        // Parameters that exceed the maximum length of info values are omitted.
         let _ = info.set(key.as_bytes(), value);
     };
     let words: Vec<&[u8]> = p.program().arguments.iter().map(|word| word.to_bytes()).collect();
@@ -59,7 +59,7 @@ impl MpiProcess {
     /// Returns a copy of the info object of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_INFO.
+    /// MPI_ERR_INFO if the handle is not a valid info object.
     pub fn info(&self, handle: Handle) -> MpiResult<Info> {
         if handle == abi::MPI_INFO_ENV {
             return Ok(environment(self));
@@ -67,10 +67,10 @@ impl MpiProcess {
         self.infos.borrow().get(handle).cloned().ok_or_else(|| bad_info(handle))
     }
 
-    /// Returns a copy of an info argument, or an empty object for MPI_INFO_NULL.
+    /// Returns a copy of the info object `handle`. For MPI_INFO_NULL, returns an empty info object.
     ///
     /// # Errors
-    /// MPI_ERR_INFO.
+    /// MPI_ERR_INFO if the handle is not a valid info object.
     pub fn info_argument(&self, handle: Handle) -> MpiResult<Info> {
         if handle == abi::MPI_INFO_NULL { Ok(Info::default()) } else { self.info(handle) }
     }
@@ -80,7 +80,7 @@ impl MpiProcess {
         self.infos.borrow_mut().insert(info)
     }
 
-    /// Calls `look` with the info object, without a copy if possible.
+    /// Calls `look` with the info object of `handle`. The info object is not copied if possible.
     fn with_info<R>(&self, handle: Handle, look: impl FnOnce(&Info) -> MpiResult<R>) -> MpiResult<R> {
         match self.infos.borrow().get(handle) {
             Some(info) => look(info),
@@ -129,7 +129,8 @@ mpi_functions! {
             let found = info.get(key)?;
             *flag = c_int::from(found.is_some());
             if let Some(found) = found {
-                // The buffer has room for the final zero (MPI-3.1, chapter 9).
+                // The program's buffer has room for a terminating zero in addition to the length argument (MPI-3.1,
+                // chapter 9).
                 put(value, length + 1, found);
             }
             Ok(())

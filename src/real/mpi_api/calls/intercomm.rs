@@ -1,7 +1,9 @@
-//! Collectives of intercommunicators (MPI-3.1, section 5.2.2): data of one group is received by the other.
+//! Collectives on intercommunicators (MPI-3.1, section 5.2.2). The ranks of one group receive the data of the other
+//! group.
 //!
-//! Each group collects and distributes with its local communicator. Messages between the groups are sent by the
-//! leaders, or by all ranks if each rank has data for each remote rank.
+//! Each group collects and distributes data with collectives on its local communicator. The leaders of the groups
+//! exchange the data between the groups. If each rank has data for each remote rank, all ranks exchange messages with
+//! the other group.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -21,12 +23,13 @@ use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::Requests;
 use mcpsim_core::units::Bytes;
 
-/// Returns the communicator of the local group.
+/// Returns the communicator of the intercommunicator's local group.
 fn local(comm: &Comm) -> Rc<Comm> {
     comm.remote.as_ref().expect("an intercommunicator").1.clone()
 }
 
-/// Executes one of the two collectives of the local group within a collective of both groups.
+/// Executes a collective of the local group as part of a collective of both groups. A collective of both groups
+/// contains at most two local collectives.
 fn locally(
     between: &CollectiveMessages<'_>,
     stage: u32,
@@ -38,7 +41,7 @@ fn locally(
     CollectivePart { collective, comm, root: 0, sizes, mover }.carry_out(between.p, Comm::part(between.sequence, stage))
 }
 
-/// Packs the data of a buffer.
+/// Packs the data of `buffer`.
 fn packed(buffer: &CallBuffer) -> Vec<u8> {
     let mut data = Vec::with_capacity(buffer.count * buffer.datatype.size());
     // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
@@ -46,14 +49,15 @@ fn packed(buffer: &CallBuffer) -> Vec<u8> {
     data
 }
 
-/// Stores packed data from the peer `from` in a buffer.
+/// Stores packed data from the peer `from` in `buffer`.
 fn store(between: &CollectiveMessages<'_>, buffer: &CallBuffer, from: u32, data: &[u8]) -> MpiResult {
     let region = buffer.region(BufferShape::Only(from, buffer.count));
     // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
     unsafe { region.store(from, data) }.map_err(|error| error.on_comm(between.comm.handle))
 }
 
-/// Receives a block from each of `peers`, concurrently with the sends started by `sends`.
+/// Receives one block from each of `peers` and stores the block in `output`. The function also waits for the sends that
+/// `sends` starts, which run concurrently.
 fn receive(
     between: &CollectiveMessages<'_>,
     output: &Region,
@@ -70,14 +74,14 @@ fn receive(
     result.map_err(|error| error.on_comm(between.comm.handle))
 }
 
-/// Broadcasts the leader's buffer to the local group.
+/// Broadcasts the buffer of the leader to the local group.
 fn spread(between: &CollectiveMessages<'_>, buffer: &CallBuffer) -> MpiResult {
     let output = buffer.region(BufferShape::Whole(buffer.count));
     let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
     locally(between, 1, Collective::Bcast, Sizes::Same(buffer.size()), mover)
 }
 
-/// Reduces the contributions of the local group at its leader.
+/// Reduces the contributions of the local group. The leader of the group receives the result.
 fn collect(
     between: &CollectiveMessages<'_>,
     input: &CallBuffer,
@@ -93,12 +97,12 @@ fn collect(
     Ok(if between.comm.rank() == 0 { packed(&result) } else { Vec::new() })
 }
 
-/// Role of a rank in a collective with a root.
+/// Role of a rank in an intercommunicator collective with a root.
 enum RootRole {
     Root,
-    /// A passive member of the root's group.
+    /// The rank is in the root's group and does not participate (MPI_PROC_NULL).
     Beside,
-    /// A member of the other group. The value is the rank of the root.
+    /// The rank is in the other group. The value is the rank of the root in the root's group.
     Other(u32),
 }
 
@@ -150,7 +154,7 @@ pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: CallBuffer) -> MpiResult<Colle
             if between.comm.rank() == 0 {
                 stored = store(&between, &buffer, root, &between.recv(root));
             }
-            // The other ranks wait for the data even after an error.
+            // The leader broadcasts even after an error, because the other ranks of the group wait for the data.
             spread(&between, &buffer).and(stored)
         }
     })
@@ -202,7 +206,7 @@ pub fn reduce_scatter(
     code(comm, move |between| {
         let data = collect(&between, &input, combine, handle)?;
         let size = input.datatype.size();
-        // Blocks for the local group, reduced by the remote group.
+        // The leader receives the blocks for the local group, which the remote group has reduced.
         let theirs = between.leaders_exchange(data).unwrap_or_default();
         let byte = named_byte();
         let mut at = 0;
@@ -225,7 +229,7 @@ pub fn reduce_scatter(
 fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: Region) -> MpiResult<CollectivePlan> {
     code(comm, move |between| {
         let (me, remote) = (between.comm.rank(), between.comm.peers().size());
-        // The first peer differs per rank to avoid a hot spot.
+        // Each rank starts with a different peer, so that the ranks do not all send to the same peer at once.
         let peers: Vec<u32> = (0..remote).map(|distance| (me + distance) % remote).collect();
         receive(&between, &output, &peers, || peers.iter().map(|&to| between.start(to, input(to))).collect())
     })
@@ -246,7 +250,7 @@ type Argument = (*const c_void, c_int, Handle);
 /// Plans MPI_Gather and MPI_Gatherv.
 ///
 /// # Safety
-/// The arguments are valid for the collective.
+/// The arguments are valid arguments of the MPI function on an intercommunicator.
 pub unsafe fn gather(
     p: &MpiProcess,
     comm: Rc<Comm>,
@@ -278,7 +282,7 @@ pub unsafe fn gather(
 /// Plans MPI_Scatter and MPI_Scatterv.
 ///
 /// # Safety
-/// The arguments are valid for the collective.
+/// The arguments are valid arguments of the MPI function on an intercommunicator.
 pub unsafe fn scatter(
     p: &MpiProcess,
     comm: Rc<Comm>,

@@ -1,4 +1,5 @@
-//! Creation of an intercommunicator from two groups, and of an intracommunicator from both (MPI-3.1, section 6.6.2).
+//! MPI_Intercomm_create, which creates an intercommunicator from two groups, and MPI_Intercomm_merge, which creates an
+//! intracommunicator from an intercommunicator (MPI-3.1, section 6.6.2).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -22,7 +23,7 @@ fn create(
     comm.peer(local_leader)?;
     let leader = local_leader as u32;
     let tag = message_tag(tag, &comm)?;
-    // The peer communicator and the remote leader are significant at the leader only.
+    // The arguments for the peer communicator and the remote leader are significant only at the local leader.
     let bridge = if comm.rank() == leader {
         let bridge = p.comm(peer_comm)?;
         bridge.peer(remote_leader)?;
@@ -64,7 +65,7 @@ fn merge(p: &MpiProcess, inter: Handle, high: bool, newcomm: *mut Handle) -> Mpi
         let (local, remote) = (old.local.group(), old.peers());
         let mine = [offer(p, &old), u32::from(high)];
         let theirs = own::leaders_tell(p, &old, sequence, &mine, mine.len())?;
-        // With equal `high` arguments the order is free.
+        // If both groups pass the same `high` argument, the implementation may choose the order of the groups.
         let first = if theirs[1] == mine[1] { local.world(0) < remote.world(0) } else { !high };
         let (first, second) = if first { (local, remote) } else { (remote, local) };
         let all = Group::from_ranks(first.ranks().chain(second.ranks()).collect());

@@ -15,12 +15,13 @@ use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::topology::Topology;
 use mcpsim_core::rank::Requests;
 
-/// Neighbours of a rank, by block of its buffers.
+/// Neighbours of a rank in a topology. The order of the neighbours is the order of the blocks in the rank's buffers.
 struct Neighbourhood {
     comm: Rc<Comm>,
     sources: Vec<c_int>,
     destinations: Vec<c_int>,
-    /// Order of the receives. Several blocks from one source are received in the order in which it sends them.
+    /// Order in which blocks are received. Several blocks from one source are received in the order in which the source
+    /// sends the blocks.
     order: Vec<usize>,
 }
 
@@ -32,15 +33,15 @@ impl Neighbourhood {
         let (sources, destinations) = topology.neighbours(comm.rank());
         let mut order: Vec<usize> = (0..sources.len()).collect();
         if let Topology::Cart(_) = *topology {
-            // In each dimension, a message sent downwards is received from above. This matters for rings of two ranks,
-            // where both neighbours are the same rank.
+            // In each dimension, a rank receives from its upper neighbour the message that the neighbour sends
+            // downwards. The order matters for rings of two ranks, where both neighbours are the same rank.
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         }
         Ok(Neighbourhood { comm, sources, destinations, order })
     }
 
-    /// Plans the exchange: each block of `input` is sent to its destination, and each block of `output` is received
-    /// from its source.
+    /// Plans the exchange with the neighbours. Each block of `input` is sent to a destination, and each block of
+    /// `output` is received from a source.
     fn exchange(self, input: Region, output: Region) -> CollectivePlan {
         let Neighbourhood { comm, sources, destinations, order } = self;
         let with = comm.clone();
@@ -77,7 +78,7 @@ unsafe fn allgather(
     let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
     // SAFETY: the caller guarantees that the arrays of `all` have one entry per source.
     let (shape, _) = unsafe { all.shape(&result, near.sources.len() as u32)? };
-    // All destinations receive the same data.
+    // All destinations receive the same data, so all send blocks are the same memory.
     let same = vec![(mine.count, 0); near.destinations.len()];
     let input = mine.region(BufferShape::Varying(same.into()));
     Ok(near.exchange(input, result.region(shape)))

@@ -1,4 +1,4 @@
-//! Reduction operations (MPI-3.1, section 5.9).
+//! Functions for reduction operations (MPI-3.1, section 5.9).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -15,10 +15,10 @@ fn bad_op(handle: Handle) -> MpiError {
 }
 
 impl MpiProcess {
-    /// Returns the operation of `handle` for items of `datatype`.
+    /// Returns the reduction operation of `handle` for items of `datatype`.
     ///
     /// # Errors
-    /// MPI_ERR_OP for an unknown operation or an unsupported datatype.
+    /// MPI_ERR_OP if the operation is unknown or does not support the datatype.
     pub fn combine(&self, handle: Handle, datatype: &Datatype) -> MpiResult<Combine> {
         if let Some(builtin) = op::builtin(handle) {
             error::expect(builtin.allowed(datatype) && !builtin.only_accumulates(), abi::MPI_ERR_OP, || {

@@ -1,4 +1,4 @@
-//! Packing of data into buffers of the program (MPI-3.1, section 4.2).
+//! Functions that pack data into buffers of the program and unpack it (MPI-3.1, section 4.2).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -8,7 +8,7 @@ use super::type_contents::int;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 
-/// Returns the range of `length` bytes at `position` in a buffer of `size` bytes.
+/// Returns the range of the `length` bytes that start at `position` in a buffer of `size` bytes.
 ///
 /// # Errors
 /// MPI_ERR_TRUNCATE if the range exceeds the buffer.

@@ -1,4 +1,4 @@
-//! Persistent requests (MPI-3.1, section 3.9) and generalised requests (section 12.2).
+//! Functions for persistent requests (MPI-3.1, section 3.9) and generalised requests (section 12.2).
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use crate::mpi_api::request::{Generalised, Operation, Persistent, Request, messa
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, SendMode};
 
-/// Adds an inactive persistent send.
+/// Adds an inactive persistent send request and returns its handle.
 fn send_init(p: &MpiProcess, send: Outgoing) -> Handle {
     let Outgoing { comm, buffer, count, datatype, to, tag, mode } = send;
     let persistent = Persistent::Send { buffer, count, datatype, to, tag, mode };
@@ -24,7 +24,7 @@ fn inactive(persistent: Persistent, operation: Operation, comm: Rc<crate::mpi_ap
     Request { persistent: Some(Box::new(persistent)), active: false, ..Request::new(COMPLETE, operation, comm) }
 }
 
-/// Starts a persistent request.
+/// Starts the operation of a persistent request.
 unsafe fn start(p: &MpiProcess, handle: Handle) -> MpiResult {
     let bad = |what: &str| MpiError::new(abi::MPI_ERR_REQUEST, format!("request {handle:#x} {what}"));
     let (persistent, comm) = {
@@ -38,7 +38,7 @@ unsafe fn start(p: &MpiProcess, handle: Handle) -> MpiResult {
         Persistent::Send { to: abi::MPI_PROC_NULL, .. } => (COMPLETE, Operation::Nothing(proc_null())),
         Persistent::Send { buffer, count, datatype, to, tag, mode } => {
             let mut data = payloads::buffer(datatype.size() * count);
-            // SAFETY: MPI requires a buffer that is valid as long as its persistent request.
+            // SAFETY: MPI requires the program's buffer to remain valid as long as the persistent request exists.
             unsafe { datatype.pack(buffer, count, &mut data) };
             let message = message_to(p, comm.peer(to)?, (&comm, tag), (data, buffer), (&datatype, count), mode);
             (p.call_start(Call::Isend(message)), Operation::Send)

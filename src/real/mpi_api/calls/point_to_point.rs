@@ -1,4 +1,4 @@
-//! Point-to-point messages (MPI-3.1, sections 3.2 to 3.7, 3.10).
+//! Functions for point-to-point messages (MPI-3.1, sections 3.2 to 3.7 and 3.10).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -17,7 +17,7 @@ use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Data, Pattern, SendMode, TagPattern};
 use mcpsim_core::units::Bytes;
 
-/// The greatest tag (MPI_TAG_UB).
+/// Greatest message tag (MPI_TAG_UB).
 pub const TAG_UB: c_int = i32::MAX;
 
 /// Checked arguments of a send.
@@ -31,13 +31,13 @@ pub struct Outgoing {
     pub mode: SendMode,
 }
 
-/// Returns the datatype argument, which is ignored for MPI_PROC_NULL.
+/// Returns the datatype of the datatype argument. For MPI_PROC_NULL, the argument is ignored.
 #[inline]
 fn for_nobody(datatype: Handle, peer: c_int) -> Handle {
     if peer == abi::MPI_PROC_NULL && datatype == abi::MPI_DATATYPE_NULL { abi::MPI_BYTE } else { datatype }
 }
 
-/// Checks the tag of a send.
+/// Checks the tag argument of a send.
 #[inline]
 fn check_tag(tag: c_int, comm: &Comm) -> MpiResult {
     if tag < 0 { Err(bad_tag(tag, comm)) } else { Ok(()) }
@@ -71,29 +71,29 @@ impl Outgoing {
         Ok(Outgoing { comm, buffer: buffer.cast(), count, datatype, to, tag, mode })
     }
 
-    /// Packs the data.
+    /// Packs the data of the message.
     ///
     /// # Safety
-    /// The buffer holds `count` elements of the datatype.
+    /// The program's buffer holds `count` elements of the datatype.
     #[inline(always)]
     pub unsafe fn data(&self) -> Data {
         let mut data = payloads::buffer(self.datatype.size() * self.count);
-        // SAFETY: the buffer holds `count` elements by the contract of this function.
+        // SAFETY: the caller guarantees that the buffer holds `count` elements.
         unsafe { self.datatype.pack(self.buffer, self.count, &mut data) };
         data
     }
 
-    /// Creates the message, or `None` for MPI_PROC_NULL.
+    /// Creates the message. Returns `None` for MPI_PROC_NULL.
     ///
     /// # Safety
-    /// As for [`Outgoing::data`].
+    /// The program's buffer holds `count` elements of the datatype, as for [`Outgoing::data`].
     #[inline(always)]
     pub unsafe fn message(&self, p: &MpiProcess) -> MpiResult<Option<mcpsim_core::rank::Message>> {
         if self.to == abi::MPI_PROC_NULL {
             return Ok(None);
         }
         let to = self.comm.peer(self.to)?;
-        // SAFETY: this function has the contract of `data`.
+        // SAFETY: the caller guarantees that the buffer holds `count` elements, which `data` requires.
         let data = unsafe { self.data() };
         Ok(Some(message_to(
             p,
@@ -158,7 +158,7 @@ impl Outgoing {
 pub struct Incoming {
     pub comm: Rc<Comm>,
     pub target: ReceiveBuffer,
-    /// `None` for MPI_PROC_NULL.
+    /// Messages that the receive matches. The value is `None` for MPI_PROC_NULL.
     pub pattern: Option<Pattern>,
 }
 
@@ -212,11 +212,11 @@ impl Incoming {
     }
 }
 
-/// Creates the pattern of a receive or probe, or `None` for MPI_PROC_NULL. It matches messages of any size; truncation
-/// is detected when the data is stored.
+/// Creates the pattern of messages that a receive or probe matches. Returns `None` for MPI_PROC_NULL. The pattern
+/// matches messages of any size, because truncation is detected when the data is stored.
 ///
 /// # Errors
-/// MPI_ERR_RANK, MPI_ERR_TAG.
+/// MPI_ERR_RANK if the source is outside the communicator, and MPI_ERR_TAG if the tag is invalid.
 #[inline(always)]
 pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern>> {
     let tag = if tag == abi::MPI_ANY_TAG {
@@ -237,19 +237,20 @@ pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern
     }))
 }
 
-/// Stores the empty status unless `to` is MPI_STATUS_IGNORE. Its error field is MPI_SUCCESS (MPI-3.1, section 3.7.3).
+/// Stores the empty status, whose error field is MPI_SUCCESS (MPI-3.1, section 3.7.3). Nothing is stored if `to` is
+/// MPI_STATUS_IGNORE.
 ///
 /// # Safety
-/// As for [`put_status`].
+/// `to` is MPI_STATUS_IGNORE or a valid status, as for [`put_status`].
 pub unsafe fn put_empty(to: *mut Status) {
     if to as usize != abi::MPI_STATUS_IGNORE {
-        // SAFETY: `to` is not MPI_STATUS_IGNORE, so it is a valid status.
+        // SAFETY: `to` is not MPI_STATUS_IGNORE, so the caller guarantees a valid status.
         unsafe { *to = empty_status() };
     }
 }
 
 impl MpiProcess {
-    /// Adds a request and returns its handle.
+    /// Adds a request to the rank's table and returns the handle of the request.
     #[inline(always)]
     pub fn add_request(&self, request: Request) -> Handle {
         self.no_poll();
@@ -258,7 +259,7 @@ impl MpiProcess {
         handle
     }
 
-    /// Checks that a buffered send of `size` bytes fits in the attached buffer.
+    /// Checks that the data of a buffered send, which has `size` bytes, fits in the attached buffer.
     fn check_buffer(&self, size: usize, comm: &Comm) -> MpiResult {
         let (_, room) = self.buffer.get();
         error::expect(size + abi::MPI_BSEND_OVERHEAD <= room, abi::MPI_ERR_BUFFER, || {
@@ -349,9 +350,9 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Buffer_detach(p; buffer: *mut *mut c_void, size: *mut c_int) {
-        // The data of buffered sends is already copied, so there is nothing to wait for.
+        // Buffered sends have already copied their data, so the detach need not wait.
         let (attached, room) = p.buffer.replace((std::ptr::null_mut(), 0));
-        // Programs pass the address of a pointer of any type, possibly unaligned.
+        // The program passes the address of a pointer of any type, and the address may be unaligned.
         buffer.write_unaligned(attached.cast());
         *size = room as c_int;
         Ok(())

@@ -1,4 +1,4 @@
-//! Probes and matched receives (MPI-3.1, section 3.8).
+//! Functions for probes and matched receives (MPI-3.1, section 3.8).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -13,14 +13,14 @@ use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Completion, Pattern, RequestId, Requests, Source, TagPattern};
 use mcpsim_core::units::Bytes;
 
-/// A message found by a matched probe. A receive that only this message matches is posted.
+/// A message that a matched probe has found. The probe has posted a receive that only this message matches.
 #[derive(Debug)]
 pub struct Matched {
     pub engine: RequestId,
     pub comm: Rc<Comm>,
 }
 
-/// Returns the status of a message before its receive.
+/// Returns the status of a message that was probed and not received.
 fn seen(comm: &Comm, completion: &Completion) -> Status {
     let mut status =
         Status { source: comm.peer_number(completion.source), tag: completion.tag as c_int, ..Status::default() };
@@ -28,7 +28,8 @@ fn seen(comm: &Comm, completion: &Completion) -> Status {
     status
 }
 
-/// Tests for a matching message.
+/// Tests whether a matching message has arrived. Returns the message's status and a pattern that only this message
+/// matches.
 fn look(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> Option<(Status, Pattern)> {
     let polls = p.before_poll();
     let found =
@@ -37,13 +38,13 @@ fn look(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> Option<(Status, Patter
     found
 }
 
-/// Waits for a matching message.
+/// Waits until a matching message arrives. Returns the message's status and a pattern that only this message matches.
 fn wait(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> (Status, Pattern) {
     p.call_completed(Call::Probe(pattern), |found| (seen(comm, &found[0]), only(&found[0], comm)))
 }
 
-/// Returns a pattern that only the found message matches. The message is the first of its sender and tag, and the
-/// receive is posted immediately.
+/// Returns a pattern that only the found message matches. The pattern consists of sender and tag. This is sufficient
+/// because the message is the first one with this sender and tag, and the receive is posted immediately.
 fn only(found: &Completion, comm: &Comm) -> Pattern {
     Pattern {
         from: Source::Rank(found.source),
@@ -54,13 +55,14 @@ fn only(found: &Completion, comm: &Comm) -> Pattern {
     }
 }
 
-/// Removes the message from matching.
+/// Posts a receive for the found message, so that no other receive can match the message. Returns the message handle.
 fn take(p: &MpiProcess, comm: Rc<Comm>, only: Pattern) -> Handle {
     let engine = p.call_start(Call::Irecv(only));
     p.messages.borrow_mut().insert(Matched { engine, comm })
 }
 
-/// Returns the matched message of `handle` and sets the handle to null. Returns `None` for MPI_MESSAGE_NO_PROC.
+/// Returns the message of the message handle and sets the handle to MPI_MESSAGE_NULL. Returns `None` for
+/// MPI_MESSAGE_NO_PROC.
 unsafe fn matched(p: &MpiProcess, handle: *mut Handle) -> MpiResult<Option<Matched>> {
     // SAFETY: MPI requires the program to pass a valid pointer to a handle.
     let name = unsafe { std::mem::replace(&mut *handle, abi::MPI_MESSAGE_NULL) };

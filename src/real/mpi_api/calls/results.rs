@@ -1,16 +1,16 @@
-//! Null checks of result pointers: a null pointer is an MPI error instead of a crash.
+//! Null checks of result pointers. A null pointer causes an MPI error instead of a crash.
 
 use crate::mpi_api::error::MpiError;
 use mcpsim_core::mpi::abi;
 
-/// Names of pointer arguments that receive a single result.
+/// Names of those pointer arguments of MPI functions that receive a single result.
 const RESULTS: &str = " address baseptr class code combiner comm comm_cart comm_dist_graph comm_graph commute count datatype \
                        extent flag group handler indegree info key lb length message name ndims nedges newcomm newgroup \
                        newintercomm newintracomm newrank newtype nkeys nneighbors nnodes op outcount outdegree parent \
                        position rank rank_dest rank_source request result size string subversion ub valuelen version \
                        weighted win ";
 
-/// Returns true if the argument `name` receives a result.
+/// Returns true if the argument `name` of an MPI function receives a single result.
 pub const fn is_result(name: &str) -> bool {
     let (all, name) = (RESULTS.as_bytes(), name.as_bytes());
     let mut start = 1;
@@ -34,10 +34,10 @@ pub const fn is_result(name: &str) -> bool {
 }
 
 /// An argument of an MPI function. `(&Given(argument)).is_null()` resolves to [`Pointer`] for result pointers and to
-/// [`Plain`] otherwise.
+/// [`Plain`] for other arguments.
 pub struct Given<T>(pub T);
 
-/// Arguments that may be null.
+/// Null check of arguments that may be null.
 pub trait Pointer {
     fn is_null(&self) -> bool;
 }
@@ -49,7 +49,7 @@ impl<T> Pointer for Given<*mut T> {
     }
 }
 
-/// Arguments that are never null.
+/// Null check of arguments that are never null.
 pub trait Plain {
     #[inline(always)]
     fn is_null(&self) -> bool {
@@ -59,7 +59,7 @@ pub trait Plain {
 
 impl<T> Plain for &Given<T> {}
 
-/// Creates the error for a null pointer argument `name`.
+/// Creates the error for the argument `name`, which is a null pointer.
 #[cold]
 pub fn no_room(name: &str) -> MpiError {
     MpiError::new(abi::MPI_ERR_ARG, format!("the argument {name} is null: expected room for a result"))

@@ -1,4 +1,5 @@
-//! Statuses: number of received elements, and fields set by programs (MPI-3.1, sections 3.2.5, 4.1.11, 12.3).
+//! Functions for statuses: number of received elements, and fields that programs set (MPI-3.1, sections 3.2.5, 4.1.11
+//! and 12.3).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -22,7 +23,7 @@ fn bytes_of(datatype: &Datatype, elements: u64) -> Option<u64> {
             bytes += whole * kind.size() as u64;
             left -= whole * kind.basics();
             if whole < n as u64 && left > 0 {
-                // A pair may be incomplete.
+                // The last element may be the first half of a pair, such as an element of MPI_DOUBLE_INT.
                 bytes += kind.scalar.size() as u64;
                 left = 0;
             }

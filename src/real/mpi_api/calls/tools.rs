@@ -1,5 +1,5 @@
-//! Tool information interface (MPI-3.1, section 14.3). It has no control variables, performance variables or
-//! categories, as the standard permits.
+//! Functions of the tool information interface (MPI-3.1, section 14.3). mcpsim provides no control variables,
+//! performance variables or categories, which the standard permits.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -9,7 +9,7 @@ use crate::mpi_api::error::{MpiError, MpiResult, On};
 use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Handle};
 
-/// Returns an error without a call of an error handler (section 14.3.9).
+/// Returns an error that calls no error handler (MPI-3.1, section 14.3.9).
 fn refuse(class: c_int) -> MpiResult {
     Err(MpiError::new(class, "").on(On::Nobody))
 }
@@ -21,7 +21,7 @@ fn ready(p: &MpiProcess) -> MpiResult {
     }
 }
 
-/// Rejects every index, because no items exist.
+/// Returns an error for every index, because no variables or categories exist.
 fn by_index(p: &MpiProcess) -> MpiResult {
     ready(p)?;
     refuse(abi::MPI_T_ERR_INVALID_INDEX)
@@ -32,16 +32,16 @@ fn by_name(p: &MpiProcess) -> MpiResult {
     refuse(abi::MPI_T_ERR_INVALID_NAME)
 }
 
-/// Rejects every handle, because no handles exist.
+/// Returns an error for every handle, because no handles exist.
 fn by_handle(p: &MpiProcess) -> MpiResult {
     ready(p)?;
     refuse(abi::MPI_T_ERR_INVALID_HANDLE)
 }
 
-/// Value of all sessions. Without variables, sessions have no state.
+/// Handle of every session. All sessions share one handle, because sessions without variables have no state.
 const SESSION: Handle = 1;
 
-/// MPI_T_PVAR_ALL_HANDLES.
+/// Value of MPI_T_PVAR_ALL_HANDLES.
 const ALL: Handle = 1;
 
 fn in_session(p: &MpiProcess, session: Handle) -> MpiResult {
@@ -52,7 +52,8 @@ fn in_session(p: &MpiProcess, session: Handle) -> MpiResult {
     }
 }
 
-/// Applies an action to all handles of a session. No handles exist.
+/// Checks the arguments of a function that acts on all handles of a session. The function has no effect, because no
+/// handles exist.
 fn on_all(p: &MpiProcess, session: Handle, handle: Handle) -> MpiResult {
     in_session(p, session)?;
     match handle {

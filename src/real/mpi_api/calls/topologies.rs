@@ -1,4 +1,4 @@
-//! Cartesian topologies, and functions common to all topologies (MPI-3.1, section 7.5).
+//! Functions for Cartesian topologies, and functions that all topologies share (MPI-3.1, section 7.5).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -15,19 +15,19 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::fault::Fault;
 use mcpsim_core::mpi::topology::{Cart, Topology, dims_create};
 
-/// Assigns faults to the communicator.
+/// Returns a function that converts a fault to an error on the communicator `comm`.
 pub fn on(comm: &Comm) -> impl Fn(Fault) -> MpiError {
     let handle = comm.handle;
     move |fault| MpiError::from(fault).on_comm(handle)
 }
 
-/// Creates the error for a communicator without the expected topology.
+/// Creates the error for a communicator that does not have the expected topology.
 pub fn wrong_topology(comm: &Comm, expected: &str) -> MpiError {
     let what = format!("{} has no {expected} topology", comm.describe());
     MpiError::new(abi::MPI_ERR_TOPOLOGY, what).on_comm(comm.handle)
 }
 
-/// Plans a communicator of the first `size` ranks of `comm`, with this topology.
+/// Plans the creation of a communicator with this topology, which consists of the first `size` ranks of `comm`.
 pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *mut Handle) -> CollectivePlan {
     let group = comm.local.group();
     let members = if size == group.size() {
@@ -38,7 +38,8 @@ pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *m
     among(comm, members, topology, newcomm)
 }
 
-/// Plans communicators of disjoint parts of `comm`. `members` and `topology` describe the part of the calling rank.
+/// Plans the creation of communicators for disjoint subsets of the ranks of `comm`. `members` and `topology` describe
+/// the communicator of the calling rank.
 fn among(comm: &Rc<Comm>, members: Group, topology: Topology, newcomm: *mut Handle) -> CollectivePlan {
     let old = comm.clone();
     CollectivePlan::code(comm, move |p, sequence| {
@@ -53,7 +54,7 @@ fn among(comm: &Rc<Comm>, members: Group, topology: Topology, newcomm: *mut Hand
     })
 }
 
-/// Returns `ask` of a communicator's Cartesian topology.
+/// Calls `ask` with the Cartesian topology of the communicator and returns the result.
 fn cart<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Cart, &Comm) -> Result<R, Fault>) -> MpiResult<R> {
     let comm = p.comm(comm)?;
     let topology = comm.topology.borrow().clone();
@@ -63,9 +64,9 @@ fn cart<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Cart, &Comm) -> Resul
     }
 }
 
-/// Creates a Cartesian grid for the ranks of a communicator.
+/// Reads the arguments of MPI_Cart_create that describe the grid.
 unsafe fn grid(comm: &Comm, ndims: c_int, dims: *const c_int, periods: *const c_int) -> MpiResult<Cart> {
-    // SAFETY: MPI requires arrays with `ndims` entries.
+    // SAFETY: MPI requires the program to pass arrays with `ndims` entries.
     let (dims, periods) = unsafe { (array(dims, ndims, "dimensions")?, array(periods, ndims, "dimensions")?) };
     let periods: Vec<bool> = periods.iter().map(|&period| period != 0).collect();
     Cart::new(comm.size(), dims, &periods).map_err(on(comm))

@@ -1,4 +1,5 @@
-//! Properties of datatypes: sizes, bounds, names and constructor arguments (MPI-3.1, sections 4.1.5 to 4.1.13, 6.8).
+//! Functions that return properties of datatypes: sizes, bounds, names and constructor arguments (MPI-3.1, sections
+//! 4.1.5 to 4.1.13 and 6.8).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -8,7 +9,7 @@ use crate::process::Function;
 use crate::process::{put_text, text};
 use mcpsim_core::mpi::abi::{self, Aint, Count, Handle};
 
-/// Converts a number to `int`, or to MPI_UNDEFINED if it does not fit (MPI-3.1, section 4.1.5).
+/// Converts a number to `int`. Numbers that do not fit in an `int` become MPI_UNDEFINED (MPI-3.1, section 4.1.5).
 pub fn int(number: u64) -> c_int {
     c_int::try_from(number).unwrap_or(abi::MPI_UNDEFINED)
 }
@@ -105,7 +106,7 @@ mpi_functions! {
 // MPI_Count and MPI_Aint have the same width, so the functions with `_x` are aliases.
 const _: () = assert!(size_of::<Count>() == size_of::<Aint>());
 
-/// Aliases: variants with wide integers and deprecated names.
+/// Alternative names of the functions: variants with wide integers, and deprecated names.
 pub const OTHER_NAMES: &[(&str, Function)] = &[
     ("MPI_Type_get_extent_x", Function(MPI_Type_get_extent as *const ())),
     ("MPI_Type_get_true_extent_x", Function(MPI_Type_get_true_extent as *const ())),

@@ -9,20 +9,20 @@ use crate::process::Function;
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 use mcpsim_core::mpi::datatype::{Datatype, Distributed, Order, Type, TypeError};
 
-/// Reads an array from C.
+/// Reads an array argument of an MPI function.
 ///
 /// # Errors
-/// A negative length, or a null array that is not empty.
+/// The length is negative, or a null address is passed for an array that is not empty.
 ///
 /// # Safety
-/// `array` is null or has `length` entries.
+/// `array` is null or points to an array with `length` entries.
 pub unsafe fn array<'a, T>(array: *const T, length: c_int, name: &str) -> MpiResult<&'a [T]> {
     let length = error::count(length, &format!("the length of {name}"))?;
     if length == 0 {
         return Ok(&[]);
     }
     error::expect(!array.is_null(), abi::MPI_ERR_ARG, || format!("{name} is null: expected {length} entries"))?;
-    // SAFETY: the array is not null, so it has `length` entries by the contract of this function.
+    // SAFETY: the array is not null, so the caller guarantees `length` entries.
     Ok(unsafe { std::slice::from_raw_parts(array, length) })
 }
 
@@ -31,7 +31,7 @@ const PLACES: &str = "array_of_displacements";
 
 type Made = Result<Type, TypeError>;
 
-/// Adds a datatype derived from the datatype of `old`.
+/// Adds the datatype that `make` derives from the datatype of `old`, and stores its handle in `new`.
 unsafe fn derive(p: &MpiProcess, old: Handle, new: *mut Handle, make: impl FnOnce(&Type) -> Made) -> MpiResult {
     let made = make(&p.datatype(old)?)?;
     // SAFETY: MPI requires the program to pass a valid pointer for the result, and `mpi_functions!` rejects null.
@@ -172,7 +172,7 @@ mpi_functions! {
     }
 }
 
-/// Deprecated names of current functions.
+/// Deprecated names of datatype functions, with the current functions.
 pub const OLD_NAMES: &[(&str, Function)] = &[
     ("MPI_Type_hvector", Function(MPI_Type_create_hvector as *const ())),
     ("MPI_Type_hindexed", Function(MPI_Type_create_hindexed as *const ())),

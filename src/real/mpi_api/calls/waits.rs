@@ -1,4 +1,4 @@
-//! Completion of requests: wait, test, free and cancel (MPI-3.1, sections 3.7.3 to 3.8.4).
+//! Functions that complete requests: wait, test, free and cancel (MPI-3.1, sections 3.7.3 to 3.8.4).
 #![allow(unsafe_code)]
 
 mod handles;
@@ -16,11 +16,13 @@ use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Completion, Requests, Which};
 
 impl MpiProcess {
-    /// Rejects a wait for an incomplete generalised request, because the engine cannot wait for it.
+    /// Returns an error if a wait includes an incomplete generalised request, because the engine cannot wait for
+    /// generalised requests.
     fn check_waitable(&self, handles: &Handles, active: &ActiveRequests) -> MpiResult {
         let table = self.requests.borrow();
         for &place in &active.places {
-            // SAFETY: the program passed `count` handles, and active places are below `count`.
+            // SAFETY: MPI requires the program to pass `count` handles, and indices of active requests are below
+            // `count`.
             let request = table.get(unsafe { *handles.at(place as usize) }).expect("the request is active");
             if let Operation::Generalised(request) = &request.operation
                 && !request.complete.get()
@@ -33,13 +35,13 @@ impl MpiProcess {
         Ok(())
     }
 
-    /// Returns true if freed requests have pending operations.
+    /// Returns true if operations of freed requests are pending.
     #[inline]
     pub fn has_abandoned(&self) -> bool {
         !self.abandoned.borrow().is_empty()
     }
 
-    /// Completes freed requests that are done and stores their received data.
+    /// Completes freed requests whose operations are done, and stores their received data.
     #[cold]
     pub fn store_abandoned(&self) {
         let engine: Requests = self.abandoned.borrow().iter().map(|request| request.engine).collect();
@@ -49,15 +51,16 @@ impl MpiProcess {
             for completion in completions.iter_mut().rev() {
                 let Request { operation, comm, .. } = abandoned.remove(completion.index as usize);
                 if let Operation::Recv(target) = operation {
-                    // SAFETY: MPI requires a buffer that is valid until the receive completes. The error is dropped,
-                    // because the request has no owner.
+                    // SAFETY: MPI requires the program's buffer to remain valid until the receive completes. An error
+                    // is ignored, because the program has freed the request.
                     let _ = unsafe { target.store(completion, &comm, abi::MPI_STATUS_IGNORE as *mut Status) };
                 }
             }
         });
     }
 
-    /// Tests requests. An unsuccessful test costs one poll; a rank that polls in a loop skips the time between polls.
+    /// Tests requests for completion. An unsuccessful test costs the time of one poll. A rank that polls in a loop
+    /// idles instead of executing each poll.
     fn test(&self, requests: Requests, which: Which, take: &mut dyn FnMut(&mut [Completion])) -> bool {
         let polls = self.before_poll();
         let found = self.call_completed(Call::Test { requests, which, poll: true }, |completions| {
@@ -85,14 +88,15 @@ unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> M
         return unsafe { settle_all(p, &handles, &active, &mut completions, statuses) };
     }
     let engine = std::mem::take(&mut active.engine);
-    // SAFETY: as in the branch above. Settling a generalised request calls the program, but such requests are complete
-    // and do not reach this branch.
+    // SAFETY: the requests of the handles are active. MPI requires their buffers to remain valid until completion, and
+    // requires one status per request or MPI_STATUSES_IGNORE. Settling a generalised request would call the program,
+    // but generalised requests are complete and do not reach this branch.
     p.call_completed(Call::WaitAll(engine), |completions| unsafe {
         settle_all(p, &handles, &active, completions, statuses)
     })
 }
 
-/// Waits for one of the active requests and returns its place.
+/// Waits until one of the active requests is complete. Returns the index of this request in the array.
 unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (Option<usize>, MpiResult) {
     let active = match handles.active(p) {
         Ok(active) => active,
@@ -104,7 +108,7 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
         return (None, Ok(()));
     }
     let ActiveRequests { places, engine } = active;
-    // A request that is complete without the engine is settled directly.
+    // A request that is complete without a request in the engine is settled directly.
     let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
         Some(at) => {
             let place = places[at] as usize;
@@ -122,8 +126,8 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
     (Some(place), result)
 }
 
-/// Completes the finished requests of an array, with consecutive statuses. Stores their number, and their places in
-/// `indices`.
+/// Completes the finished requests of an array. Stores the number of completed requests, their indices in `indices`,
+/// and their statuses one after another.
 unsafe fn some(
     p: &MpiProcess,
     handles: &Handles,
@@ -141,8 +145,8 @@ unsafe fn some(
     let mut take = |places: &[u32], completions: &mut [Completion]| {
         for completion in completions {
             let place = places[completion.index as usize] as usize;
-            // SAFETY: `done` is below the number of requests, and MPI requires as many indices and statuses as
-            // requests. The handle is active.
+            // SAFETY: the request of the handle is active. `done` is below the number of requests, and MPI requires the
+            // program to pass as many indices and statuses as requests.
             unsafe {
                 let status = status_at(statuses, done);
                 *indices.add(done) = place as c_int;
@@ -170,7 +174,8 @@ unsafe fn some(
     if errors.is_empty() {
         return Ok(());
     }
-    // SAFETY: `done` statuses were written, and MPI requires as many statuses as requests or MPI_STATUSES_IGNORE.
+    // SAFETY: `done` statuses were written, and MPI requires the program to pass as many statuses as requests, or
+    // MPI_STATUSES_IGNORE.
     unsafe { in_status(&Handles { first: handles.first, count: done }, statuses, &errors) }
 }
 
@@ -205,8 +210,8 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
     result
 }
 
-/// Tests for one of the active requests. Returns true if one is complete or none is active, and the place of the
-/// request.
+/// Tests whether one of the active requests is complete. Returns true if a request is complete or if no request is
+/// active, and the index of the complete request.
 unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (bool, Option<usize>, MpiResult) {
     let mut active = match handles.active(p) {
         Ok(active) => active,
@@ -217,7 +222,7 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
         unsafe { put_status(status, empty_status()) };
         return (true, None, Ok(()));
     }
-    // Incomplete generalised requests are excluded.
+    // Incomplete generalised requests are excluded from the test.
     let mut keep = ActiveRequests::default();
     for (&place, &engine) in active.places.iter().zip(&active.engine) {
         let one = ActiveRequests { places: SmallVec::from_slice(&[place]), engine: Requests::new() };
@@ -310,7 +315,8 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Request_get_status(p; request: Handle, flag: *mut c_int, status: *mut Status) {
-        // The completed request is kept: it is removed from the engine and marked complete.
+        // The request remains in the table after MPI_Request_get_status. It is removed from the engine and marked as
+        // complete.
         let mut handle = request;
         let handles = Handles { first: &mut handle, count: 1 };
         let active = handles.active(p)?;
@@ -370,8 +376,8 @@ mpi_functions! {
         match operation {
             Operation::Recv(_) if engine != COMPLETE => p.call_done(Call::Cancel(engine)),
             Operation::Send if engine != COMPLETE => {
-                // A send is not cancelled, because its data is already sent. A wait for it must become local (section
-                // 3.8.4).
+                // A send cannot be cancelled, because its data is already sent. A wait for the send must become local
+                // (MPI-3.1, section 3.8.4).
                 let mut table = p.requests.borrow_mut();
                 let entry = table.get_mut(*request).expect("the request is active");
                 entry.engine = COMPLETE;

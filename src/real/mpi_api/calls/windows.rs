@@ -1,4 +1,4 @@
-//! Windows: creation, destruction and queries (MPI-3.1, sections 11.2 and 6.8).
+//! Functions for windows: creation, destruction and queries (MPI-3.1, sections 11.2 and 6.8).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,21 +10,21 @@ use crate::mpi_api::window::{Flavor, Window, WindowSize, make_dynamic, make_shar
 use crate::process::{put_text, text};
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 
-/// Runs `body` with the window of `win` and assigns errors to the window.
+/// Calls `body` with the window of the handle `win`. An error of `body` is assigned to the window.
 pub fn on<R>(p: &MpiProcess, win: Handle, body: impl FnOnce(&Rc<Window>) -> MpiResult<R>) -> MpiResult<R> {
     let window = p.window(win)?;
     body(&window).map_err(|error| window.on(error))
 }
 
-/// Returns true if info requests noncontiguous shared memory.
+/// Returns true if the info object requests noncontiguous shared memory (`alloc_shared_noncontig`).
 fn is_apart(p: &MpiProcess, info: Handle) -> MpiResult<bool> {
     Ok(p.info_argument(info)?.get(b"alloc_shared_noncontig")? == Some(b"true"))
 }
 
-/// Returns a window to the program.
+/// Stores the handle and the base address of a new window in the program's variables.
 unsafe fn give(p: &MpiProcess, info: Handle, window: &Window, base: *mut c_void, win: *mut Handle) -> MpiResult {
     *window.info.borrow_mut() = p.info_argument(info)?;
-    // SAFETY: MPI requires valid pointers for results; `base` is checked for null.
+    // SAFETY: MPI requires the program to pass valid pointers for results, and `base` is checked for null.
     unsafe {
         if !base.is_null() {
             *base.cast::<*mut u8>() = window.base;
@@ -61,7 +61,7 @@ mpi_functions! {
         on(p, win, |window| {
             let found = match window.target(rank)? {
                 Some(target) => window.shared.get(target as usize),
-                // The first part with memory.
+                // For MPI_PROC_NULL, the result is the first rank's memory whose size is not 0.
                 None => window.shared.iter().find(|(_, shape)| shape.size > 0).or(window.shared.first()),
             };
             let &(base, shape) = found.ok_or_else(|| {
@@ -70,7 +70,7 @@ mpi_functions! {
             })?;
             *size = shape.size;
             *disp_unit = shape.unit;
-            // An empty part has no address.
+            // Memory of size 0 has no address.
             *baseptr.cast::<*mut u8>() = if shape.size > 0 { base } else { std::ptr::null_mut() };
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! Synchronisation of one-sided communication (MPI-3.1, sections 11.5).
+//! Functions that synchronise one-sided communication (MPI-3.1, section 11.5).
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -69,7 +69,8 @@ mpi_functions! {
     }
     fn MPI_Win_sync(p; win: Handle) {
         on(p, win, |_| {
-            // A rank may poll its memory in a loop with this function. The call lets operations of other ranks proceed.
+            // A rank may call MPI_Win_sync in a loop to poll its window memory. The call lets operations of other ranks
+            // proceed.
             let polls = p.before_poll();
             p.call_done(Call::Test { requests: Requests::new(), which: Which::Some, poll: true });
             p.after_poll(polls, false);

@@ -1,4 +1,4 @@
-//! One-sided operations (MPI-3.1, section 11.3).
+//! Functions for one-sided operations (MPI-3.1, section 11.3).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -15,7 +15,7 @@ type Origin = (*const c_void, c_int, Handle);
 type Result = (*mut c_void, c_int, Handle);
 type Target = (c_int, Aint, c_int, Handle);
 
-/// Checked data locations of an operation.
+/// Origin buffer, target range and result buffer of a one-sided operation. The arguments were checked.
 struct Ends {
     origin: Option<OriginMemory>,
     result: Option<OriginMemory>,
@@ -59,15 +59,15 @@ impl Ends {
         Ok(Ends { origin, result, target, displacement: displacement as i64, count, datatype })
     }
 
-    /// Creates the operation and packs its data.
+    /// Creates the operation and packs the data of the origin buffer.
     ///
     /// # Safety
-    /// The origin's memory holds its data.
+    /// The origin buffer holds the items that the operation sends.
     unsafe fn work(self, action: TargetOperation, op: Option<Handle>) -> CheckedOperation {
         let Ends { origin, result, target, displacement, count, datatype } = self;
         let mut data = Vec::new();
         if let (Some(origin), true) = (origin, target.is_some()) {
-            // SAFETY: the origin's memory holds `count` items by the contract of this function.
+            // SAFETY: the caller guarantees that the origin buffer holds `count` items.
             unsafe { origin.datatype.pack(origin.base, origin.count, &mut data) };
         }
         let back = result.map_or(Back::Nothing, Back::Into);
@@ -75,7 +75,7 @@ impl Ends {
     }
 }
 
-/// Returns the operator of an accumulation for items of this datatype.
+/// Returns the reduction operator of an accumulate operation for items of `datatype`.
 fn accumulating(handle: Handle, datatype: &Datatype, fetches: bool) -> MpiResult<Builtin> {
     let failed = |what: String| MpiError::new(abi::MPI_ERR_OP, what);
     let builtin = op::builtin(handle).ok_or_else(|| {
@@ -102,7 +102,7 @@ unsafe fn put(p: &MpiProcess, window: &Window, origin: Origin, target: Target, r
 
 unsafe fn get(p: &MpiProcess, window: &Window, result: Result, target: Target, requested: bool) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, None, Some(result), target)?;
-    // SAFETY: a get has no origin data.
+    // SAFETY: a get operation sends no data of the origin.
     window.carry_out(p, unsafe { ends.work(TargetOperation::Get, None) }, requested)
 }
 
@@ -128,11 +128,11 @@ unsafe fn get_accumulate(
     op: Handle,
     requested: bool,
 ) -> MpiResult<Handle> {
-    // The origin buffer is ignored for MPI_NO_OP.
+    // For MPI_NO_OP, the origin buffer is ignored.
     let origin = (op != abi::MPI_NO_OP).then_some(origin);
     let ends = Ends::new(p, window, origin, Some(result), target)?;
     accumulating(op, &ends.datatype, true)?;
-    // SAFETY: MPI requires `count` items in the origin's memory unless the operation is MPI_NO_OP.
+    // SAFETY: MPI requires the program's origin buffer to contain `count` items, unless the operation is MPI_NO_OP.
     window.carry_out(p, unsafe { ends.work(TargetOperation::GetAccumulate, Some(op)) }, requested)
 }
 

@@ -1,4 +1,4 @@
-//! Data movement of a collective between buffers of the program, buffers of the collective, and messages.
+//! Moves the data of a collective between buffers of the program, internal buffers of the collective, and messages.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -16,13 +16,14 @@ use mcpsim_core::rank::{Data, Payload};
 /// Reduction operation of a collective.
 #[derive(Clone, Copy, Debug)]
 pub enum Combine {
-    /// A built-in operation.
+    /// A predefined operation such as MPI_SUM.
     Builtin(Builtin),
-    /// A function of the program (MPI-3.1, section 5.9.5), and its commutativity.
+    /// A reduction function of the program (MPI-3.1, section 5.9.5). `commutes` is true if the program declared the
+    /// function commutative.
     User { function: UserFunction, commutes: bool },
 }
 
-/// `MPI_User_function`.
+/// Function type `MPI_User_function`.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
 
 /// Data of a rank in a collective.
@@ -33,14 +34,15 @@ pub struct DataMover {
     temp: Option<Region>,
     scratch: Option<Region>,
     node: Option<Region>,
-    /// For reductions: operation, number of items in the buffer, and datatype handle of the program.
+    /// Operation, number of items in the buffer, and the program's datatype handle. The value is `None` for collectives
+    /// without a reduction.
     reduction: Option<(Combine, usize, Handle)>,
-    /// Size of a truncated message and of its buffer, in bytes.
+    /// Size of a truncated message and size of the receiving buffer, in bytes.
     too_long: Option<(usize, usize)>,
 }
 
 impl Combine {
-    /// Returns true if a ∘ b = b ∘ a.
+    /// Returns true if the operation is commutative, so a ∘ b = b ∘ a.
     pub fn commutes(self) -> bool {
         match self {
             Combine::Builtin(builtin) => builtin.commutes(),
@@ -51,7 +53,7 @@ impl Combine {
     /// Computes `inout[i] = input[i] ∘ inout[i]`.
     ///
     /// # Safety
-    /// Both addresses hold `count` items of the datatype.
+    /// `input` and `inout` point to `count` items of the datatype.
     pub unsafe fn apply(self, datatype: &Datatype, handle: Handle, input: *mut u8, inout: *mut u8, count: usize) {
         if count == 0 {
             return;
@@ -59,13 +61,13 @@ impl Combine {
         match self {
             Combine::Builtin(builtin) => {
                 let kind = datatype.kind().expect("a reduction's datatype was checked");
-                // SAFETY: both addresses hold `count` items by the contract of this function.
+                // SAFETY: the caller guarantees that `input` and `inout` point to `count` items.
                 unsafe { builtin.apply(kind, input, inout, count) };
             }
             Combine::User { function, .. } => {
                 let (mut count, mut handle) = (count as c_int, handle);
-                // SAFETY: the program registered this function with this signature, and both addresses hold `count`
-                // items.
+                // SAFETY: the program registered this function with this signature. The caller guarantees that `input`
+                // and `inout` point to `count` items.
                 unsafe { function(input.cast(), inout.cast(), &mut count, &mut handle) };
             }
         }
@@ -73,30 +75,31 @@ impl Combine {
 }
 
 impl DataMover {
-    /// Creates a mover without reduction.
+    /// Creates a mover for a collective without a reduction.
     pub fn new(input: Region, output: Region) -> Self {
         DataMover { input, output, temp: None, scratch: None, node: None, reduction: None, too_long: None }
     }
 
-    /// Creates a mover for a reduction of `count` items; `handle` is the program's handle of their datatype.
+    /// Creates a mover for a reduction of `count` items. `handle` is the program's handle for the datatype of the
+    /// items.
     pub fn combining(input: Region, output: Region, combine: Combine, count: usize, handle: Handle) -> Self {
         DataMover { reduction: Some((combine, count, handle)), ..DataMover::new(input, output) }
     }
 
-    /// Returns the size of a truncated message and of its buffer, in bytes.
+    /// Returns the size of a truncated message and the size of the receiving buffer, in bytes.
     pub fn too_long(&self) -> Option<(usize, usize)> {
         self.too_long
     }
 
-    /// Copies the program's buffers, which have `blocks` blocks, to memory of the collective. Later steps use the
-    /// copies.
+    /// Replaces the program's buffers, which have `blocks` blocks, by copies in memory of the collective. Later steps
+    /// of the schedule use the copies.
     pub fn detach(&mut self, blocks: u32) {
         self.input = self.input.detached(blocks);
         self.output = self.output.detached(blocks);
     }
 
     fn region(&mut self, layout: &BlockLayout, space: Space) -> &Region {
-        // Reductions need items; other collectives move bytes.
+        // Reductions operate on items of the datatype. Other collectives move bytes.
         let own = || match self.reduction {
             Some((_, count, _)) => Region::own(layout, &self.input.datatype, count),
             None => Region::own(layout, &bytes(), layout.whole().get() as usize),
@@ -127,14 +130,13 @@ impl DataMover {
             let (other, others) = rest.split_at_mut(rest.len().min(count * datatype.size()));
             rest = others;
             let count = other.len() / datatype.size().max(1);
-            // SAFETY: both sides hold `count` items: `count` is derived from the length of `other`, and the region has
-            // the block.
+            // SAFETY: `count` is derived from the length of `other`, and the block of the region has `count` items.
             unsafe { combine_items(combine, datatype, handle, side, (mine, other), count) };
         }
     }
 }
 
-/// Combines packed items with the items at `mine`.
+/// Combines `count` packed items in `other` with the items at `mine`.
 unsafe fn combine_items(
     combine: Combine,
     datatype: &Type,
@@ -150,7 +152,7 @@ unsafe fn combine_items(
         let (first, end) = datatype.span(count);
         spread.resize(((end - first) as usize).div_ceil(8), 0u64);
         let base = spread.as_mut_ptr().cast::<u8>().wrapping_offset(-first as isize);
-        // SAFETY: `spread` was resized to the span of `count` items.
+        // SAFETY: `spread` was resized to the memory span of `count` items, and `other` contains `count` packed items.
         unsafe { datatype.unpack(base, count, other) };
         base
     };
@@ -158,8 +160,8 @@ unsafe fn combine_items(
         // SAFETY: the caller guarantees that both addresses hold `count` items.
         unsafe { combine.apply(datatype, handle, theirs, mine, count) };
     } else {
-        // SAFETY: the caller guarantees that both addresses hold `count` items. `apply` leaves the result in its right
-        // operand, so it is copied to `mine`.
+        // SAFETY: the caller guarantees that both addresses hold `count` items. `apply` stores the result in its right
+        // operand, so the result is then copied to `mine`.
         unsafe {
             combine.apply(datatype, handle, mine, theirs, count);
             datatype.copy(theirs, count, datatype, mine, count);
@@ -167,7 +169,7 @@ unsafe fn combine_items(
     }
 }
 
-/// Returns MPI_BYTE.
+/// Returns the datatype MPI_BYTE.
 fn bytes() -> Type {
     Datatype::named(mcpsim_core::mpi::abi::MPI_BYTE).expect("a named datatype").clone()
 }

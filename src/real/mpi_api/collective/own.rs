@@ -1,5 +1,5 @@
-//! Collectives on internal numbers, used to create communicators and similar objects. They cost as much as collectives
-//! of the program.
+//! Internal collectives that exchange numbers when communicators and similar objects are created. An internal
+//! collective costs as much as the same collective in the program.
 
 use std::rc::Rc;
 
@@ -23,18 +23,19 @@ fn number() -> Type {
     Datatype::named(NUMBER).expect("a named datatype").clone()
 }
 
-/// Returns the bytes of `numbers`.
+/// Converts `numbers` to bytes for a message.
 pub fn packed(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-/// Returns the numbers in received bytes.
+/// Converts the bytes of a received message to numbers.
 pub fn unpacked(data: &[u8]) -> Vec<u32> {
     let (numbers, _) = data.as_chunks::<SIZE>();
     numbers.iter().map(|&number| u32::from_ne_bytes(number)).collect()
 }
 
-/// Returns the maximum over all members to all members, in collective `sequence` of an intracommunicator.
+/// Returns the maximum of `mine` over all members of an intracommunicator, on all members. `sequence` is the sequence
+/// number of the collective.
 ///
 /// # Errors
 /// Errors of the schedule that exchanges the numbers.
@@ -50,7 +51,7 @@ pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> Mp
     Ok(result[0])
 }
 
-/// Returns the numbers of all members in rank order. Each member contributes the same amount.
+/// Returns the numbers of all members in rank order. All members contribute equally many numbers.
 ///
 /// # Errors
 /// Errors of the schedule that exchanges the numbers.
@@ -64,7 +65,8 @@ pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -
     Ok(all)
 }
 
-/// Returns the sum of the numbers that all members have for this member. `each` contains one number per member.
+/// Returns the sum of the numbers that all members contribute for the calling member. `each` contains the calling
+/// member's contribution for each member.
 ///
 /// # Errors
 /// Errors of the schedule that exchanges the numbers.
@@ -80,7 +82,7 @@ pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u
     Ok(result[0])
 }
 
-/// Broadcasts the numbers of member `root`. All members know their amount.
+/// Broadcasts the numbers of the member `root` to all members. `numbers` has the same length on all members.
 ///
 /// # Errors
 /// Errors of the schedule that exchanges the numbers.
@@ -91,8 +93,8 @@ pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers:
     CollectivePart { collective: Collective::Bcast, comm: comm.clone(), root, sizes, mover }.carry_out(p, sequence)
 }
 
-/// Sends the numbers of each leader of an intercommunicator to all ranks of the other group, which receive `room`
-/// numbers. The first number received is the maximum over both leaders.
+/// Sends the numbers `mine` of each group's leader to all ranks of the other group of an intercommunicator. Each rank
+/// receives `room` numbers. The first received number is the maximum over both leaders.
 ///
 /// # Errors
 /// Errors of the schedule that exchanges the numbers.

@@ -1,4 +1,4 @@
-//! A buffer of a collective, divided into blocks.
+//! Buffers of collectives. A buffer is divided into blocks.
 #![allow(unsafe_code)]
 
 use std::rc::Rc;
@@ -10,49 +10,51 @@ use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::schedule::{BlockLayout, Blocks};
 use mcpsim_core::units::Bytes;
 
-/// Layout argument for regions whose shape is not [`BufferShape::Whole`]; their blocks do not depend on a layout.
+/// Layout argument for regions whose shape is not [`BufferShape::Whole`]. The blocks of such regions do not depend on a
+/// layout.
 pub const NO_LAYOUT: BlockLayout = BlockLayout::Uniform { block: Bytes::ZERO, parts: 1 };
 
-/// A buffer of a collective.
+/// A buffer of a collective, in memory of the program or of the collective.
 #[derive(Debug)]
 pub struct Region {
-    /// Address of item 0.
+    /// Address of the first item.
     pub base: *mut u8,
     pub datatype: Type,
     pub shape: BufferShape,
-    /// Memory owned by the region, for buffers of the collective.
+    /// Memory of the buffer, if the buffer belongs to the collective and not to the program.
     _memory: Option<Vec<u64>>,
 }
 
 /// Division of a buffer into blocks.
 #[derive(Clone, Debug)]
 pub enum BufferShape {
-    /// One buffer with this number of items, divided by the layout of the schedule.
+    /// The buffer has this number of items, and the layout of the schedule divides the items into blocks.
     Whole(usize),
-    /// Contiguous blocks, each with this number of items.
+    /// The blocks are contiguous, and each block has this number of items.
     Blocks(usize),
-    /// Number of items and byte displacement from the base, for each block.
+    /// Each block has a separate number of items and a displacement in bytes from the base address.
     Varying(Rc<[(usize, isize)]>),
-    /// `Varying` with a datatype for each block (MPI_Alltoallw).
+    /// As `Varying`, and each block has a separate datatype (MPI_Alltoallw).
     Mixed(Rc<[(usize, isize, Type)]>),
-    /// Only the block with this number, of this many items.
+    /// The buffer consists of the block with this number, which has this number of items.
     Only(u32, usize),
-    /// No data: the buffer is not significant at this rank.
+    /// The buffer is not significant at this rank and contains no data.
     Absent,
 }
 
 impl Region {
-    /// Creates a region in the program's buffer.
+    /// Creates a region that refers to the program's buffer.
     pub fn new(base: *mut u8, datatype: Type, shape: BufferShape) -> Self {
         Region { base, datatype, shape, _memory: None }
     }
 
-    /// Creates a region that is not significant at this rank.
+    /// Creates a region for a buffer that is not significant at this rank.
     pub fn absent(datatype: Type) -> Self {
         Region::new(std::ptr::null_mut(), datatype, BufferShape::Absent)
     }
 
-    /// Creates a buffer of the collective with the blocks of the layout. A split layout divides `whole` items.
+    /// Creates an internal buffer of the collective with the blocks of `layout`. If the layout splits one buffer into
+    /// parts, the buffer has `whole` items.
     pub fn own(layout: &BlockLayout, datatype: &Type, whole: usize) -> Self {
         let size = datatype.size().max(1) as u64;
         let mut items = 0;
@@ -80,7 +82,7 @@ impl Region {
         Region { base, datatype: datatype.clone(), shape, _memory: Some(memory) }
     }
 
-    /// Returns the signatures of all `blocks` blocks, or of the only block.
+    /// Returns the type signatures of all `blocks` blocks, or the signature of the block of a region with one block.
     pub fn signatures(&self, blocks: u32) -> PeerSignatures {
         let of = |block| {
             let (_, count, datatype) = self.block(&NO_LAYOUT, block);
@@ -93,37 +95,37 @@ impl Region {
         }
     }
 
-    /// Returns a region with block `block` only, in the same memory.
+    /// Returns a region that consists of block `block` of this region, in the same memory.
     pub fn only(&self, block: u32) -> Region {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         Region::new(at, datatype.clone(), BufferShape::Only(block, count))
     }
 
-    /// Copies all `blocks` blocks to a packed buffer of the collective.
+    /// Packs all `blocks` blocks into a new internal buffer of the collective.
     pub fn copy(&self, blocks: u32) -> Region {
         let mut data: Vec<u8> = Vec::new();
         let mut at: Vec<(usize, isize)> = Vec::new();
         for block in 0..blocks {
             let (from, count, datatype) = self.block(&NO_LAYOUT, block);
             let before = data.len();
-            // SAFETY: the program's buffer is valid until the collective completes.
+            // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
             unsafe { datatype.pack(from, count, &mut data) };
             at.push((data.len() - before, before as isize));
         }
         let byte = Datatype::named(MPI_BYTE).expect("a named datatype").clone();
         let mut memory = vec![0u64; data.len().div_ceil(8)];
         let base = memory.as_mut_ptr().cast::<u8>();
-        // SAFETY: `memory` was allocated with room for `data`.
+        // SAFETY: `memory` was allocated with room for all bytes of `data`.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), base, data.len()) };
         Region { base, datatype: byte, shape: BufferShape::Varying(at.into()), _memory: Some(memory) }
     }
 
-    /// Copies `blocks` blocks, with the same division, to memory of the collective.
+    /// Copies `blocks` blocks to a new internal buffer of the collective, which is divided into the same blocks.
     pub fn detached(&self, blocks: u32) -> Region {
         let copied = |from: *mut u8, count: usize, datatype: &Type| {
             let own = Region::room(datatype, count);
-            // SAFETY: the program's buffer is valid until the collective completes, and `own` has room for `count`
-            // items.
+            // SAFETY: MPI requires the program's buffer to remain valid until the collective completes, and `own` has
+            // room for `count` items.
             unsafe { datatype.copy(from, count, datatype, own.base, count) };
             own
         };
@@ -152,13 +154,13 @@ impl Region {
         }
     }
 
-    /// Creates a buffer of the collective with `items` items.
+    /// Creates an internal buffer of the collective with room for `items` items.
     pub fn room(datatype: &Type, items: usize) -> Region {
         let whole = BlockLayout::Split { total: Bytes::ZERO, parts: 1, element: 1 };
         Region::own(&whole, datatype, items)
     }
 
-    /// Returns address, number of items and datatype of block `block`.
+    /// Returns the address, number of items and datatype of block `block`.
     pub fn block(&self, layout: &BlockLayout, block: u32) -> (*mut u8, usize, &Type) {
         if let BlockLayout::Headed { head, .. } = layout {
             let (start, count, datatype) = self.block(&NO_LAYOUT, block / 2);
@@ -187,14 +189,14 @@ impl Region {
         }
     }
 
-    /// Returns true if block `block` has the same address in `other`. Neither region has a layout.
+    /// Returns true if block `block` has the same address in both regions. Neither region may depend on a layout.
     pub fn shares(&self, other: &Region, block: u32) -> bool {
         let ((mine, count, datatype), (theirs, others, _)) =
             (self.block(&NO_LAYOUT, block), other.block(&NO_LAYOUT, block));
         mine == theirs && !mine.is_null() && count > 0 && others > 0 && datatype.size() > 0
     }
 
-    /// Packs block `block` of a region without a layout.
+    /// Packs block `block` of a region that does not depend on a layout.
     ///
     /// # Safety
     /// The memory of the region is valid for all its blocks.
@@ -206,24 +208,25 @@ impl Region {
         data
     }
 
-    /// Stores packed data in block `block` of a region without a layout, truncated to the block.
+    /// Stores packed data in block `block` of a region that does not depend on a layout. Data beyond the size of the
+    /// block is discarded.
     ///
     /// # Errors
-    /// MPI_ERR_TRUNCATE if the data exceeds the block.
+    /// MPI_ERR_TRUNCATE if the data is longer than the block.
     ///
     /// # Safety
     /// The memory of the region is valid for all its blocks.
     pub unsafe fn store(&self, block: u32, data: &[u8]) -> MpiResult {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         let (size, room) = (data.len(), count * datatype.size());
-        // SAFETY: the buffer is valid by the contract of this function, and the data is cut to the block.
+        // SAFETY: the caller guarantees that the buffer is valid, and the data is limited to the size of the block.
         unsafe { datatype.unpack(at, count, &data[..size.min(room)]) };
         expect(size <= room, MPI_ERR_TRUNCATE, || {
             format!("{size} bytes arrived from rank or neighbour {block} for a block of {room} bytes")
         })
     }
 
-    /// Appends the packed data of `blocks`.
+    /// Packs the data of `blocks` and appends the bytes to `out`.
     ///
     /// # Safety
     /// The memory of the region is valid for all its blocks.
@@ -240,16 +243,16 @@ impl Region {
         }
     }
 
-    /// Stores packed data in `blocks` and returns the number of bytes left over.
+    /// Stores packed data in `blocks`. Returns the number of bytes that did not fit into the blocks.
     ///
     /// # Safety
-    /// As for [`Region::pack`].
+    /// The memory of the region is valid for all its blocks, as for [`Region::pack`].
     pub unsafe fn unpack(&self, layout: &BlockLayout, blocks: Blocks, data: &[u8]) -> usize {
         let mut rest = data;
         for block in blocks.indices(layout.parts()) {
             let (at, count, datatype) = self.block(layout, block);
             let (mine, others) = rest.split_at(rest.len().min(count * datatype.size()));
-            // SAFETY: the buffer is valid by the contract of this function, and `mine` is cut to the block.
+            // SAFETY: the caller guarantees that the buffer is valid, and `mine` is limited to the size of the block.
             unsafe { datatype.unpack(at, count, mine) };
             rest = others;
         }

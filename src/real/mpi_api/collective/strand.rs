@@ -1,4 +1,5 @@
-//! Nonblocking collectives: the code of the blocking form in a separate fiber.
+//! Runs nonblocking collectives. A strand is a separate fiber that executes the code of the blocking form of the
+//! collective.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -15,7 +16,7 @@ use crate::process::{outermost, run_as, run_as_nobody};
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::rank::{Call, Called, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
 
-/// Stack size of a strand in bytes, sufficient for reduction functions of the program.
+/// Stack size of a strand in bytes. The size is sufficient for reduction functions of programs.
 const STACK: usize = 256 << 10;
 
 /// A nonblocking collective of a rank.
@@ -26,13 +27,13 @@ struct CollectiveStrand {
     name: &'static str,
 }
 
-// SAFETY: a strand runs only on the thread of its rank, so its pointers are not shared.
+// SAFETY: a strand runs only on the thread that runs its rank, so no other thread uses its pointers at the same time.
 unsafe impl Send for CollectiveStrand {}
 
-/// Starts `body` in a strand of `p` and returns the request that completes with it.
+/// Starts `body` in a strand of the rank `p`. Returns the request that completes when `body` returns.
 ///
 /// # Errors
-/// MPI_ERR_NO_MEM if its stack cannot be allocated.
+/// MPI_ERR_NO_MEM if the stack of the strand cannot be allocated.
 pub fn start_strand(
     p: &MpiProcess,
     name: &'static str,
@@ -43,10 +44,11 @@ pub fn start_strand(
     let handle = Rc::new(Cell::new(ptr::null()));
     let process: *const MpiProcess = p;
     let (to, own_handle) = (result.clone(), handle.clone());
-    // Reductions use the floating-point environment of the rank.
+    // Reductions in the strand use the floating-point environment that the rank has now.
     let floats = p.keeps_floats().then(FloatEnvironment::now);
     let fiber = Fiber::new(STACK, move |out| {
-        // SAFETY: the process outlives its strands, and the handle lives as long as the fiber's code.
+        // SAFETY: the rank's process outlives the rank's strands, and the handle lives as long as the code of the
+        // strand's fiber.
         let p = unsafe { &*process };
         let out = unsafe { std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(out) };
         own_handle.set(out);

@@ -1,5 +1,5 @@
-//! Nonblocking collectives that a rank has not completed when it ends. They continue with copies of the program's
-//! buffers: other ranks still receive the data, and no freed memory is written.
+//! Nonblocking collectives that a rank has not completed when the rank ends. These collectives continue with copies of
+//! the program's buffers. Other ranks therefore still receive the data, and no freed memory is written.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -12,9 +12,9 @@ use mcpsim_core::mpi::schedule::{BlockLayout, Piece, Side, Then};
 use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::Payload;
 
-/// A mover that reports truncated messages.
+/// A data mover that reports truncated messages.
 pub trait CheckedMover: Mover {
-    /// Returns the size of a truncated message and of its buffer, in bytes.
+    /// Returns the size of a truncated message and the size of the receiving buffer, in bytes.
     fn too_long(&self) -> Option<(usize, usize)>;
 }
 
@@ -24,19 +24,20 @@ impl CheckedMover for DataMover {
     }
 }
 
-/// Data of a collective in a strand.
+/// Data mover of a collective that runs in a strand.
 #[derive(Debug)]
 pub struct StrandMover(Rc<RefCell<DataMover>>);
 
-/// Active nonblocking collectives of a rank, with the number of blocks of their buffers.
+/// Data movers of a rank's active nonblocking collectives, with the number of blocks of each collective's buffers.
 pub type UnderWay = RefCell<Vec<(Weak<RefCell<DataMover>>, u32)>>;
 
 impl StrandMover {
-    /// Wraps `mover` for a collective of `p` among `blocks` ranks.
+    /// Wraps `mover` for a nonblocking collective of the rank `p`. `blocks` is the number of ranks in the collective.
     pub fn new(p: &MpiProcess, mover: DataMover, blocks: u32) -> Self {
         let shared = Rc::new(RefCell::new(mover));
         let mut under_way = p.under_way.borrow_mut();
-        // Completed entries are removed only when the list would grow, so the amortised cost is constant.
+        // Entries of completed collectives are removed only when the list would grow, so the amortised cost is
+        // constant.
         if under_way.len() == under_way.capacity() {
             under_way.retain(|(mover, _)| mover.strong_count() > 0);
         }
@@ -89,7 +90,7 @@ impl MpiProcess {
         }
     }
 
-    /// Returns true if an operation may still access the stack of the rank's program after its end.
+    /// Returns true if an operation may still access the stack of the rank's program after the rank has ended.
     pub fn needs_memory(&self) -> bool {
         let requests = self.requests.borrow();
         let strands = requests.iter().any(|(_, request)| matches!(request.operation, Operation::Strand { .. }));

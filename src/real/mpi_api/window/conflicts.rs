@@ -1,8 +1,8 @@
-//! Conflicting accesses to a window in one epoch (`--check`): a put and another access by any rank to the same bytes,
-//! without synchronisation in between (MPI-3.1, section 11.7).
+//! Detects conflicting accesses to a window (`--check`). A conflict is a put and another access to the same bytes
+//! without synchronisation between the two accesses (MPI-3.1, section 11.7).
 //!
-//! Operations of an epoch of MPI_Win_fence carry the number of the fence as their tag. Others are over when their
-//! origin flushes them.
+//! The tag of an operation between two calls of MPI_Win_fence is the number of the fence. Other operations are
+//! synchronised when their origin flushes them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -10,25 +10,26 @@ use std::ops::Range;
 use super::wire::{TargetOperation, TargetRange};
 use mcpsim_core::rank::{Rank, Tag};
 
-/// Tag of operations outside of epochs of MPI_Win_fence.
+/// Tag of operations that do not belong to an epoch of MPI_Win_fence.
 pub const NO_FENCE: Tag = 0;
-/// Number of accesses that are kept per window, and of runs of bytes per access.
+/// Maximum number of accesses that are stored per window, and maximum number of byte ranges per access.
 const MOST_ACCESSES: usize = 1024;
 const MOST_RUNS: usize = 256;
 
-/// An access that is not synchronised yet.
+/// An access to a window that has not been synchronised yet.
 #[derive(Debug)]
 pub struct OpenAccess {
     pub from: Rank,
     pub action: TargetOperation,
-    /// Number of the fence.
+    /// Number of the fence that started the epoch of the access, or [`NO_FENCE`].
     pub fence: Tag,
-    /// Bytes of the target, by distance from the base of the window.
+    /// Accessed byte ranges of the target, as distances in bytes from the base of the target's memory.
     runs: Vec<Range<i64>>,
 }
 
 impl OpenAccess {
-    /// An access to `range`, whose displacement is `start` bytes from the base.
+    /// Creates an access of the rank `from` to `range`. The displacement of the range is `start` bytes from the base of
+    /// the target's memory.
     pub fn new(from: Rank, action: TargetOperation, fence: Tag, range: &TargetRange, start: i64) -> Self {
         let mut runs: Vec<Range<i64>> = Vec::new();
         range.datatype.for_each_run(range.count, |kind, first, count| {
@@ -46,14 +47,14 @@ impl OpenAccess {
         OpenAccess { from, action, fence, runs }
     }
 
-    /// The first bytes that both accesses reach.
+    /// Returns the first byte range that both accesses contain.
     fn overlap(&self, other: &OpenAccess) -> Option<Range<i64>> {
         let pairs = self.runs.iter().flat_map(|run| other.runs.iter().map(move |other| (run, other)));
         let common = |(a, b): (&Range<i64>, &Range<i64>)| a.start.max(b.start)..a.end.min(b.end);
         pairs.map(common).find(|common| !common.is_empty())
     }
 
-    /// Whether the order of both accesses matters to their result.
+    /// Returns true if the result depends on the order of the two accesses.
     fn conflicts(&self, later: &OpenAccess) -> bool {
         let is_put = |access: &OpenAccess| access.action == TargetOperation::Put;
         let is_get = |access: &OpenAccess| access.action == TargetOperation::Get;
@@ -61,18 +62,20 @@ impl OpenAccess {
     }
 }
 
-/// The accesses to the window of one rank that are not synchronised yet.
+/// Accesses to one rank's memory in a window that have not been synchronised yet.
 #[derive(Debug, Default)]
 pub struct OpenAccesses {
     open: VecDeque<OpenAccess>,
-    /// Pairs of ranks whose conflict was reported.
+    /// Pairs of origin ranks for which a conflict was already reported.
     reported: BTreeSet<(Rank, Rank)>,
 }
 
 impl OpenAccesses {
-    /// Adds an access. Returns the bytes in conflict with an earlier one, and that, once for each pair of ranks.
+    /// Adds an access. If the access conflicts with an earlier access, returns the common bytes and the rank and
+    /// operation of the earlier access. A conflict is returned once per pair of ranks.
     pub fn add(&mut self, access: OpenAccess) -> Option<(Range<i64>, Rank, TargetOperation)> {
-        // All operations of a fence's epoch are served before the next epoch begins.
+        // All operations of an epoch of MPI_Win_fence are served before the next epoch begins, so accesses of earlier
+        // epochs are removed.
         self.open.retain(|open| open.fence == NO_FENCE || open.fence >= access.fence);
         let found = self.open.iter().filter(|open| open.conflicts(&access)).find_map(|open| {
             let bytes = open.overlap(&access)?;
@@ -88,7 +91,8 @@ impl OpenAccesses {
         found
     }
 
-    /// The accesses of `from` outside of epochs of MPI_Win_fence are complete.
+    /// Removes the accesses of the rank `from` that do not belong to an epoch of MPI_Win_fence, because they are
+    /// complete.
     pub fn complete(&mut self, from: Rank) {
         self.open.retain(|open| open.from != from || open.fence != NO_FENCE);
     }
@@ -112,7 +116,7 @@ mod tests {
         assert_eq!(open.add(access(1, Put, NO_FENCE, 0)), None);
         assert_eq!(open.add(access(2, Put, NO_FENCE, 8)), None);
         assert_eq!(open.add(access(2, Put, NO_FENCE, 4)), Some((4..8, 1, Put)));
-        // Reported already.
+        // The conflict between these ranks was already reported.
         assert_eq!(open.add(access(2, Get, NO_FENCE, 4)), None);
         assert_eq!(open.add(access(3, Get, NO_FENCE, 4)), Some((4..8, 1, Put)));
         open.complete(1);

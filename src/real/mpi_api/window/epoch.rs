@@ -1,4 +1,5 @@
-//! Epochs of a window (MPI-3.1, section 11.5): open access and exposure epochs of a rank, and permitted operations.
+//! Epochs of a window (MPI-3.1, section 11.5). This module tracks the open access and exposure epochs of a rank and
+//! checks that each operation is permitted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
@@ -12,27 +13,29 @@ use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{COMPLETE, Call, Pattern, RequestId, Requests, SendMode, Source, Tag, TagPattern, Which};
 use mcpsim_core::units::Bytes;
 
-/// Tag in the context of answers: a target is exposed to the origin.
+/// Tag of the message by which a target informs an origin that the target's memory is exposed. The message uses the
+/// context of answers.
 pub const POSTED: Tag = 0;
 /// Tag of the message that a rank sends to itself after the last origin has completed.
 pub const COMPLETED: Tag = 1;
-/// First tag of answers.
+/// First tag of answers to operations.
 pub const FIRST_ANSWER: Tag = 2;
 
 /// Access epoch of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// No epoch.
+    /// No access epoch is open.
     #[default]
     Closed,
-    /// All targets, until the next fence.
+    /// All targets are accessible until the next MPI_Win_fence.
     Fence,
-    /// The targets in this group (MPI_Win_start).
+    /// The targets in this group are accessible (MPI_Win_start).
     Started(Group),
-    /// Single targets, each with a flag that is true after its lock was requested.
+    /// The targets that are keys of the map are accessible (MPI_Win_lock). The flag of a target is true after the
+    /// target's lock was requested.
     Locked(BTreeMap<u32, bool>),
-    /// All targets (MPI_Win_lock_all). The set contains targets whose lock was requested; `None` if no locks are
-    /// needed.
+    /// All targets are accessible (MPI_Win_lock_all). The set contains the targets whose lock was requested. The value
+    /// is `None` if no locks are needed.
     AllLocked(Option<BTreeSet<u32>>),
 }
 
@@ -48,7 +51,7 @@ impl Access {
     }
 }
 
-/// Checks an `assert` argument.
+/// Checks that the argument `assert` contains only assertions in `allowed`.
 fn check_assert(assert: c_int, allowed: c_int) -> MpiResult {
     if assert & !allowed != 0 {
         let what =
@@ -59,7 +62,7 @@ fn check_assert(assert: c_int, allowed: c_int) -> MpiResult {
 }
 
 impl Window {
-    /// Creates a synchronisation error.
+    /// Creates an error of the class MPI_ERR_RMA_SYNC that states the actual and the expected state.
     fn out_of_order(&self, found: &str, expected: &str) -> MpiError {
         self.error(abi::MPI_ERR_RMA_SYNC, format!("{} is in {found}: expected {expected}", self.describe()))
     }
@@ -75,7 +78,8 @@ impl Window {
         }
     }
 
-    /// Checks that an access epoch may start: none is open, or a fence epoch without operations.
+    /// Checks that a new access epoch may start. The check fails if another access epoch is open, except a fence epoch
+    /// without operations.
     fn check_idle(&self) -> MpiResult {
         let origin = self.origin.borrow();
         match &origin.access {
@@ -85,10 +89,10 @@ impl Window {
         }
     }
 
-    /// Checks that no epoch is open, so that the window may be freed.
+    /// Checks that no epoch is open on the window. The window may be freed only in this state.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC.
+    /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call.
     pub fn check_closed(&self) -> MpiResult {
         self.check_idle()?;
         match self.origin.borrow().posted {
@@ -97,7 +101,8 @@ impl Window {
         }
     }
 
-    /// Starts an operation on `target` and requests its lock if necessary.
+    /// Prepares an operation on `target`. If the epoch requires a lock of the target that was not requested yet, the
+    /// lock is requested.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the epoch does not permit access to the target.
@@ -116,7 +121,7 @@ impl Window {
         if ask { self.lock_some(p, &[target]) } else { Ok(()) }
     }
 
-    /// Acquires shared locks for MPI_Win_lock_all.
+    /// Acquires shared locks of `targets` for MPI_Win_lock_all.
     fn lock_some(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
         let grants: Requests = targets.iter().map(|&target| self.ask(p, target, TargetOperation::LockShared)).collect();
         p.complete(grants);
@@ -126,10 +131,12 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_fence: completes the operations of this rank at their targets, then synchronises all ranks.
+    /// MPI_Win_fence: completes the operations of this rank at their targets, then synchronises all ranks of the
+    /// window.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT, errors of the operations.
+    /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, MPI_ERR_ASSERT if `assert` is
+    /// invalid, and errors of the completed operations.
     pub fn fence(&self, p: &MpiProcess, assert: c_int) -> MpiResult {
         let modes = abi::MPI_MODE_NOSTORE | abi::MPI_MODE_NOPUT | abi::MPI_MODE_NOPRECEDE | abi::MPI_MODE_NOSUCCEED;
         check_assert(assert, modes)?;
@@ -197,7 +204,7 @@ impl Window {
     /// MPI_Win_start: waits until `targets` are exposed to this rank.
     ///
     /// # Errors
-    /// As for [`Window::post`].
+    /// The errors are those of [`Window::post`].
     pub fn start(&self, p: &MpiProcess, targets: Group, assert: c_int) -> MpiResult {
         check_assert(assert, abi::MPI_MODE_NOCHECK)?;
         self.check_members(&targets)?;
@@ -211,10 +218,11 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_complete: ends the epoch of [`Window::start`].
+    /// MPI_Win_complete: ends the access epoch that [`Window::start`] started.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, errors of operations with a result.
+    /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and errors of operations that
+    /// return a result.
     pub fn finish(&self, p: &MpiProcess) -> MpiResult {
         let targets = match &self.origin.borrow().access {
             Access::Started(targets) => targets.clone(),
@@ -234,10 +242,11 @@ impl Window {
         self.origin.borrow().posted.ok_or_else(|| self.out_of_order("no epoch of MPI_Win_post", "one"))
     }
 
-    /// MPI_Win_wait: waits until all origins have completed.
+    /// MPI_Win_wait: waits until all origins have called MPI_Win_complete.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, errors of the origins' operations.
+    /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and errors of operations of the
+    /// origins.
     pub fn wait(&self, p: &MpiProcess) -> MpiResult {
         let all_done = self.posted()?;
         if all_done != COMPLETE {
@@ -246,10 +255,10 @@ impl Window {
         self.unpost()
     }
 
-    /// MPI_Win_test: returns true if all origins have completed.
+    /// MPI_Win_test: returns true if all origins have called MPI_Win_complete.
     ///
     /// # Errors
-    /// As for [`Window::wait`].
+    /// The errors are those of [`Window::wait`].
     pub fn test(&self, p: &MpiProcess) -> MpiResult<bool> {
         let requests = Requests::from_slice(&[self.posted()?]);
         let polls = p.before_poll();
@@ -301,10 +310,11 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_unlock: completes the operations on `target` and releases its lock.
+    /// MPI_Win_unlock: completes the operations on `target` and releases the target's lock.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, errors of the operations.
+    /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and errors of the completed
+    /// operations.
     pub fn unlock(&self, p: &MpiProcess, target: Option<u32>) -> MpiResult {
         let Some(target) = target else { return Ok(()) };
         let asked = match &self.origin.borrow().access {
@@ -325,11 +335,13 @@ impl Window {
         result
     }
 
-    /// MPI_Win_lock_all. The lock of a target is requested at the first operation on it. Shared memory is accessible
-    /// without calls, so its locks are requested immediately.
+    /// MPI_Win_lock_all. The lock of a target is requested at the first operation on the target. If the window is in
+    /// shared memory, all locks are requested immediately, because the program can access shared memory without an MPI
+    /// call.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT.
+    /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and MPI_ERR_ASSERT if `assert` is
+    /// invalid.
     pub fn lock_all(&self, p: &MpiProcess, assert: c_int) -> MpiResult {
         check_assert(assert, abi::MPI_MODE_NOCHECK)?;
         self.check_idle()?;
@@ -345,10 +357,11 @@ impl Window {
         }
     }
 
-    /// MPI_Win_unlock_all.
+    /// MPI_Win_unlock_all: completes all operations and releases all locks.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, errors of the operations.
+    /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and errors of the completed
+    /// operations.
     pub fn unlock_all(&self, p: &MpiProcess) -> MpiResult {
         let asked = match &self.origin.borrow().access {
             Access::AllLocked(asked) => asked.clone(),
@@ -362,10 +375,10 @@ impl Window {
         result
     }
 
-    /// Checks that operations can be flushed.
+    /// Checks that the open epoch permits a flush of operations on `target`.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC outside epochs with locks.
+    /// MPI_ERR_RMA_SYNC if no epoch of MPI_Win_lock or MPI_Win_lock_all is open for the target.
     pub fn check_flush(&self, target: Option<u32>) -> MpiResult {
         match &self.origin.borrow().access {
             Access::AllLocked(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Creation of windows: agreement between their ranks, and allocation of their memory.
+//! Creates windows. The ranks of a new window agree on its properties, and the memory of the window is allocated.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -21,17 +21,17 @@ use mcpsim_core::mpi::op::Builtin;
 use mcpsim_core::platform::Collective;
 use mcpsim_core::units::Bytes;
 
-/// Alignment of window memory in bytes, equal to a cache line.
+/// Alignment of window memory in bytes. The value is the size of a cache line.
 const ALIGNMENT: usize = 64;
-/// Alignment that calloc guarantees, in bytes.
+/// Alignment in bytes that `calloc` guarantees.
 const CALLOC_ALIGNMENT: usize = 16;
 
-/// Returns the current function of `p` if the heap is checked.
+/// Returns the current MPI function of `p` if the heap is checked (`--check-heap`).
 fn guarded(p: &MpiProcess) -> Option<&'static str> {
     p.job.options.checks.heap.then_some(p.function.get())
 }
 
-/// Size of a rank's memory and unit of displacements, both in bytes.
+/// Size of a rank's memory in a window, and unit of displacements. Both values are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSize {
     pub size: Aint,
@@ -39,8 +39,8 @@ pub struct WindowSize {
 }
 
 impl WindowSize {
-    /// Returns the offset from the base at which a range starts; `first..end` are its bytes relative to the
-    /// displacement. Returns the text of an error if the range is not within the memory.
+    /// Converts `displacement` to an offset in bytes from the base. The accessed bytes are `first..end`, relative to
+    /// the displacement. Returns an error text if the accessed bytes are not within the memory.
     pub fn place(&self, displacement: i64, (first, end): (i64, i64)) -> Result<isize, String> {
         let place = || {
             let at = displacement.checked_mul(i64::from(self.unit))?;
@@ -54,16 +54,16 @@ impl WindowSize {
     }
 }
 
-/// Origin of a window's memory.
+/// Origin of the memory of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
-    /// Provided by the program.
+    /// The program provides the memory at this address.
     Create(*mut u8),
-    /// Allocated with the window.
+    /// The memory is allocated with the window.
     Allocate,
 }
 
-/// Memory allocated with a window by the C library, as for MPI_Alloc_mem.
+/// Memory that was allocated with a window. The C library allocates the memory, as for MPI_Alloc_mem.
 #[derive(Debug)]
 pub struct WindowMemory {
     base: *mut u8,
@@ -74,15 +74,16 @@ pub struct WindowMemory {
 }
 
 impl WindowMemory {
-    /// Allocates `size` zeroed bytes, as a block of the checked heap if `guarded` contains an MPI function.
+    /// Allocates `size` bytes that are filled with zeros. If `guarded` contains an MPI function, the memory is a block
+    /// of the checked heap.
     fn new(size: usize, guarded: Option<&'static str>) -> MpiResult<Self> {
         let failed = || MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a window of {size} bytes"));
         let room = size.max(1).checked_add(ALIGNMENT).ok_or_else(failed)?;
-        // A larger alignment would make the allocator clear all pages by writing.
+        // With a larger alignment, the allocator would write zeros to all pages, which would use memory.
         let layout = Layout::from_size_align(room, CALLOC_ALIGNMENT).map_err(|_| failed())?;
         let start = match guarded {
             Some(function) => heap::allocate(function, size, ALIGNMENT).cast(),
-            // SAFETY: the size of the layout is not 0.
+            // SAFETY: the layout has a size other than 0.
             None => unsafe { System.alloc_zeroed(layout) },
         };
         let guarded = guarded.is_some();
@@ -95,7 +96,7 @@ impl WindowMemory {
 
 impl Drop for WindowMemory {
     fn drop(&mut self) {
-        // SAFETY: the memory was allocated by the function that corresponds to this branch, with this layout.
+        // SAFETY: `new` allocated the memory with the function that corresponds to this branch, with the same layout.
         unsafe {
             match self.guarded {
                 true => heap::release("MPI_Win_free", self.start.cast()),
@@ -109,7 +110,7 @@ fn integer() -> Type {
     Datatype::named(abi::MPI_INT64_T).expect("a named datatype").clone()
 }
 
-/// Returns the maximum of each value over all ranks.
+/// Returns the maximum of each of the `values` over all ranks of `comm`.
 fn agree<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> MpiResult<[i64; N]> {
     let (mut mine, mut all) = (values, [0; N]);
     let region = |values: &mut [i64; N]| Region::new(values.as_mut_ptr().cast(), integer(), Blocks::Whole(N));
@@ -121,7 +122,7 @@ fn agree<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> M
     Ok(all)
 }
 
-/// Returns the values of all ranks.
+/// Returns the `values` of all ranks of `comm` in rank order.
 fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> MpiResult<Vec<[i64; N]>> {
     let mut mine = values;
     let mut all = vec![[0; N]; comm.size() as usize];
@@ -133,7 +134,7 @@ fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> 
     Ok(all)
 }
 
-/// Synchronises all ranks of a communicator.
+/// Synchronises all ranks of `comm`.
 pub fn barrier(p: &MpiProcess, comm: &Rc<Comm>) -> MpiResult {
     let mover = DataMover::new(Region::absent(integer()), Region::absent(integer()));
     let sizes = Sizes::Same(Bytes::ZERO);
@@ -150,14 +151,15 @@ fn check_shape(shape: WindowSize, comm: &Comm) -> MpiResult {
         .map_err(|error| error.on_comm(comm.handle))
 }
 
-/// Properties on which the ranks of a new window agree.
+/// Properties of a new window on which the ranks of the window have agreed.
 struct AgreedWindow {
     comm: Rc<Comm>,
     everywhere: Option<WindowSize>,
 }
 
 impl AgreedWindow {
-    /// Agrees on the window's contexts, and determines if size and unit are equal on all ranks.
+    /// Agrees with the other ranks on the contexts of the window, and determines whether all ranks have the same size
+    /// and displacement unit.
     fn new(p: &MpiProcess, parent: &Rc<Comm>, WindowSize { size, unit }: WindowSize) -> MpiResult<Self> {
         let (size, unit) = (size as i64, i64::from(unit));
         let number = if parent.rank() == 0 { p.new_comm() } else { 0 };
@@ -174,7 +176,7 @@ impl AgreedWindow {
     }
 }
 
-/// A window before its registration.
+/// Properties of a window that is not registered yet.
 struct Blank {
     agreed: AgreedWindow,
     base: *mut u8,
@@ -185,7 +187,7 @@ struct Blank {
 }
 
 impl Blank {
-    /// Registers the window on all ranks before any rank continues.
+    /// Registers the window. The function returns only after all ranks have registered the window.
     fn take_up(self, p: &MpiProcess) -> MpiResult<Rc<Window>> {
         let Blank { agreed: AgreedWindow { comm, everywhere }, base, shape, flavor, memory, shared } = self;
         let make = |handle| Window {
@@ -213,10 +215,11 @@ impl Blank {
     }
 }
 
-/// MPI_Win_create and MPI_Win_allocate.
+/// Creates a window for MPI_Win_create and MPI_Win_allocate.
 ///
 /// # Errors
-/// MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_BASE, MPI_ERR_NO_MEM.
+/// MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP or MPI_ERR_BASE if the corresponding argument is invalid, and
+/// MPI_ERR_NO_MEM if the memory cannot be allocated.
 pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: WindowSize, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
     check_shape(shape, &parent)?;
@@ -237,10 +240,10 @@ pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: WindowSize, comm: Hand
     Blank { agreed, base, shape, flavor, memory, shared: Vec::new() }.take_up(p)
 }
 
-/// MPI_Win_create_dynamic.
+/// Creates a window for MPI_Win_create_dynamic.
 ///
 /// # Errors
-/// MPI_ERR_COMM.
+/// MPI_ERR_COMM if the handle is not a valid communicator.
 pub fn make_dynamic(p: &MpiProcess, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
     let shape = WindowSize { size: 0, unit: 1 };
@@ -250,10 +253,11 @@ pub fn make_dynamic(p: &MpiProcess, comm: Handle) -> MpiResult<Rc<Window>> {
     Blank { agreed, base: std::ptr::null_mut(), shape, flavor, memory: None, shared: Vec::new() }.take_up(p)
 }
 
-/// MPI_Win_allocate_shared. Rank 0 allocates the memory of all ranks, contiguously unless `apart` is true.
+/// Creates a window for MPI_Win_allocate_shared. Rank 0 allocates the memory of all ranks. The memory is contiguous
+/// unless `apart` is true.
 ///
 /// # Errors
-/// As for [`make_window`], and MPI_ERR_RMA_SHARED if not all ranks are on one node.
+/// The errors of [`make_window`], and MPI_ERR_RMA_SHARED if the ranks are not all on one node.
 pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
     check_shape(shape, &parent)?;
@@ -283,7 +287,7 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
         None
     };
     let base = memory.as_ref().map_or(std::ptr::null_mut(), |memory| memory.base);
-    // All ranks of a node share an address space, so the address is valid for each rank.
+    // All ranks of a node run in one process of mcpsim, so the address is valid for all ranks of the window.
     let [base] = agree(p, &parent, [base as i64])?;
     let shared: Vec<(*mut u8, WindowSize)> =
         shared.into_iter().map(|(at, shape)| ((base as usize + at) as *mut u8, shape)).collect();
@@ -295,7 +299,7 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
 
 impl super::Windows {
     fn insert(&mut self, make: impl FnOnce(Handle) -> Window) -> Rc<Window> {
-        // The window contains its handle, which is the next handle of the table.
+        // The window stores its own handle, which is the next handle of the table.
         let handle = self.table.next_handle();
         let window = Rc::new(make(handle));
         self.table.insert(window.clone());
@@ -305,10 +309,10 @@ impl super::Windows {
 }
 
 impl Window {
-    /// MPI_Win_free: synchronises all ranks, then removes the window.
+    /// MPI_Win_free: synchronises all ranks of the window, then removes the window.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, errors of functions that delete attributes.
+    /// MPI_ERR_RMA_SYNC if an epoch is open, and errors that delete functions of attributes return.
     pub fn free(&self, p: &MpiProcess) -> MpiResult {
         self.check_closed()?;
         let attached = p.of_window(self.handle)?;
@@ -323,15 +327,15 @@ impl Window {
         Ok(())
     }
 
-    /// Returns true if other ranks load and store the memory of the window.
+    /// Returns true if other ranks access the window's memory with loads and stores.
     fn is_shared(&self) -> bool {
         self.shared.len() > 1
     }
 
-    /// MPI_Win_attach.
+    /// MPI_Win_attach: attaches `size` bytes at `base` to a dynamic window.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_RMA_ATTACH if the memory overlaps attached memory.
+    /// MPI_ERR_RMA_FLAVOR if the window is not dynamic, and MPI_ERR_RMA_ATTACH if the memory overlaps attached memory.
     pub fn attach(&self, base: *mut u8, size: Aint) -> MpiResult {
         self.check_dynamic()?;
         let length = usize::try_from(size).map_err(|_| {
@@ -348,10 +352,10 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_detach.
+    /// MPI_Win_detach: detaches the memory that starts at `base` from a dynamic window.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_BASE if no attached memory starts at `base`.
+    /// MPI_ERR_RMA_FLAVOR if the window is not dynamic, and MPI_ERR_BASE if no attached memory starts at `base`.
     pub fn detach(&self, base: *const u8) -> MpiResult {
         self.check_dynamic()?;
         let regions = &mut self.exposed.borrow_mut().regions;

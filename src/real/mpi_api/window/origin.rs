@@ -1,4 +1,4 @@
-//! Origin side of windows: operations sent to targets, and pending answers.
+//! Origin side of windows. An origin sends operations to targets and waits for the targets' answers.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -20,41 +20,42 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::Bytes;
 
-/// State of a rank as an origin.
+/// State of a rank as the origin of operations on a window.
 #[derive(Debug, Default)]
 pub struct Origin {
     pub access: Access,
-    /// Number of calls of MPI_Win_fence.
+    /// Number of MPI_Win_fence calls on the window so far.
     pub fences: Tag,
-    /// Receive that completes with the last origin, between MPI_Win_post and MPI_Win_wait.
+    /// Receive that completes when the last origin has called MPI_Win_complete. The value is set between MPI_Win_post
+    /// and MPI_Win_wait.
     pub posted: Option<RequestId>,
-    /// Targets with operations whose completion is not confirmed.
+    /// Targets that have not confirmed the completion of all operations.
     pub unacknowledged: BTreeSet<u32>,
-    /// Operations with pending results.
+    /// Operations whose results have not arrived.
     pending: Vec<Pending>,
     answers: Tag,
 }
 
 impl Origin {
-    /// Returns true if all operations are complete.
+    /// Returns true if all operations of this origin on the window are complete.
     pub fn is_quiet(&self) -> bool {
         self.pending.is_empty() && self.unacknowledged.is_empty()
     }
 }
 
-/// The pending result of an operation.
+/// An operation whose result has not arrived.
 #[derive(Debug)]
 struct Pending {
     engine: RequestId,
     target: u32,
-    /// Destination of the result; `None` if the request has the destination.
+    /// Destination of the result. The value is `None` if the program's request contains the destination.
     room: Option<ReceiveBuffer>,
-    /// The program's request.
+    /// Handle of the program's request, for operations such as MPI_Rget.
     request: Handle,
     expected: usize,
 }
 
-/// Memory of the program used by an operation.
+/// Memory of the program that an operation reads or writes.
 #[derive(Clone, Debug)]
 pub struct OriginMemory {
     pub base: *mut u8,
@@ -68,29 +69,29 @@ impl OriginMemory {
     }
 }
 
-/// Destination of an operation's result: none, memory, or a request of the program.
+/// Destination of an operation's result. The destination is nothing, memory, or a request of the program.
 #[derive(Clone, Debug)]
 pub enum Back {
     Nothing,
     Into(OriginMemory),
 }
 
-/// An operation whose arguments, except the epoch, are checked.
+/// An operation whose arguments were checked. The epoch was not checked yet.
 pub struct CheckedOperation {
     pub action: TargetOperation,
     pub target: Option<u32>,
     pub displacement: i64,
     pub count: usize,
     pub datatype: Type,
-    /// Operator of an accumulation.
+    /// Reduction operator, for accumulate operations.
     pub op: Option<Handle>,
-    /// Packed data for the target.
+    /// Packed data that is sent to the target.
     pub data: Vec<u8>,
     pub back: Back,
 }
 
 impl Window {
-    /// Sends a message to the target's service.
+    /// Sends a message to the rank `to`, which serves the message without its program's participation.
     pub fn tell(&self, p: &MpiProcess, to: Rank, tag: Tag, data: Vec<u8>) {
         p.no_poll();
         let size = bytes(data.len());
@@ -106,7 +107,7 @@ impl Window {
         }));
     }
 
-    /// Sends a message to the target's service and returns the receive of the answer, which was posted before.
+    /// Posts the receive of the target's answer and then sends a message to the target. Returns the receive.
     fn tell_and_listen(&self, p: &MpiProcess, target: u32, data: Vec<u8>) -> RequestId {
         let tag = {
             let mut origin = self.origin.borrow_mut();
@@ -127,12 +128,13 @@ impl Window {
         answer
     }
 
-    /// Sends a request without arguments to a target and returns the receive of the answer.
+    /// Sends an action without arguments to a target. Returns the receive of the target's answer.
     pub fn ask(&self, p: &MpiProcess, target: u32, action: TargetOperation) -> RequestId {
         self.tell_and_listen(p, target, wire::header(self.number(), action))
     }
 
-    /// Checks that a range is within the target's window, if the size is known on this rank.
+    /// Checks that the operation's range is within the target's memory, if this rank knows the size of the target's
+    /// memory.
     fn check_range(&self, work: &CheckedOperation, target: u32) -> MpiResult {
         let Some(shape) = &self.everywhere else { return Ok(()) };
         let span = work.datatype.span(work.count);
@@ -146,10 +148,12 @@ impl Window {
         }
     }
 
-    /// Sends an operation and returns the request of the program, if it has one.
+    /// Sends an operation to its target. Returns the program's request, or MPI_REQUEST_NULL if the operation has no
+    /// request.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, MPI_ERR_RMA_RANGE.
+    /// MPI_ERR_RMA_SYNC if the epoch does not permit the operation, and MPI_ERR_RMA_RANGE if the range is outside the
+    /// target's memory.
     pub fn carry_out(&self, p: &MpiProcess, work: CheckedOperation, requested: bool) -> MpiResult<Handle> {
         p.no_poll();
         let add = |engine, operation| match requested {
@@ -161,7 +165,7 @@ impl Window {
         self.check_range(&work, target)?;
         let CheckedOperation { action, displacement, count, datatype, op, data, back, .. } = work;
         let span = TargetRange { displacement, count, datatype };
-        // The error of a request without a local range check is reported later.
+        // If this rank cannot check the range, the target also reports an error of the request at the next flush.
         let told = requested && self.everywhere.is_none() && !action.is_silent();
         let mut message = wire::operation(self.number(), action, told, op, &span);
         message.extend(data);
@@ -182,14 +186,14 @@ impl Window {
         };
         let mut origin = self.origin.borrow_mut();
         if requested {
-            // The handle may be reused from a completed request.
+            // The handle may be that of an earlier request that has completed.
             origin.pending.retain(|pending| pending.request != request);
         }
         origin.pending.push(Pending { engine, target, room, request, expected });
         Ok(request)
     }
 
-    /// Tag of an operation without an answer: the number of the fence, if accesses are compared.
+    /// Returns the tag of an operation without an answer. If accesses are compared, the tag is the number of the fence.
     fn fence_tag(&self, p: &MpiProcess) -> Tag {
         let origin = self.origin.borrow();
         match p.job.options.checks.calls && origin.access == Access::Fence {
@@ -198,7 +202,8 @@ impl Window {
         }
     }
 
-    /// Waits for the results from `target`, or from all targets, and then for the answers of `others`.
+    /// Waits for pending results from `target`, or from all targets if `target` is `None`. Then waits for the answers
+    /// of the requests `others`.
     fn collect(&self, p: &MpiProcess, target: Option<u32>, others: &[RequestId]) -> MpiResult {
         let mut taken: Vec<Pending> = Vec::new();
         {
@@ -225,7 +230,7 @@ impl Window {
         })
     }
 
-    /// Returns true if the request of the program is not complete.
+    /// Returns true if the program has not completed the request of the operation.
     fn is_alive(&self, p: &MpiProcess, pending: &Pending) -> bool {
         let table = p.requests.borrow();
         let entry = table.get(pending.request).filter(|entry| Rc::ptr_eq(&entry.comm, &self.comm));
@@ -233,7 +238,7 @@ impl Window {
             || p.abandoned.borrow().iter().any(|request| request.engine == pending.engine)
     }
 
-    /// Stores a result in its destination.
+    /// Stores the result of an operation in its destination.
     fn take(&self, p: &MpiProcess, pending: &Pending, completion: &mut Completion) -> MpiResult {
         if (completion.size.get() as usize) < pending.expected {
             let what = format!(
@@ -247,14 +252,15 @@ impl Window {
         let mut table = p.requests.borrow_mut();
         let entry = table.get_mut(pending.request).filter(|entry| entry.engine == pending.engine);
         let mut status = Status::default();
-        // SAFETY: MPI requires buffers that are valid until the operation completes.
+        // SAFETY: MPI requires the program's buffers to remain valid until the operation completes.
         let mut store = |room: &ReceiveBuffer| unsafe { room.store(completion, &self.comm, &mut status) };
         match (&pending.room, entry) {
             (Some(room), _) => store(room),
             (None, Some(entry)) => {
                 let Operation::Recv(room) = &entry.operation else { return Ok(()) };
                 let result = store(room);
-                // The program has not completed the request yet, so it is marked complete without the engine.
+                // The program has not completed the request yet. The request is marked as complete without a request in
+                // the engine.
                 (entry.engine, entry.operation) = (COMPLETE, Operation::Nothing(status));
                 result
             }
@@ -269,10 +275,11 @@ impl Window {
         }
     }
 
-    /// Waits until all operations on `target`, or on all targets, are complete at the target.
+    /// Waits until all operations on `target` are complete at the target. If `target` is `None`, waits for the
+    /// operations on all targets.
     ///
     /// # Errors
-    /// Errors of the operations.
+    /// Errors of the completed operations.
     pub fn flush(&self, p: &MpiProcess, target: Option<u32>) -> MpiResult {
         let targets = {
             let mut origin = self.origin.borrow_mut();
@@ -286,15 +293,16 @@ impl Window {
         self.collect(p, target, &answers)
     }
 
-    /// Waits until all operations on `target`, or on all targets, no longer need the program's buffers.
+    /// Waits until no operation on `target` needs the program's buffers any more. If `target` is `None`, waits for the
+    /// operations on all targets.
     ///
     /// # Errors
-    /// Errors of the operations.
+    /// Errors of the completed operations.
     pub fn flush_local(&self, p: &MpiProcess, target: Option<u32>) -> MpiResult {
         self.collect(p, target, &[])
     }
 
-    /// Flushes these targets as [`Window::flush`] does, and releases their locks.
+    /// Completes the operations on `targets` as [`Window::flush`] does, and releases the locks of `targets`.
     pub fn give_back(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
         let answers: Vec<RequestId> =
             targets.iter().map(|&target| self.ask(p, target, TargetOperation::Unlock)).collect();
@@ -308,7 +316,7 @@ impl Window {
     /// Synchronises all ranks of the window.
     ///
     /// # Errors
-    /// Errors in the machine's choice of algorithms.
+    /// Errors of the schedule of the barrier.
     pub fn barrier(&self, p: &MpiProcess) -> MpiResult {
         super::make::barrier(p, &self.comm)
     }

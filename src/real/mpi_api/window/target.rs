@@ -1,6 +1,6 @@
-//! Target side of windows: exposed memory and locks.
+//! Target side of windows. A target serves operations of origins on its exposed memory and manages the window's lock.
 //!
-//! A message is served while the rank's program is suspended, and messages are served one by one. Accumulations are
+//! Messages of origins are served one by one while the target's program is suspended. Accumulate operations are
 //! therefore atomic.
 #![allow(unsafe_code)]
 
@@ -16,21 +16,22 @@ use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{Message, Rank, SendMode, Served, Tag};
 
-/// State of a rank as a target.
+/// State of a rank as the target of operations on a window.
 #[derive(Debug, Default)]
 pub struct Exposed {
     locks: Locks,
-    /// Errors of operations not yet reported to the origin.
+    /// Origins and errors of failed operations. The errors were not reported to the origins yet.
     errors: Vec<(Rank, MpiError)>,
-    /// Origins of a post epoch that have not completed. The number is negative if origins complete before the post.
+    /// Number of origins of the exposure epoch (MPI_Win_post) that have not called MPI_Win_complete. The number is
+    /// negative if origins complete before the target calls MPI_Win_post.
     pub awaited: i64,
-    /// Accesses that are compared with later ones.
+    /// Accesses that are compared with later accesses (`--check`).
     accesses: OpenAccesses,
-    /// Attached memory: address of the first byte and size.
+    /// Memory attached to a dynamic window: start address and size in bytes of each region.
     pub regions: Vec<(usize, usize)>,
 }
 
-/// Owners of the window's lock, and waiting ranks in order of arrival.
+/// Ranks that hold the window's lock, and ranks that wait for the lock in order of arrival.
 #[derive(Debug, Default)]
 struct Locks {
     exclusive: bool,
@@ -70,7 +71,8 @@ impl Locks {
 }
 
 impl Exposed {
-    /// Removes and returns the first unreported error of an origin, or of any origin.
+    /// Removes and returns the first unreported error of an operation of `from`. If `from` is `None`, errors of all
+    /// origins are considered.
     pub fn take_error(&mut self, from: Option<Rank>) -> Option<MpiError> {
         let mut first = None;
         self.errors.retain(|(origin, error)| {
@@ -84,12 +86,12 @@ impl Exposed {
     }
 }
 
-/// Serves a message to rank `p`.
+/// Serves a message of an origin to the target rank `p`, and adds replies to `answers`.
 pub fn serve(p: &MpiProcess, message: Served, answers: &mut Vec<Message>) {
     let Served { from, tag, payload, .. } = message;
     let Some(payload) = payload else { return };
     let Some(asked) = wire::read(&payload) else { return };
-    // An unknown window was freed, so no rank waits for an answer.
+    // If the window is unknown, it was already freed, and no rank waits for an answer.
     let window = p.windows.borrow().numbers.get(&asked.window).cloned();
     if let Some(window) = window {
         Service { p, window: &window, from, tag, answers }.carry_out(asked);
@@ -154,10 +156,11 @@ impl Service<'_> {
         }
     }
 
-    /// Reports an operation on memory `start` bytes from the base that conflicts with an earlier one.
+    /// Reports the operation if it conflicts with an earlier operation. The operation's displacement is `start` bytes
+    /// from the base.
     #[cold]
     fn compare(&self, action: TargetOperation, range: &TargetRange, start: i64) {
-        // The tag of other operations is that of their answer.
+        // Only operations without an answer contain the number of the fence in their tag.
         let fence = if action.is_silent() { self.tag } else { NO_FENCE };
         let access = OpenAccess::new(self.from, action, fence, range, start);
         let Some((bytes, other, earlier)) = self.window.exposed.borrow_mut().accesses.add(access) else { return };
@@ -173,7 +176,7 @@ impl Service<'_> {
         self.p.job.add_mistake(Mistake { rank: self.from, kind, call, place: None, text });
     }
 
-    /// Executes an operation on memory.
+    /// Executes an operation on the target's memory.
     fn operate(&mut self, asked: &WindowRequest<'_>) {
         let span = asked.span.as_ref().expect("an operation has a place");
         let (action, data) = (asked.action, asked.data);
@@ -184,7 +187,7 @@ impl Service<'_> {
                     self.window.exposed.borrow_mut().errors.push((self.from, error));
                 }
                 if !action.is_silent() {
-                    // An empty answer reports the failure.
+                    // An empty answer informs the origin that the operation failed.
                     self.answer(self.from, self.tag, Vec::new());
                 }
                 return;
@@ -209,8 +212,8 @@ impl Service<'_> {
             }
             self.answer(self.from, self.tag, before);
         }
-        // SAFETY: `locate` checked that the range is within the window's memory. The origin checked that the operator
-        // accepts the datatype.
+        // SAFETY: `locate` checked that the range is within the window's memory, and the origin checked that the
+        // operator accepts the datatype.
         unsafe {
             match (action, asked.op) {
                 (TargetOperation::Put, _) => _ = datatype.unpack(base, *count, data),
@@ -222,7 +225,7 @@ impl Service<'_> {
 }
 
 impl Exposed {
-    /// Returns true if all data of a range is in attached memory, possibly in several regions.
+    /// Returns true if all bytes of the range are in attached memory. The bytes may be in several regions.
     fn holds_all(&self, span: &TargetRange) -> bool {
         let (first, end) = span.datatype.span(span.count);
         let at = |offset: i64| span.displacement.wrapping_add(offset);
@@ -237,7 +240,8 @@ impl Exposed {
         all
     }
 
-    /// Returns true if the addresses `from` to `to` are attached, possibly in adjacent regions.
+    /// Returns true if all addresses from `from` to `to` are in attached memory. The addresses may be in several
+    /// adjacent regions.
     fn holds(&self, from: i64, to: i64) -> bool {
         let mut reached = from;
         while reached < to {
@@ -250,7 +254,7 @@ impl Exposed {
 }
 
 impl Window {
-    /// Returns the address of a range in this rank's memory.
+    /// Checks that a range is within this rank's memory of the window, and returns the address of the range.
     fn locate(&self, span: &TargetRange) -> Result<*mut u8, MpiError> {
         let (first, end) = span.datatype.span(span.count);
         let outside = |found: String| {
@@ -292,7 +296,7 @@ mod tests {
         locks.ask(1, 0, false, note);
         locks.ask(2, 0, false, note);
         locks.ask(3, 0, true, note);
-        // A shared request that arrives after an exclusive one waits for it.
+        // A request for a shared lock waits behind an earlier request for an exclusive lock.
         locks.ask(4, 0, false, note);
         locks.ask(5, 0, false, note);
         assert_eq!(*log.borrow(), [1, 2]);

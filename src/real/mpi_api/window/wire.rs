@@ -1,29 +1,30 @@
-//! Format of messages between origins and targets of one-sided operations: bytes without pointers.
+//! Format of messages between origins and targets of one-sided operations. Messages are bytes and contain no pointers.
 
 use crate::mpi_api::error::MpiError;
 use mcpsim_core::mpi::datatype::wire::{WireReader, put_number};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::op::{self, Builtin};
 
-/// Action requested from the target.
+/// Action that an origin requests from a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetOperation {
     Put,
-    /// The answer contains the data.
+    /// Read data from the target. The answer contains the data.
     Get,
     Accumulate,
-    /// The answer contains the previous data.
+    /// Accumulate data at the target. The answer contains the previous data.
     GetAccumulate,
-    /// The data contains the compare value and the new value. The answer contains the previous value.
+    /// Compare and swap a value at the target. The message contains the compare value and the new value, and the answer
+    /// contains the previous value.
     CompareSwap,
-    /// The answer is sent when the lock is granted.
+    /// Request a shared lock. The target answers when the lock is granted.
     LockShared,
     LockExclusive,
-    /// The answer contains errors since the last answer of this kind.
+    /// Release the lock. The answer contains an error of operations since the last answer to `Unlock` or `Flush`.
     Unlock,
-    /// The answer is as for `Unlock`.
+    /// Confirm the completion of all earlier operations. The answer is the same as for `Unlock`.
     Flush,
-    /// End of an epoch of MPI_Win_start.
+    /// End the epoch of MPI_Win_start, because the origin has called MPI_Win_complete.
     Complete,
 }
 
@@ -40,27 +41,28 @@ const ACTIONS: [TargetOperation; 10] = [
     TargetOperation::Complete,
 ];
 
-/// Flag in the action byte: the next flush reports an error in addition to the answer.
+/// Flag in the action byte of a message. With this flag, the target reports an error of the operation in the answer to
+/// the next flush, in addition to the operation's own answer.
 const TOLD: u8 = 0x80;
 
 /// A range of the target's memory.
 #[derive(Clone, Debug)]
 pub struct TargetRange {
-    /// Displacement in units of the target.
+    /// Displacement in the target's displacement units.
     pub displacement: i64,
     pub count: usize,
     pub datatype: Type,
 }
 
-/// The request of an origin.
+/// A message from an origin to a target, which requests an action.
 #[derive(Debug)]
 pub struct WindowRequest<'a> {
     pub window: u32,
     pub action: TargetOperation,
     pub told: bool,
-    /// Range, for operations on memory.
+    /// Range of the target's memory, for operations on memory.
     pub span: Option<TargetRange>,
-    /// Operator, for accumulations.
+    /// Reduction operator, for accumulate operations.
     pub op: Option<Builtin>,
     pub data: &'a [u8],
 }
@@ -81,7 +83,7 @@ impl TargetOperation {
         matches!(self, TargetOperation::Accumulate | TargetOperation::GetAccumulate)
     }
 
-    /// Returns the MPI function of the operation.
+    /// Returns the name of the MPI function that requests the action.
     pub fn function(self) -> &'static str {
         match self {
             TargetOperation::Put => "MPI_Put",
@@ -96,21 +98,21 @@ impl TargetOperation {
         }
     }
 
-    /// Returns true if only a flush can report an error of this operation.
+    /// Returns true if the operation has no answer, so that only the answer to a flush can report an error.
     pub fn is_silent(self) -> bool {
         matches!(self, TargetOperation::Put | TargetOperation::Accumulate)
     }
 }
 
-/// Creates a message without data.
+/// Creates a message that consists of the window number and the action, without data.
 pub fn header(window: u32, action: TargetOperation) -> Vec<u8> {
-    // Fields have fixed sizes, so the message size is the same in every run even if numbers and addresses differ.
+    // Fields have fixed sizes, because the size of the message must not depend on the values of numbers and addresses.
     let mut out = vec![action as u8];
     out.extend(window.to_le_bytes());
     out
 }
 
-/// Creates the start of an operation's message. The data follows.
+/// Creates the first part of a message for an operation on memory. The caller appends the data.
 pub fn operation(
     window: u32,
     action: TargetOperation,
@@ -131,7 +133,7 @@ pub fn operation(
     out
 }
 
-/// Parses a message.
+/// Parses a message. Returns `None` if the message is malformed.
 pub fn read(bytes: &[u8]) -> Option<WindowRequest<'_>> {
     let mut from = WireReader::new(bytes);
     let first = from.byte()?;
@@ -147,7 +149,7 @@ pub fn read(bytes: &[u8]) -> Option<WindowRequest<'_>> {
     Some(WindowRequest { window, action, told: first & TOLD != 0, span, op, data: from.rest() })
 }
 
-/// Encodes an error in the answer to a flush.
+/// Encodes an error for the answer to a flush.
 pub fn put_error(error: &MpiError) -> Vec<u8> {
     let mut out = Vec::new();
     put_number(&mut out, i64::from(error.class));
@@ -155,7 +157,7 @@ pub fn put_error(error: &MpiError) -> Vec<u8> {
     out
 }
 
-/// Decodes the error in the answer to a flush.
+/// Decodes the answer to a flush. Returns the error, or `None` if the answer contains no error.
 pub fn read_error(answer: &[u8]) -> Option<MpiError> {
     let mut from = WireReader::new(answer);
     let class = from.number()?;

@@ -1,9 +1,9 @@
-//! Buffer arguments of collectives.
+//! Buffer arguments of collective functions.
 #![allow(unsafe_code)]
 
 use super::*;
 
-/// A buffer argument: address, number of items and datatype.
+/// A buffer argument of a collective function: address, number of items and datatype.
 #[derive(Clone)]
 pub struct CallBuffer {
     pub base: *mut u8,
@@ -17,16 +17,16 @@ impl CallBuffer {
         Ok(CallBuffer { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
     }
 
-    /// Checks that the buffer can contain data.
+    /// Checks that the address range of the buffer can contain data.
     ///
     /// # Errors
-    /// MPI_ERR_BUFFER.
+    /// MPI_ERR_BUFFER if the address cannot contain data.
     pub(super) fn checked(self) -> MpiResult<Self> {
         check_buffer(self.base, self.count, &self.datatype)?;
         Ok(self)
     }
 
-    /// Returns the signature, equal for all peers.
+    /// Returns the type signature of the buffer, which is the same for all peers.
     pub(super) fn signatures(&self) -> PeerSignatures {
         PeerSignatures::Same(self.signature())
     }
@@ -43,36 +43,36 @@ impl CallBuffer {
         Region::new(self.base, self.datatype.clone(), shape)
     }
 
-    /// Returns true if `other`, with the same number of items, is the same memory.
+    /// Returns true if `other` is the same memory. Both buffers must have the same number of items.
     pub(super) fn shares(&self, other: &CallBuffer) -> bool {
         self.base == other.base && !self.base.is_null() && self.size() > Bytes::ZERO
     }
 
-    /// Returns a region that consists of block `block` only.
+    /// Returns a region whose only block is this buffer, with the block number `block`.
     pub(super) fn block_of(&self, block: u32) -> Region {
         self.region(BufferShape::Only(block, self.count))
     }
 }
 
-/// Arrangement of a rank's blocks in a gather, scatter or exchange.
+/// Arrangement of the blocks in a buffer of a gather, scatter or all-to-all function.
 pub enum BufferBlocks {
     Same,
     Varying(*const c_int, *const c_int),
 }
 
 impl BufferBlocks {
-    /// Returns the shape of a buffer with one block for each of `ranks`, and the sizes of the blocks.
+    /// Returns the shape of a buffer with one block for each of `ranks` ranks, and the sizes of the blocks.
     ///
     /// # Errors
-    /// A negative count.
+    /// MPI_ERR_COUNT if a count is negative.
     ///
     /// # Safety
-    /// The arrays have `ranks` entries.
+    /// The arrays of counts and displacements have `ranks` entries.
     pub unsafe fn shape(&self, buffer: &CallBuffer, ranks: u32) -> MpiResult<(BufferShape, Sizes)> {
         Ok(match *self {
             BufferBlocks::Same => (BufferShape::Blocks(buffer.count), Sizes::Same(buffer.size())),
             BufferBlocks::Varying(counts, displs) => {
-                // SAFETY: the arrays have `ranks` entries by the contract of this function.
+                // SAFETY: the caller guarantees that the arrays have `ranks` entries.
                 let blocks = unsafe { varying(ranks, counts, displs, &buffer.datatype)? };
                 let sizes = sizes(&blocks, &buffer.datatype);
                 (BufferShape::Varying(blocks), sizes)

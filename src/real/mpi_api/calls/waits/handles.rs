@@ -1,16 +1,18 @@
-//! Request handles: selection of active requests, and the effect of completion on handle and status.
+//! Request handles of wait and test functions. This module selects the active requests and updates handles and statuses
+//! after completion.
 #![allow(unsafe_code)]
 
 use super::*;
 
-/// Active requests of an array in a wait or test: their places and engine requests.
+/// Active requests in the array of a wait or test function: their indices in the array and their requests in the
+/// engine.
 #[derive(Default)]
 pub(super) struct ActiveRequests {
     pub(super) places: SmallVec<[u32; 12]>,
     pub(super) engine: Requests,
 }
 
-/// Request handles of the program.
+/// Array of request handles that the program passes.
 pub(super) struct Handles {
     pub(super) first: *mut Handle,
     pub(super) count: usize,
@@ -23,16 +25,16 @@ impl Handles {
 
     pub(super) fn at(&self, place: usize) -> *mut Handle {
         debug_assert!(place < self.count);
-        // SAFETY: `place` is below `count`, and MPI requires an array with `count` handles.
+        // SAFETY: `place` is below `count`, and MPI requires the program to pass an array with `count` handles.
         unsafe { self.first.add(place) }
     }
 
-    /// Returns the requests that are neither null nor inactive.
+    /// Returns the active requests of the array. Null handles and inactive requests are skipped.
     pub(super) fn active(&self, p: &MpiProcess) -> MpiResult<ActiveRequests> {
         let table = p.requests.borrow();
         let mut active = ActiveRequests::default();
         for place in 0..self.count {
-            // SAFETY: `place` is below `count`.
+            // SAFETY: `place` is below `count`, and MPI requires the program to pass an array with `count` handles.
             let handle = unsafe { *self.at(place) };
             if handle == abi::MPI_REQUEST_NULL {
                 continue;
@@ -52,16 +54,17 @@ pub(super) fn bad_request(handle: Handle) -> MpiError {
     MpiError::new(abi::MPI_ERR_REQUEST, format!("{handle:#x} is no handle of a request"))
 }
 
-/// Returns the completion of a request without the engine.
+/// Returns the completion of a request that has no request in the engine.
 pub(super) fn nothing() -> Completion {
     Completion { index: 0, source: 0, tag: 0, size: mcpsim_core::units::Bytes::ZERO, payload: None, cancelled: false }
 }
 
-/// Settles a completed request: stores its status and returns its error. The handle becomes null unless the request is
-/// persistent.
+/// Settles a completed request: stores the status of the request and returns its error. The handle becomes
+/// MPI_REQUEST_NULL unless the request is persistent.
 ///
 /// # Safety
-/// `handle` points to the handle of an active request with valid buffers; `to` is MPI_STATUS_IGNORE or a valid status.
+/// `handle` points to the handle of an active request whose buffer is valid. `to` is MPI_STATUS_IGNORE or a valid
+/// status.
 pub(super) unsafe fn settle(
     p: &MpiProcess,
     handle: *mut Handle,
@@ -73,7 +76,7 @@ pub(super) unsafe fn settle(
     let name = unsafe { *handle };
     let entry = table.get_mut(name).expect("the request is active");
     if let (None, Operation::Recv(_) | Operation::Send) = (&entry.persistent, &entry.operation) {
-        // Fast path for the most frequent requests, without a move of the request.
+        // The most frequent requests are settled without moving the request out of the table.
         let result = match &entry.operation {
             // SAFETY: the caller guarantees that the request's buffer and `to` are valid.
             Operation::Recv(target) => unsafe { target.store(completion, &entry.comm, to) },
@@ -106,7 +109,8 @@ pub(super) unsafe fn settle(
         Operation::Strand { result, .. } => (empty_status(), std::mem::replace(&mut *result.borrow_mut(), Ok(()))),
         Operation::Generalised(request) => {
             let mut status = empty_status();
-            // SAFETY: the program registered these functions with this state, and MPI defines when they are called.
+            // SAFETY: the program registered these functions together with this extra state, and MPI permits these
+            // calls at the completion of the request.
             let code = unsafe {
                 let code = (request.query)(request.state, &mut status);
                 (request.free)(request.state);
@@ -121,18 +125,19 @@ pub(super) unsafe fn settle(
     result
 }
 
-/// Returns the status at `place` of an array, or MPI_STATUS_IGNORE.
+/// Returns the status with the index `place` in an array of statuses. Returns MPI_STATUS_IGNORE if the array is
+/// MPI_STATUSES_IGNORE.
 ///
 /// # Safety
-/// `first` is MPI_STATUSES_IGNORE or an array with more than `place` entries.
+/// `first` is MPI_STATUSES_IGNORE or points to an array with more than `place` entries.
 #[inline]
 pub(super) unsafe fn status_at(first: *mut Status, place: usize) -> *mut Status {
-    // SAFETY: `place` is within the array by the contract of this function.
+    // SAFETY: the caller guarantees that the array has more than `place` entries.
     if first as usize == abi::MPI_STATUS_IGNORE { first } else { unsafe { first.add(place) } }
 }
 
-/// Settles all requests of `active`, with their completions in the same order. Returns the error of the array of
-/// requests.
+/// Settles all requests of `active`. `completions` contains their completions in the same order. Returns the error of
+/// the whole array of requests.
 pub(super) unsafe fn settle_all(
     p: &MpiProcess,
     handles: &Handles,
@@ -144,7 +149,8 @@ pub(super) unsafe fn settle_all(
     for (&place, completion) in active.places.iter().zip(completions) {
         // SAFETY: the caller guarantees one status per request or MPI_STATUSES_IGNORE.
         let status = unsafe { status_at(statuses, place as usize) };
-        // SAFETY: the caller guarantees valid buffers, the request is active, and the status is from `status_at`.
+        // SAFETY: the caller guarantees valid buffers. The request of the handle is active, and `status_at` returned
+        // the status.
         let result = unsafe { settle(p, handles.at(place as usize), completion, status) };
         if let Err(error) = result {
             errors.push((place as usize, error));
@@ -157,12 +163,13 @@ pub(super) unsafe fn settle_all(
     unsafe { in_status(handles, statuses, &errors) }
 }
 
-/// Stores the errors of single requests in the statuses (MPI-3.1, section 3.7.5).
+/// Stores the error of each request in the request's status (MPI-3.1, section 3.7.5).
 pub(super) unsafe fn in_status(handles: &Handles, statuses: *mut Status, errors: &[(usize, MpiError)]) -> MpiResult {
     if statuses as usize != abi::MPI_STATUS_IGNORE {
         for place in 0..handles.count {
             let error = errors.iter().find(|(at, _)| *at == place).map_or(abi::MPI_SUCCESS, |(_, error)| error.class);
-            // SAFETY: MPI requires one status per request, and `statuses` is not MPI_STATUSES_IGNORE.
+            // SAFETY: `statuses` is not MPI_STATUSES_IGNORE, so MPI requires the program to pass one status per
+            // request.
             unsafe { (*statuses.add(place)).error = error };
         }
     }
