@@ -1,6 +1,7 @@
-//! Command line: a straight pipeline from arguments over settings and a run to printed and written results.
+//! Command line of mcpsim: a pipeline from arguments through settings and a run to results that are printed or written
+//! to files.
 //!
-//! This is the only module that prints, and one of the few that access files.
+//! Only this module prints. Few other modules access files.
 
 mod args;
 mod bar;
@@ -50,7 +51,7 @@ use printer::Printer;
 use progress::ProgressLine;
 use watch::Watch;
 
-/// Runs the program with the arguments of the process.
+/// Runs mcpsim with the arguments of this process.
 pub fn main() -> ExitCode {
     bug::install_hook();
     process::survive_size_limit();
@@ -60,7 +61,7 @@ pub fn main() -> ExitCode {
             Ok(processes) => {
                 let code = command(parsed, &processes).unwrap_or_else(failed);
                 if code == Exit::Interrupted.code() {
-                    // After an interruption the launcher may not wait for an orderly end.
+                    // After an interruption the launcher may not wait until the processes have ended regularly.
                     end_process_soon(code.into());
                 }
                 code
@@ -71,7 +72,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints the failure, unless another process does; returns the exit code.
+/// Prints the error message, unless another process prints it. Returns the exit code.
 fn failed(failure: Failure) -> u8 {
     if !failure.text.is_empty() {
         complain(&failure.text);
@@ -79,7 +80,8 @@ fn failed(failure: Failure) -> u8 {
     failure.exit.code()
 }
 
-/// Executes the command in all processes of a launcher; returns the exit code, which only the first process has.
+/// Executes the command in all host processes that a launcher has started. Returns the exit code, which only the first
+/// host process knows.
 fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
     if processes.broadcast(|| matches!(parsed, Ok(Parsed::Measure(_)))) {
         let args = match &parsed {
@@ -93,7 +95,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     if !processes.is_first() {
         let brief: Option<RunMessage> = processes.broadcast(|| None);
         if let Some(brief) = brief {
-            // The first process prints all errors.
+            // The first host process prints all errors.
             let (recorded, tagged) = (brief.recorded, brief.tagged);
             let _ = agree(processes, brief.open()).and_then(|run| {
                 predict(&RequestedRun { run, recorded, tagged, further: FurtherRuns::None, outputs: None }, processes)
@@ -108,7 +110,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     });
     match todo? {
         NextAction::Run(asked, _) => {
-            // The other processes read the files of the machine themselves.
+            // The other host processes read the files of the machine from their own disks.
             agree(processes, Ok::<(), Failure>(()))?;
             predict(&asked, processes)
         }
@@ -116,7 +118,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     }
 }
 
-/// Runs the compiler and returns its exit code.
+/// Runs the C or C++ compiler and returns its exit code.
 fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     match cc::request(language, arguments)? {
         WrapperRequest::Show(text) => output::print(&text).map(|()| 0),
@@ -130,40 +132,40 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     }
 }
 
-/// Requested run.
+/// A run that the user requests, and the use of its results.
 struct RequestedRun {
     run: Resolved,
     recorded: bool,
-    /// True if output lines of ranks are prefixed by their numbers.
+    /// True if each output line of a rank is prefixed with the rank's number.
     tagged: bool,
-    /// Further runs.
+    /// Further runs that the options require.
     further: FurtherRuns,
-    /// Destinations of results; on the first process only.
+    /// Destinations of the results; `None` except on the first host process.
     outputs: Option<Outputs>,
 }
 
-/// Runs in addition to the requested one.
+/// Runs that options require in addition to the requested run.
 #[derive(Clone, Copy, Debug)]
 enum FurtherRuns {
     None,
-    /// Runs with other seeds; this number in total.
+    /// Runs with other seeds. The number is the total number of runs.
     Seeds(u32),
-    /// Run on a machine with an ideal network.
+    /// A run on a machine with an ideal network.
     IdealNetwork,
-    /// Runs with other algorithms for the collectives.
+    /// Runs with other algorithms of collectives.
     OtherAlgorithms,
 }
 
-/// Remaining work of a command.
+/// What remains to be done for a command after its arguments and input files were read.
 enum NextAction {
-    /// Run, with its message to the other processes, if any.
+    /// Simulate this run. The message, if any, is sent to the other host processes.
     Run(Box<RequestedRun>, Option<RunMessage>),
-    /// No work; the exit code.
+    /// Nothing; the exit code is known.
     Ended(u8),
 }
 
-/// Executes the part that needs one process only, or reads the input of a run; with `several` processes, also for the
-/// others.
+/// Executes a command that needs only one process, or reads the input of a run. With `several` host processes, the
+/// first process also prepares the message to the others.
 fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     let alone = |what: &str| match several {
         true => Err(Failure::bad_input(format!("{what} works in one process: start it without an MPI launcher"))),
@@ -273,7 +275,7 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let Prediction { mut outcome, trace, exit_code, mut notes } = prediction;
     stopwatch.stop(&mut outcome);
     notes.extend(fewer_workers(run.settings.workers, &outcome));
-    // Without a prediction to print, the notes state the reason of the exit code.
+    // If no prediction is printed, the notes explain the exit code.
     if !quiet || exit_code != 0 {
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
@@ -281,13 +283,13 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     Ok(exit_code)
 }
 
-/// Ends the process after a fatal error; a signal decides the exit code.
+/// Ends the process after a fatal error. The exit code depends on the signal, if there is one.
 fn fatal(message: &str, signal: Option<c_int>) -> ! {
     complain(message);
     interrupt::end_at_once(signal.map_or(Exit::ProgramFailed, Exit::crashed).code().into())
 }
 
-/// Returns a note if fewer workers than requested were used.
+/// Returns a note if the run used fewer workers than the user requested.
 fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
     let had = outcome.host.workers / outcome.host.processes.max(1);
     let asked = asked.filter(|&asked| asked > had)?;
@@ -300,9 +302,9 @@ fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
     Some(format!("{had} instead of {asked} workers: {why}"))
 }
 
-/// Prints an error to stderr; no other function does. A closed stderr is ignored.
+/// Prints an error to stderr; this is the only function that does so. A closed stderr is ignored.
 ///
-/// A long line, such as a quotation from a file, is cut.
+/// A long line, such as a quotation from a file, is truncated.
 fn complain(text: &str) {
     const LONGEST: usize = 4000;
     let cut = |line: &str| match line.char_indices().nth(LONGEST) {
@@ -310,7 +312,7 @@ fn complain(text: &str) {
         None => line.to_owned(),
     };
     let lines: Vec<String> = text.split('\n').map(cut).collect();
-    // A single write keeps lines of several processes on one terminal apart.
+    // The message is written at once, so the lines of several processes on one terminal do not mix.
     let told = format!("error: {}\n", lines.join("\n"));
     let _ = std::io::stderr().write_all(told.as_bytes());
 }

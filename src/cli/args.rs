@@ -1,4 +1,4 @@
-//! Arguments: their syntax, and the texts of `--help`.
+//! Arguments of the command line: their syntax, and the texts that `--help` prints.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -17,7 +17,7 @@ use super::launcher::{self, Launch};
 use super::setting_args::SettingArgs;
 use super::sweep;
 
-/// Commands whose arguments are those of a compiler.
+/// Commands whose arguments are passed to a compiler.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
 
 const EXAMPLES: &str = "\
@@ -171,7 +171,8 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Prints a note if a file hides a shipped one of its name, unless output is quiet.
+    /// Prints a note if a file of the user has the name of a shipped file and is used instead of it, unless output is
+    /// quiet.
     pub fn tell_of_hidden(&self) {
         if !self.quiet && Shipped::Application.is_hidden_by(&self.app) {
             let name = self.app.display();
@@ -181,7 +182,7 @@ impl RunArgs {
         }
     }
 
-    /// Returns the requested run.
+    /// Returns the request of a run that the arguments describe.
     pub fn request(&self) -> Result<RunRequest, Failure> {
         let set = self.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
         Ok(RunRequest {
@@ -206,7 +207,7 @@ impl RunArgs {
     }
 }
 
-/// Parses the arguments; the first one is the program's name.
+/// Parses the arguments. The first argument is the program's name.
 pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let name = arguments.first().and_then(|name| Path::new(name).file_name()?.to_str());
     if let Some(language) = name.and_then(Language::of_wrapper) {
@@ -231,7 +232,7 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let word = |at: usize| arguments.get(at).and_then(|argument| argument.to_str()).unwrap_or_default();
     let compiler = |word: &str| COMPILERS.into_iter().find(|(name, _)| *name == word).map(|(_, language)| language);
     match (word(1), compiler(word(1)), compiler(word(2))) {
-        // All arguments belong to the compiler, including `--` and `--help`.
+        // All arguments are passed to the compiler, including `--` and `--help`.
         (_, Some(language), _) => return Ok(Parsed::Compile(language, arguments.split_off(2))),
         ("help", _, Some(language)) => return Ok(Parsed::Compile(language, vec!["--help".into()])),
         ("validate", ..) if arguments.len() == 2 => {
@@ -269,9 +270,9 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     })
 }
 
-/// Separates the arguments of a real program, options included, from mcpsim's, by an inserted `--`. Before the program,
-/// `-np` means `-n`, as in launchers. Returns the first later option that is spelled like one of mcpsim's; none if `--`
-/// was typed.
+/// Inserts a `--` that separates the arguments of a real program, including its options, from those of mcpsim. Before
+/// the program's name, `-np` means `-n`, as in launchers. Returns the first option after the name that is spelled like
+/// an option of mcpsim; `None` if the user typed `--`.
 fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> {
     let (mut at, command) = match arguments.get(1).and_then(|word| word.to_str()) {
         Some("run") => (2, RunArgs::command()),
@@ -300,7 +301,7 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> 
             _ => {
                 if is_elf(Path::new(argument)) && arguments.get(at + 1).is_some_and(|next| next != "--") {
                     let own = arguments[at + 1..].iter().filter_map(|word| word.to_str());
-                    // Short options and switches such as --quiet are common in programs too.
+                    // Short options, and switches such as --quiet, are also common in other programs.
                     let known =
                         |word: &&str| word.starts_with("--") && takes_value(word.split('=').next().unwrap_or(word));
                     let passed_on = own.clone().find(known).map(str::to_owned);
@@ -314,19 +315,20 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> 
     None
 }
 
-/// Returns clap's message without its own "error: ". Without arguments the message is the help, which has no such
-/// prefix.
+/// Returns clap's message without the prefix "error: ". If there are no arguments, clap's message is the help, which
+/// has no prefix.
 pub(super) fn usage(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     let missing = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    // The help of a run starts with a summary of mcpsim; other commands name their arguments in their usage.
+    // The help of a run starts with a summary of mcpsim. The help of other commands lists their arguments in the usage
+    // line.
     let what = if text.contains("mcpsim [run]") { "no application given" } else { "an argument is missing" };
     let text = if missing { format!("{what}\n\n{text}") } else { text.to_owned() };
     Failure { exit: Exit::BadInput, text }
 }
 
-/// Refuses a command's name in place of the application, which occurs if options precede it.
+/// Rejects the name of a command in place of the application. This occurs if options precede the command's name.
 pub(super) fn check_command(args: &RunArgs) -> Result<(), Failure> {
     let Some(name) = args.app.to_str().filter(|_| !args.app.exists()) else { return Ok(()) };
     match SUBCOMMANDS.iter().find(|row| row.name == name) {

@@ -1,4 +1,5 @@
-//! Panic handler: a panic on any thread is a bug in mcpsim. One report is printed, and the process exits with code 70.
+//! Panic handler. A panic on any thread is a bug in mcpsim: the handler prints one report, and the process exits with
+//! code 70.
 
 use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
@@ -7,17 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::exit::Exit;
 use super::interrupt::end_at_once;
 
-/// Ends the process at the first panic, before other threads can block on the one that panicked.
+/// Installs a handler that ends the process at the first panic, before other threads can wait for the thread that
+/// panicked.
 pub(super) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         static REPORTED: AtomicBool = AtomicBool::new(false);
         if REPORTED.swap(true, Ordering::SeqCst) {
-            // Another thread reports and ends the process; its panic caused this one.
+            // Another thread has panicked first; it prints the report and ends the process.
             loop {
                 std::thread::park();
             }
         }
-        // The cursor may be on a progress line.
+        // The cursor may be at the end of a progress line, which is then erased.
         let erase = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
         let mut text = erase.to_owned() + &report(&message(info), &place(info));
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {

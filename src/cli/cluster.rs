@@ -1,4 +1,4 @@
-//! `mcpsim cluster`: classes of similar pairs of ranks, from matrix files.
+//! `mcpsim cluster`: groups similar pairs of ranks into classes, from matrix files.
 
 mod args;
 mod infer_platform;
@@ -65,11 +65,11 @@ impl ClusterArgs {
     }
 }
 
-/// Summary of the partitions.
+/// Summary of the partitions that were found.
 struct FoundClusters {
     text: String,
     partitions: usize,
-    /// Drawn matrix, and its clusters.
+    /// Index of the matrix that figures show, and the clusters in it.
     matrix: usize,
     drawn: Vec<u32>,
     truth: Option<Vec<u32>>,
@@ -121,7 +121,7 @@ impl FoundClusters {
     }
 }
 
-/// Reads the platform of a file, or a shipped one; a given shape replaces its own.
+/// Reads a platform from a file, or a shipped platform. The shape, if given, replaces that of the platform.
 pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Failure> {
     let platform = match path.to_str() {
         Some("default") if !hides(path) => Platform::embedded(),
@@ -130,7 +130,7 @@ pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Fa
     Ok(shape.map_or_else(|| platform.clone(), |shape| platform.with_shape(shape)))
 }
 
-/// Clusters the matrices, and writes the pair of files.
+/// Clusters the matrices, and writes the compressed pair of files.
 fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut FoundClusters) -> Result<(), Failure> {
     let scratch = tempfile::tempfile().map_err(|error| Failure::bad_input(format!("no scratch file: {error}")))?;
     let mut writer = CompressedWriter::new(of.parameters, of.statistic, scratch);
@@ -158,9 +158,9 @@ fn times_smaller(ratio: f64) -> String {
     if ratio < 1.0 { format!("{:.1} times larger", 1.0 / ratio) } else { format!("{ratio:.1} times smaller") }
 }
 
-/// Expands a pair of files to matrices (`--expand`).
+/// Expands a compressed pair of files to matrices (`--expand`).
 fn expand(args: &ClusterArgs) -> Result<(), Failure> {
-    // Either file identifies the pair.
+    // The name of either of the two files identifies the pair.
     let name = args.file.to_str().unwrap_or_default();
     let prefix = ["_info.nc", "_data.nc"].iter().find_map(|end| name.strip_suffix(end)).map_or(&*args.file, Path::new);
     let mut of = compressed(prefix)?;
@@ -189,7 +189,7 @@ fn text_of(args: &ClusterArgs, of: &mut Matrices, path: &Path, hosts: &[String])
     written(args, &of.parameters, path)
 }
 
-/// Prints the written files.
+/// Prints the names of the written files.
 fn written(args: &ClusterArgs, parameters: &Parameters, path: &Path) -> Result<(), Failure> {
     let s = if parameters.count() == 1 { "" } else { "s" };
     let text =

@@ -1,4 +1,5 @@
-//! `mcpsim collectives`: the time of each algorithm of a collective on a machine, and the choice of a library.
+//! `mcpsim collectives`: predicts the time of each algorithm of a collective on a machine, and shows which algorithm an
+//! MPI library chooses.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -126,7 +127,7 @@ fn parse_library(text: &str) -> Result<Library, String> {
     known.ok_or_else(|| format!("expected one of {}; found \"{text}\"", names()))
 }
 
-/// Collectives that may be timed: those with equal data on every rank.
+/// Collectives that may be timed, which are those with the same amount of data on every rank.
 const COLLECTIVES: [Collective; 11] = [
     Collective::Barrier,
     Collective::Bcast,
@@ -188,7 +189,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write_whole(path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
 }
 
-/// Returns the platform with its overrides and its shape.
+/// Returns the platform with the overrides and the shape in the arguments.
 fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
     let (document, beside) = match &args.platform {
         Some(name) => {
@@ -217,7 +218,7 @@ fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
     Ok(platform)
 }
 
-/// Times every method at every size.
+/// Times every algorithm of each collective at every size.
 fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec<Sized>, Failure> {
     let ranks = field.sites.len() as u32;
     let mut all: Vec<Sized> = Vec::new();
@@ -261,11 +262,11 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
     Ok(all)
 }
 
-/// Returns the fastest method by collective and ascending size.
+/// Returns the fastest method of each collective and size, in increasing order of sizes.
 fn best(found: &[Sized]) -> Vec<(Collective, Vec<(Bytes, Method)>)> {
     let mut best: Vec<(Collective, Vec<(Bytes, Method)>)> = Vec::new();
     for sized in found {
-        // A rules file selects only flat algorithms.
+        // A rules file of Open MPI selects only algorithms that ignore nodes.
         let flat = sized.fastest_of(|method| method.algorithm != Algorithm::NodeAware);
         let Some((method, _)) = flat else { continue };
         // Open MPI's rules for an allgather use the total size of all blocks.

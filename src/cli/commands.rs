@@ -1,6 +1,7 @@
-//! Table of subcommands, one row each: clap's parser, the texts of help, completions and man pages, and the action.
+//! Table of the subcommands. Each row has clap's parser, the texts of the help, completions and man pages, and the
+//! action.
 //!
-//! A new subcommand is a file with its arguments and a row here.
+//! A new subcommand consists of a file with its arguments, and a row in this table.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,22 +25,22 @@ use super::tasks::{self, TasksArgs};
 use super::traces::{self, TraceArgs};
 use super::validate::{self, ValidateArgs};
 
-/// Parsed command.
+/// Command whose arguments were parsed.
 #[derive(Debug)]
 pub(super) enum Parsed {
     /// Text to print on stdout.
     Help(String),
-    /// Run.
+    /// Run of an application.
     Run(Box<RunArgs>),
     /// Measurement of the machine.
     Measure(Box<MeasureArgs>),
-    /// Compiler with its arguments.
+    /// Compiler that is called, with its arguments.
     Compile(Language, Vec<OsString>),
-    /// Command for a single process.
+    /// Command that needs only a single process.
     Alone(Alone),
 }
 
-/// Command for a single process: its name, and the function that executes it and returns the exit code.
+/// Command that needs only a single process: its name, and the function that executes it and returns the exit code.
 pub(super) struct Alone {
     pub name: &'static str,
     pub act: Box<dyn FnOnce() -> Result<u8, Failure>>,
@@ -51,14 +52,14 @@ impl fmt::Debug for Alone {
     }
 }
 
-/// Subcommand.
+/// Subcommand of mcpsim.
 pub(super) struct Subcommand {
-    /// Name, which precedes the options.
+    /// Name of the subcommand, which precedes its options.
     pub name: &'static str,
-    /// Usage after the name, printed if a user types options before the name.
+    /// Usage text after the name. It is printed if a user types options before the name.
     pub usage: &'static str,
     command: fn() -> Command,
-    /// Converts clap's matches to a request.
+    /// Converts the arguments that clap has matched to a parsed command.
     pub read: fn(&ArgMatches) -> Result<Parsed, Failure>,
 }
 
@@ -190,13 +191,13 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     },
 ];
 
-/// Returns the whole command: the arguments of a run, and the subcommands.
+/// Returns clap's description of the whole command line: the arguments of a run, and the subcommands.
 pub(super) fn command() -> Command {
     let own = RunArgs::command().args_conflicts_with_subcommands(true).subcommand_negates_reqs(true);
     SUBCOMMANDS.iter().fold(own, |all, row| all.subcommand((row.command)().name(row.name).term_width(80)))
 }
 
-/// Returns the request in the arguments of a run.
+/// Returns the parsed command for the arguments of a run.
 pub(super) fn read_run(matches: &ArgMatches) -> Result<Parsed, Failure> {
     let args: RunArgs = args(matches)?;
     check_command(&args)?;

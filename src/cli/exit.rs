@@ -1,4 +1,4 @@
-//! End of the process: exit codes and the failures that cause them.
+//! Exit codes of the process, and the failures that cause them.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use crate::rank::FailureKind;
 use crate::report;
 use crate::run::{Agreed, ErrorKind, PredictError};
 
-/// True if the process was started under a program's own name, or as a launcher.
+/// True if the user started a real program by its own name, or mcpsim under the name of a launcher.
 static STANDS_FOR_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// Selects the exit code of shells and launchers for a crash of the program: 128 plus the signal number.
+/// Makes the exit code after a crash of the program that of shells and launchers: 128 plus the signal number.
 pub(super) fn stand_for_program() {
     STANDS_FOR_PROGRAM.store(true, Ordering::Relaxed);
 }
@@ -21,28 +21,28 @@ pub(super) fn stand_for_program() {
 /// Exit codes of `mcpsim run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// A prediction exists.
+    /// The run yields a prediction.
     Predicted,
-    /// Failure of the target program.
+    /// The simulated program failed.
     ProgramFailed,
-    /// Exit of the target program with this code.
+    /// The simulated program exited with this code.
     Program(u8),
-    /// Wrong input or usage, or a result that could not be written.
+    /// The input or the usage is wrong, or a result cannot be written.
     BadInput,
-    /// Deadlock.
+    /// The ranks are in a deadlock.
     Deadlock,
-    /// Crash of the target program.
+    /// The simulated program crashed.
     Crashed,
-    /// Errors of predictions exceed the limit.
+    /// The errors of predictions exceed the allowed error.
     OverLimit,
-    /// Bug in mcpsim.
+    /// A bug in mcpsim.
     Bug,
-    /// Interruption by the user.
+    /// The user interrupted the run.
     Interrupted,
 }
 
 impl Exit {
-    /// Exit code of the process.
+    /// Returns the exit code of the process.
     pub fn code(self) -> u8 {
         match self {
             Exit::Predicted => 0,
@@ -69,7 +69,7 @@ impl Exit {
         }
     }
 
-    /// Returns the exit of a run without a prediction.
+    /// Returns the exit for a run without a prediction.
     pub fn without_prediction(error: &PredictError) -> Self {
         if let Some(RunError::Program { error: why, .. }) = error.simulation()
             && let FailureKind::Crashed { signal } = why.kind
@@ -79,7 +79,7 @@ impl Exit {
         Exit::of(error.kind())
     }
 
-    /// Returns the exit for a program that this signal has ended.
+    /// Returns the exit for a program that was ended by this signal.
     pub fn crashed(signal: c_int) -> Self {
         match STANDS_FOR_PROGRAM.load(Ordering::Relaxed) {
             true => Exit::Program((128 + signal) as u8),
@@ -88,12 +88,12 @@ impl Exit {
     }
 }
 
-/// Failure with its message and exit code.
+/// Failure of a command, with its message and exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     /// Exit code.
     pub exit: Exit,
-    /// Text printed after `error: `, without a newline at the end.
+    /// Message that is printed after `error: `, without a newline at its end.
     pub text: String,
 }
 
@@ -103,7 +103,7 @@ impl Failure {
         Failure { exit: Exit::BadInput, text: text.into() }
     }
 
-    /// Creates a failure whose message another process prints.
+    /// Creates a failure whose message is printed by another process.
     pub fn said_elsewhere(exit: Exit) -> Self {
         Failure { exit, text: String::new() }
     }

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the first signal cancels the run, the second ends the process. A timeout also ends it, because a
-//! real program without MPI calls never checks for cancellation.
+//! Handling of Ctrl-C and SIGTERM: the first signal cancels the run, and a second signal ends the process. A timeout
+//! also ends the process, because a real program that makes no MPI calls never checks for cancellation.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,36 +12,36 @@ use crate::process;
 use super::exit::{Exit, Failure};
 use super::watch;
 
-/// Time in which a cancelled run has to end.
+/// Time within which a cancelled run must end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Signals so soon after the first count as the same: `timeout`, terminals and shells may signal both the process and
-/// its group.
+/// Time after the first signal during which further signals count as the same signal. `timeout`, terminals and shells
+/// may signal both the process and its process group.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// Set when this process has received a signal; other processes and the launcher may have received it too.
+/// True if this process has received a signal. Other host processes and the launcher may have received the signal too.
 static HAS_COME: AtomicBool = AtomicBool::new(false);
 
-/// Ends this process and all others at once, as after a bug. A signal that is ending them has priority, because a
-/// launcher may hang if it gets two reasons.
+/// Ends this process and all other host processes at once, as after a bug. If a signal is already ending the others,
+/// ends only this process, because a launcher may hang if it gets two reasons to end the job.
 pub(super) fn end_at_once(code: i32) -> ! {
     if HAS_COME.load(Ordering::Relaxed) { end_process(code) } else { end_processes(code) }
 }
 
-/// Run that a signal cancels, from `listen` on.
+/// Run that a signal cancels, set by `listen`.
 static RUNNING: Mutex<Option<InterruptibleRun>> = Mutex::new(None);
 
-/// Run that can be cancelled.
+/// Run that a signal can cancel.
 struct InterruptibleRun {
     cancel: Box<dyn Fn() + Send>,
     over: Arc<AtomicBool>,
     speaks: bool,
-    /// Time of the cancellation.
+    /// Time at which the run was cancelled.
     asked: Option<Instant>,
 }
 
-/// Guard of the signal handling. Until it is dropped, this module prints interruptions. Afterwards the run's error
-/// reports them, and the process ends silently.
+/// Guard of the signal handling. Until the guard is dropped, this module prints messages about interruptions.
+/// Afterwards the error of the run reports the interruption, and signals end the process silently.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Listening {
@@ -54,9 +54,9 @@ impl Drop for Listening {
     }
 }
 
-/// Makes signals end the process at once while there is no run to cancel. Signals that were ignored at the start are
-/// included, because a shell without job control ignores them for background processes. The message is printed if the
-/// process `speaks`.
+/// Makes signals end the process at once, while there is no run to cancel. This includes signals that were ignored when
+/// the process started, because a shell without job control ignores them for background processes. The process prints
+/// the message if it `speaks`.
 pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
     let installed =
@@ -64,7 +64,7 @@ pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     installed.clone().map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
 }
 
-/// Makes the first signal call `cancel`; this process prints the message if it `speaks`.
+/// Makes the first signal call `cancel`. This process prints the message if it `speaks`.
 pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result<Listening, Failure> {
     end_by_signals(speaks)?;
     let over = Arc::new(AtomicBool::new(false));
@@ -102,7 +102,7 @@ fn came(speaks: bool) {
     });
 }
 
-/// Ends the process. The reason is printed unless the process does not speak or the run has printed it.
+/// Ends the process. Prints the reason, unless this process does not speak or the run has printed the reason.
 fn end(why: &str, speaks: bool, told: bool) -> ! {
     if speaks && !told {
         let _ = writeln!(std::io::stderr(), "\nerror: {why}");
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs only in the child process of the next test, and signals itself until it ends.
+    /// Runs only in the child process of the next test, and sends signals to itself until it ends.
     #[test]
     fn child_that_is_interrupted() {
         if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {

@@ -1,4 +1,5 @@
-//! Start under `mpirun`: finds the other host processes, and sends them the input that the first one has read.
+//! Start of mcpsim under `mpirun`: joins the other host processes, and sends them the input that the first process has
+//! read.
 
 use std::sync::Arc;
 
@@ -13,21 +14,21 @@ use crate::run::{Application, Details, PlacementChoice, Resolved, RunRequest};
 use super::commands::Parsed;
 use super::exit::{Exit, Failure};
 
-/// Variables with the number of processes, by launcher.
+/// Environment variables in which launchers store the number of processes.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE"];
-/// Variables with the rank of the process.
+/// Environment variables in which launchers store the rank of the process.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"];
 
-/// Returns the processes of this run; `variable` reads the environment. MPI is initialised only if a launcher has
-/// started several processes.
+/// Returns the host processes of this run. `variable` reads an environment variable. MPI is initialised only if a
+/// launcher has started several processes.
 pub(super) fn join(
     parsed: &Result<Parsed, Failure>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Processes, Failure> {
     let Some(launched) = launched(&variable) else { return Ok(Processes::one()) };
-    // Without MPI the processes do not know each other; most launchers set a rank, and rank 0 prints.
+    // Without MPI the processes do not know each other. Most launchers set a rank, and then only rank 0 prints.
     let speaks = RANKS.iter().find_map(|name| number(&variable, name)).is_none_or(|rank| rank == 0);
-    // Threads besides the first: simulations have workers, measured programs have none.
+    // Number of threads in addition to the first: simulations have workers, measured programs have none.
     let threads = match parsed {
         Ok(Parsed::Measure(_)) => HostThreads::None,
         _ => HostThreads::Several,
@@ -38,7 +39,7 @@ pub(super) fn join(
     })
 }
 
-/// Describes the abilities of a build without MPI; empty if this build has MPI.
+/// Describes what a build without MPI can do; empty if this build has MPI.
 fn without_mpi(parsed: &Result<Parsed, Failure>) -> &'static str {
     match parsed {
         _ if cfg!(feature = "mpi") => "",
@@ -52,8 +53,9 @@ fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<u64>
     variable(name).and_then(|text| text.trim().parse().ok())
 }
 
-/// Text such as "4 times by an MPI launcher (PMI_SIZE=4)", if there are several. A process that a simulated rank starts
-/// has the rank's variables but no launcher.
+/// Returns a text such as "4 times by an MPI launcher (PMI_SIZE=4)" if a launcher has started several processes. A
+/// process that a simulated rank starts has the variable of the rank but not that of the launcher's number of
+/// processes.
 fn launched(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     if variable(SIMULATED_RANK).is_some() {
         return None;
@@ -61,31 +63,32 @@ fn launched(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     let size = SIZES.into_iter().find_map(|name| Some((name, number(variable, name)?)));
     match size {
         Some((name, size)) => (size > 1).then(|| format!("{size} times by an MPI launcher ({name}={size})")),
-        // PMIx sets only the rank.
+        // PMIx launchers set only the rank.
         None => number(variable, "PMIX_RANK").map(|rank| format!("by an MPI launcher (PMIX_RANK={rank})")),
     }
 }
 
-/// Run as a message to other processes.
+/// Message that describes a run to the other host processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunMessage {
-    /// Output of `--show-config`.
+    /// Configuration as `--show-config` prints it.
     whole: String,
     typed: String,
-    /// Name and text of a described application's file, so that all processes report the same positions in it.
+    /// Name and text of the file of a described application, so that all host processes report the same positions in
+    /// it.
     file: Option<(String, Arc<str>)>,
     checks: Checks,
     details: Details,
-    /// True if a trace is recorded.
+    /// True if the run records a trace.
     pub recorded: bool,
-    /// True if output lines of ranks are prefixed by their numbers.
+    /// True if each output line of a rank is prefixed with the rank's number.
     pub tagged: bool,
-    /// Cores of the ranks, if they come from a file.
+    /// Cores of the ranks, if a file contains them.
     sites: Option<Vec<Site>>,
 }
 
 impl RunMessage {
-    /// Creates the message of a run.
+    /// Creates the message that describes a run.
     pub fn of(run: &Resolved, recorded: bool, tagged: bool) -> Result<RunMessage, Failure> {
         let mut tables = run.portable_tables();
         let sites = match &run.settings.placement {

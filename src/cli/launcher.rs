@@ -1,9 +1,9 @@
-//! mcpsim under a launcher's name: `mpiexec` and `mpirun` next to `mpicc`, for build systems and scripts that require
-//! them.
+//! mcpsim under the name of a launcher: `mpiexec` and `mpirun` next to `mpicc`, for build systems and scripts that
+//! require these names.
 //!
-//! `mpiexec -n 4 ./a.out args` runs four ranks of a program of `mcpsim cc`, by default on one node with as many cores,
-//! and prints only the program's output. `MCPSIM_NCT` selects another shape. A colon separates programs that run
-//! together.
+//! `mpiexec -n 4 ./a.out args` simulates four ranks of a program that `mcpsim cc` has compiled, by default on one node
+//! with as many cores. Only the output of the program is printed. `MCPSIM_NCT` selects another machine shape. A colon
+//! separates several programs of one run.
 
 mod options;
 
@@ -16,33 +16,33 @@ use crate::run::is_elf;
 use super::exit::Failure;
 use options::{LauncherOption, OptionEffect};
 
-/// Names of launchers.
+/// Names of launchers that mcpsim accepts as its own name.
 const NAMES: [&str; 4] = ["mpiexec", "mpirun", "orterun", "mpiexec.hydra"];
-/// Arguments that request only the version.
+/// Arguments with which a launcher only prints its version.
 const VERSION: [&str; 3] = ["mpichversion", "mpiexec.version", "ompi_info"];
 
 /// Parsed command line of a launcher.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Launch {
-    /// Text to print.
+    /// Print this text.
     Show(String),
-    /// Run.
+    /// Simulate this run.
     Run(LaunchedRun),
 }
 
-/// Run from a launcher's command line.
+/// Run that a launcher's command line requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LaunchedRun {
-    /// Equivalent command line of mcpsim.
+    /// Equivalent command line of mcpsim, as words.
     pub words: Vec<OsString>,
     /// Text of the application's file, if no existing file describes the whole run.
     pub text: Option<String>,
-    /// Options that affect a real machine and have no effect here.
+    /// Options that affect only a real machine and are ignored.
     pub ignored: Vec<String>,
 }
 
 impl LaunchedRun {
-    /// Prints the options without effect on stderr.
+    /// Prints the ignored options on stderr.
     pub fn tell_ignored(&self, name: &str) {
         if !self.ignored.is_empty() {
             let options = self.ignored.join(" ");
@@ -53,10 +53,10 @@ impl LaunchedRun {
     }
 }
 
-/// Parses the command line if `name` is a launcher's.
+/// Parses the command line if `name` is the name of a launcher.
 ///
 /// # Errors
-/// If the number of ranks or the program is missing or wrong.
+/// The number of ranks or the program is missing or invalid.
 pub(super) fn read(
     name: &str,
     arguments: &[OsString],
@@ -72,7 +72,7 @@ fn version() -> String {
     format!("mcpsim {}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// Program with its options: the words between two colons.
+/// Program with its options: the words between two colons of the command line.
 #[derive(Debug, Default)]
 struct LaunchPart {
     ranks: Option<u32>,
@@ -83,7 +83,7 @@ struct LaunchPart {
 }
 
 impl LaunchPart {
-    /// Returns the program's file: in its directory, in the current one, or in `PATH`.
+    /// Returns the path of the program: in the directory that an option sets, in the current directory, or in `PATH`.
     fn file(&self, path: Option<&str>) -> PathBuf {
         let here = Path::new(self.directory.as_deref().unwrap_or_default()).join(&self.program);
         if here.exists() || self.program.contains('/') {
@@ -94,7 +94,7 @@ impl LaunchPart {
     }
 }
 
-/// Command line, consumed word by word.
+/// Command line that is parsed word by word.
 struct LaunchLine<'a> {
     name: &'a str,
     arguments: &'a [OsString],
@@ -107,7 +107,7 @@ impl LaunchLine<'_> {
         Failure::bad_input(format!("{name}: {what}: expected {name} -n RANKS PROGRAM [ARGUMENTS] [: …]"))
     }
 
-    /// Returns the next word, an operand of this kind.
+    /// Returns the next word, which is an operand of `option`. `kind` describes it in the error message.
     fn word(&mut self, option: &str, kind: &str) -> Result<String, Failure> {
         let word = self.arguments.get(self.at).and_then(|word| word.to_str());
         let word = word.ok_or_else(|| self.wrong(&format!("{option}: {kind} is missing")))?.to_owned();
@@ -117,7 +117,7 @@ impl LaunchLine<'_> {
 
     fn read(mut self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Launch, Failure> {
         let mut parts = Vec::new();
-        // Options of all programs; options without effect; ranks per node.
+        // The options that apply to all programs, the options without effect, and the number of ranks per node.
         let (mut general, mut ignored, mut per_node) = (LaunchPart::default(), Vec::new(), None);
         while self.at < self.arguments.len() || parts.is_empty() {
             let mut part = LaunchPart::default();
@@ -139,7 +139,8 @@ impl LaunchLine<'_> {
                     OptionEffect::RanksPerNode => per_node = Some(self.number(&typed, &values[0])?),
                     OptionEffect::Export => {
                         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-                        // A name alone exports a variable that every rank has anyway.
+                        // A name without a value exports a variable of mcpsim's environment, which every rank has
+                        // anyway.
                         part.environment.extend(values[0].split_once('=').map(own));
                     }
                     OptionEffect::Set => part.environment.push((values[0].clone(), values[1].clone())),
@@ -200,7 +201,7 @@ impl LaunchLine<'_> {
             ["mcpsim", "--quiet", "--ranks", &ranks.to_string(), "--nct", &shape].map(OsString::from).to_vec();
         let path = variable("PATH");
         let files: Vec<PathBuf> = parts.iter().map(|part| part.file(path.as_deref())).collect();
-        // Like launchers, an existing file has priority if no path is given.
+        // If no directory is given, an existing file has priority over a shipped name, as in launchers.
         words.extend([files[0].clone().into(), "--".into()]);
         let is_plain = |part: &LaunchPart| part.environment.is_empty() && part.directory.is_none();
         if let [part] = parts
@@ -215,7 +216,7 @@ impl LaunchLine<'_> {
         Ok(LaunchedRun { words, text: Some(text), ignored })
     }
 
-    /// Returns the table of `part` in an application's file.
+    /// Returns the table that describes `part` in an application file.
     fn table(&self, part: &LaunchPart, file: &Path, ranks: u32) -> Result<toml::Value, Failure> {
         let text = |word: &std::ffi::OsStr| match word.to_str() {
             Some(text) => Ok(toml::Value::from(text)),

@@ -1,4 +1,5 @@
-//! `mcpsim completions` and `mcpsim man`: shell completions and man pages from the arguments.
+//! `mcpsim completions` and `mcpsim man`: shell completions and man pages, generated from the definitions of the
+//! arguments.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Matrix files: opening by name, and atomic writing by renaming.
+//! Files of matrices: opening by name, and atomic writing by renaming a temporary file.
 
 use std::cell::RefCell;
 use std::fs::{self, File, Permissions};
@@ -28,40 +28,40 @@ fn input(path: &Path) -> Result<Box<dyn SeekRead>, Failure> {
     Ok(Box::new(file))
 }
 
-/// Adds the file's name to an error.
+/// Adds the name of the file to an error.
 pub(super) fn in_file(path: &Path) -> impl Fn(MatrixError) -> Failure + '_ {
     |error| Failure::bad_input(format!("{}: {error}", path.display()))
 }
 
-/// Reads the matrices of a file.
+/// Opens the matrices in a file.
 pub(super) fn matrices(path: &Path) -> Result<Matrices, Failure> {
     Matrices::open(input(path)?).map_err(in_file(path))
 }
 
-/// Returns the two files of a prefix.
+/// Returns the names of the two compressed files with this prefix.
 pub(super) fn pair_of(prefix: &Path) -> [PathBuf; 2] {
     ["_info.nc", "_data.nc"].map(|end| with_end(prefix, end))
 }
 
-/// Appends these characters to a path.
+/// Returns the path with `end` appended to its characters.
 pub(super) fn with_end(prefix: &Path, end: &str) -> PathBuf {
     let mut name = prefix.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
 }
 
-/// Reads the pair of files of a prefix.
+/// Opens the two compressed files with this prefix.
 pub(super) fn compressed(prefix: &Path) -> Result<Compressed, Failure> {
     let [info, data] = pair_of(prefix);
     Compressed::open(input(&info)?, input(&data)?)
         .map_err(|error| Failure::bad_input(format!("{} and {}: {error}", info.display(), data.display())))
 }
 
-/// Reads the host names of the ranks, from the file next to `path`, PREFIX_median.nc or another statistic's. Returns
-/// none without that file.
+/// Reads the host names of the ranks from the text file that belongs to `path`, which is PREFIX_median.nc or the file
+/// of another statistic. Returns an empty list if there is no such file.
 ///
 /// # Errors
-/// If the file cannot be read, or is empty.
+/// The file of host names cannot be read, or is empty.
 pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
     let name = path.to_str().unwrap_or_default();
     let prefix =
@@ -76,7 +76,7 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// File being written; its other owner checks for errors.
+/// File that is being written. Its second owner checks for errors.
 #[derive(Clone, Debug)]
 struct SharedFile(Rc<RefCell<BufWriter<File>>>);
 
@@ -96,7 +96,7 @@ impl Seek for SharedFile {
     }
 }
 
-/// Directory of a new file.
+/// Returns the directory of a new file.
 pub(super) fn directory_of(path: &Path) -> Result<&Path, Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if directory.is_dir() {
@@ -106,7 +106,7 @@ pub(super) fn directory_of(path: &Path) -> Result<&Path, Failure> {
     Err(Failure::bad_input(format!("cannot write {path}: no such directory: {directory}")))
 }
 
-/// Writes temporary files with `write`, which gets one writer each, then renames them.
+/// Writes temporary files with `write`, which gets one writer per file, and then renames the temporary files.
 pub(super) fn put<const N: usize, T>(
     paths: [&Path; N],
     write: impl FnOnce([Box<dyn SeekWrite>; N]) -> Result<T, MatrixError>,

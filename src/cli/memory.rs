@@ -1,8 +1,8 @@
-//! Memory of the program, in large pages if the system has them. A failed allocation prints one report of required and
-//! available memory and exits with code 2.
+//! Allocator of mcpsim, which uses large pages if the operating system has them. If an allocation fails, a report of
+//! the required and the available memory is printed, and the process exits with code 2.
 //!
-//! Rust's default is an abort without explanation for the user. A run whose memory certainly does not suffice is
-//! refused before it starts; this module handles all other cases.
+//! By default, Rust aborts without an explanation for the user. A run for which memory certainly does not suffice is
+//! rejected before it starts; this module handles all other cases.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -13,15 +13,15 @@ use mimalloc::MiMalloc;
 
 use super::exit::Exit;
 
-/// Allocator of the program: mimalloc, with a report and an exit on failure.
+/// Allocator of mcpsim: mimalloc, with a report and an exit if an allocation fails.
 ///
-/// Concurrent messages take tens of megabytes that are touched once, in random order. The allocator therefore requests
-/// pages of 2 MiB, which cause fewer page faults and TLB misses. The environment's `MIMALLOC_ALLOW_THP=0` disables
-/// them.
+/// Concurrent messages use tens of megabytes that are accessed once, in random order. The allocator therefore requests
+/// pages of 2 MiB, which cause fewer page faults and TLB misses. The environment variable `MIMALLOC_ALLOW_THP=0`
+/// disables these pages.
 #[derive(Debug)]
 pub struct ReportingAllocator;
 
-// SAFETY: mimalloc implements all functions; a failure does not return.
+// SAFETY: mimalloc implements all functions, and a failed allocation does not return.
 unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         reserve_little_if_limited();
@@ -46,26 +46,28 @@ unsafe impl GlobalAlloc for ReportingAllocator {
     }
 }
 
-/// mimalloc's option for the address space that it reserves at a time, in KiB; its package has no constant for it.
+/// Number of the mimalloc option that sets the address space reserved at a time, in KiB. The mimalloc package has no
+/// constant for it.
 const ARENA_RESERVE: libmimalloc_sys::mi_option_t = 23;
 
-/// Divisor of a limited address space for one reservation; the stacks of ranks need the rest.
+/// Divisor of a limited address space that yields the size of one reservation. The stacks of ranks need the remainder.
 const RESERVED_PART: u64 = 32;
-/// Least divisor: a smaller address space has no arenas.
+/// Least divisor of a limited address space. If an arena needs a greater part, no arenas are reserved.
 const LARGEST_PART: u64 = 8;
-/// Reservation without a limit, in KiB: mimalloc's default.
+/// Size of a reservation without a limit of the address space, in KiB: mimalloc's default.
 const RESERVED: u64 = 1 << 20;
-/// Least size of mimalloc's arenas, in KiB.
+/// Least size of an arena in mimalloc, in KiB.
 const LEAST_RESERVED: u64 = 32 << 10;
 
-/// Returns the reservation for an address space of `limit` bytes, in KiB. Without arenas, every large buffer would be
-/// mapped and unmapped separately.
+/// Returns the size of one reservation in KiB for an address space of `limit` bytes. Without arenas, every large buffer
+/// would be mapped and unmapped separately.
 fn reserved(limit: u64) -> u64 {
     let part = (limit / RESERVED_PART / 1024).clamp(LEAST_RESERVED, RESERVED);
     if part > limit / LARGEST_PART / 1024 { 0 } else { part }
 }
 
-/// Reduces reservations if the address space is limited. Called once, before any allocation, while there is one thread.
+/// Reduces the reservations if the address space is limited. Must be called once, before any allocation, while there is
+/// one thread.
 #[inline(always)]
 fn reserve_little_if_limited() {
     static ASKED: AtomicBool = AtomicBool::new(false);
@@ -78,13 +80,13 @@ fn reserve_little_if_limited() {
     }
 }
 
-/// Returns the memory; reports a failure and exits if it is null.
+/// Returns `memory`. If it is null, reports the failure and exits.
 #[inline(always)]
 fn there(memory: *mut u8, size: usize) -> *mut u8 {
     if memory.is_null() { end(size) } else { memory }
 }
 
-/// Text buffer that does not use the allocator.
+/// Buffer for the text of an error, which does not use the allocator.
 struct ErrorLine {
     bytes: [u8; 512],
     used: usize,
@@ -112,7 +114,8 @@ fn end(size: usize) -> ! {
     }
 }
 
-/// Reports that `size` more bytes were needed, with the bytes already `taken` and the `limit` if there is one.
+/// Reports that `size` more bytes were needed, with the bytes that are already `taken` and the `limit`, if there is a
+/// limit.
 fn tell(to: &mut impl Write, size: usize, taken: Option<u64>, limit: Option<u64>) -> fmt::Result {
     write!(to, "error: out of memory: {} more are needed", ShownBytes(size as u64))?;
     if let Some(taken) = taken {
@@ -124,7 +127,7 @@ fn tell(to: &mut impl Write, size: usize, taken: Option<u64>, limit: Option<u64>
     to.write_str(": give fewer ranks (--ranks, --nct), smaller messages, or less to record\n")
 }
 
-/// Size in bytes with a few digits, computed in integers.
+/// Number of bytes that is printed with a few digits, computed in integers.
 struct ShownBytes(u64);
 
 impl fmt::Display for ShownBytes {
@@ -140,7 +143,7 @@ impl fmt::Display for ShownBytes {
     }
 }
 
-/// Address space of this process in bytes.
+/// Returns the address space that this process uses, in bytes.
 fn taken() -> Option<u64> {
     let mut text = [0u8; 64];
     // SAFETY: the name is zero-terminated, and the buffer has room for the data.
@@ -155,7 +158,7 @@ fn taken() -> Option<u64> {
     Some(pages * page)
 }
 
-/// Limit of the address space in bytes, if there is one.
+/// Returns the limit of the address space in bytes, if there is a limit.
 fn limit() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` has room for the result.

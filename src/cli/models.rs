@@ -1,4 +1,4 @@
-//! `mcpsim models`: textbook models, fitted to a platform or to samples.
+//! `mcpsim models`: textbook models, fitted to a platform or to measured samples.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
     if csv == Some(OutputTarget::Stdout) { Ok(()) } else { print(&drawn) }
 }
 
-/// Returns the platform with its overrides and its shape.
+/// Returns the platform with the overrides and the shape in the arguments.
 fn platform(args: &ModelsArgs) -> Result<Platform, Failure> {
     let document = match args.source.to_str() {
         Some("default") if !hides(&args.source) => Platform::default_document(),

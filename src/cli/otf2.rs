@@ -1,4 +1,4 @@
-//! Writer of OTF2 archives; it uses the installed OTF2 library.
+//! Writer of OTF2 archives, which uses the installed OTF2 library.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,21 @@ use super::output::cannot_write;
 use crate::run::{compile_with_otf2, run_to_end};
 use crate::trace::otf2::{TRACE, WRITE};
 
-/// Writer of an archive.
+/// Writer of one OTF2 archive.
 #[derive(Debug)]
 pub(super) struct Otf2Writer {
-    /// Temporary directory with the compiled program; it is next to the archive, to which its files are moved.
+    /// Temporary directory with the compiled program. It is next to the archive, so files can be renamed into the
+    /// archive.
     scratch: TempDir,
     anchor: PathBuf,
 }
 
 impl Otf2Writer {
-    /// Prepares the archive of the anchor file `anchor`, such as "run.otf2"; "run.def" and a directory "run" are next
-    /// to it.
+    /// Prepares the archive whose anchor file is `anchor`, such as "run.otf2". The archive also has the file "run.def"
+    /// and the directory "run".
     ///
     /// # Errors
-    /// If one of these exists, or the OTF2 library or a compiler is missing.
+    /// One of these files exists, or the OTF2 library or a compiler is missing.
     pub fn new(anchor: &Path) -> Result<Otf2Writer, Failure> {
         for file in parts(anchor) {
             if file.exists() {
@@ -41,10 +42,10 @@ impl Otf2Writer {
         Ok(Otf2Writer { scratch, anchor: anchor.to_owned() })
     }
 
-    /// Writes the archive from the lines of `events`, see `trace/otf2/write.c`, with the trace of the same run.
+    /// Writes the archive from the text lines in `events` (see `trace/otf2/write.c`), with the trace of the same run.
     ///
     /// # Errors
-    /// If the library cannot write it.
+    /// The OTF2 library cannot write the archive.
     pub fn write(&self, events: &str, trace: Option<&[u8]>) -> Result<(), Failure> {
         let name = self.anchor.display().to_string();
         let cannot = |error: std::io::Error| cannot_write(&name, &error);
@@ -65,7 +66,7 @@ impl Otf2Writer {
     }
 }
 
-/// Files of an archive. The anchor is last, because it makes the archive visible.
+/// Returns the files of an archive. The anchor file is last, because the archive is visible once the anchor exists.
 fn parts(anchor: &Path) -> [PathBuf; 3] {
     [anchor.with_extension("def"), anchor.with_extension(""), anchor.to_owned()]
 }

@@ -11,7 +11,7 @@ use crate::run::{PredictError, check_no_input, directory_of, write_whole};
 use super::exit::{Exit, Failure};
 use super::otf2::Otf2Writer;
 
-/// Requested results.
+/// Results that the user requests, with their destinations.
 #[derive(Debug)]
 pub(super) struct Outputs {
     json: Option<OutputTarget>,
@@ -25,7 +25,7 @@ pub(super) struct Outputs {
     quiet: bool,
 }
 
-/// Format of a timeline, by its file's extension.
+/// Format of a timeline, which the extension of its file selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimelineFormat {
     Perfetto,
@@ -41,7 +41,7 @@ pub(super) enum OutputTarget {
 }
 
 impl Outputs {
-    /// Checks before a long run that the results can be written. `-` is stdout, which then has no summary.
+    /// Checks before a long run that the results can be written. `-` selects stdout; then no summary is printed.
     pub fn new(json: Option<&OsStr>, profile: Option<&OsStr>, quiet: bool) -> Result<Self, Failure> {
         let json = json.map(|name| OutputTarget::new("--json", name)).transpose()?;
         let profile = profile.map(|name| OutputTarget::new("--profile", name)).transpose()?;
@@ -67,7 +67,7 @@ impl Outputs {
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
     }
 
-    /// Adds a timeline, in the format of the file's extension.
+    /// Adds a timeline in the format that the extension of its file selects.
     pub fn with_timeline(self, name: Option<&OsStr>) -> Result<Self, Failure> {
         let Some(name) = name else { return Ok(self) };
         let format = match Path::new(name).extension().and_then(OsStr::to_str) {
@@ -86,7 +86,7 @@ impl Outputs {
         Ok(Outputs { timeline: Some((PathBuf::from(name), format)), otf2, ..self })
     }
 
-    /// Adds a trace.
+    /// Adds a trace file.
     pub fn and_trace(self, trace: Option<&OsStr>) -> Result<Self, Failure> {
         let trace = match trace.map(|name| OutputTarget::new("--record", name)).transpose()? {
             Some(OutputTarget::Stdout) => return Err(Failure::bad_input("--record -: expected a file to write")),
@@ -96,7 +96,7 @@ impl Outputs {
         Ok(Outputs { trace, ..self })
     }
 
-    /// Adds the sizes of messages.
+    /// Adds a file of message counts by exact size.
     pub fn and_histogram(self, name: Option<&OsStr>) -> Result<Self, Failure> {
         let histogram = name.map(|name| OutputTarget::new("--histogram", name)).transpose()?;
         let summary = self.summary && histogram != Some(OutputTarget::Stdout);
@@ -106,7 +106,7 @@ impl Outputs {
         Ok(Outputs { histogram, summary, ..self })
     }
 
-    /// Adds logs of fragments in a directory.
+    /// Adds a directory for the logs of a task runtime's code fragments.
     pub fn and_task_logs(self, directory: Option<&Path>) -> Result<Self, Failure> {
         let Some(directory) = directory else { return Ok(self) };
         std::fs::create_dir_all(directory).map_err(|error| {
@@ -116,7 +116,7 @@ impl Outputs {
         Ok(Outputs { task_logs: Some(directory.to_owned()), ..self })
     }
 
-    /// Checks that no two results have the same file.
+    /// Checks that no two results are written to the same file.
     pub fn check_apart(&self) -> Result<(), Failure> {
         let file = |target: &Option<OutputTarget>| match target {
             Some(OutputTarget::File(path)) => Some(path.clone()),
@@ -147,22 +147,22 @@ impl Outputs {
         Ok(())
     }
 
-    /// Returns whether an OTF2 archive is written, which contains a trace.
+    /// Returns whether an OTF2 archive is written. The archive contains a trace.
     pub fn have_archive(&self) -> bool {
         self.otf2.is_some()
     }
 
-    /// Returns whether only explicitly requested results are printed.
+    /// Returns whether only the requested results are printed.
     pub fn are_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Returns whether a result goes to stdout.
+    /// Returns whether a result is written to stdout.
     pub fn take_stdout(&self) -> bool {
         [&self.json, &self.profile, &self.histogram].into_iter().any(|target| *target == Some(OutputTarget::Stdout))
     }
 
-    /// Returns whether a result goes to a file.
+    /// Returns whether a result is written to a file.
     pub fn have_files(&self) -> bool {
         let files = [&self.json, &self.profile, &self.histogram];
         files.into_iter().any(|target| matches!(target, Some(OutputTarget::File(_))))
@@ -171,7 +171,7 @@ impl Outputs {
             || self.task_logs.is_some()
     }
 
-    /// Writes the end of a program without an outcome, if its JSON was requested.
+    /// If JSON output is requested, writes how a program without an Outcome ended.
     pub fn write_end(&self, error: &PredictError, exit: Exit) -> Result<(), Failure> {
         let end = error.simulation().and_then(|why| report::end_json(why, error.mistakes(), exit.code()));
         match (&self.json, end) {
@@ -180,7 +180,7 @@ impl Outputs {
         }
     }
 
-    /// Writes the files first, so that a closed stdout (`| head`) costs no result.
+    /// Writes the results. Files are written before stdout, so that no file is missing if stdout is closed (`| head`).
     pub fn write(&self, outcome: &Outcome, trace: Option<&[u8]>) -> Result<(), Failure> {
         let put = |path: &Path, bytes: &[u8]| {
             write_whole(path, bytes).map_err(|error| cannot_write(&path.display().to_string(), &error))
@@ -230,7 +230,7 @@ impl Outputs {
     }
 }
 
-/// Writes one log per process.
+/// Writes one log file per process of a task runtime.
 fn write_task_logs(outcome: &Outcome, directory: &Path) -> Result<(), Failure> {
     let logs = &outcome.task_logs;
     if logs.is_empty() {
@@ -247,7 +247,7 @@ fn write_task_logs(outcome: &Outcome, directory: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the path without links, even if the file does not exist.
+/// Returns the path with symbolic links resolved, even if the file does not exist.
 fn whole_path(path: &Path) -> PathBuf {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = || Some(directory.canonicalize().ok()?.join(path.file_name()?));
@@ -255,7 +255,7 @@ fn whole_path(path: &Path) -> PathBuf {
 }
 
 impl OutputTarget {
-    /// Checks before a long run that the result of `option` can be written to `name`; `-` is stdout.
+    /// Checks before a long run that the result of the option `option` can be written to `name`; `-` is stdout.
     pub fn new(option: &str, name: &OsStr) -> Result<Self, Failure> {
         if name == "-" {
             return Ok(OutputTarget::Stdout);
@@ -267,7 +267,7 @@ impl OutputTarget {
         }
         check_no_input(&path).map_err(|error| wrong(error.to_string()))?;
         if path.exists() && !path.is_file() {
-            // A device or a pipe cannot be tested without using it.
+            // A device or a pipe cannot be tested without writing to it.
             return Ok(OutputTarget::File(path));
         }
         let directory = directory_of(&path);
@@ -279,7 +279,7 @@ impl OutputTarget {
         Ok(OutputTarget::File(path))
     }
 
-    /// Writes `text`.
+    /// Writes `text` to this destination.
     pub fn put(&self, text: &str) -> Result<(), Failure> {
         match self {
             OutputTarget::Stdout => print(text),
@@ -290,7 +290,7 @@ impl OutputTarget {
     }
 }
 
-/// Prints `text` to stdout. A closed reader (`| head`) is no error.
+/// Prints `text` to stdout. It is no error if the reader has closed the pipe (`| head`).
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -299,7 +299,7 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Returns the failure of a file that cannot be written.
+/// Returns the failure for a file that cannot be written.
 pub(super) fn cannot_write(name: &str, error: &io::Error) -> Failure {
     Failure::bad_input(format!("cannot write {name}: {error}"))
 }

@@ -1,4 +1,5 @@
-//! Output of ranks: the first process prints it line by line, the others collect it for the first.
+//! Output of simulated ranks. The first host process prints the output line by line; the other processes collect theirs
+//! for the first.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,35 +9,36 @@ use crate::engine::{Progress, Screen};
 use crate::process::{Output, Stream};
 use crate::rank::Rank;
 
-/// Printer of ranks' output.
+/// Printer of the ranks' output.
 #[derive(Debug)]
 pub(super) struct Printer {
     tagged: bool,
     to_stderr: bool,
-    /// Collected output for another process: rank, stream and length before the bytes of each piece.
+    /// Output that is collected for the first host process: rank, stream and length, followed by the bytes, for each
+    /// piece.
     collected: Option<Mutex<Vec<u8>>>,
-    /// Run to cancel when stdout is closed.
+    /// Run that is cancelled when stdout is closed.
     cancels: Option<Arc<Progress>>,
-    /// True if stdout is closed.
+    /// True if stdout was closed.
     closed: AtomicBool,
 }
 
 const HEAD: usize = 4 + 1 + 8;
 
 impl Printer {
-    /// Creates a printer. If `tagged`, each line starts with the rank. `to_stderr` is set if results go to stdout;
-    /// `shows` if this process prints.
+    /// Creates a printer. If `tagged`, each line starts with its rank. If `to_stderr`, output goes to stderr, because
+    /// results go to stdout. `shows` states whether this process prints.
     pub fn new(tagged: bool, to_stderr: bool, shows: bool) -> Self {
         let collected = (!shows).then(Mutex::default);
         Printer { tagged, to_stderr, collected, cancels: None, closed: AtomicBool::new(false) }
     }
 
-    /// Cancels the run when stdout is closed.
+    /// Makes the printer cancel `run` when stdout is closed.
     pub fn cancelling(self, run: Arc<Progress>) -> Self {
         Printer { cancels: Some(run), ..self }
     }
 
-    /// Returns whether stdout was closed and the run cancelled.
+    /// Returns whether stdout was closed and the run was cancelled.
     pub fn has_cancelled(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -44,7 +46,7 @@ impl Printer {
     fn show_one(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
         let tagged = self.tagged.then(|| tag(rank, stream, bytes));
         let bytes = tagged.as_deref().unwrap_or(bytes);
-        // A full disk is not an error of mcpsim.
+        // Errors such as a full disk are ignored, because they are no errors of mcpsim.
         let shown = match stream {
             Stream::Out if !self.to_stderr => {
                 let mut out = io::stdout().lock();
@@ -52,7 +54,7 @@ impl Printer {
             }
             _ => return drop(io::stderr().lock().write_all(bytes)),
         };
-        // A closed reader (`| head`) needs no more output.
+        // If the reader has closed the pipe (`| head`), no more output is needed.
         if let (Err(error), Some(run)) = (shown, &self.cancels)
             && error.kind() == ErrorKind::BrokenPipe
         {
@@ -103,7 +105,7 @@ fn opened(printed: &[u8]) -> impl Iterator<Item = (Rank, Stream, &[u8])> {
     })
 }
 
-/// Inserts the rank at the start of each line of `bytes`.
+/// Inserts the rank at the start of each line in `bytes`.
 fn tag(rank: Rank, stream: Stream, bytes: &[u8]) -> Vec<u8> {
     let stream = match stream {
         Stream::Out => "out",

@@ -1,4 +1,4 @@
-//! Progress line of a run on the terminal: virtual time, messages, messages per second.
+//! Progress line of a run on the terminal: virtual time, number of messages, and messages per second.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::engine::Progress;
 use crate::report;
 use crate::units::SimTime;
 
-/// Time between two drawings.
+/// Time between two drawings of the line.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Thread that draws the line; dropping this erases the line and ends the thread.
+/// Thread that draws the progress line. Dropping this value erases the line and ends the thread.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
     drawing: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl ProgressLine {
-    /// Draws on stderr if it is a terminal that can erase a line, and output is not quiet.
+    /// Starts to draw on stderr, if stderr is a terminal that can erase a line and output is not quiet.
     pub fn start(progress: &Arc<Progress>, quiet: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if quiet || dumb || !std::io::stderr().is_terminal() {
@@ -48,7 +48,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// Redraws the line: back to its start, new text, erase the rest.
+/// Redraws the line: moves the cursor to the start of the line, writes the text, and erases the remainder.
 fn draw(text: &str) {
     let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
     let _ = std::io::stderr().flush();

@@ -1,4 +1,4 @@
-//! `mcpsim report`: figures of a run or of a study, from exported data only.
+//! `mcpsim report`: figures, tables and pages of a run or of a study, only from exported data.
 
 mod comparison;
 mod fit;
@@ -116,7 +116,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         )));
     };
     if args.figures.is_none() && args.html.is_none() && args.fit.is_none() && args.csv.is_none() {
-        // An error in the file's name has priority over missing data in it.
+        // An error in the name of the source is reported before missing data in it.
         let (name, _) = read(source)?;
         let what = format!("{name}: no action given: expected --figures DIR, --html FILE.html or --fit FORMULA");
         return Err(Failure::bad_input(what));
@@ -143,7 +143,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     output::print(&draw(&figures, directory, &args.format)?)
 }
 
-/// Writes a run's calls as a table, by source position if known.
+/// Writes the calls of a run as CSV, by source position if the positions are known.
 fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
     let expected = "expected the --json output of a run with --functions or --sites";
     let outcome: Outcome =
@@ -155,7 +155,7 @@ fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
     write_whole(csv, text.as_bytes()).map_err(|error| cannot_write(&csv.display().to_string(), &error))
 }
 
-/// Returns the name and the text of `source`: a file, or the results in a study's directory.
+/// Returns the name and the text of `source`, which is a file or the directory of a study.
 fn read(source: &Path) -> Result<(String, String), Failure> {
     let path = if source.is_dir() { source.join("study.json") } else { source.to_owned() };
     let name = path.display().to_string();
@@ -176,7 +176,7 @@ fn read(source: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// Writes `figures` into `directory` in each of `formats`; returns the line that lists them.
+/// Writes `figures` into `directory` in each of `formats`. Returns the line that lists the files.
 pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> Result<String, Failure> {
     let shown = directory.display();
     fs::create_dir_all(directory)

@@ -1,4 +1,4 @@
-//! `mcpsim revisions`: one test over many revisions of a program.
+//! `mcpsim revisions`: runs the same test on many revisions of a program.
 
 mod args;
 
@@ -15,7 +15,7 @@ use super::output;
 use super::report::{Format, draw};
 use crate::run::PredictError;
 
-/// Runs the test; returns the exit code.
+/// Runs the test over revisions. Returns the exit code.
 pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
     let request = args.request()?;
     let running = Running::default();

@@ -1,4 +1,4 @@
-//! Options for the settings of a run, generated from the settings table.
+//! Options for the settings of a run, generated from the table of settings.
 
 use std::ffi::{OsStr, OsString};
 
@@ -6,10 +6,10 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_pars
 
 use crate::run::{Given, SETTINGS, Setting};
 
-/// Settings given as options.
+/// Settings that the user gives as options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SettingArgs {
-    /// Parsed settings.
+    /// Parsed values of the settings.
     pub given: Given,
 }
 
@@ -23,13 +23,13 @@ impl Args for SettingArgs {
     }
 }
 
-/// Settings with a short option, as in launchers.
+/// Settings that also have a short option, as in launchers.
 const LETTERS: [(&str, char); 1] = [("ranks", 'n')];
 
-/// Settings that only `--help` shows.
+/// Settings that only `--help` shows, not `-h`.
 const SELDOM: [&str; 1] = ["memory_bound"];
 
-/// Returns the option of a setting.
+/// Returns the command-line option of a setting.
 fn option(setting: &'static Setting) -> Arg {
     let option = Arg::new(setting.key)
         .long(setting.option())
@@ -51,7 +51,7 @@ fn option(setting: &'static Setting) -> Arg {
     }
     let checked = move |text: &str| setting.set(&mut Given::default(), text).map(|()| text.to_owned());
     let option = option.value_parser(checked);
-    // A signed time is accepted here, so that the parser of times can report it.
+    // A negative time is accepted here, so that the parser of times can report the error.
     if setting.value == "TIME" { option.allow_hyphen_values(true) } else { option.allow_negative_numbers(true) }
 }
 

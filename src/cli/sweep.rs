@@ -1,6 +1,6 @@
-//! `mcpsim sweep`: runs all points of a study once. Finished points are on disk and are not run again.
+//! `mcpsim sweep`: runs each point of a study once. Finished points are stored on disk and are not run again.
 //!
-//! The directory of a study:
+//! Files in the directory of a study:
 //!
 //! ```text
 //! manifest.json   written before the first run: the axes, and the key of each point, a hash of its inputs
@@ -33,7 +33,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::output;
 
-/// Runs the study; returns the exit code.
+/// Runs the study. Returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     args.run.tell_of_hidden();
     let study = Study::load(&args.request()?)?;
@@ -84,7 +84,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let mut results = Results::new(&study.name, &study.plan, study.asked.clone(), |index| {
         (keys[index], found[index].take().unwrap_or_else(|| Err("it was not run".to_owned())))
     });
-    // The results are written even if the fit fails; its error is reported afterwards.
+    // The results are written even if the fit fails; the error of the fit is reported afterwards.
     let fit = study.equation.as_ref().map(|equation| Regression::fit(equation, &Observations::of_study(&results)));
     let wrong = fit.as_ref().and_then(|fit| fit.as_ref().err().map(ToString::to_string));
     results.asked.fit = fit.and_then(Result::ok);
@@ -114,8 +114,8 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     Ok(if results.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
 }
 
-/// Returns the points without an Outcome, without duplicate keys. Failed points run again, because the cause may be
-/// gone.
+/// Returns the points that have no Outcome in the log; points with equal keys are included once. Points that failed in
+/// an earlier sweep run again, because the cause may no longer exist.
 fn missing<'a>(prepared: &'a [PreparedPoint], log: &PointLog) -> Vec<&'a PreparedPoint> {
     let mut seen = std::collections::BTreeSet::new();
     prepared.iter().filter(|point| log.outcome(point.key).is_none() && seen.insert(point.key)).collect()
@@ -138,7 +138,7 @@ fn run(
     let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
     let alone = points.iter().any(|point| point.measures);
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
-    // The point's thread also creates the log entry.
+    // The thread that runs a point also creates its log entry.
     let work = |task: usize| match study.run(points[task], running) {
         Err(failure) if failure.kind() == ErrorKind::Interrupted => None,
         result => Some(Ended::new(points[task].key, result.map_err(|failure| Failure::from(failure).text))),
@@ -156,8 +156,8 @@ fn run(
     failure.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Limits the number of concurrent points to the requested one, or to the number of cores, and their memory to the free
-/// memory.
+/// Returns the limits of concurrent points: the requested number, by default the number of cores, and the free memory
+/// of the host.
 pub(super) fn limits(jobs: Option<NonZeroUsize>) -> Limits {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     Limits { jobs: jobs.unwrap_or_else(cores), memory: available_memory().map(study::MemoryBudget::of_host) }

@@ -1,4 +1,5 @@
-//! `mcpsim tasks`: analysis of fragments, from a run's exported data or from the logs of its processes.
+//! `mcpsim tasks`: analysis of a task runtime's code fragments, from the exported data of a run or from the logs of its
+//! processes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -52,10 +53,10 @@ pub(super) struct TasksArgs {
     json: Option<OsString>,
 }
 
-/// Kind of a file.
+/// Kind of a source of task data.
 enum TaskSource {
     Outcome(Box<TaskAnalysis>),
-    /// Points of a study; their names are the values that differ.
+    /// Points of a study. The name of a point contains the values that differ between points.
     Study(Vec<(String, TaskAnalysis)>),
     Log(String),
 }
@@ -90,12 +91,12 @@ pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
     output::print(&text.join("\n"))
 }
 
-/// Returns the runs of `sources`; individual logs are one run.
+/// Returns the runs in `sources`. Individual log files together form one run.
 fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     let mut runs = Vec::new();
     let mut logs = Vec::new();
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    // Tables and figures have room for short names.
+    // Tables and figures have room only for short names.
     let name = |path: &PathBuf| match stem(path) {
         Some(short) if sources.iter().filter(|other| stem(other).as_ref() == Some(&short)).count() == 1 => short,
         _ => path.display().to_string(),
@@ -127,7 +128,7 @@ fn of_logs(logs: &[(String, String)]) -> Result<TaskAnalysis, Failure> {
     read_task_logs(logs).map(|logs| TaskAnalysis::from_logs(&logs)).map_err(Failure::bad_input)
 }
 
-/// Returns the logs in a directory, in the order of their names.
+/// Returns the log files in a directory, in the order of their names.
 fn in_directory(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
     let shown = directory.display();
     let wrong = |error: std::io::Error| Failure::bad_input(format!("{shown}: {error}"));
@@ -160,7 +161,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 fn source(path: &Path) -> Result<TaskSource, Failure> {
     let name = path.display();
     let text = text(path)?;
-    // A log may be long, and only the log reader knows its format, so the check reads the start only.
+    // A log may be long, and only the log reader knows its format, so this check reads only the start of the file.
     if text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default()) {
         return Ok(TaskSource::Log(text));
     }
@@ -174,7 +175,7 @@ fn source(path: &Path) -> Result<TaskSource, Failure> {
     }
 }
 
-/// Returns the analyses of a study's points, in order.
+/// Returns the analyses of a study's points, in the order of the points.
 fn of_study(name: &str, results: Results) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     let keys: Vec<String> = results.columns().into_iter().map(str::to_owned).collect();
     let mut runs = Vec::new();

@@ -1,4 +1,4 @@
-//! `mcpsim trace`: the content of traces, and traces of real runs.
+//! `mcpsim trace`: shows the content of traces, and creates and checks traces of real runs.
 
 mod check;
 mod compare;

@@ -1,6 +1,6 @@
-//! `mcpsim validate`: predicts measured runs, and prints the errors of the predictions.
+//! `mcpsim validate`: predicts runs that were measured, and prints the errors of the predictions.
 //!
-//! A case is a folder with `case.toml` and the files that it names.
+//! A validation case is a folder that contains `case.toml` and the files that it names.
 
 mod args;
 mod host_load;
@@ -33,19 +33,19 @@ use super::output;
 use super::output::OutputTarget;
 use super::sweep::limits;
 
-/// Name of a case's file.
+/// Name of the file that defines a case.
 const CASE: &str = "case.toml";
 
 /// Folder that `--all` searches.
 const FOLDER: &str = "validation";
 
-/// Validates the requested cases; returns the exit code.
+/// Validates the requested cases. Returns the exit code.
 pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     if let Some(folder) = &args.new {
         return new::write_case(folder, &args.import, args.quiet);
     }
     let folders = if args.all { all(Path::new(FOLDER))? } else { args.cases.clone() };
-    // Errors in any case are reported before the first run.
+    // Errors in the files of any case are reported before the first run.
     let mut cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
     if args.all {
         let notes = cases.iter().filter_map(|of| Some((&of.case.name, of.case.timed_on.as_ref()?)));
@@ -82,7 +82,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     Err(Failure { exit: Exit::OverLimit, text: format!("over the limit: {}", over.join(", ")) })
 }
 
-/// Returns the cases of the project: subfolders of `folder` that have a case file.
+/// Returns the cases in `folder`, which are its subfolders that contain a case file.
 fn all(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let shown = folder.display();
     let entries = std::fs::read_dir(folder).map_err(|error| {
@@ -118,16 +118,16 @@ fn write(args: &ValidateArgs, targets: [Option<OutputTarget>; 2], found: &[Valid
     if args.quiet || args.to_stdout() { Ok(()) } else { output::print(&drawn) }
 }
 
-/// Number of timings of code per prediction, an odd number; as for measured runs, the median counts.
+/// Number of times that code is timed per prediction, an odd number. As for measured runs, the median is used.
 const TURNS: usize = 3;
 
-/// Context of predictions.
+/// Context in which predictions are made.
 struct Host {
     limits: Limits,
     stop: Arc<AtomicBool>,
     running: Running,
     programs: Programs,
-    /// Note on the host, printed after all cases.
+    /// Note about load on the host, which is printed after all cases.
     hint: Mutex<Option<String>>,
     _listening: Listening,
 }
@@ -144,7 +144,7 @@ impl Host {
         Ok(Host { limits, stop, running, programs, hint, _listening })
     }
 
-    /// Returns the predicted seconds of concurrent runs.
+    /// Returns the predicted seconds of runs that execute concurrently.
     fn run(&self, configurations: &[Resolved], labels: &[&str], case: &Case) -> Result<Vec<f64>, Failure> {
         let kind =
             |of: &Resolved| if of.application.program().is_some() { RankKind::Real } else { RankKind::Described };
@@ -153,7 +153,7 @@ impl Host {
         let (runs, turns) = (configurations.len(), if alone { TURNS } else { 1 });
         let mut tasks: Vec<(usize, MemoryBudget)> =
             (0..turns).flat_map(|_| configurations.iter().map(memory)).enumerate().collect();
-        // Large runs start first, so that none remains alone at the end.
+        // Runs with much memory start first, so that none of them remains alone at the end.
         tasks.sort_by_key(|(task, memory)| (task / runs, std::cmp::Reverse(memory.bytes())));
         let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..self.limits } } else { self.limits };
         let mut found: BTreeMap<usize, Result<Outcome, PredictError>> = BTreeMap::new();
@@ -186,7 +186,8 @@ impl Host {
     }
 }
 
-/// Returns the time that is compared with measured times: that of the run, or a result of the application.
+/// Returns the predicted time that is compared with measured times: the time of the run, or a result of the
+/// application.
 fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
     let Some(name) = &case.result else { return Ok(outcome.predicted_s) };
     let wrong = |found: String| {
@@ -204,25 +205,25 @@ fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
     }
 }
 
-/// Adds the point to a failure.
+/// Adds the label of the point to a failure.
 fn at(label: &str, failure: Failure) -> Failure {
     if label.is_empty() { failure } else { Failure { text: format!("at {label}: {}", failure.text), ..failure } }
 }
 
-/// Case with its files read.
+/// A case whose files were read.
 struct Prepared {
     case: Case,
     table: MeasuredTable,
     points: CasePoints,
     sources: Sources,
-    /// Compared models, mcpsim's own first.
+    /// Models that are compared; mcpsim's own model is first.
     models: Vec<Model>,
 }
 
 impl Prepared {
     fn load(folder: &Path, args: &ValidateArgs) -> Result<Prepared, Failure> {
         let shown = folder.display();
-        // The name of a case may also be that of its file.
+        // A case may be named by its folder or by its file.
         let folder = if folder.ends_with(CASE) { folder.parent().unwrap_or(Path::new("")) } else { folder };
         let path = folder.join(CASE);
         if !path.is_file() {
@@ -241,7 +242,7 @@ impl Prepared {
         let table = MeasuredTable::parse(&measured.display().to_string(), &text)?;
         let mut points = CasePoints::new(&case, &table)?;
         for (column, cells) in &args.only {
-            // Only columns that identify points can select them.
+            // Only columns that identify points can select points.
             table.column(column, "--only")?;
             if !points.columns.contains(column) {
                 let all = points.columns.join(", ");
@@ -284,7 +285,7 @@ impl Prepared {
         .map_err(|failure| at(&self.case.name, failure))
     }
 
-    /// Returns the effects of the machines of the predicted points.
+    /// Returns the effects of the machines on which the points are predicted.
     fn effects(&self) -> Result<Vec<Effect>, Failure> {
         let mut machines: Vec<Platform> = Vec::new();
         for point in self.points.all.iter().filter(|point| point.role == Role::Predicted) {
@@ -310,7 +311,7 @@ impl Prepared {
     }
 }
 
-/// Resolves a placement file of a case relative to the case's `folder`.
+/// Makes the path of a placement file relative to the case's `folder`.
 fn place_beside(folder: &Path, set: &mut Override) {
     let named = set
         .value
@@ -322,7 +323,7 @@ fn place_beside(folder: &Path, set: &mut Override) {
     }
 }
 
-/// Returns the common request of all runs of the case; its files are next to the case.
+/// Returns the request that all runs of the case have in common. Files of the case are in `folder`.
 fn request(folder: &Path, case: &Case) -> RunRequest {
     let platform = case.platform.as_ref().map(|platform| folder.join(platform));
     RunRequest::new(folder.join(&case.app)).with(Given { platform, ..Given::default() })

@@ -1,5 +1,5 @@
-//! Watchdog for runs without progress. A rank that waits for another one outside of MPI, unknown to the simulator,
-//! prevents it from continuing.
+//! Watchdog that detects runs without progress. If a rank waits for another rank without an MPI call, the simulator
+//! does not know this and cannot continue.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use crate::engine::Progress;
 use crate::process;
 
-/// Polling period.
+/// Interval in which the watchdog polls the run.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Compute time of a rank after which a note is printed.
+/// Compute time of a rank after which the watchdog prints a note.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Watching thread; dropping this ends it.
+/// Thread that watches a run. Dropping this value ends the thread.
 #[derive(Debug)]
 pub(super) struct Watch {
     watching: Option<(Sender<()>, JoinHandle<()>)>,
@@ -60,7 +60,7 @@ impl Drop for Watch {
     }
 }
 
-/// Returns the positions of ranks, and advice if they wait there.
+/// Returns the source positions of the ranks, and advice if the ranks seem to wait there.
 pub(super) fn advice(ranks: &[String]) -> String {
     format!(
         "{}. If it waits there for another rank, let it wait by MPI, or let that one go on: MPI_Win_sync, sched_yield or \

@@ -129,7 +129,6 @@ pub fn pairs_of(shape: Shape) -> Vec<(Level, [Site; 2])> {
 ///
 /// # Errors
 /// The run ends without a result, which these tests do not cause.
-/// If a run ends without a result, which the tests give no reason for.
 pub fn sample_models(platform: &Platform) -> Result<(Samples, Vec<(Level, Course)>), RunError> {
     let mut samples = Samples::default();
     let mut courses = Vec::new();

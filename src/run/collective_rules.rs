@@ -16,7 +16,6 @@ use super::error::PredictError;
 ///
 /// # Errors
 /// The rules file cannot be read, or is not a rules file of the MPI library.
-/// If the file cannot be read, or is not a rules file of the library.
 pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<(Platform, Option<String>), PredictError> {
     let Some(file) = platform.collectives.file.clone() else { return Ok((platform, None)) };
     let path = directory.join(file);

@@ -112,7 +112,7 @@ pub(crate) struct ClusterArgs {
     pub quiet: bool,
 }
 
-/// Parses "20%" or "0.2".
+/// Parses a share such as "20%" or "0.2".
 fn parse_share(text: &str) -> Result<f64, String> {
     let wrong = || format!("expected a share such as 10%; found \"{text}\"");
     let (number, unit) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 0.01));
@@ -136,14 +136,14 @@ fn parse_matrices(text: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("expected a number of matrices, 1 or more; found \"{text}\""))
 }
 
-/// Parses a share or a time, above 0.
+/// Parses a precision: a share or a time, above 0.
 fn parse_precision(text: &str) -> Result<Precision, String> {
     let wrong = || format!("expected a share such as 20% or a time such as \"300 ns\", above 0; found \"{text}\"");
     let precision = match text.parse::<SimSpan>() {
         Ok(span) => Precision::Seconds(span.as_seconds()),
         Err(_) => Precision::Share(parse_share(text).map_err(|_| wrong())?),
     };
-    // A user who types 20 means 20 %, not a factor of twenty.
+    // If a user types 20, 20 % is meant and not a factor of twenty, so a number above 1 needs a percent sign.
     if matches!(precision, Precision::Share(share) if share > 1.0) && !text.contains('%') {
         return Err(wrong());
     }
@@ -151,7 +151,7 @@ fn parse_precision(text: &str) -> Result<Precision, String> {
     if width > 0.0 { Ok(precision) } else { Err(wrong()) }
 }
 
-/// Parses "0,1,1500".
+/// Parses an element such as "0,1,1500": two ranks and a message length.
 fn parse_place(text: &str) -> Result<(u32, u32, u64), String> {
     let wrong = || format!("expected two ranks and a length in bytes such as 0,1,1500; found \"{text}\"");
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();

@@ -1,42 +1,42 @@
-//! Table of launcher options, one row each.
+//! Table of the options of launchers, one row per option.
 
 use crate::config::did_you_mean;
 
-/// Effect of an option.
+/// Effect of a launcher's option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OptionEffect {
-    /// Shows the version.
+    /// Prints the version.
     Version,
-    /// Shows the options.
+    /// Prints the list of options.
     Help,
     /// Sets the number of ranks of a program.
     Ranks,
     /// Sets the number of ranks per node, unless `MCPSIM_NCT` selects the machine.
     RanksPerNode,
-    /// Sets a variable NAME=VALUE of a program.
+    /// Sets an environment variable of a program; the value is NAME=VALUE.
     Export,
-    /// Sets a variable of a program: name and value.
+    /// Sets an environment variable of a program; the values are its name and its value.
     Set,
-    /// Sets a variable of all programs: name and value.
+    /// Sets an environment variable of all programs; the values are its name and its value.
     SetAll,
     /// Sets the directory in which a program starts.
     Directory,
     /// Sets the directory in which all programs start.
     DirectoryOfAll,
-    /// Affects placement or library components only on a real machine; a note lists it.
+    /// Affects rank placement or components of the MPI library only on a real machine; a note lists the option.
     Ignored,
-    /// Cannot change a prediction.
+    /// Cannot change a prediction, so the option is silently ignored.
     None,
-    /// Not supported, for this reason.
+    /// Not supported; the text is the reason.
     Refused(&'static str),
 }
 
 /// Option of a launcher.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LauncherOption {
-    /// Names without hyphens, separated by blanks.
+    /// Names of the option without hyphens, separated by blanks.
     names: &'static str,
-    /// Number of values.
+    /// Number of values that the option takes.
     pub values: usize,
     pub effect: OptionEffect,
 }
@@ -86,14 +86,14 @@ const OPTIONS: &[LauncherOption] = &[
     row("disable-recovery enable-recovery disable-auto-cleanup", 0, OptionEffect::None),
 ];
 
-/// Options with two values: a key and its value.
+/// Names of options with two values, a key and the key's value.
 const KEYED: [&str; 5] = ["mca", "omca", "pmixmca", "prtemca", "pmca"];
 
 impl LauncherOption {
-    /// Returns the option that was `typed`, and its value if one follows `=`.
+    /// Returns the option that the user typed, and its value if a value follows `=`.
     ///
     /// # Errors
-    /// If there is none: the name, and a similar one.
+    /// There is no such option; the message contains its name and a similar name.
     pub fn find(typed: &str) -> Result<(LauncherOption, Option<&str>), String> {
         let name = typed.trim_start_matches('-');
         let (name, given) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
@@ -111,7 +111,7 @@ impl LauncherOption {
     }
 }
 
-/// Text of `--help` of the launcher `name`.
+/// Returns the text of `--help` for the launcher `name`.
 pub(super) fn help(name: &str) -> String {
     let list = |effect: OptionEffect| {
         let names = OPTIONS.iter().filter(|option| option.effect == effect).flat_map(|option| option.names.split(' '));

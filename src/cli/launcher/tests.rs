@@ -1,4 +1,4 @@
-//! Command lines of both families of launchers.
+//! Tests of command lines for both families of launchers.
 
 use super::*;
 

@@ -41,12 +41,12 @@ Examples:
 Exit codes: 0 measured, 2 bad input or usage, 5 the measurement cannot be used,
 70 a bug in mcpsim.";
 
-/// Contention model of the written file.
+/// Contention model of the platform file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WrittenContention {
-    /// Messages share the resources that they occupy.
+    /// Messages share the resources that they use.
     Fair,
-    /// Costs by the number of concurrent transfers.
+    /// The costs of a message depend on the number of concurrent transfers.
     Measured,
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct MeasureArgs {
 }
 
 impl MeasureArgs {
-    /// Name of the machine in its file.
+    /// Returns the name of the machine in its platform file.
     pub fn name(&self) -> String {
         let of_file = || {
             let stem = Path::new(&self.output).file_stem()?.to_str()?;

@@ -1,4 +1,4 @@
-//! `mcpsim measure --compute`: the speed ratio of two machines' cores.
+//! `mcpsim measure --compute`: measures compute kernels, and the speed ratio between the cores of two machines.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::MeasureArgs;
 use super::host::{self, HostLoad};
 use super::{conclude, speed};
 
-/// Times kernels, and compares them with another machine's if its times are given.
+/// Times the kernels, and compares the times with those of another machine if its file is given.
 pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     let against = args.against.as_deref().map(read).transpose()?;
     let target = OutputTarget::new("--output", &args.output)?;

@@ -1,4 +1,5 @@
-//! Evaluation of samples: fitted levels, the platform file, figures and the summary; unusable measurements are refused.
+//! Evaluation of samples: fitted levels, the platform file, figures and the summary. Unusable measurements are
+//! rejected.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -16,11 +17,11 @@ use super::super::output::{self, OutputTarget};
 use super::super::report::draw;
 use super::{MeasureArgs, WrittenContention};
 
-/// Number of refinements of costs under load.
+/// Maximum number of iterations that refine the costs under load.
 const ROUNDS: usize = 4;
 
-/// Creates the failure of an unusable measurement: `what` is written, and `advice` follows the request to measure
-/// again.
+/// Creates the failure of an unusable measurement. `what` is the result that is not written without --force. `advice`
+/// follows the request to measure again.
 pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     let mut text = format!("this measurement cannot be used, {what} is written (--force writes it all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
@@ -31,9 +32,9 @@ pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     Failure { exit: Exit::OverLimit, text }
 }
 
-/// Fits the levels, and returns them with the tests' times on the platform. Under fair shares there is one fit.
-/// Otherwise fits repeat until concurrent transfers take as long as measured; the round with the smallest total error
-/// counts.
+/// Fits the levels, and returns them with the times of the tests on the resulting platform. With the contention model
+/// `fair` there is one fit. Otherwise the fit is repeated until concurrent transfers take as long as measured; the fit
+/// with the smallest total error is returned.
 pub(super) fn fitted(
     mut measured: MeasuredMachine,
     plan: &CampaignPlan,
@@ -65,7 +66,7 @@ pub(super) fn fitted(
     Ok((measured, again))
 }
 
-/// Returns the platform as read back from its file.
+/// Returns the platform as it is read from the text of its file.
 fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
     let text = measured.text();
     Document::parse("the platform measured", &text)
@@ -73,7 +74,7 @@ fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
         .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })
 }
 
-/// Destinations of results.
+/// Destinations of the measurement's results.
 pub(super) struct Targets {
     output: OutputTarget,
     samples: Option<OutputTarget>,
@@ -93,7 +94,7 @@ impl Targets {
     }
 }
 
-/// Writes the results and prints a summary.
+/// Writes the results and prints a summary of the measurement.
 pub(super) fn conclude(
     args: &MeasureArgs,
     targets: &Targets,
@@ -110,7 +111,7 @@ pub(super) fn conclude(
     if !doubts.is_empty() && !args.force {
         return Err(unusable("no platform", "; --samples saves the measurements", &doubts));
     }
-    // Later readers of the file need these notes too.
+    // The platform file contains these notes too, for later readers of the file.
     for note in doubts.iter().chain(&judgement.warnings) {
         let _ = writeln!(std::io::stderr(), "note: {note}");
         text.push_str(&format!("\n# NOTE: {note}."));
@@ -133,7 +134,7 @@ pub(super) fn conclude(
     output::print(&measured_summary(measured, again))
 }
 
-/// Progress line on the terminal.
+/// Progress line of the measurement on the terminal.
 pub(super) struct ReportLine {
     shown: bool,
     last: Option<Instant>,

@@ -1,4 +1,4 @@
-//! Timing of the MPI library's datatypes.
+//! Timing of the datatypes of the MPI library.
 
 #![allow(unsafe_code)]
 
@@ -10,14 +10,15 @@ use mpi::traits::{Communicator, Equivalence};
 
 use crate::measure::{MANY_BLOCKS, ProgramVec, Summary};
 
-/// Bytes of a block, and distance between the starts of blocks.
+/// Size of a block, and distance between the starts of consecutive blocks, in bytes.
 const BLOCK: usize = 8;
 const APART: usize = 16;
-/// Number of runs, of which the median counts, and datatypes per run.
+/// Number of timed runs, whose median is the result, and number of datatypes per run.
 const RUNS: usize = 101;
 const TIMES: u32 = 20;
 
-/// Returns the seconds of a datatype with one block and with [`MANY_BLOCKS`]: creation, commit, pack, unpack and free.
+/// Returns the seconds of a datatype with one block and of a datatype with [`MANY_BLOCKS`] blocks. The time covers
+/// creation, commit, pack, unpack and free.
 pub(super) fn time_datatypes() -> [f64; 2] {
     let world = SimpleCommunicator::world();
     [1, MANY_BLOCKS as usize].map(|blocks| {
@@ -43,7 +44,7 @@ pub(super) fn time_datatypes() -> [f64; 2] {
     })
 }
 
-/// Returns the seconds of `run`: the median of [`RUNS`].
+/// Returns the seconds of `run`, as the median of [`RUNS`] runs.
 pub(super) fn median(mut run: impl FnMut()) -> f64 {
     let runs: Vec<f64> = (0..RUNS)
         .map(|_| {

@@ -1,32 +1,32 @@
-//! Host information: the processor, the CPU time of a thread, and the date.
+//! Information about the host: the processor, the CPU time of a thread, and the date.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Name of the processor.
+/// Returns the name of the processor.
 pub(super) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     line.map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// CPU time of this thread in seconds.
+/// Returns the CPU time of this thread in seconds.
 pub(super) fn thread_time() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Times of this process and of the processors of the host at one moment, in seconds.
+/// CPU times of this thread and of the host's processors at one moment, in seconds.
 pub(super) struct HostLoad {
     wall: f64,
-    /// CPU time of this thread.
+    /// CPU time of this thread, seconds.
     own: f64,
     processors: Option<ProcessorTimes>,
 }
 
-/// Sums of `/proc/stat` over all processors, in its unit.
+/// Sums of `/proc/stat` over all processors, in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ProcessorTimes {
     count: f64,
@@ -34,13 +34,13 @@ struct ProcessorTimes {
     all: f64,
 }
 
-/// Greatest share of the time of all processors that other programs may take.
+/// Greatest share of all processors' time that other programs may use on a quiet host.
 const OTHERS: f64 = 0.1;
-/// Greatest ratio of the elapsed time to the CPU time of a thread that computes all the time.
+/// Greatest ratio of the elapsed time to the CPU time of a thread that always computes, on a quiet host.
 const WAITED: f64 = 1.1;
 
 impl HostLoad {
-    /// Reads the clocks.
+    /// Reads all clocks.
     pub(super) fn now() -> HostLoad {
         let wall = clock_gettime(ClockId::Monotonic);
         HostLoad {
@@ -50,7 +50,7 @@ impl HostLoad {
         }
     }
 
-    /// Returns the reasons why times of a thread that has computed since `before` do not describe a quiet host.
+    /// Returns the reasons why the host was not quiet. This thread has computed all the time since `before`.
     pub(super) fn doubts_since(&self, before: &HostLoad) -> Vec<String> {
         let (wall, own) = (self.wall - before.wall, self.own - before.own);
         let mut found = Vec::new();
@@ -80,13 +80,14 @@ impl ProcessorTimes {
     }
 }
 
-/// Current date, such as 2026-11-20, in UTC.
+/// Returns the current date in UTC, such as 2026-11-20.
 pub(super) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(seconds / 86_400)
 }
 
-/// Date of a number of days after 1970-01-01. Years start in March, so that a leap day is the last day of a year.
+/// Returns the date of a number of days after 1970-01-01. Years start in March here, so that a leap day is the last day
+/// of a year.
 fn date(days: u64) -> String {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -111,7 +112,7 @@ mod tests {
         };
         let load = |wall: f64, own: f64, busy: u32, idle: u32| HostLoad { wall, own, processors: stat(busy, idle) };
         let begin = load(0.0, 0.0, 1000, 1000);
-        // Two processors for 10 s at 100 a second. This thread computes all the time.
+        // Two processors run for 10 s with 100 ticks per second, and this thread computes all the time.
         assert_eq!(load(10.0, 10.0, 2000, 2000).doubts_since(&begin), [""; 0]);
         assert_eq!(
             load(10.0, 9.9, 3000, 1000).doubts_since(&begin),

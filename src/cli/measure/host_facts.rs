@@ -1,4 +1,4 @@
-//! Host facts of a rank from Linux: the host's name, its cores, and the cores that the rank may use.
+//! Properties of a rank's host, read from Linux: the name of the host, its cores, and the cores that the rank may use.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::measure::{Cpu, HostFacts, cpu_list};
 
-/// Variable that names the node of a rank.
+/// Environment variable that names the node of a rank.
 #[cfg(feature = "mpi")]
 pub(super) const NODE: &str = "MCPSIM_NODE";
 
@@ -16,7 +16,7 @@ fn first_line(path: &str) -> Option<String> {
     text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
-/// Returns the host facts of this process; `node` is the user's name of its node.
+/// Returns the properties of this process's host. `node` is the name that the user gave to its node.
 pub(super) fn local_facts(node: Option<&str>) -> HostFacts {
     let name = first_line("/proc/sys/kernel/hostname").unwrap_or_else(|| "host".to_owned());
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
@@ -28,12 +28,12 @@ pub(super) fn local_facts(node: Option<&str>) -> HostFacts {
     }
 }
 
-/// Returns the CPUs of a directory such as `/sys/devices/system/cpu`; none if it has no such information.
+/// Returns the CPUs in a directory such as `/sys/devices/system/cpu`; empty without such information.
 fn cpus(directory: &Path) -> Vec<Cpu> {
     let text = |path: String| fs::read_to_string(directory.join(path)).ok();
     let online = text("online".to_owned()).and_then(|text| cpu_list(&text)).unwrap_or_default();
     let cpu = |cpu: u32| {
-        // Virtual machines may return -1.
+        // Virtual machines may return -1, which is no number here.
         let number = |what: &str| text(format!("cpu{cpu}/topology/{what}"))?.trim().parse::<i64>().ok();
         let or = |found: Option<i64>, otherwise: u32| found.and_then(|n| u32::try_from(n).ok()).unwrap_or(otherwise);
         let (package, core) = (number("physical_package_id"), number("core_id"));
@@ -42,8 +42,8 @@ fn cpus(directory: &Path) -> Vec<Cpu> {
     online.into_iter().filter_map(cpu).collect()
 }
 
-/// Returns the data caches of a CPU by level: `L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by 16 CPUs`; `None` if
-/// unknown.
+/// Returns the data caches of a CPU by level, such as `L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by 16 CPUs`. Returns
+/// `None` if the caches are unknown.
 #[cfg(any(feature = "mpi", test))]
 fn caches_of(directory: &Path, cpu: u32) -> Option<String> {
     let one = |index: u32| {
@@ -63,7 +63,7 @@ fn caches_of(directory: &Path, cpu: u32) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Returns the data caches of a CPU that this process may use.
+/// Returns the data caches of one of the CPUs that this process may use.
 #[cfg(feature = "mpi")]
 pub(super) fn caches() -> Option<String> {
     let set = sched_getaffinity(None).ok()?;
@@ -117,7 +117,7 @@ mod tests {
         let told = "L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by 9 CPUs";
         assert_eq!(caches_of(directory.path(), 3).as_deref(), Some(told));
         assert_eq!(caches_of(directory.path(), 0), None);
-        // An unreadable entry ends the list.
+        // A cache entry that cannot be read ends the list.
         index(2, "2", "Unified", "much", "3");
         assert_eq!(caches_of(directory.path(), 3).as_deref(), Some("L1 48 KiB"));
     }

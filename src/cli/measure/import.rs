@@ -1,4 +1,4 @@
-//! `mcpsim measure --import`: a platform from the output of other benchmark programs.
+//! `mcpsim measure --import`: creates a platform file from the output of other benchmark programs.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
 use super::host;
 
-/// Name of the built-in machine for `--base`.
+/// Value of `--base` that selects the built-in machine.
 const DEFAULT: &str = "default";
 
-/// Reads the files and writes the platform.
+/// Reads the benchmark files and writes the platform file.
 pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let parts = args.import.iter().map(|text| ImportPart::parse(text)).collect::<Result<Vec<ImportPart>, _>>()?;
     let eager = args.eager.iter().map(|text| eager(text)).collect::<Result<Vec<_>, _>>()?;
@@ -34,7 +34,7 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let import = Import { name: args.name(), made, shape: args.nct, eager, windows, files, base };
     let made = import.platform()?;
     let text = &made.text;
-    // The text was written by the same program.
+    // mcpsim has written this text, so parsing cannot fail.
     Document::parse("the platform made", text)
         .and_then(|document| Platform::load(document, &[]))
         .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })?;
@@ -50,7 +50,7 @@ fn base(path: &Path) -> Result<Document, Failure> {
         return Ok(Platform::default_document());
     }
     let document = Document::read(path)?;
-    // Errors of the base are reported first.
+    // Errors in the base platform are reported before other errors.
     Platform::load(document.clone(), &[])?;
     Ok(document)
 }

@@ -1,8 +1,8 @@
-//! `mcpsim measure --layer`: the tests of a pair on a layer other than MPI: sockets, shared memory, or a user's
-//! library.
+//! `mcpsim measure --layer`: tests between two ranks on a software layer other than MPI: sockets, shared memory, or a
+//! library of the user.
 //!
-//! There are two ranks, 0 and 1. On one host, rank 1 is a thread of this process, or for a library a separate process.
-//! Between two hosts the user starts rank 1 with `--listen`, and rank 0 with `--connect`.
+//! There are two ranks, 0 and 1. On a single host, rank 1 is a thread of this process; for a user's library it is a
+//! separate process. Between two hosts, the user starts rank 1 with `--listen`, and rank 0 with `--connect`.
 
 mod library;
 mod memory;
@@ -33,7 +33,7 @@ use memory::SharedMemory;
 use port::{LayerPort, PairLayer};
 use tcp::Tcp;
 
-/// Header of a library for `--layer`.
+/// C header that a library for `--layer` implements.
 const HEADER: &str = include_str!("layers/mcpsim_layer.h");
 
 /// Options for measuring a transport other than MPI.
@@ -60,7 +60,7 @@ pub(crate) struct LayerArgs {
     pub connect: Option<String>,
 }
 
-/// Measured layer.
+/// Layer that is measured.
 #[derive(Clone, Debug, PartialEq)]
 enum Layer {
     Tcp,
@@ -82,7 +82,7 @@ impl Layer {
     }
 }
 
-/// Measures with two ranks; rank 0 writes.
+/// Measures with two ranks. Rank 0 writes the results.
 pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let given = args.layer.layer.as_deref().unwrap_or_default();
     if given == "header" {
@@ -118,7 +118,8 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         (Layer::Library(path), None) => {
             let address = format!("mcpsim-{}", std::process::id());
             note_input(path);
-            // The library is loaded before the second process starts, which would otherwise repeat an error message.
+            // The library is loaded before the second process starts, because both processes would print the error
+            // message otherwise.
             let loaded = LoadedLayer::load(path).map_err(wrong)?;
             child = Some(OtherRank::start(path, &address)?);
             Box::new(loaded.start(0, &address).map_err(wrong)?)
@@ -151,7 +152,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     write(args, &targets, given, (&facts, &bindings), samples)
 }
 
-/// Runs rank 0.
+/// Runs rank 0, and returns its samples.
 fn first_rank(args: &MeasureArgs, layer: Box<dyn PairLayer>, facts: &[HostFacts], bindings: &[Binding]) -> Samples {
     let mut port = LayerPort::new(0, layer);
     let plan = plan(args, facts, bindings);
@@ -188,7 +189,7 @@ fn plan(args: &MeasureArgs, facts: &[HostFacts], bindings: &[Binding]) -> Campai
     }
 }
 
-/// Fits the samples and writes the results.
+/// Fits the levels to the samples and writes the results.
 fn write(
     args: &MeasureArgs,
     targets: &Targets,
@@ -228,7 +229,7 @@ fn bind_self(binding: Binding) {
     }
 }
 
-/// Starts rank 1 as a thread. It ends with the process at the latest.
+/// Starts rank 1 as a thread, which ends at the latest with the process.
 fn beside(binding: Binding, work: impl FnOnce() + Send + 'static) {
     thread::spawn(move || {
         bind_self(binding);
@@ -240,7 +241,7 @@ fn listening(address: &str) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).map_err(|error| wrong_address("--listen", address, &error))
 }
 
-/// Returns the reason of a failed connection, with advice for known causes.
+/// Returns the reason why a connection failed, with advice for known causes.
 fn wrong_address(option: &str, address: &str, error: &std::io::Error) -> Failure {
     Failure::bad_input(match error.kind() {
         ErrorKind::ConnectionRefused => format!(
@@ -259,7 +260,8 @@ fn wrong(what: String) -> Failure {
     Failure::bad_input(what)
 }
 
-/// Rank 1 of a library, whose state requires a separate process. Dropping this ends the process.
+/// Rank 1 of a user's library, whose state requires a separate process. The process is killed when this value is
+/// dropped.
 struct OtherRank(Child);
 
 impl OtherRank {
@@ -275,7 +277,7 @@ impl OtherRank {
 
 impl Drop for OtherRank {
     fn drop(&mut self) {
-        // It has finished, or is no longer needed.
+        // The process has ended or is no longer needed, so errors are ignored.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! Timing of the MPI library's copies and additions in a rank's own memory.
+//! Timing of the MPI library's copies and additions within a rank's own memory.
 
 use std::hint::black_box;
 
@@ -9,8 +9,8 @@ use mpi::traits::CommunicatorCollectives;
 use super::datatypes::median;
 use crate::measure::{OWN_BYTES, ProgramVec};
 
-/// Returns two times in seconds, with data in caches: a copy of [`OWN_BYTES`], as in a rank's alltoall with itself, and
-/// an addition of as many bytes of doubles, as in MPI_Reduce_local.
+/// Returns two times in seconds for data in caches: a copy of [`OWN_BYTES`], as in the alltoall of a single rank, and
+/// an addition of as many bytes of doubles, by MPI_Reduce_local.
 pub(super) fn time_own_data() -> [f64; 2] {
     let alone = SimpleCommunicator::self_comm();
     let from = ProgramVec::new(1.0f64, OWN_BYTES as usize / 8);

@@ -1,7 +1,7 @@
-//! Page-aligned buffers, as in the usual benchmark programs.
+//! Page-aligned buffers, which common benchmark programs use.
 //!
-//! A copy from another process's memory handles each touched page separately. A message whose buffers are not aligned
-//! touches one more page, a tenth of the time of 4 KiB.
+//! A copy from the memory of another process handles each touched page separately. If the buffer of a message is not
+//! aligned, the copy touches one more page, which takes a tenth of the time of a 4 KiB message.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use crate::measure::ProgramVec;
 
 const PAGE: usize = 4096;
 
-/// Bytes with a page-aligned start.
+/// Buffer of bytes that starts at a page boundary.
 pub(super) struct PageBuffer {
     room: ProgramVec<u8>,
     start: usize,
@@ -17,14 +17,14 @@ pub(super) struct PageBuffer {
 }
 
 impl PageBuffer {
-    /// Creates a buffer of `length` copies of `value`.
+    /// Creates a buffer of `length` bytes of `value`.
     pub fn new(length: usize, value: u8) -> PageBuffer {
         let room = ProgramVec::new(value, if length > 0 { length + PAGE } else { 0 });
         let start = if length > 0 { room.as_ptr().align_offset(PAGE) } else { 0 };
         PageBuffer { room, start, length }
     }
 
-    /// Enlarges the buffer to `length`; its content is lost.
+    /// Enlarges the buffer to at least `length` bytes. Its content is lost.
     pub fn make_room(&mut self, length: usize, value: u8) {
         if self.length < length {
             *self = PageBuffer::new(length, value);

@@ -1,4 +1,5 @@
-//! `mcpsim measure --pairs`: matrices of the times of all pairs of ranks, under MPI or on a simulated machine.
+//! `mcpsim measure --pairs`: matrices of the message times between all pairs of ranks, under MPI or on a simulated
+//! machine.
 
 mod args;
 mod journal;
@@ -28,10 +29,11 @@ use super::super::output;
 use super::MeasureArgs;
 use crate::run::{agree, write_whole};
 
-/// Relative difference between medians of concurrent and of isolated pairs above which a note is printed.
+/// Relative difference between the medians of a concurrently and a separately measured pair above which a note is
+/// printed.
 const DISTURBED: f64 = 0.1;
 
-/// Measures all pairs; the first process writes.
+/// Measures all pairs. The first process writes the files.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
     let prefix = Path::new(&args.output);
     let given = if args.output == "-" {
@@ -53,7 +55,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     }
 }
 
-/// Measures on a simulated machine, with one rank per core in block order.
+/// Measures all pairs on a simulated machine, with one rank per core in block order.
 fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failure> {
     let platform: Platform = platform(path, args.nct)?;
     let cores = u32::try_from(platform.shape.total_cores()).unwrap_or(u32::MAX);
@@ -81,7 +83,7 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     work.end()
 }
 
-/// State of the first process: it stores results, prints progress, and writes files.
+/// State of the first process, which stores results, prints progress and writes files.
 struct PairWork<'a> {
     args: &'a MeasureArgs,
     prefix: &'a Path,
@@ -89,8 +91,8 @@ struct PairWork<'a> {
     hosts: Vec<String>,
     journal: Journal,
     line: Line,
-    /// Greatest relative difference between concurrent and isolated measurements of a pair, if there were concurrent
-    /// ones.
+    /// Greatest relative difference between a concurrent and a separate measurement of a pair; `None` without
+    /// concurrent measurements.
     disturbed: Option<f64>,
 }
 
@@ -125,7 +127,7 @@ impl<'a> PairWork<'a> {
         Ok(PairWork { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: None })
     }
 
-    /// Stores the results of a length.
+    /// Stores the results for one message length.
     fn add(&mut self, measured: MeasuredPairs) -> Result<(), Failure> {
         self.journal.add(&measured.matrices)?;
         if let Some(check) = measured.check {
@@ -135,7 +137,7 @@ impl<'a> PairWork<'a> {
         Ok(())
     }
 
-    /// Creates the failure of an interrupted measurement.
+    /// Creates the failure of a measurement that the user interrupts.
     fn interrupted(mut self) -> Failure {
         self.line.end();
         let (done, all) = (self.journal.done(), self.parameters.count());
@@ -159,7 +161,7 @@ impl<'a> PairWork<'a> {
             })?;
             text.push_str(&format!("{}\n", path.display()));
             if self.args.pairs.text {
-                // Only one matrix is in memory at a time.
+                // Only one matrix at a time is in memory.
                 let mut all = matrices(&path)?;
                 let path = with_end(self.prefix, &format!("_{}.txt", statistic.name()));
                 put([&path], |[mut output]| write_text(&mut output, &mut all, &self.hosts))?;
@@ -173,7 +175,7 @@ impl<'a> PairWork<'a> {
         self.journal.remove();
         if self.args.pairs.parallel {
             text.push_str(&match self.disturbed {
-                // A huge factor results from other work on the host during one of the measurements.
+                // A huge difference is caused by other work on the host during one of the two measurements.
                 Some(disturbed) if disturbed > 10.0 => {
                     format!(
                         "pairs measured at the same time took up to {:.0} times as long as alone\n",
@@ -214,7 +216,7 @@ impl Line {
         Line { shown, started: Instant::now(), last: None, first, all }
     }
 
-    /// Prints progress: finished lengths, and a part of the next.
+    /// Prints the progress: the number of finished message lengths, and the finished fraction of the next length.
     fn tell(&mut self, parameters: &Parameters, done: usize, part: f64) {
         if !self.shown || self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(200)) {
             return;

@@ -1,4 +1,4 @@
-//! Measuring rank of a real MPI.
+//! Measuring rank that uses a real MPI library.
 
 use std::time::Duration;
 
@@ -18,32 +18,33 @@ use super::pages::PageBuffer;
 /// Tag of control messages.
 const TOLD: i32 = 1;
 
-/// Rank with its send and receive buffers.
+/// Measuring rank with its send and receive buffers.
 pub(super) struct RealPort {
     pub(super) world: SimpleCommunicator,
     pub(super) started: f64,
-    /// Send buffer, which is the last receive buffer: programs send data that they have just written, not data that
-    /// have been in all caches for long.
+    /// Send buffer, which was the receive buffer of the previous message. Programs send data that they have just
+    /// written, not data that have been in all caches for a long time.
     pub(super) sent: PageBuffer,
     pub(super) received: PageBuffer,
     /// Buffer for several concurrent messages.
     pub(super) several: PageBuffer,
-    /// Separate send buffers of several messages.
+    /// Send buffers of several messages, one buffer per message.
     apart: PageBuffer,
-    /// Array that computing code traverses.
+    /// Array that computing code traverses to evict the caches.
     passed: ProgramVec<u64>,
-    /// Memory for one-sided access.
+    /// Memory window for one-sided access.
     pub(super) window: Option<HostWindow>,
-    /// Ranks of collectives, if this is one of them.
+    /// Communicator of collectives; `None` if this rank takes no part in them.
     members: Option<SimpleCommunicator>,
     /// Operands and result of reductions.
     numbers: [ProgramVec<f64>; 2],
-    /// Excess of the actual over the requested compute time, in seconds; it results from the clock's resolution.
+    /// Excess of the actual over the requested compute time until now, in seconds. It results from the clock's
+    /// resolution.
     excess: f64,
 }
 
 impl RealPort {
-    /// Creates a rank that sends messages of at most this size. MPI is already initialised.
+    /// Creates a rank for messages of at most `most` bytes. MPI is already initialised.
     pub fn new(most: u64) -> RealPort {
         const TIMES: u32 = 2000;
         let (sent, received) = (PageBuffer::new(most as usize, 1), PageBuffer::new(most as usize, 2));
@@ -67,14 +68,14 @@ impl RealPort {
         port
     }
 
-    /// Allocates room for `count` messages.
+    /// Allocates buffers for `count` messages of `bytes`.
     pub(super) fn make_room(&mut self, bytes: u64, count: u32) -> usize {
         let needed = (bytes * u64::from(count)) as usize;
         self.several.make_room(needed, 3);
         needed
     }
 
-    /// Executes MPI_Irecv from and MPI_Isend to each of these ranks, then MPI_Waitall.
+    /// Calls MPI_Irecv from and MPI_Isend to each rank of `with`, then MPI_Waitall.
     pub(super) fn with_each(&mut self, with: &[u32], bytes: u64) {
         let needed = self.make_room(bytes, with.len() as u32);
         let RealPort { world, sent, several, .. } = self;
@@ -91,7 +92,7 @@ impl RealPort {
         });
     }
 
-    /// Executes MPI_Alltoallv with `bytes` to and from each of these ranks.
+    /// Calls MPI_Alltoallv with `bytes` to and from each rank of `with`.
     fn all_to_all_two(&mut self, with: [u32; 2], bytes: u64) {
         let mut counts = vec![0; self.size() as usize];
         with.iter().for_each(|rank| counts[*rank as usize] += bytes as i32);
@@ -178,7 +179,7 @@ impl RankPort for RealPort {
             (0..count).for_each(|_| _ = all.add(process.immediate_send(scope, part)));
             all.wait_all(&mut Vec::with_capacity(2 * count as usize));
         });
-        // The received data are sent next.
+        // The received data are sent in the next message.
         std::mem::swap(&mut self.sent, &mut self.received);
         self.sent[..bytes as usize].copy_from_slice(&self.several[..bytes as usize]);
     }
@@ -273,7 +274,7 @@ impl GroupPort for RealPort {
     fn collective(&mut self, collective: Collective, root: u32, bytes: u64) {
         let RealPort { world, sent, received, several, numbers: [one, other], members, .. } = self;
         let Some(members) = members else {
-            // By default all ranks take part.
+            // By default all ranks take part in collectives.
             match collective {
                 Collective::Bcast => {
                     world.process_at_rank(root as i32).broadcast_into(&mut sent[..bytes as usize]);

@@ -1,4 +1,5 @@
-//! Ranks of a measurement: detection of their cores, the measurement, and its evaluation by the first rank.
+//! Measurement with the ranks of a real MPI library: detection of their cores, the tests, and the evaluation by the
+//! first rank.
 
 use std::io::Write;
 
@@ -17,12 +18,12 @@ use super::own_data::time_own_data;
 use super::port::RealPort;
 use super::{host, host_facts, speed};
 
-/// Largest number of ranks on a CMP whose pairs are all tested in turn.
+/// Largest number of ranks on a CMP for which kernels are timed with every number of concurrent ranks.
 const ONE_BY_ONE: u32 = 8;
 
-/// Measures; the first process writes.
+/// Measures the machine. The first process writes the results.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
-    // Unwritable results are reported before the measurement.
+    // Results that cannot be written are reported before the measurement.
     let targets = agree(processes, processes.is_first().then(|| Targets::new(args)).transpose())?;
     let named = args.node.clone().or_else(|| std::env::var(host_facts::NODE).ok().filter(|name| !name.is_empty()));
     let all: Vec<HostFacts> = processes.gather(host_facts::local_facts(named.as_deref()));
@@ -46,10 +47,10 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds(), window: args.window };
     let mut port = RealPort::new(plan.most_bytes);
     let speed = speeds(&mut port, processes, &places);
-    // The other ranks wait for the first one in the next exchange.
+    // The other ranks wait for the first rank in the next exchange.
     let datatypes = if processes.is_first() { time_datatypes() } else { [0.0; 2] };
     let own_data = if processes.is_first() { time_own_data() } else { [0.0; 2] };
-    // One rank per node, for a twentieth of the time.
+    // One rank per node runs pieces of work, for a twentieth of the total time.
     let firsts: Vec<u32> =
         (0..).zip(&places).filter(|(rank, place)| place.node == *rank).map(|(rank, _)| rank).collect();
     let pieces = (args.time.as_seconds() / 20.0 / PIECE).clamp(1000.0, 100_000.0) as u32;
@@ -67,7 +68,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     conclude(args, &targets, &measured, &again)
 }
 
-/// Times the kernels on the first rank's CMP: on one rank, then on more and more concurrent ranks.
+/// Times the kernels on the CMP of the first rank: first on one rank, then on a growing number of concurrent ranks.
 fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> Speed {
     let near: Vec<u32> =
         (0..).zip(places).filter(|(_, place)| place.is_near(&places[0])).map(|(rank, _)| rank).collect();
@@ -89,7 +90,7 @@ fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> S
         }
         port.barrier();
     }
-    // The first rank takes part each time.
+    // The first rank takes part with every number of ranks.
     let crowded = processes.broadcast(|| crowded.clone());
     Speed::of(&crowded[0], &crowded)
 }
@@ -139,7 +140,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
     notes
 }
 
-/// Version of the MPI library, on one line.
+/// Returns the version text of the MPI library, on one line.
 fn library() -> String {
     let text = mpi::environment::library_version().unwrap_or_default();
     text.lines().next().unwrap_or_default().trim_end_matches(['\0', ',']).to_owned()

@@ -1,13 +1,13 @@
-//! Timing of kernels by the CPU time of the thread, which other load on the host affects least.
+//! Timing of compute kernels by the CPU time of the thread, because other load on the host affects this time least.
 
 use crate::measure::{Figures, Kernel, Summary};
 
 use super::host::thread_time;
 
-/// Number of runs of each kernel, of which the median counts.
+/// Number of timed runs of each kernel, whose median is the result.
 const RUNS: usize = 9;
 
-/// Returns the seconds of each kernel on this core; calls `ready` before each.
+/// Returns the seconds of each kernel on this core. Calls `ready` before each kernel.
 pub(super) fn time(kernels: &mut [Kernel], machine: &str, mut ready: impl FnMut()) -> Figures {
     let mut figures = Figures { machine: machine.to_owned(), ..Figures::default() };
     for kernel in kernels {
@@ -17,7 +17,7 @@ pub(super) fn time(kernels: &mut [Kernel], machine: &str, mut ready: impl FnMut(
             .map(|_| {
                 let started = thread_time();
                 kernel.run();
-                // A clock with a coarse resolution must not yield zero.
+                // A clock of coarse resolution must not yield a time of zero.
                 (thread_time() - started).max(1e-9)
             })
             .collect();

@@ -1,4 +1,5 @@
-//! `mcpsim measure --collectives` and `--b-eff`: measurements of all ranks, under MPI, on a simulated machine, or both.
+//! `mcpsim measure --collectives` and `--b-eff`: measurements that involve all ranks, under MPI, on a simulated
+//! machine, or both.
 
 use std::io::Write;
 
@@ -17,10 +18,10 @@ use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
 use super::conclude::unusable;
 
-/// Number of calls of a collective on a simulated machine, where all calls take the same time.
+/// Number of calls of a collective on a simulated machine; one call suffices, because all calls take the same time.
 const SIMULATED_REPEATS: u32 = 1;
 
-/// Executes the measurement; the first process writes.
+/// Executes the measurement. The first process writes the results.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
     let real = processes.count() > 1;
     let prepared = processes.is_first().then(|| PreparedTests::new(args, real.then(|| processes.count())));
@@ -61,7 +62,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     if shown { output::print(&text) } else { Ok(()) }
 }
 
-/// Returns one row per figure.
+/// Returns the results of b_eff as CSV, one row per quantity.
 fn effective_csv(measured: Option<Effective>, simulated: Option<Effective>) -> String {
     let mut text = "figure,measured,simulated,unit\n".to_owned();
     let mut row = |name: &str, unit: &str, value: fn(&Effective) -> f64| {
@@ -84,7 +85,7 @@ struct PreparedTests {
 }
 
 impl PreparedTests {
-    /// Creates the input for `ranks` of a real MPI, or none.
+    /// Reads the input. `ranks` is the number of ranks of a real MPI library, if it is measured.
     fn new(args: &MeasureArgs, ranks: Option<u32>) -> Result<PreparedTests, Failure> {
         let option = if args.together.collectives { "--collectives" } else { "--b-eff" };
         let target = || (args.output != "-").then(|| OutputTarget::new("--output", &args.output)).transpose();
@@ -104,7 +105,7 @@ impl PreparedTests {
     }
 }
 
-/// Measures on the ranks of a real MPI.
+/// Measures on the ranks of a real MPI library.
 #[cfg(feature = "mpi")]
 fn real(args: &MeasureArgs, plan: &CollectiveTests) -> (Vec<TimedCollective>, Option<Effective>) {
     use crate::measure::{RankPort, measure_effective, time_collectives};

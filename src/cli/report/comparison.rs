@@ -1,4 +1,4 @@
-//! `mcpsim report A.csv B.csv …`: comparison of files from `mcpsim measure --samples`.
+//! `mcpsim report A.csv B.csv …`: comparison of several files that `mcpsim measure --samples` has written.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use crate::cli::output;
 
 use super::{Format, draw};
 
-/// Returns whether this is a table rather than the JSON of a run or a study's directory.
+/// Returns whether `source` is a CSV table, and not the JSON output of a run or the directory of a study.
 pub(super) fn is_table(source: &Path) -> bool {
     source.extension().is_some_and(|extension| extension == "csv")
 }
 
-/// Prints the table of several measurements, and draws figures into `directory`, if given.
+/// Prints the comparison of several measurements, and draws figures into `directory`, if it is given.
 pub(super) fn report(sources: &[PathBuf], directory: Option<&Path>, formats: &[Format]) -> Result<(), Failure> {
     if let Some(other) = sources.iter().find(|source| !is_table(source)) {
         let shown = other.display();
@@ -48,7 +48,7 @@ pub(super) fn report(sources: &[PathBuf], directory: Option<&Path>, formats: &[F
     output::print(&draw(&figures, directory, formats)?)
 }
 
-/// Returns names that distinguish the files, without directory and extension if possible.
+/// Returns names that distinguish the files, if possible without directory and extension.
 fn names(sources: &[PathBuf]) -> Vec<String> {
     let short: Vec<String> =
         sources.iter().map(|path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned()).collect();

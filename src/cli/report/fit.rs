@@ -1,4 +1,4 @@
-//! `mcpsim report --fit`: a formula fitted to the times of a study or of a table.
+//! `mcpsim report --fit`: fits a formula to the times of a study or of a table.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::study::{Observations, Regression, Results};
 
 use super::{Format, draw, read};
 
-/// Request of a fit.
+/// Options of a fit.
 pub(super) struct FitRequest<'a> {
     pub source: &'a Path,
     pub formula: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct FitRequest<'a> {
     pub format: &'a [Format],
 }
 
-/// Prints, writes and draws the requested results.
+/// Fits the formula, and prints, writes and draws the results that the options request.
 pub(super) fn report(asked: &FitRequest<'_>) -> Result<(), Failure> {
     let equation = Equation::parse(asked.formula)?;
     let (name, text) = read(asked.source)?;

@@ -1,4 +1,4 @@
-//! `mcpsim report --histogram`: messages by exact size, in groups.
+//! `mcpsim report --histogram`: messages by exact size, in groups of sizes.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::run::write_whole;
 
 use super::{Format, draw};
 
-/// Request of a histogram.
+/// Options of a histogram.
 pub(super) struct HistogramArgs<'a> {
     pub histogram: &'a Path,
     pub groups: Option<&'a Groups>,
@@ -30,7 +30,7 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// Prints, writes and draws the requested results.
+/// Computes the shares of the groups, and prints, writes and draws the results that the options request.
 pub(super) fn report(asked: &HistogramArgs<'_>) -> Result<(), Failure> {
     let (name, text) = read(asked.histogram)?;
     let histogram = Histogram::read(&name, &text)?;

@@ -1,4 +1,4 @@
-//! Arguments of `mcpsim revisions`, and the file that may contain them.
+//! Arguments of `mcpsim revisions`, and the file that may contain the same options.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -124,7 +124,7 @@ pub(crate) struct RevisionsArgs {
 }
 
 impl RevisionsArgs {
-    /// Returns the requested test.
+    /// Returns the request of a test over revisions.
     pub fn request(&self) -> Result<RevisionRequest, Failure> {
         let (file, directory) = match &self.file {
             Some(path) => {
@@ -137,7 +137,7 @@ impl RevisionsArgs {
         let run = self.run.clone().or(file.run);
         let run = match run {
             Some(run) => run,
-            // Listing does not need a program.
+            // A list of revisions needs no program.
             None if self.list => String::new(),
             None => return Err(Failure::bad_input("expected --run CMD, such as --run './app 100'")),
         };

@@ -11,7 +11,8 @@ use crate::study::{Questions, StudyRequest};
 use super::super::args::RunArgs;
 use super::super::exit::Failure;
 
-/// Options of a run that a study also has. The others select the displayed or written results of one run.
+/// Options of a run that a study also has. The other options select which results of a single run are displayed or
+/// written.
 const OF_RUN: [&str; 21] = [
     "app",
     "arguments",
@@ -103,7 +104,7 @@ pub(crate) struct SweepArgs {
     pub run: RunArgs,
 }
 
-/// Returns the command with its own help texts.
+/// Returns clap's command, with help texts for studies.
 pub(crate) fn command() -> Command {
     let command = SweepArgs::command()
         .name("mcpsim sweep")
@@ -117,7 +118,7 @@ pub(crate) fn command() -> Command {
     strangers().fold(command, |command, id| command.mut_arg(id, |argument| argument.hide(true)))
 }
 
-/// Options of a run that a study does not have.
+/// Returns the options of a run that a study does not have.
 fn strangers() -> impl Iterator<Item = String> {
     let command = RunArgs::command();
     let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
@@ -125,7 +126,7 @@ fn strangers() -> impl Iterator<Item = String> {
 }
 
 impl SweepArgs {
-    /// Returns the requested study.
+    /// Returns the request of a study.
     pub fn request(&self) -> Result<StudyRequest, Failure> {
         let run = self.run.request()?;
         let (choices, base, fit) = (self.choice.clone(), self.base.clone(), self.fit.clone());
@@ -133,7 +134,7 @@ impl SweepArgs {
         Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.run.repeats, rerun: self.rerun, questions })
     }
 
-    /// Converts clap's matches; options that a study does not have are errors.
+    /// Converts the arguments that clap has matched. Options that a study does not have are errors.
     pub fn read(matches: &ArgMatches) -> Result<Result<Self, clap::Error>, Failure> {
         let typed = |id: &String| matches.value_source(id) == Some(ValueSource::CommandLine);
         if let Some(id) = strangers().find(typed) {
@@ -143,7 +144,7 @@ impl SweepArgs {
         Ok(SweepArgs::from_arg_matches(matches))
     }
 
-    /// Directory of the study.
+    /// Returns the directory of the study.
     pub fn directory(&self, name: &str) -> PathBuf {
         let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let name: String = name.chars().map(safe).collect();

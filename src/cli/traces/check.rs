@@ -1,4 +1,4 @@
-//! `mcpsim trace check`: comparison of a replay with the measured run.
+//! `mcpsim trace check`: comparison of a replayed trace with the measured times of the recorded run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,9 +24,9 @@ pub(in crate::cli) struct CheckArgs {
     line: Vec<OsString>,
 }
 
-/// Replays a real run, and compares.
+/// Replays the trace of a real run, and prints a comparison of the times.
 pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
-    // Only the comparison is printed; the results of the run are not written.
+    // Only the comparison is printed, and no results of the replay are written.
     let words = ["mcpsim", "--quiet", "--functions"].into_iter().map(OsString::from);
     let parsed = parse(words.chain(args.line.iter().cloned()).collect())?;
     let run = match parsed {
@@ -62,14 +62,14 @@ pub(super) fn measured_calls(logs: &Logs) -> Vec<Vec<TimedCall>> {
     logs.spans().into_iter().map(|spans| spans.into_iter().map(call).collect()).collect()
 }
 
-/// Fraction of a rank's time that it may wait for a core without a note.
+/// Fraction of a rank's time that the rank may wait for a core without a note.
 const SHARE_TOLD: f64 = 0.01;
 
 fn percent(replayed: f64, measured: f64) -> String {
     if measured > 0.0 { format!("{} %", signed(100.0 * (replayed / measured - 1.0), 1)) } else { "–".to_owned() }
 }
 
-/// Compares measured and replayed times: in total, by function, by rank.
+/// Compares measured and replayed times: in total, by function, and by rank.
 fn compared(logs: &Logs, outcome: &Outcome) -> String {
     let ranks = 0..logs.ranks();
     let seconds = |ns: u64| ns as f64 * 1e-9;
@@ -78,7 +78,7 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
         let off = percent(replayed, measured);
         let _ = writeln!(out, "{name:<28} {measured:>14.6} {replayed:>14.6} {off:>10}");
     };
-    // Calls that a replay never makes, such as MPI_Finalize, take no time in it by construction.
+    // A replay does not make some calls, such as MPI_Finalize, so these calls take no time in it.
     let mut left_out = String::new();
     let longest = ranks.clone().map(|rank| logs.measured(rank)).max().unwrap_or(0);
     line("total, s", seconds(longest), outcome.predicted_s);

@@ -24,7 +24,7 @@ pub(in crate::cli) struct CompareArgs {
     timeline: Option<PathBuf>,
 }
 
-/// Prints the differences between the runs, and draws both if requested.
+/// Prints the differences between two runs, and writes a timeline of both runs if the user requests it.
 pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let [first, second] = [&args.first, &args.second].map(|path| calls(path));
     let (first, second) = (first?, second?);
@@ -42,17 +42,17 @@ pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     print(&(differences(runs) + &note))
 }
 
-/// Note on the start of times in recorded runs.
+/// Note that explains from when on the times of recorded runs count.
 const RECORDED: &str = "note: the ends of calls of a recorded run are from the first MPI_Init on, with \
     MPI_Finalize and the time of recording, as \"passed\" of mcpsim trace info; those of a \
     predicted run are from its start on";
 
-/// Returns whether `path` is output of `--timeline`, by its name.
+/// Returns whether the name of `path` is that of a file written by `--timeline`.
 fn is_timeline(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// Returns the calls of each rank in the file at `path`.
+/// Returns the calls of each rank in the timeline or trace at `path`.
 fn calls(path: &Path) -> Result<Vec<Vec<TimedCall>>, Failure> {
     if is_timeline(path) {
         let text = read_text(path, "the output of --timeline FILE.json")?;

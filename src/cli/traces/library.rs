@@ -1,4 +1,4 @@
-//! `mcpsim trace lib`: compiles the library that records programs under a real MPI.
+//! `mcpsim trace lib`: compiles the library that records programs under a real MPI library.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(in crate::cli) struct LibArgs {
     output: PathBuf,
 }
 
-/// Compiles the library.
+/// Compiles the recording library.
 pub(in crate::cli) fn make(args: &LibArgs) -> Result<(), Failure> {
     let directory = tempfile::tempdir()
         .map_err(|error| Failure::bad_input(format!("cannot make a temporary directory: {error}")))?;
@@ -34,7 +34,8 @@ pub(in crate::cli) fn make(args: &LibArgs) -> Result<(), Failure> {
     let source = directory.path().join("library.c");
     let mpicc = args.mpicc.to_string_lossy();
     run(Command::new(&args.mpicc).args(["-c", "-O2", "-fPIC", "-w", "-o"]).args([&object, &source]), &mpicc)?;
-    // It is linked without an MPI library, because the program has one; it can therefore detect a mismatch.
+    // The recording library is linked without an MPI library, because the program has one. The recording library can
+    // therefore detect that the program uses another MPI library.
     let cc = std::env::var_os("MCPSIM_CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
     let link = ["-shared", "-Wl,-z,lazy", "-o"];
     run(Command::new(&cc).args(link).args([&library, &object]).arg("-ldl"), &cc.to_string_lossy())?;

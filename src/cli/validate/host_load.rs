@@ -1,10 +1,10 @@
-//! Reliability check of wall-clock times: other load on the host prolongs code.
+//! Reliability of measured wall-clock times, which are longer if other programs use the host.
 
-/// Relative spread of repeated runs above which a note is printed.
+/// Relative spread of repeated predictions above which a note is printed.
 const MOST_SPREAD: f64 = 0.1;
 
-/// Returns the note on a validation that timed code. `turns` has the repeated predictions of each run; `load` is the
-/// number of runnable processes in the last minute, if known.
+/// Returns the note on a validation that timed code. `turns` has the repeated predictions of each run. `load` is the
+/// mean number of runnable processes on the host in the last minute, if it is known.
 pub(super) fn hint(turns: &[Vec<f64>], load: Option<f64>, cores: usize) -> Option<String> {
     let spread = turns.iter().filter_map(|turns| spread(turns)).fold(0.0, f64::max);
     let busy = load.filter(|&load| load > cores as f64);
@@ -17,7 +17,7 @@ pub(super) fn hint(turns: &[Vec<f64>], load: Option<f64>, cores: usize) -> Optio
     Some(format!("code was timed while {why}: its times may be too long; validate again when nothing else runs here"))
 }
 
-/// Returns the greatest difference divided by the median.
+/// Returns the difference between the greatest and the least value, divided by the median.
 fn spread(turns: &[f64]) -> Option<f64> {
     let mut sorted = turns.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -25,7 +25,7 @@ fn spread(turns: &[f64]) -> Option<f64> {
     Some((sorted.last()? - sorted.first()?) / median)
 }
 
-/// Linux' average number of runnable processes in the last minute.
+/// Returns Linux' mean number of runnable processes in the last minute.
 pub(super) fn load() -> Option<f64> {
     of_account(&std::fs::read_to_string("/proc/loadavg").ok()?)
 }

@@ -1,4 +1,4 @@
-//! `mcpsim validate --new`: a commented case, to be filled in, or a case of measured collectives.
+//! `mcpsim validate --new`: writes a commented template of a case, or a case of measured collectives.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,15 +11,16 @@ use super::super::exit::{Exit, Failure};
 use super::super::output::{self, cannot_write};
 use super::CASE;
 
-/// Name of the table of measured runs.
+/// File name of the table of measured runs.
 const MEASURED: &str = "measured.csv";
-/// Name of the application.
+/// File name of the application.
 const APP: &str = "app.toml";
 
-/// Writes a case into `folder`, which must not exist; its runs are those of the files in `imports`.
+/// Writes a case into `folder`, which must not exist. The measured runs of the case are read from the files in
+/// `imports`.
 ///
 /// # Errors
-/// The folder exists or cannot be written, or a file has no measured collectives.
+/// `folder` exists or cannot be written, or a file has no measured collectives.
 pub(super) fn write_case(folder: &Path, imports: &[String], quiet: bool) -> Result<u8, Failure> {
     let mut calls = MeasuredCalls::default();
     for import in imports {
@@ -55,7 +56,7 @@ pub(super) fn write_case(folder: &Path, imports: &[String], quiet: bool) -> Resu
     Ok(Exit::Predicted.code())
 }
 
-/// Adds the measured calls of `[PROCESSES=]FILE`.
+/// Adds the measured calls in the file that `import` names in the form `[PROCESSES=]FILE`.
 fn add(calls: &mut MeasuredCalls, import: &str) -> Result<(), Failure> {
     let stated = import.split_once('=').and_then(|(number, file)| Some((number.parse::<u32>().ok()?, file)));
     let (processes, file) = stated.map_or((None, import), |(number, file)| (Some(number), file));

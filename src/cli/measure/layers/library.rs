@@ -1,4 +1,4 @@
-//! C library with five functions, loaded at run time; `mcpsim_layer.h` specifies them.
+//! User's C library with five functions, loaded at run time. `mcpsim_layer.h` specifies the functions.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -13,14 +13,14 @@ type Recv = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 type Wait = unsafe extern "C" fn() -> c_int;
 type End = unsafe extern "C" fn();
 
-/// Loaded library before its start; it is never unloaded.
+/// Library that is loaded but not started. The library is never unloaded.
 pub(super) struct LoadedLayer {
     path: PathBuf,
     start: Start,
     functions: LayerFunctions,
 }
 
-/// Functions of a library after its start.
+/// Functions of a started library.
 #[derive(Clone, Copy)]
 struct LayerFunctions {
     send: Send,
@@ -29,14 +29,14 @@ struct LayerFunctions {
     end: End,
 }
 
-/// Started library; dropping this ends it.
+/// Started library. The library's end function is called when this value is dropped.
 pub(super) struct LayerLibrary(LayerFunctions);
 
 impl LoadedLayer {
-    /// Loads the library.
+    /// Loads the library in the file `path`.
     ///
     /// # Errors
-    /// If it cannot be loaded, or lacks a function.
+    /// The library cannot be loaded, or lacks a function.
     pub fn load(path: &Path) -> Result<LoadedLayer, String> {
         let refused = |what: &str| refused(path, what);
         let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| refused("no file has such a name"))?;
@@ -78,10 +78,10 @@ impl LoadedLayer {
         Ok(LoadedLayer { path: path.to_owned(), start, functions })
     }
 
-    /// Starts the library as this rank; both ranks get the same address.
+    /// Starts the library as `rank`. Both ranks get the same address.
     ///
     /// # Errors
-    /// If the library reports that it cannot start.
+    /// The library reports that it cannot start.
     pub fn start(self, rank: i32, address: &str) -> Result<LayerLibrary, String> {
         let refused = |what: &str| refused(&self.path, what);
         let address = CString::new(address).map_err(|_| refused("the address has a zero byte"))?;
@@ -115,7 +115,7 @@ impl PairLayer for LayerLibrary {
 
 impl Drop for LayerLibrary {
     fn drop(&mut self) {
-        // SAFETY: between transfers no operation is pending.
+        // SAFETY: no operation is pending between transfers.
         unsafe { (self.0.end)() }
     }
 }

@@ -1,5 +1,5 @@
-//! Messages through memory that two threads share. One core copies in and the other copies out, as in MPI libraries
-//! within a node.
+//! Messages through memory that two threads share. One core copies data into the memory and the other core copies data
+//! out, as MPI libraries do within a node.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex};
 use super::super::pages::PageBuffer;
 use super::port::PairLayer;
 
-/// Bytes of a piece, and maximum number of pieces in the ring.
+/// Size of a piece of a message in bytes, and maximum number of pieces in the ring buffer.
 const PIECE: usize = 16 << 10;
 const PIECES: usize = 16;
-/// Number of unsuccessful polls after which a rank yields the core.
+/// Number of unsuccessful polls after which a rank yields its core.
 const SPINS: u32 = 2000;
 
-/// Ring of pieces for one direction. Only the side that may use a piece locks it, so locks never block.
+/// Ring buffer of pieces for one direction. Only the rank whose turn it is to use a piece locks the piece, so locks
+/// never block.
 struct Ring {
     pieces: Vec<Mutex<PageBuffer>>,
     filled: Count,
@@ -31,7 +32,7 @@ impl Ring {
         Arc::new(Ring { pieces, filled: Count::default(), taken: Count::default() })
     }
 
-    /// Copies a piece in, if there is room.
+    /// Copies a piece into the ring buffer, if there is room. Returns whether there was room.
     fn push(&self, data: &[u8]) -> bool {
         let filled = self.filled.0.load(Ordering::Relaxed);
         if filled - self.taken.0.load(Ordering::Acquire) >= PIECES as u64 {
@@ -44,7 +45,7 @@ impl Ring {
         true
     }
 
-    /// Copies a piece out, if there is one.
+    /// Copies a piece out of the ring buffer, if there is a piece. Returns whether there was a piece.
     fn pop(&self, data: &mut [u8]) -> bool {
         let taken = self.taken.0.load(Ordering::Relaxed);
         if self.filled.0.load(Ordering::Acquire) == taken {
@@ -58,21 +59,21 @@ impl Ring {
     }
 }
 
-/// Both directions of a rank.
+/// Ring buffers of a rank for both directions.
 pub(super) struct SharedMemory {
     out: Arc<Ring>,
     into: Arc<Ring>,
 }
 
 impl SharedMemory {
-    /// Creates both ranks.
+    /// Creates the two connected ranks.
     pub fn both() -> (SharedMemory, SharedMemory) {
         let (one, other) = (Ring::new(), Ring::new());
         (SharedMemory { out: Arc::clone(&one), into: Arc::clone(&other) }, SharedMemory { out: other, into: one })
     }
 }
 
-/// Progress in a list of messages.
+/// Position in a list of messages that are transferred.
 #[derive(Default)]
 struct MemoryProgress {
     message: usize,
@@ -80,12 +81,12 @@ struct MemoryProgress {
 }
 
 impl MemoryProgress {
-    /// Returns the next piece of a message of this length.
+    /// Returns the range of the next piece in a message of this length.
     fn piece(&self, length: usize) -> std::ops::Range<usize> {
         self.bytes..(self.bytes + PIECE).min(length)
     }
 
-    /// Counts a finished piece; an empty message has one piece.
+    /// Advances past a finished piece. An empty message consists of one piece.
     fn advance(&mut self, length: usize) {
         self.bytes = (self.bytes + PIECE).min(length);
         if self.bytes == length {

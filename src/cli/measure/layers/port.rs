@@ -1,4 +1,4 @@
-//! Measuring rank over any layer that carries messages between two ranks.
+//! Measuring rank that uses any layer that transfers messages between two ranks.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -9,16 +9,17 @@ use crate::measure::{ProgramVec, RankPort, pass_over};
 use super::super::super::exit::Exit;
 use super::super::pages::PageBuffer;
 
-/// Layer that carries messages between two ranks in order.
+/// Layer that transfers messages between two ranks, in order.
 pub(super) trait PairLayer: Send {
-    /// Sends and receives all messages concurrently; no message waits for one that the other rank has not started.
+    /// Sends and receives all messages concurrently. No message waits for a message that the other rank has not
+    /// started.
     ///
     /// # Errors
-    /// If the other rank is gone, or the layer reports a failure.
+    /// The other rank has ended, or the layer reports a failure.
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String>;
 }
 
-/// Rank with its send and receive buffers.
+/// Measuring rank with its send and receive buffers.
 pub(super) struct LayerPort {
     rank: u32,
     layer: Box<dyn PairLayer>,
@@ -26,11 +27,11 @@ pub(super) struct LayerPort {
     sent: PageBuffer,
     received: PageBuffer,
     several: PageBuffer,
-    /// Separate send buffers of several messages.
+    /// Send buffers of several messages, one buffer per message.
     apart: PageBuffer,
-    /// Array that computing code traverses.
+    /// Array that computing code traverses to evict the caches.
     passed: ProgramVec<u64>,
-    /// Excess of the actual over the requested compute time, in seconds.
+    /// Excess of the actual over the requested compute time until now, in seconds.
     excess: f64,
 }
 
@@ -46,12 +47,12 @@ impl LayerPort {
         port
     }
 
-    /// Allocates buffers for messages of at most this size.
+    /// Allocates buffers for messages of at most `most` bytes.
     pub fn make_room(&mut self, most: u64) {
         (self.sent, self.received) = (PageBuffer::new(most as usize, 1), PageBuffer::new(most as usize, 2));
     }
 
-    /// Sends and receives this many messages.
+    /// Sends `out` messages and receives `into` messages of `bytes`.
     fn messages(&mut self, bytes: u64, out: u32, into: u32) {
         let bytes = bytes as usize;
         let needed = bytes * into as usize;
@@ -67,7 +68,7 @@ impl LayerPort {
         told(self.rank, self.layer.transfer(&out, &mut parts));
     }
 
-    /// Sends a message, receives one, or both; the received message is the next one to send.
+    /// Sends a message, receives a message, or both. A received message is the next message that is sent.
     fn one(&mut self, bytes: u64, out: bool, into: bool) {
         let bytes = bytes as usize;
         let sent = [&self.sent[..bytes]];
@@ -80,10 +81,10 @@ impl LayerPort {
     }
 }
 
-/// Ends the process after a failure of the layer, because nothing can be measured.
+/// Ends the process if the layer has failed, because nothing can be measured then.
 fn told(rank: u32, result: Result<(), String>) {
     let Err(what) = result else { return };
-    // Rank 1 ends when rank 0 ends, and then prints nothing.
+    // Rank 1 also fails when rank 0 ends, and then prints nothing.
     if rank == 0 {
         let _ = writeln!(std::io::stderr(), "error: --layer: {what}");
     }
@@ -136,7 +137,7 @@ impl RankPort for LayerPort {
         told(self.rank, self.layer.transfer(&out, &mut parts));
     }
 
-    /// A layer receives during computation only if the system does; the receive call follows the work.
+    /// During computation the layer receives only if the operating system does; the receive call follows the work.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64 {
         self.send(from, 0);
         self.compute(work);

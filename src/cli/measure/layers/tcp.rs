@@ -1,38 +1,40 @@
-//! Messages over a TCP connection: their length, then their bytes. Both directions progress concurrently.
+//! Messages over a TCP connection. Each message consists of its length and its bytes. Both directions progress
+//! concurrently.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use super::port::PairLayer;
 
-/// Bytes of a message's length.
+/// Size in bytes of the length that precedes a message.
 const HEADER: usize = 8;
-/// Size of buffers for data that are transferred together with lengths.
+/// Size in bytes of the buffers for data that are transferred together with lengths.
 const BUFFER: usize = 64 << 10;
-/// Number of unsuccessful polls, a fraction of a millisecond, after which a rank yields the core. On a busy machine it
-/// may get the core back only at the next timer tick.
+/// Number of unsuccessful polls, a fraction of a millisecond, after which a rank yields its core. On a busy machine the
+/// rank may get the core back only at the next timer tick.
 const SPINS: u32 = 1000;
 
-/// Connection.
+/// TCP connection to the other rank.
 pub(super) struct Tcp {
     stream: TcpStream,
-    /// Received bytes that have not been consumed.
+    /// Received bytes that were not consumed yet.
     came: Vec<u8>,
     taken: usize,
-    /// Bytes to send before all others.
+    /// Bytes that must be sent before all others.
     leaving: Vec<u8>,
     left: usize,
 }
 
 impl Tcp {
     pub fn new(stream: TcpStream) -> Tcp {
-        // Nagle's algorithm would dominate the figures. A system that refuses the option is measured anyway.
+        // Nagle's algorithm would dominate the results. If the operating system refuses the option, the connection is
+        // measured anyway.
         let _ = stream.set_nodelay(true);
         let _ = stream.set_nonblocking(true);
         Tcp { stream, came: Vec::with_capacity(BUFFER), taken: 0, leaving: Vec::with_capacity(BUFFER), left: 0 }
     }
 
-    /// Writes pending bytes; returns whether any were written.
+    /// Writes pending bytes. Returns whether any bytes were written.
     fn write(&mut self) -> Result<bool, String> {
         if self.left == self.leaving.len() {
             return Ok(false);
@@ -46,7 +48,7 @@ impl Tcp {
         Ok(written > 0)
     }
 
-    /// Fills the consumed buffer; returns whether any bytes arrived.
+    /// Reads into the buffer after all of it was consumed. Returns whether any bytes arrived.
     fn read(&mut self) -> Result<bool, String> {
         if self.taken == self.came.len() {
             self.came.clear();
@@ -59,7 +61,7 @@ impl Tcp {
         read.map(|read| read > 0)
     }
 
-    /// Copies available bytes to `into`.
+    /// Copies available bytes to `into`. Returns their number.
     fn take(&mut self, into: &mut [u8]) -> usize {
         let there = (self.came.len() - self.taken).min(into.len());
         into[..there].copy_from_slice(&self.came[self.taken..self.taken + there]);
@@ -85,13 +87,14 @@ fn read(result: std::io::Result<usize>) -> Result<usize, String> {
 
 impl PairLayer for Tcp {
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
-        // Sent bytes of the current message, including its length; received bytes of the current one.
+        // Number of sent bytes of the current outgoing message, including its length, and of received bytes of the
+        // current incoming message.
         let (mut message, mut gone) = (0, 0);
         let (mut expected, mut got, mut length) = (0, 0, None);
         let mut idle = 0;
         while message < out.len() || !self.leaving.is_empty() || expected < into.len() {
             let mut moved = self.write()?;
-            // A length is sent together with its message.
+            // The length is sent together with its message.
             while message < out.len() && self.leaving.len() + HEADER < BUFFER && self.left == 0 {
                 let data = out[message];
                 if gone == 0 {
@@ -111,7 +114,7 @@ impl PairLayer for Tcp {
                 if gone == data.len() {
                     (message, gone) = (message + 1, 0);
                 }
-                // Each message is a separate system call, as if the following ones were not known.
+                // Each message is sent by a separate system call, as if the following messages were not known yet.
                 self.write()?;
             }
             if expected < into.len() {
@@ -181,7 +184,7 @@ mod tests {
             scope.spawn(|| both(&mut one, 1, 2));
             both(&mut other, 2, 1);
         });
-        // A message of another length, and a closed connection, are reported.
+        // A message of an unexpected length, and a closed connection, are errors.
         one.transfer(&[&[1, 2]], &mut []).unwrap();
         let error = other.transfer(&[], &mut [&mut [0; 3]]).unwrap_err();
         assert_eq!(error, "expected a message of 3 B of the other rank; found 2 B");

@@ -86,14 +86,14 @@ pub(crate) struct TogetherArgs {
 }
 
 impl TogetherArgs {
-    /// Returns whether any of these options is given.
+    /// Returns whether any of these options is present.
     pub fn any(&self) -> bool {
         self.collectives || self.b_eff
     }
 }
 
 impl PairArgs {
-    /// Returns the parameters for `ranks` ranks, or the error in them.
+    /// Returns the parameters for `ranks` ranks, or the error in the options.
     pub fn parameters(&self, ranks: u32) -> Result<Parameters, Failure> {
         let wrong = |what: &str| Failure::bad_input(format!("--pairs: {what}"));
         let parameters = self.unchecked(ranks);
@@ -103,7 +103,7 @@ impl PairArgs {
             let expected = "expected with --test noise or noise_blocking, in which other ranks send";
             return Err(wrong(&format!("--noise-ranks {found}: {expected}; found --test {test}")));
         }
-        // Two of the ranks are those of the pair.
+        // Two ranks are the measured pair, and only the others can send noise.
         let most = ranks - 2;
         if found > most {
             let expected = format!("expected {most} at most, {ranks} ranks without the two of a pair");

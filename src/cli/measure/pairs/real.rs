@@ -1,4 +1,4 @@
-//! Measurement of all pairs of ranks of a real MPI.
+//! Measurement of all pairs of ranks under a real MPI library.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use super::super::port::RealPort;
 use super::PairWork;
 use crate::run::agree;
 
-/// Measures all pairs; the first process writes.
+/// Measures all pairs. The first process writes the files.
 pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) -> Result<(), Failure> {
     let parameters = agree(processes, args.pairs.parameters(processes.count()))?;
     let named = args.node.clone().or_else(|| std::env::var(host_facts::NODE).ok().filter(|name| !name.is_empty()));
@@ -81,7 +81,7 @@ impl PairPort for RealPort {
                     receives.add(process.immediate_receive_into(from, here));
                     rest = further;
                 }
-                // Another call after the last one would panic in the MPI crate.
+                // The MPI crate panics if this is called again after the last partner.
                 for _ in 0..ranks {
                     if let Some((rank, ..)) = receives.wait_any() {
                         found[rank] = mpi::time() - *begun - started;
