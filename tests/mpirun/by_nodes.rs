@@ -1,5 +1,6 @@
-//! Messages of collectives: equal under `library = "openmpi-5.0"` and under Open MPI 5.0 itself. Its component `han`
-//! executes collectives by nodes, and `libnbc` executes nonblocking ones.
+//! Compares the messages of collectives between mcpsim with `library = "openmpi-5.0"` and the real Open MPI 5.0. In
+//! Open MPI, the component `han` executes collectives hierarchically by nodes, and the component `libnbc` executes
+//! nonblocking collectives.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use super::sends::{Sends, monitored, monitoring, one_more, predicted};
 use super::support::{is_full, not_allowed, open_mpi_environment};
 use super::two_nodes::{NETWORK, on_two_nodes, two_nodes};
 
-/// Collectives and sizes.
+/// Collectives with message sizes in bytes.
 const CASES: [(&str, &[u32]); 7] = [
     ("barrier", &[0]),
     ("bcast", &[8, 100_000]),
@@ -21,7 +22,7 @@ const CASES: [(&str, &[u32]); 7] = [
     ("allgather", &[8, 5000, 100_000]),
 ];
 
-/// Nonblocking collectives, on one node.
+/// Nonblocking collectives with message sizes in bytes, for runs on one node.
 const NON_BLOCKING: [(&str, &[u32]); 14] = [
     ("ibarrier", &[0]),
     ("ibcast", &[8, 100_000]),
@@ -39,15 +40,16 @@ const NON_BLOCKING: [(&str, &[u32]); 14] = [
     ("ireduce_scatter", &[1000]),
 ];
 
-/// Returns the prefix of Open MPI 5.0: $MCPSIM_OPENMPI5, as PyPI's package `openmpi` installs it into a virtual
-/// environment.
+/// Returns the installation prefix of Open MPI 5.0, which the environment variable MCPSIM_OPENMPI5 names. PyPI's
+/// package `openmpi` installs Open MPI into a virtual environment.
 fn installed() -> Option<PathBuf> {
     let prefix = PathBuf::from(env::var_os("MCPSIM_OPENMPI5")?);
     let version = Command::new(prefix.join("bin/mpirun")).arg("--version").output().ok()?;
     String::from_utf8_lossy(&version.stdout).contains("Open MPI) 5.0.").then_some(prefix)
 }
 
-/// Returns the messages of the ranks in `times` collectives, including other messages.
+/// Returns the messages that the ranks send in a program with `times` collectives. Messages of other operations are
+/// included.
 fn counted(prefix: &Path, program: &Path, per_node: u32, call: (&str, u32), times: u32) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (what, bytes) = call;
@@ -67,7 +69,7 @@ fn counted(prefix: &Path, program: &Path, per_node: u32, call: (&str, u32), time
     }
 }
 
-/// Returns the same on one node.
+/// Variant of [`counted`] for a run on one node.
 fn counted_here(
     prefix: &Path,
     program: &Path,
@@ -88,7 +90,7 @@ fn counted_here(
     if ran.code == Some(0) { monitored(directory.path(), ranks) } else { Err(told("mpirun of Open MPI 5.0", &ran)) }
 }
 
-/// Compiles the program that calls collectives for this Open MPI.
+/// Compiles the program that calls collectives with the compiler of this Open MPI.
 fn compiled(prefix: &Path, directory: &Path) -> PathBuf {
     let program = directory.join("sends_of");
     let mut compiler = Command::new(prefix.join("bin/mpicc"));

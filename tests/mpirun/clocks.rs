@@ -1,4 +1,4 @@
-//! Synchronisation of host clocks with offset and drift in recorded runs.
+//! Tests that recordings synchronise host clocks that have an offset and a drift.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use super::real::{directory, file, limited, real_mpis, simulate, told};
 use super::support::open_mpi_environment;
 use super::two_nodes::{NETWORK, on_two_nodes, two_nodes};
 
-/// Offset of the second node's clock, s, and its drift.
+/// Offset of the second node's clock in seconds. The next constant is the drift of this clock.
 const AHEAD: f64 = 1000.0;
 const GAIN: f64 = 0.01;
 
@@ -40,13 +40,13 @@ fn a_clock_that_is_ahead_and_drifts_is_found_out() {
     let info = simulate(&format!("trace info {}", trace.display()));
     let line = info.stdout.lines().find_map(|line| line.strip_prefix("clocks")).unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
-    // Format: `east: 1045.123456 s ahead, gained 9901.0 us per second`
+    // The line has the format `east: 1045.123456 s ahead, gained 9901.0 us per second`.
     let ["east:", ahead, "s", "ahead,", "gained", gained, ..] = words[..] else { panic!("{}", told("info", &info)) };
     let (ahead, gained): (f64, f64) = (ahead.parse().unwrap(), gained.parse().unwrap());
-    // The clock that counts from the start of the host has drifted since then. The amount is unknown here, but is not
-    // negative.
+    // The clock counts from the start of the host and has drifted since that time. The test does not know the amount of
+    // the drift, but the drift is not negative.
     assert!(ahead >= AHEAD, "{line}");
-    // A second of this clock is shorter on the other clock by this amount.
+    // A second of the drifting clock is shorter by this number of microseconds when the other clock measures it.
     let wanted = GAIN / (1.0 + GAIN) * 1e6;
     assert!((gained - wanted).abs() < 0.25 * wanted, "{line}: expected {wanted} us per second");
 }

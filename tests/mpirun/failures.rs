@@ -1,4 +1,5 @@
-//! Failures with several processes: all processes end, one message is printed, and no result is partly written.
+//! Tests of failures in runs with several processes. All processes end, one error message is printed, and no result
+//! file is partly written.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +13,7 @@ use super::hosts::{HostMpi, host_mpi, host_mpis};
 use super::real::{compile, directory, file, limited, told};
 use super::support::{Ran, mcpsim};
 
-/// Compiles a source of this directory, if there is an MPI.
+/// Compiles a source of this directory. Returns `None` if the machine has no MPI.
 fn program(name: &str) -> Option<(TempDir, PathBuf)> {
     if host_mpis().is_empty() {
         return None;
@@ -23,7 +24,7 @@ fn program(name: &str) -> Option<(TempDir, PathBuf)> {
     Some((directory, program))
 }
 
-/// Returns the messages of mcpsim on stderr, without those of launchers.
+/// Returns the messages that mcpsim has printed on stderr, without messages of launchers.
 fn errors(ran: &Ran) -> Vec<&str> {
     ran.stderr.lines().filter(|line| line.starts_with("error: ") || line.starts_with("note: ")).collect()
 }
@@ -78,7 +79,7 @@ fn what_is_wrong_for_all_processes_is_told_once() {
     }
 }
 
-/// Runs mcpsim in three processes; process 1 first executes `shell`.
+/// Runs mcpsim in three processes. Process 1 first executes the shell commands `shell`.
 fn with_one_apart(mpi: &HostMpi, shell: &str, line: &str) -> Ran {
     let script = format!("case ${{OMPI_COMM_WORLD_RANK-}}${{PMI_RANK-}} in 1) {shell} ;; esac; exec \"$@\"");
     let mut command = mpi.launch(3, Path::new("sh"));
@@ -111,7 +112,7 @@ fn letters_on_their_way_do_not_keep_a_run_that_failed_from_ending() {
     }
 }
 
-/// A small file system in memory, which requires root.
+/// A small file system in memory. Creating the file system requires root privileges.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -166,24 +167,24 @@ fn the_launcher_of_another_library_is_found_out() {
     assert!(error.contains("finds no other: start it with that library's own launcher"), "{error}");
 }
 
-/// Time for the launcher's processes to end after it.
+/// Maximum time for mcpsim's processes to end after the launcher has ended.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A run that does not end by itself.
+/// A run of mcpsim that does not end by itself.
 struct Endless {
     launcher: Child,
     output: BufReader<ChildStdout>,
-    /// Process id of each rank.
+    /// Process IDs of mcpsim's processes, by MPI rank.
     pids: Vec<i32>,
 }
 
 impl Endless {
-    /// Starts the run in three processes, and waits until all ranks exist.
+    /// Starts the run in three processes and waits until all processes exist.
     fn start(mpi: &HostMpi, program: &Path, json: &Path) -> Endless {
         let mut inner = mpi.launch(3, &mpi.binary);
         inner.args(["--nct", "3,1,1", "--quiet", "--json"]).args([json, program]);
         let mut command = Command::new("timeout");
-        // `timeout` forwards signals to its child.
+        // The command `timeout` forwards signals to its child process.
         command.args(["--foreground", "--kill-after=10", "100"]).arg(inner.get_program()).args(inner.get_args());
         command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
@@ -199,7 +200,7 @@ impl Endless {
         Endless { launcher, output, pids }
     }
 
-    /// Waits for the end and returns the output.
+    /// Waits until the run has ended and returns its output.
     fn end(mut self) -> Ran {
         let mut stdout = String::new();
         self.output.read_to_string(&mut stdout).unwrap();
@@ -215,7 +216,7 @@ impl Endless {
     }
 }
 
-/// Returns whether a process exists and is not a zombie.
+/// Returns true if the process with this ID exists and is not a zombie.
 fn is_there(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, behind)| !behind.starts_with('Z'))
@@ -269,7 +270,7 @@ fn when_one_process_is_interrupted_all_end_as_one_process_does() {
     }
 }
 
-/// MPI calls from a thread that is not a rank end the process from within.
+/// An MPI call on a thread that runs no rank ends the process with an error.
 #[test]
 fn when_one_process_must_end_at_once_all_do() {
     if host_mpis().is_empty() {

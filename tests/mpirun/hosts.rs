@@ -1,4 +1,5 @@
-//! Builds of mcpsim with the feature `mpi`, and their launchers.
+//! Builds mcpsim with the feature `mpi` for each MPI library of the machine, and runs these builds with their
+//! launchers.
 
 use std::env;
 use std::io::Write;
@@ -20,19 +21,20 @@ pub struct HostMpi {
     pub binary: PathBuf,
 }
 
-/// Commands of the installed libraries. Debian has a separate pair for each, and the plain commands belong to one of
-/// them.
+/// Names, compiler commands and launcher commands of MPI libraries. Debian has separate commands for each library, and
+/// the commands without a suffix belong to one of the libraries.
 const COMMANDS: [[&str; 3]; 3] = [
     ["openmpi", "mpicc.openmpi", "mpirun.openmpi"],
     ["mpich", "mpicc.mpich", "mpirun.mpich"],
     ["plain", "mpicc", "mpirun"],
 ];
 
-/// Variables of launchers in processes of a parallel job.
+/// Environment variables that launchers set in processes of a parallel job.
 const LAUNCHED: [&str; 5] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"];
 
 impl HostMpi {
-    /// Builds mcpsim for the library of these commands, if they exist; returns the reason if the build is impossible.
+    /// Builds mcpsim for the MPI library with these commands. Returns `None` if the commands do not exist, and the
+    /// reason if the build is impossible.
     fn build([name, compiler, launcher]: [&'static str; 3]) -> Option<Result<HostMpi, String>> {
         let path = env::var_os("PATH")?;
         let there = |command: &&str| env::split_paths(&path).any(|directory| directory.join(command).is_file());
@@ -46,7 +48,8 @@ impl HostMpi {
         let output = cargo.output().expect("cargo starts");
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
-            // Without libclang a machine cannot build it; any other failure is an error of mcpsim.
+            // A machine without libclang cannot build mcpsim with the feature `mpi`. Any other build failure is an
+            // error of mcpsim.
             assert!(said.contains("Unable to find libclang"), "cargo build --features mpi, MPICC={compiler}:\n{said}");
             return Some(Err("libclang, which the build needs, is not found".to_owned()));
         }
@@ -55,7 +58,8 @@ impl HostMpi {
         Some(Ok(HostMpi { name, compiler, launcher, is_open_mpi, binary: target.join("debug/mcpsim") }))
     }
 
-    /// Returns the launcher command with `processes` processes of `binary`, in the project's directory.
+    /// Returns the command that starts `processes` processes of `binary` with the launcher, in the directory of the
+    /// project.
     pub fn launch(&self, processes: u32, binary: &Path) -> Command {
         let mut command = Command::new(self.launcher);
         command.current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -67,7 +71,7 @@ impl HostMpi {
         command
     }
 
-    /// Sets the environment that a command needs to start the launcher.
+    /// Sets the environment variables that the launcher needs.
     pub fn prepare(&self, command: &mut Command) {
         LAUNCHED.iter().for_each(|name| _ = command.env_remove(name));
         if self.is_open_mpi {
@@ -75,7 +79,7 @@ impl HostMpi {
         }
     }
 
-    /// Runs mcpsim with the words of `line` in `processes` processes; without a launcher for one process.
+    /// Runs mcpsim with the arguments `line` in `processes` processes. A single process is started without a launcher.
     pub fn run(&self, processes: u32, line: &str) -> Ran {
         let mut command = match processes {
             1 => Command::new(&self.binary),
@@ -85,7 +89,7 @@ impl HostMpi {
         limited(command.current_dir(env!("CARGO_MANIFEST_DIR")).args(line.split_whitespace()))
     }
 
-    /// Returns the Outcome of a successful run, and its host part.
+    /// Returns the Outcome of a successful run, and separately the Outcome's data about the host.
     pub fn outcome(&self, processes: u32, line: &str) -> (Value, Value) {
         let ran = self.run(processes, &format!("--quiet --json - {line}"));
         let what = format!("{}, {processes} processes: mcpsim {line}", self.name);
@@ -96,16 +100,17 @@ impl HostMpi {
     }
 }
 
-/// Returns the libraries for which mcpsim can be built here; only the first unless all tests are requested. Prints the
-/// omitted ones on stderr.
+/// Returns the builds for all MPI libraries of the machine. Unless all tests are requested, only the first library is
+/// used. Omitted libraries are printed on stderr.
 pub fn host_mpis() -> &'static [HostMpi] {
     static FOUND: OnceLock<Vec<HostMpi>> = OnceLock::new();
     FOUND.get_or_init(|| {
-        // The output of `eprintln!` is not shown if the test passes.
+        // `eprintln!` is not used, because the test harness hides its output if the test passes.
         let say = |text: &str| writeln!(std::io::stderr(), "{text}").expect("stderr can be written");
         let mut found = Vec::new();
         for commands in COMMANDS {
-            // The plain commands belong to one of the other libraries. A build takes as long as most tests together.
+            // The commands without a suffix belong to one of the other libraries. A build of mcpsim takes as long as
+            // most tests together.
             let others = || is_full(&format!("mcpsim built for the MPI of {}", commands[1]));
             if !found.is_empty() && (commands[0] == "plain" || !others()) {
                 continue;
@@ -123,7 +128,7 @@ pub fn host_mpis() -> &'static [HostMpi] {
     })
 }
 
-/// Returns the library with these commands, if it exists.
+/// Returns the build for the MPI library with this name, if it exists.
 pub fn host_mpi(name: &str) -> Option<&'static HostMpi> {
     host_mpis().iter().find(|mpi| mpi.name == name || mpi.name == "plain" && name == "openmpi")
 }

@@ -1,5 +1,6 @@
-//! Files that differ between hosts: a run ends with the file, the hosts and digests. The second host is a process in a
-//! separate mount namespace, or one with libraries in another directory.
+//! Tests of input files that differ between hosts. The run ends with an error that names the file, the hosts and the
+//! digests of the file. The second host is simulated by a process in a separate mount namespace, or by a process with
+//! libraries in another directory.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use super::hosts::{HostMpi, host_mpis};
 use super::real::{compile_with, directory, limited, told};
 use super::support::{Ran, is_there, not_allowed, skipped};
 
-/// Runs mcpsim with these arguments in two processes; `starter` starts the second.
+/// Runs mcpsim with these arguments in two processes. The command `starter` starts the second process.
 fn on_two_hosts(mpi: &HostMpi, directory: &Path, starter: &[&str], arguments: &[&str]) -> Ran {
     let mut command = mpi.launch(1, &mpi.binary);
     command
@@ -22,12 +23,12 @@ fn on_two_hosts(mpi: &HostMpi, directory: &Path, starter: &[&str], arguments: &[
     limited(&command)
 }
 
-/// Returns the command that starts a process with `other` mounted at `path`.
+/// Returns the command that starts a process in which `other` is mounted at `path`.
 fn with_other<'a>(path: &'a str, other: &'a str) -> Vec<&'a str> {
     vec!["unshare", "--mount", "sh", "-c", "mount --bind \"$1\" \"$0\" && shift && exec \"$@\"", path, other]
 }
 
-/// Returns whether processes can have separate mounts here; prints a note if not.
+/// Returns true if the system permits separate mount namespaces. Prints a note otherwise.
 fn has_namespaces() -> bool {
     if !is_there("unshare") {
         skipped("different files on different hosts: there is no unshare");
@@ -40,12 +41,13 @@ fn has_namespaces() -> bool {
     ran.code == Some(0)
 }
 
-/// Asserts that a run with equal files succeeds, and that one with different files ends with this text and two digests.
+/// Asserts that a run with equal files on both hosts succeeds. Asserts that a run with different files ends with the
+/// text `what` and two digests.
 fn refused(mpi: &HostMpi, directory: &Path, (alike, starter): (&[&str], &[&str]), arguments: &[&str], what: &str) {
     let ran = on_two_hosts(mpi, directory, alike, arguments);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", told(&format!("{} {what}", mpi.name), &ran));
     let ran = on_two_hosts(mpi, directory, starter, arguments);
-    // Files are named by their absolute paths.
+    // The error message contains the absolute path of the file.
     let (kind, name) = what.rsplit_once(' ').unwrap();
     let text = format!("{name} differs between hosts, expected the same everywhere: process 0 on ");
     let of_each: Vec<&str> = ran.stderr.split(" with digest ").collect();
@@ -88,7 +90,8 @@ fn another_trace_or_file_of_the_machine_on_another_host_is_an_error() {
         let (a, b) = (place("a.trace"), place("b.trace"));
         let arguments = ["--quiet", "--nct", "2,1,1", &a];
         refused(mpi, here, (alike, &with_other(&a, &b)), &arguments, "trace a.trace");
-        // The directory of the application differs from that of the machine and its files.
+        // The application file is in another directory than the machine file and the files to which the machine file
+        // refers.
         let (pairs, other, app) = (place("pairs.toml"), place("other.toml"), place("apps/a.toml"));
         let machine = place("machine.toml");
         let shape = "platform.nct=[2, 1, 2]";
@@ -133,7 +136,7 @@ fn another_build_or_library_of_a_program_on_another_host_is_an_error() {
         for name in ["linked", "opens"] {
             let program = place(name);
             let line = ["--quiet", "--compute", "skip", "--nct", "2,1,1", &program];
-            // The first process also finds the library of the first directory.
+            // The first process finds the library in the first directory.
             let run = |starter: &[&str]| {
                 let mut command = mpi.launch(1, Path::new("env"));
                 command

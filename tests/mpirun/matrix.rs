@@ -1,5 +1,6 @@
-//! Every described workload in 1 to 4 processes of 1 or 2 threads gives the same Outcome, except for the host part.
-//! `./check` runs three processes, `./check full` all.
+//! Tests that every described workload has the same Outcome in 1 to 4 processes with 1 or 2 threads each. Only the
+//! Outcome's data about the host may differ. `./check` uses three processes, and `./check full` uses all numbers of
+//! processes.
 
 use super::cases::CASES;
 use super::hosts::{host_mpi, host_mpis};
@@ -7,7 +8,7 @@ use super::support::is_full;
 
 const MACHINE: &str = "--nct 8,2,1";
 
-/// Asserts that the Outcomes of all workloads equal those of one worker.
+/// Asserts that the Outcome of each workload in `processes` processes equals the Outcome of a run with one worker.
 fn same_in(library: &str, processes: u32) {
     if processes != 3 && !is_full(&format!("all workloads in {processes} processes of {library}")) {
         return;

@@ -1,4 +1,5 @@
-//! `mcpsim measure` under the real launchers: its output reads back, and errors are printed once.
+//! Tests of `mcpsim measure` under the real launchers. The written platform file can be read, and errors are printed
+//! once.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +13,11 @@ use super::hosts::{HostMpi, host_mpis};
 use super::real::{directory, limited, told};
 use super::support::{Ran, mcpsim, open_mpi_environment};
 
-/// Runs the shortest possible `mcpsim measure` on two ranks in `directory`.
+/// Runs `mcpsim measure` with two ranks in `directory`. The options select the shortest possible measurement.
 fn measure(mpi: &HostMpi, directory: &Path, options: &[&str]) -> Ran {
     let mut command = mpi.launch(2, &mpi.binary);
-    // The quality of such a short measurement depends on the load of the machine.
+    // The checks of measurement quality are disabled, because the quality of such a short measurement depends on the
+    // load of the machine.
     command
         .current_dir(directory)
         .args(["measure", "--force", "--time", "100 ms", "--max-size", "16 KiB"])
@@ -38,12 +40,12 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
         assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
         let (platform, text) = platform(directory.path(), "here.toml");
         assert_eq!((platform.name.as_str(), platform.shape.nodes), ("box", 1), "{text}");
-        // Both libraries are known, and a datatype takes some time.
+        // `mcpsim measure` recognises both MPI libraries, and the measured overhead of datatypes is not zero.
         let rules = &platform.collectives;
         assert_eq!(rules.library.is_open_mpi(), mpi.is_open_mpi, "{text}");
         assert_ne!(rules.library, Library::default(), "{text}");
         assert!((10_000..1_000_000_000).contains(&rules.datatype_overhead.as_ps()), "{text}");
-        // Both ranks are on one machine: on one CMP, or on two of its CMPs.
+        // Both ranks are on one machine, so the measured level is within a CMP or between two CMPs.
         let measured: Vec<Level> = Level::ALL
             .into_iter()
             .filter(|level| ran.stdout.contains(&level.name().replace('_', "-").replace("cmp", "CMP")))
@@ -60,7 +62,7 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
         for figure in ["latency", "bandwidth", "messages"] {
             assert!(directory.path().join(format!("drawn/measured-{figure}.svg")).is_file(), "{figure}");
         }
-        // A run on the measured machine.
+        // The written platform file is used for a run.
         let mut again = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
         again.arg("--quiet").arg("--platform").arg(directory.path().join("here.toml")).args([
             "--ranks",
@@ -71,17 +73,17 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
     }
 }
 
-/// The receiving rank must release the core to the sending one. Otherwise the send would begin only with the next
-/// receive.
+/// Tests that the receiving rank releases the core to the sending rank if both ranks share a core. Otherwise the send
+/// would begin only when the next receive releases the core.
 #[test]
 fn ranks_that_share_a_core_find_up_to_which_size_messages_are_eager() {
-    // Waiting ranks of MPICH keep their core.
+    // MPICH is omitted, because its waiting ranks do not release their core.
     for mpi in host_mpis().iter().filter(|mpi| mpi.is_open_mpi) {
         let directory = directory();
         let core = directory.path().join("core");
         fs::write(&core, "exec taskset -c \"$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\" \"$@\"\n").unwrap();
         let mut command = mpi.launch(2, Path::new("sh"));
-        // A waiting rank yields the core.
+        // With this setting of Open MPI, a waiting rank releases its core.
         command.env("OMPI_MCA_mpi_yield_when_idle", "1");
         command.current_dir(directory.path()).args([&core, &mpi.binary]);
         command.args(["measure", "--force", "--time", "100 ms", "--max-size", "1 MiB", "-o", "one.toml"]);
@@ -95,7 +97,7 @@ fn ranks_that_share_a_core_find_up_to_which_size_messages_are_eager() {
         let (platform, text) = platform(directory.path(), "one.toml");
         let link = platform.link(Level::IntraCmp);
         assert!(link.eager_threshold() < Bytes::new(1 << 20), "{text}");
-        // The time of a message without overheads is core time.
+        // On one core, the latency of a message is core time of the two ranks.
         let [switch, latency] = [platform.core.context_switch, link.row(Bytes::new(8)).latency];
         assert!(latency < switch, "{text}");
     }
@@ -168,7 +170,7 @@ fn the_script_measures_a_machine_runs_programs_on_it_and_judges_their_prediction
         command.arg("--mcpsim").arg(&mpi.binary).arg("--out").arg(directory.path().join("case"));
         command.envs(open_mpi_environment());
         let ran = limited(command.current_dir(env!("CARGO_MANIFEST_DIR")));
-        // Such a short measurement may be accepted or rejected.
+        // mcpsim may accept or reject such a short measurement.
         assert!(matches!(ran.code, Some(0 | 5)), "{}", told(mpi.name, &ran));
         let results = fs::read_to_string(directory.path().join("case/results.csv")).unwrap();
         let predicted: Vec<&str> = results.lines().filter(|row| row.contains(",predicted,mcpsim,")).collect();
@@ -181,7 +183,8 @@ fn the_script_measures_a_machine_runs_programs_on_it_and_judges_their_prediction
     }
 }
 
-/// Each algorithm of Open MPI's allreduce, bcast and alltoall is timed and compared with the prediction.
+/// Tests that `mcpsim measure` times each algorithm of Open MPI's allreduce, bcast and alltoall and compares the times
+/// with predictions.
 #[test]
 fn algorithms_measured_under_open_mpi_are_laid_beside_predictions() {
     let mpis = host_mpis();
@@ -198,13 +201,14 @@ fn algorithms_measured_under_open_mpi_are_laid_beside_predictions() {
     assert_eq!(compiled.code, Some(0), "{}", told(mpi.compiler, &compiled));
     let launch = ["--oversubscribe", "--bind-to", "none", "-n", "2"];
     let timed = ["./algorithms", "2", "1e-4"];
-    // Without the option Open MPI ignores the requested algorithms.
+    // If the launcher option is missing, Open MPI ignores the requested algorithms.
     let unheard = run(mpi.launcher, &[&launch[..], &timed].concat());
     assert!(unheard.code != Some(0) && unheard.stderr.contains("wants Open MPI 4"), "{}", told("algorithms", &unheard));
     let heard = [&launch[..], &["--mca", "coll_tuned_use_dynamic_rules", "1"], &timed].concat();
     let measured = run(mpi.launcher, &heard);
     assert_eq!(measured.code, Some(0), "{}", told("algorithms", &measured));
-    // Six, nine and five algorithms of three sizes, and segments shorter than the message.
+    // The table has a row for each of six, nine and five algorithms and three message sizes, and rows for segments that
+    // are shorter than the message.
     let rows = measured.stdout.lines().count();
     assert_eq!(rows, 2 * (3 * (6 + 9 + 5) + 3 + 6 * 3), "{}", measured.stdout);
     fs::write(directory.path().join("measured.csv"), &measured.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! Real programs in several processes: their output and prediction equal those of one process.
+//! Tests of real programs in several processes. The output and the prediction must equal those of a run in one process.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use super::hosts::{HostMpi, host_mpis};
 use super::real::{compile, compile_with, directory, file, told};
 use super::support::{Ran, ended};
 
-/// Programs of `workloads/c`, and arguments that make them short.
+/// Programs of `workloads/c`, with arguments for a short run.
 const CASES: [(&str, &str); 13] = [
     ("alltoall", "5000 2"),
     ("empty", ""),
@@ -27,7 +27,7 @@ const CASES: [(&str, &str); 13] = [
     ("sort", "2000"),
 ];
 
-/// Returns the printed lines in order, and the Outcome without the host part.
+/// Returns the sorted output lines, and the Outcome without its data about the host.
 fn ran(mpi: &HostMpi, processes: u32, line: &str) -> (Vec<String>, Value) {
     let directory = directory();
     let json = directory.path().join("outcome.json");
@@ -35,7 +35,7 @@ fn ran(mpi: &HostMpi, processes: u32, line: &str) -> (Vec<String>, Value) {
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", told(&format!("{} {line}", mpi.name), &ran));
     let mut outcome: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     outcome.as_object_mut().unwrap().remove("host");
-    // Lines of ranks of different nodes have no defined order.
+    // The lines are sorted, because lines of ranks on different nodes have no defined order.
     let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
     lines.sort();
     (lines, outcome)
@@ -102,7 +102,7 @@ fn ranks_see_the_simulated_mpi_one_environment_and_the_stdin_of_the_run() {
     let directory = directory();
     let [program, places] = ["told", "places"].map(|name| directory.path().join(name));
     compile(&file("tests/mpirun/told.c"), "-O1", &program).unwrap();
-    // Rank 0 is on the last node, and must be in the process that has stdin.
+    // Rank 0 is on the last node. The process that simulates rank 0 must be the one whose standard input is available.
     fs::write(&places, "3 0 0\n2 0 0\n1 0 0\n0 0 0\n").unwrap();
     for mpi in host_mpis() {
         let mut command = mpi.launch(3, &mpi.binary);
@@ -155,7 +155,7 @@ fn ranks_of_several_processes_share_no_more_than_those_of_one() {
             clear();
             let found = ran(mpi, 2, &line);
             assert_eq!(found.0, reference.0, "{} {name} {arguments}", mpi.name);
-            // The time that a rank waits for files and locks depends on the host.
+            // These programs wait for files and locks, and the time of such waits depends on the host.
             let waits = ["statics", "outside"].contains(&name);
             assert!(waits || found.1 == reference.1, "{} {name}: another Outcome", mpi.name);
         }

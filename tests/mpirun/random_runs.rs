@@ -1,4 +1,5 @@
-//! Random applications on random machines: the Outcome and trace of two processes equal those of one.
+//! Tests random applications on random machines. The Outcome and the trace of a run in two processes must equal those
+//! of a run in one process.
 
 use super::hosts::host_mpis;
 use super::random::Case;
@@ -27,7 +28,7 @@ fn random_runs_are_the_same_in_two_processes() {
             };
             let one = result(1);
             let two = result(2);
-            // Some machines cannot be simulated in several processes, which is an error.
+            // mcpsim rejects some machines in runs with several processes.
             if two.0 == Some(2) && one.0 == Some(0) {
                 assert!(two.1.contains("processes"), "seed {seed}: {}", two.1);
                 continue;

@@ -1,4 +1,4 @@
-//! Recording in several processes: the trace equals that of a single process.
+//! Tests of recording in several processes. The trace must equal the trace of a run in one process.
 
 use std::fs;
 
@@ -26,7 +26,8 @@ fn a_trace_is_the_same_byte_by_byte_whoever_records_it() {
     }
 }
 
-/// Programs of `workloads/c`: with collectives, with strands and requests, with time-dependent behaviour.
+/// Programs of `workloads/c` with their arguments. The programs use collectives, nonblocking collectives and requests,
+/// or have time-dependent behaviour.
 const PROGRAMS: [(&str, &str); 4] = [("is", "S"), ("halo3d", "20000 2"), ("prime", "2000"), ("alltoall", "5000 2")];
 
 #[test]

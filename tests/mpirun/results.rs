@@ -1,4 +1,4 @@
-//! Every result option in two processes: the results and files equal those of one process.
+//! Tests every result option in two processes. The results and files must equal those of a run in one process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,14 +8,15 @@ use serde_json::Value;
 use super::hosts::{HostMpi, host_mpis};
 use super::real::{compile, directory, file, told};
 
-/// Result options with values; OUT is a file. The options after `|` work in one process only and print an error
-/// otherwise.
+/// Result options with their values. OUT represents the name of an output file. The options after `|` work only in one
+/// process and print an error in several processes.
 const OPTIONS: &str = "--intervals=1KiB,64KiB --pairs --json=OUT --profile=OUT.csv --record=OUT.trace --per-rank \
                        --functions --sites --histogram=OUT --histogram=OUT.csv --latency-tolerance --critical-path \
                        --timeline=OUT.json --timeline=OUT.paje --host-profile --show-config --quiet \
                        | --efficiencies --other-algorithms --task-logs=OUT";
 
-/// Returns the Outcome without the host part, the file of the option, and the printed lines without host data.
+/// Returns the Outcome without its data about the host, the contents of the file that the option writes, and the
+/// printed lines without data about the host.
 fn results(mpi: &HostMpi, processes: u32, option: &str, program: &str) -> (Value, Option<Vec<u8>>, BTreeSet<String>) {
     let directory = directory();
     let [json, out] = ["outcome.json", "out"].map(|name| directory.path().join(name).display().to_string());
@@ -35,14 +36,14 @@ fn results(mpi: &HostMpi, processes: u32, option: &str, program: &str) -> (Value
     };
     let _ = outcome.as_object_mut().map(|outcome| outcome.remove("host"));
     let content = own.filter(|_| !option.starts_with("--json")).map(|own| fs::read(own).unwrap());
-    // Memory, events per second and times belong to the host.
+    // Lines about memory use, events per second and host times differ between runs.
     let of_host = |line: &&str| shown || line.starts_with("predicted");
     let lines =
         ran.stdout.lines().filter(of_host).map(|line| line.replace(&directory.path().display().to_string(), ""));
     (outcome, content, lines.collect())
 }
 
-/// Returns the options that `--help` lists under a heading.
+/// Returns the options that `--help` lists under the heading `heading`.
 fn listed(mpi: &HostMpi, heading: &str) -> BTreeSet<String> {
     let help = mpi.run(1, "--help").stdout;
     let section = help.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.ends_with(':'));

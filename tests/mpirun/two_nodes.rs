@@ -1,4 +1,5 @@
-//! `mcpsim measure` with four ranks on two nodes: Linux namespaces with a network between them.
+//! Tests of `mcpsim measure` with four ranks on two nodes. The nodes are Linux namespaces that are connected by a
+//! virtual network.
 
 use std::fs;
 use std::path::Path;
@@ -16,17 +17,17 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpirun/two_node
 pub const NETWORK: &str = "10.77.0.0/24";
 const HOSTS: &str = "10.77.0.1:2,10.77.0.2:2";
 
-/// Returns a command on the first of two nodes.
+/// Returns a command that runs `command` on the first of the two nodes.
 pub fn on_two_nodes(directory: &Path, command: &str) -> Command {
     let mut nodes = Command::new("unshare");
     nodes.args(["--net", "--uts", "--mount", "sh", SCRIPT, "sh", "-c", command, "sh"]).current_dir(directory);
     nodes
 }
 
-/// Two concurrent tests would have eight ranks that poll without a pause.
+/// Lock that prevents concurrent tests. Two concurrent tests would have eight ranks that poll without a pause.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Locks the two nodes, if they can be created; prints a note if not.
+/// Acquires the lock for the two nodes. If the system cannot create the nodes, prints a note and returns `None`.
 pub fn two_nodes() -> Option<MutexGuard<'static, ()>> {
     if !["unshare", "nsenter", "ip", "hostname"].into_iter().all(is_there) {
         skipped("two nodes on one machine: there is no unshare, nsenter, ip or hostname");
@@ -43,9 +44,10 @@ pub fn two_nodes() -> Option<MutexGuard<'static, ()>> {
     Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns whether a run is complete: its last lines are on standard output. The exit code must be 0. The exception is
-/// MPICH 4.0 over UCX's TCP, which does not always return from MPI_Finalize: one rank waits for its connections to
-/// close, which requires ranks that already wait for the process manager. mcpsim has written all results before.
+/// Returns true if the run is complete, so that its standard output contains the line `last`. The exit code must be 0,
+/// except with MPICH 4.0 over UCX's TCP. This MPICH does not always return from MPI_Finalize, because one rank waits
+/// for its connections to close while the other ranks already wait for the process manager. mcpsim has written all
+/// results before MPI_Finalize.
 fn is_whole(mpi: &HostMpi, ran: &Ran, last: &str) -> bool {
     let hung = !mpi.is_open_mpi && ran.code == Some(124);
     if hung {
@@ -54,7 +56,7 @@ fn is_whole(mpi: &HostMpi, ran: &Ran, last: &str) -> bool {
     (ran.code == Some(0) || hung) && ran.stdout.contains(last)
 }
 
-/// Runs mcpsim with the words of `line` in four ranks, two per node, for at most `seconds`.
+/// Runs mcpsim with the arguments `line` in four MPI processes, two per node. The run is ended after `seconds` seconds.
 fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str, seconds: u32) -> Ran {
     let launcher = mpi.launcher;
     let options = match mpi.is_open_mpi {
@@ -66,7 +68,8 @@ fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str, seconds: u32) -
     };
     let mut command = on_two_nodes(directory, &format!("exec {launcher} {options} -n 4 \"$@\""));
     mpi.prepare(&mut command);
-    // UCX detects that both nodes are one machine, and would not use the network.
+    // UCX detects that both nodes are on one machine and would use shared memory, so the transports are restricted to
+    // TCP.
     command.env("UCX_TLS", "tcp,self");
     limited_to(command.arg(&mpi.binary).args(line.split_whitespace()), seconds)
 }
@@ -86,7 +89,7 @@ fn a_link_with_a_rate_is_shaped_on_both_nodes() {
     assert!(rates.iter().all(|line| line.contains("rate 100Mbit")), "{}", ran.stdout);
 }
 
-/// Returns whether a link can have a rate limit here; prints a note if not.
+/// Returns true if the system can limit the rate of the link. Prints a note otherwise.
 fn can_be_shaped() -> bool {
     if !is_there("tc") {
         skipped("a link with a rate: there is no tc");
@@ -100,8 +103,8 @@ fn can_be_shaped() -> bool {
     ran.code == Some(0)
 }
 
-/// Records a run over a live link of 100 Mbit/s, and replays it on that link and on one of 1 Gbit/s. The run time
-/// depends on the host, but no link exceeds its rate.
+/// Records a run over a real link that is limited to 100 Mbit/s. Replays the trace on a model of this link and on a
+/// model of a link with 1 Gbit/s. The run time depends on the host, but no link exceeds its rate.
 #[test]
 fn what_a_slow_link_carried_is_recorded_and_replayed_on_a_fast_one() {
     let Some(_alone) = two_nodes() else { return };
@@ -115,7 +118,8 @@ fn what_a_slow_link_carried_is_recorded_and_replayed_on_a_fast_one() {
     mpi.compile(&file("workloads/c/alltoall.c"), &program).unwrap();
     let made = simulate(&format!("trace lib --mpicc {} -o {}", mpi.compiler(), library.display()));
     assert_eq!(made.code, Some(0), "{}", told("trace lib", &made));
-    // Twenty times 60,000 B each way: 96 ms at 100 Mbit/s without packet headers.
+    // The program sends 60,000 B twenty times in each direction. At 100 Mbit/s, these messages take 96 ms without
+    // packet headers.
     let launch = format!(
         "exec {} --oversubscribe --bind-to none --mca plm_rsh_agent $REMOTE_SHELL --mca oob_tcp_if_include {NETWORK} \
          --mca btl_tcp_if_include {NETWORK} --mca pml ob1 --mca btl tcp,self --host 10.77.0.1:1,10.77.0.2:1 -n 2 \
@@ -146,7 +150,7 @@ fn what_a_slow_link_carried_is_recorded_and_replayed_on_a_fast_one() {
         outcome["predicted_ps"].as_f64().unwrap() * 1e-12
     };
     let (slow, fast) = (predicted("11.95MB/s"), predicted("119.5MB/s"));
-    // The difference is that of 1.2 MB at either rate.
+    // The two replays differ by the difference between the transfer times of 1.2 MB at the two rates.
     assert!((slow - fast - 1.2e6 / 11.95e6 * 0.9).abs() < 0.02, "{slow} s and {fast} s, measured {measured} s");
 }
 
@@ -164,7 +168,7 @@ fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
             assert_eq!(ran.stdout.contains("pairs measured at the same time"), !parallel.is_empty(), "{}", ran.stdout);
         }
         assert_eq!(fs::read_to_string(here.join("p_hosts.txt")).unwrap(), "west\nwest\neast\neast\n", "{}", mpi.name);
-        // All elements except the diagonal are times, for each of the three lengths.
+        // For each of the three message lengths, all elements of the matrix except the diagonal are times.
         for (x, y, length) in (0..4).flat_map(|x| (0..4).flat_map(move |y| [0, 1000, 2000].map(|of| (x, y, of)))) {
             let mut read = mcpsim(here);
             read.args(["cluster", "p_min.nc", "--at", &format!("{x},{y},{length}")]);
@@ -173,7 +177,7 @@ fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
             let is_time = seconds.is_some_and(|seconds| if x == y { seconds == 0.0 } else { seconds > 0.0 });
             assert!(is_time, "{}: {}", mpi.name, told("cluster --at", &ran));
         }
-        // The file of hosts determines the ranks of a node, regardless of the times.
+        // The hosts file determines which ranks are on a node, regardless of the measured times.
         let mut guess = mcpsim(here);
         guess.args(["cluster", "p_min.nc", "--platform", "guessed.toml"]);
         let ran = limited(&guess);

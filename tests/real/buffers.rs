@@ -1,10 +1,11 @@
-//! Programs whose messages stay in caches or not, depending on their buffers.
+//! Tests of programs whose message buffers fit or do not fit in the caches of the simulated machine.
 
 use crate::real;
 use crate::recorded::{for_each_mpi, outcome, record};
 use serde_json::Value;
 
-/// Cores copy 4 bytes per ns; buffers beyond 1 MiB of cache use 1 GB/s of memory.
+/// Platform on which a core copies 4 bytes per ns. Copies of buffers that do not fit in the cache of 1 MiB use a memory
+/// bandwidth of 1 GB/s.
 const PLATFORM: &str = r#"
 name = "cached"
 nct = [1, 1, 2]
@@ -45,10 +46,11 @@ fn messages_are_in_caches_by_the_addresses_of_their_buffers() {
     std::fs::write(&platform, PLATFORM).unwrap();
     let on = format!("--platform {} --compute skip", platform.display());
     let [program, trace] = [program, trace].map(|path| path.display().to_string());
-    // One head after 1 us, then 16 copies of 65.536 us: one buffer at each end fits, and so do two.
+    // The head of the first message arrives after 1 us. 16 copies of 65.536 us follow, because the buffers of both
+    // ranks fit in the cache.
     let fits = 1.0 + 16.0 * 65.536;
-    // The four buffers of the first two messages fill the cache; each of the others is read from memory and written to
-    // it.
+    // The four buffers of the first two messages fill the cache. The copies of the remaining messages read their data
+    // from memory and write it to memory.
     let beyond = 1.0 + 2.0 * 65.536 + 14.0 * 524.288;
     for (buffers, expected) in [(1, fits), (2, fits), (16, beyond)] {
         for workers in [1, 2] {

@@ -1,5 +1,5 @@
-//! The compiler wrapper from outside: what it compiles, its failures, and the equivalence of its support library with
-//! the C library.
+//! Tests of the compiler wrapper `mcpsim cc` as a command: compiled programs, errors, and the equivalence of the
+//! support library and the C library.
 
 #[path = "cc/launched.rs"]
 mod launched;
@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use crate::support::{Ran, finish, mcpsim};
 use tempfile::TempDir;
 
-/// Cache of all tests of this file.
+/// Returns the cache directory that all tests of this file share.
 fn cache() -> &'static Path {
     static CACHE: OnceLock<TempDir> = OnceLock::new();
     CACHE.get_or_init(|| TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()).path()
@@ -36,13 +36,13 @@ fn wrapper(directory: &Path) -> Command {
     command
 }
 
-/// Asserts that the compilation succeeds without output.
+/// Runs the wrapper and asserts that the compilation succeeds without output.
 fn compiles(directory: &Path, line: &str) {
     let ran = compile(directory, line);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""), "{line}");
 }
 
-/// Creates a directory with these files.
+/// Creates a temporary directory with these files.
 fn files(files: &[(&str, &str)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -62,7 +62,7 @@ const HELLO_CXX: &str = "#include <iostream>\n#include <stdexcept>\n#include <mp
     try { throw std::runtime_error(\"x\"); } catch (const std::exception &e) { std::cout << e.what() << std::endl; }\n\
     return MPI_Finalize();\n}\n";
 
-/// Returns the symbols that the file's dynamic table defines, and its undefined ones.
+/// Returns the defined symbols and the undefined symbols in the file's dynamic symbol table.
 fn symbols(file: &Path) -> [Vec<String>; 2] {
     use object::{Object, ObjectSymbol};
     let bytes = fs::read(file).unwrap();
@@ -71,7 +71,8 @@ fn symbols(file: &Path) -> [Vec<String>; 2] {
     [defined, open].map(|symbols| symbols.iter().map(|symbol| symbol.name().unwrap().to_owned()).collect())
 }
 
-/// Asserts that the file is a program for the loader: it has the entry, the note, and its own version of `printf`.
+/// Asserts that the file is a program for the loader of mcpsim. Such a program has the entry point, the ELF note, and
+/// its own `printf`.
 fn check_program(file: &Path) {
     use object::{Object, ObjectKind, ObjectSection};
     let bytes = fs::read(file).unwrap();
@@ -181,7 +182,7 @@ fn questions_are_answered() {
     assert_eq!((none.code, none.stderr), (native("").code, native("").stderr));
     assert_eq!(compile(here, "cc -showme:version").stdout, format!("mcpsim {}\n", env!("CARGO_PKG_VERSION")));
     assert!(compile(here, "cc -show -c a.c").stdout.starts_with("cc -I"));
-    // The shown words have the same effect with the compiler itself.
+    // If the compiler is run directly with the words that the wrapper shows, the result is the same.
     let words = |line: &str| compile(here, line).stdout.trim_end().to_owned();
     let compile_words = words("cc -showme:compile");
     let link_words = words("cc -showme:link");
@@ -257,10 +258,10 @@ fn many_at_once_make_one_kit_and_a_broken_one_is_mended() {
     all_at_once();
     fs::remove_file(kits()[0].join("include/mpi.h")).unwrap();
     all_at_once();
-    // A cache from before the introduction of digests.
+    // The removal of the digests simulates a cache of an mcpsim version without digests.
     fs::remove_file(kits()[0].join("digests")).unwrap();
     all_at_once();
-    // Results of a full disk or an editor: a truncated library, a header with another constant.
+    // A truncated library and a modified header simulate the effects of a full disk and of an editor.
     let [library, header] = ["lib/libmcpsim_support.a", "include/mpi.h"].map(|name| kits()[0].join(name));
     let whole = [fs::read(&library).unwrap(), fs::read(&header).unwrap()];
     fs::write(&library, &whole[0][..whole[0].len() / 2]).unwrap();
@@ -302,7 +303,7 @@ fn the_headers_are_clean_in_all_dialects() {
         compiles(here, &format!("cxx -std={standard} {strict} -c s.cc"));
     }
     compiles(here, &format!("cc -std=c99 {strict} -c s.c"));
-    // The compiler of another MPI with a copy of the header.
+    // The test simulates the compiler wrapper of another MPI that uses a copy of mcpsim's header.
     let include = compile(here, "cc -showme:incdirs").stdout;
     fs::copy(Path::new(include.trim_end()).join("mcpsim.h"), here.join("mcpsim.h")).unwrap();
     let arguments = "-std=c89 -Wall -Wextra -pedantic -Werror -I. -c s.c";
@@ -317,7 +318,8 @@ fn a_program_started_by_its_name_comes_to_mcpsim() {
     compiles(here, "cc a.c -o a");
     let ran = finish(Command::new(here.join("a")).args(["-x", "y z"]).output().unwrap());
     assert!(ran.code != Some(127) && !ran.stderr.contains("built by mcpsim cc"), "{}", ran.stderr);
-    // If the recorded mcpsim is missing, the one of PATH is used; without one an error is printed.
+    // A program that is started directly uses the mcpsim in PATH if the mcpsim that compiled the program is missing. If
+    // PATH contains no mcpsim either, the program prints an error.
     let link = here.join("gone");
     fs::copy(env!("CARGO_BIN_EXE_mcpsim"), &link).unwrap();
     let status =

@@ -1,5 +1,6 @@
-//! Conformance programs: each program of `tests/mpi` checks a part of MPI from inside, under mcpsim and under the real
-//! MPIs of the machine, with the same output. The programs `strict_*` check errors that real MPIs do not detect.
+//! Conformance tests. Each program in `tests/mpi` checks a part of the MPI standard. A program runs under mcpsim and
+//! under the real MPIs of the machine, and must print the same output. The programs `strict_*` check errors that real
+//! MPIs do not detect, and run only under mcpsim.
 
 #[path = "conformance/mpich.rs"]
 mod mpich;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use crate::real;
 
-/// Prefixes of the names of a chapter's programs.
+/// File name prefixes of the conformance programs for a chapter of the MPI standard.
 type Chapter = &'static [&'static str];
 
 const POINT_TO_POINT: Chapter = &["pt2pt_"];
@@ -23,11 +24,11 @@ const ENVIRONMENT: Chapter = &["env_"];
 const PROFILING_AND_OTHERS: Chapter = &["profiling", "old_names", "mixed", "tools"];
 const STRICT: Chapter = &["strict_"];
 
-/// Numbers of ranks and options that place them on one node, as under a real MPI, because programs query shared memory.
-/// The outputs are compared.
+/// Numbers of ranks, and options that place the ranks on one node. The output of these runs is compared with the real
+/// MPIs, whose ranks also run on one node. The node matters because programs query shared memory.
 const COMPARED: [(u32, &str); 3] = [(1, "--nct 1,1,1"), (2, "--nct 1,1,2"), (4, "--nct 1,2,2")];
 
-/// Numbers of ranks and options that place them on several nodes.
+/// Numbers of ranks, and options that place the ranks on several nodes.
 const NODES: [(u32, &str); 4] =
     [(2, "--nct 2,1,1"), (4, "--nct 2,2,1"), (5, "--nct 3,1,2 --ranks 5"), (8, "--nct 2,2,2 --workers 2")];
 
@@ -35,7 +36,7 @@ fn is_of(chapter: Chapter, name: &str) -> bool {
     chapter.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// Fails with the errors of all programs of the chapter.
+/// Checks all programs of the chapter. Panics with the errors of all failed programs.
 fn check(chapter: Chapter) {
     let names = real::names("tests/mpi", ".c").into_iter().filter(|name| is_of(chapter, name));
     let directory = real::directory();
@@ -43,7 +44,7 @@ fn check(chapter: Chapter) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Returns the errors of a program.
+/// Runs a conformance program and returns the errors.
 fn check_program(name: &str, directory: &Path) -> Vec<String> {
     let source = real::file("tests/mpi").join(name).with_extension("c");
     let program = directory.join(name);
@@ -79,7 +80,8 @@ fn check_program(name: &str, directory: &Path) -> Vec<String> {
     real::real_mpis().iter().filter_map(|mpi| wrong(mpi).err()).collect()
 }
 
-/// Returns whether the last line reports checks that all passed. A single rank may have nothing to check.
+/// Returns true if the last line of the output reports that all checks passed. The number of checks may be 0 for a
+/// single rank.
 fn is_ok(name: &str, ranks: u32, stdout: &str) -> bool {
     let checks = |line: &str| -> Option<u64> {
         line.strip_prefix(name)?.strip_prefix(": ok (")?.strip_suffix(" checks)")?.parse().ok()

@@ -1,17 +1,18 @@
-//! Crashes of real programs: the reports.
+//! Tests of the reports for crashes of real programs.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::{program, run};
 
-/// Compiled once for the tests of crashes.
+/// Returns the program `crash`, which is compiled once for all tests of this file.
 fn crasher() -> Option<&'static Path> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     MADE.get_or_init(|| program("crash.c", "-g -O1 -pthread -fno-inline")).as_deref()
 }
 
-/// Asserts that the report of a crash of one of two ranks contains all of `expected`.
+/// Runs the program on two ranks, one of which crashes in the way `how`. Asserts that the crash report contains all
+/// texts in `expected`.
 fn crashes(how: &str, expected: &[&str]) {
     let Some(program) = crasher() else { return };
     let ran = run(program, "--nct 1,1,2", how);
@@ -176,7 +177,8 @@ fn threads_of_a_program_may_end_themselves_or_be_cancelled() {
         let ran = run(program, "--nct 1,1,2", how);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{how}");
     }
-    // The thread that runs a rank does not belong to the rank: the rank ends, here before MPI_Finalize.
+    // The host thread that runs a rank does not belong to the rank. Cancelling the thread ends only the rank, in this
+    // test before MPI_Finalize.
     let ran = run(program, "--nct 1,1,2", "cancel");
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("rank 1") && ran.stderr.contains("MPI_Finalize"), "{}", ran.stderr);

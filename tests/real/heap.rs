@@ -1,11 +1,12 @@
-//! Ranks that damage the heap, which all share: `--check-heap` names the rank that writes.
+//! Tests of ranks that damage the heap, which all ranks share. `--check-heap` names the rank that caused the damage.
 
 use serde_json::Value;
 
 use crate::real;
 use crate::support::Ran;
 
-/// Runs `tests/real/heap.c` in `mode` on three ranks with mcpsim's `options`: the run, and its JSON.
+/// Runs `tests/real/heap.c` in the mode `mode` on three ranks, with these options of mcpsim. Returns the run and its
+/// JSON result.
 fn ran(options: &str, mode: &str) -> (Ran, Value) {
     let directory = real::directory();
     let [program, json] = ["program", "out.json"].map(|name| directory.path().join(name));

@@ -1,5 +1,5 @@
-//! State that ranks of real programs must not share. Each program of `tests/real` named here prints the same under
-//! mcpsim, on one worker and on two, as under a real MPI, whose ranks are processes.
+//! Tests of state that ranks of real programs must not share. Each program of these tests prints the same output under
+//! mcpsim, with one worker and with two workers, as under a real MPI, whose ranks are processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,14 @@ use std::process::Command;
 use crate::real;
 use crate::support;
 
-/// Returns the sorted output lines of `name` under mcpsim on four ranks of a node; asserts the same under a real MPI.
+/// Runs the program `name` under mcpsim on four ranks of one node and returns the sorted output lines. Asserts that the
+/// program prints the same lines under a real MPI.
 fn same(name: &str, flags: &str, arguments: &str) -> Vec<String> {
     let directory = real::directory();
     prepared(directory.path(), name, flags, arguments)
 }
 
-/// Returns the lines as [`same`] does, in a directory that may contain libraries.
+/// Variant of [`same`] that compiles and runs the program in `directory`, which may contain libraries.
 fn prepared(directory: &Path, name: &str, flags: &str, arguments: &str) -> Vec<String> {
     let source = real::file("tests/real").join(name);
     let program = directory.join("program");
@@ -45,8 +46,8 @@ fn each_rank_has_its_own_floating_point_environment() {
     assert_eq!(lines.len(), 4, "{lines:?}");
 }
 
-/// Compiles libraries of `tests/real/libraries` into `directory`, by `mcpsim cc` and `cxx` or by the real MPI's
-/// compiler.
+/// Compiles libraries of `tests/real/libraries` into `directory`. The compiler is that of the real MPI if `real` is
+/// given, and `mcpsim cc` or `mcpsim cxx` otherwise.
 fn libraries(directory: &Path, names: &[&str], real: Option<&real::RealMpi>) {
     for name in names {
         let source = real::file("tests/real/libraries").join(name);
@@ -132,7 +133,7 @@ fn several_libraries_are_shared_by_names_with_commas_between() {
     assert_eq!(said(""), ["1001 and 1001", "1001 and 1001"]);
     assert_eq!(said("--share-library libone,libtwo"), ["1001 and 1001", "1002 and 1002"]);
     assert_eq!(said("--share-library libtwo"), ["1001 and 1001", "1001 and 1002"]);
-    // The JSON lists the shared libraries.
+    // The JSON result lists the libraries that all ranks share.
     let file = directory.path().join("run.json");
     said(&format!("--share-library libtwo --json {}", file.display()));
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
@@ -177,13 +178,13 @@ fn handlers_of_faults_run_in_mpi_functions_too() {
         assert_eq!(ran.code, Some(code), "{how}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("fault 11\n"), "{how}: {}", ran.stdout);
     }
-    // A handler that does not repair the fault runs repeatedly; a real MPI would never end.
+    // A signal handler that does not repair the fault runs repeatedly. Under a real MPI, the program would never end.
     let ran = real::run(&program, "--nct 1,1,2", "nothing send");
     assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains(" must not be read, in MPI_Send\n  fault at within.c:"), "{}", ran.stderr);
     for mpi in real::real_mpis() {
         mpi.compile(&source, &native).unwrap_or_else(|why| panic!("{why}"));
-        // A jump out of a call stops the progress of Open MPI.
+        // These modes run only under mcpsim, because Open MPI makes no progress after a jump out of an MPI function.
         for how in ["mend send", "mend allreduce", "mend reduction"] {
             let [ours, theirs] = [real::run(&program, "--nct 1,1,2", how), mpi.run(&native, 2, how)];
             assert_eq!(sorted(&ours), sorted(&theirs), "{} {how}: {}", mpi.name, theirs.stderr);
@@ -205,8 +206,8 @@ fn threads_that_go_on_beyond_the_end_of_their_rank_do_no_harm() {
     }
 }
 
-/// Returns the lines of `name`, which uses a library of the system with these files and linker words; `None` if it is
-/// not installed.
+/// Returns the output lines of the program `name`, which uses a library of the system. `file` is a file of the library,
+/// and `flags` contains the compiler flags for the library. Returns `None` if the library is not installed.
 fn with_library(name: &str, file: &str, flags: &str) -> Option<Vec<String>> {
     if !Path::new(file).is_file() {
         support::skipped(&format!("{file} is not there: {name} is not tried"));
@@ -256,7 +257,7 @@ fn signals_alarms_and_ends_of_children_are_the_ranks_own() {
     assert_eq!(same("signals.c", "-pthread", "").len(), 4);
 }
 
-/// Runs `tests/real/outside.c` with two ranks, one of which executes `how`.
+/// Runs `tests/real/outside.c` on two ranks. One of the ranks executes the action `how`.
 fn outside(how: &str) -> support::Ran {
     let directory = real::directory();
     let program = directory.path().join("program");

@@ -1,11 +1,12 @@
-//! Programs with MPI errors: the reports, and the absence of other effects.
+//! Tests of programs with mistakes in MPI calls. The mistakes are reported and have no other effect on the run.
 
 use serde_json::Value;
 
 use crate::real;
 use crate::support::Ran;
 
-/// Compiles `tests/real/SOURCE` and runs it with `options` and `arguments`; returns the run and its JSON.
+/// Compiles `tests/real/SOURCE` and runs the program with these options of mcpsim and these arguments. Returns the run
+/// and its JSON result.
 fn ran(source: &str, options: &str, arguments: &str) -> (Ran, Value) {
     let directory = real::directory();
     let [program, json] = ["program", "out.json"].map(|name| directory.path().join(name));

@@ -1,4 +1,5 @@
-//! Profiles of calls and messages by site in the program, by kind and level, by size; and the efficiency of a run.
+//! Tests of profiles of calls and messages: by position in the program, by kind and level, and by size. Tests of the
+//! efficiency of a run.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +8,14 @@ use crate::real;
 use crate::support::run;
 use serde_json::Value;
 
-/// Returns the exported Outcome of a run with these words.
+/// Runs mcpsim with the arguments `line` and returns the exported Outcome.
 fn outcome(directory: &Path, line: &str) -> Value {
     let ran = run(directory, &format!("--quiet --json outcome.json {line}"));
     assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
     serde_json::from_str(&fs::read_to_string(directory.join("outcome.json")).unwrap()).unwrap()
 }
 
-/// Returns `(function, site, calls, bytes)` of each site.
+/// Returns `(function, site, calls, bytes)` for each call site in the profile.
 fn sites(outcome: &Value) -> Vec<(&str, &str, u64, u64)> {
     let row = |one: &'_ Value| (one["calls"].as_u64().unwrap(), one["bytes"].as_u64().unwrap());
     let sites = outcome["sites"].as_array().unwrap();
@@ -43,7 +44,7 @@ fn statements_are_told_with_their_lines() {
     let expected =
         [("MPI_Allreduce", "sum[0] at pair.toml:11", 2, 16), ("sendrecv", "main[0].do[1] at pair.toml:5", 20, 1280)];
     assert_eq!(found, expected);
-    // Without sites the functions are unchanged.
+    // A profile without `--sites` contains the same numbers per function.
     let plain = outcome(here, "--nct 2,1,1 --functions pair.toml");
     assert_eq!((&plain["functions"], &plain["sites"]), (&told["functions"], &Value::Null));
     let csv = run(here, "report outcome.json --csv calls.csv");
@@ -86,7 +87,7 @@ fn pcontrol_stops_functions_sites_and_histogram_but_no_profile_of_messages() {
     assert_eq!(["functions", "sites"].map(|key| [sends(&on, key), sends(&off, key)]), [[1, 0]; 2]);
     let lines = |name: &str| fs::read_to_string(here.join(format!("{name}.csv"))).unwrap().lines().count();
     assert_eq!([lines("on"), lines("off")], [2, 1]);
-    // Messages and intervals of time are complete.
+    // The profile contains all messages and all intervals of time.
     let count = |outcome: &Value| outcome["levels"]["inter_node"]["count"].as_u64();
     assert_eq!((count(&on), count(&off)), (Some(5), Some(5)));
     let arrows =
@@ -109,12 +110,12 @@ fn messages_are_told_by_kind_level_and_size() {
     assert_eq!(row("MPI_Allreduce"), Some((&level, &Value::from(2), &Value::from(16))));
     let csv = fs::read_to_string(here.join("sizes.csv")).unwrap();
     assert_eq!(csv, "kind,level,bytes,count\nMPI_Allreduce,inter_node,8,2\npoint-to-point,inter_node,64,20\n");
-    // The times of sizes add up to those of levels.
+    // The sum of the times by message size equals the sum of the times by level.
     let sum: u64 =
         told["profile"].as_array().unwrap().iter().map(|row| row["inter_node"]["time_ps"].as_u64().unwrap()).sum();
     assert_eq!(Value::from(sum), told["levels"]["inter_node"]["time_ps"]);
     assert!(sum > 0);
-    // On one node the same messages have another level.
+    // If the ranks are on one node, the same messages belong to another level.
     let near = outcome(here, "--nct 1,1,2 --functions pair.toml");
     assert!(near["kinds"].as_array().unwrap().iter().all(|one| one["level"] == "intra_cmp"), "{}", near["kinds"]);
 }
@@ -151,13 +152,14 @@ fn calls_of_real_programs_are_told_with_their_lines() {
             ("MPI_Send", "pass at pass.c:4", 6, 104),
         ]
     );
-    // Without debug information a site is an offset in a function, and the number of sites is the same.
+    // If the program has no debug information, a call site is printed as an offset in a function. The number of call
+    // sites is the same.
     real::compile(&here.join("pass.c"), "-O0", &here.join("plain")).unwrap();
     let told = outcome(here, "--nct 2,1,1 --compute skip --sites --workers 2 ./plain");
     let found = sites(&told);
     assert_eq!(found.len(), 4);
     assert!(found.iter().all(|(_, site, ..)| site.starts_with("main+0x") || site.starts_with("pass+0x")), "{found:?}");
-    // The critical path has the same sites.
+    // The critical path names the same call sites.
     let path = outcome(here, "--nct 2,1,1 --compute skip --sites --critical-path ./pass");
     let sites = path["critical_path"]["sites"].as_array().unwrap();
     assert!(sites.iter().any(|one| one["site"] == "MPI_Recv in pass at pass.c:5"), "{}", path["critical_path"]);
@@ -181,7 +183,7 @@ fn code_before_a_look_at_the_clock_counts_as_that_call() {
     assert_eq!([compute("MPI_Wtime"), compute("MPI_Barrier"), compute("MPI_Comm_size")], [6, 2, 0], "{sites:?}");
 }
 
-/// Returns the predicted time of a run, picoseconds.
+/// Returns the predicted time of a run in picoseconds.
 fn predicted(outcome: &Value) -> f64 {
     outcome["predicted_ps"].as_f64().unwrap()
 }
@@ -190,7 +192,7 @@ fn predicted(outcome: &Value) -> f64 {
 fn efficiencies_are_told_with_an_ideal_network() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    // Rank 0 computes 3 us and then rank 1 computes 1 us: with an ideal network this takes 4 us.
+    // Rank 0 computes for 3 us and then rank 1 computes for 1 us. With an ideal network the run takes 4 us.
     let app = "main = [\n { if = \"rank == 0\", then = [ { compute = { time = \"3 us\" } }, { send = { to = 1, bytes = 8 } } ], \
                else = [ { recv = { from = 0 } }, { compute = { time = \"1 us\" } } ] },\n]\n";
     fs::write(here.join("chain.toml"), app).unwrap();
@@ -210,7 +212,8 @@ fn efficiencies_are_told_with_an_ideal_network() {
         (refused.code, refused.stderr.as_str()),
         (Some(2), "error: --efficiencies: expected model mcpsim or bigsim\n")
     );
-    // A trace of the run gives the same values; a real program is replayed for them.
+    // A replay of the run's trace gives the same values. For a real program, mcpsim itself replays a trace to compute
+    // these values.
     assert_eq!(run(here, "--nct 2,1,1 --quiet --record chain.trace chain.toml").code, Some(0));
     assert_eq!(&outcome(here, "--nct 2,1,1 --efficiencies chain.trace")["efficiencies"], of);
     let real = real::directory();
@@ -222,8 +225,8 @@ fn efficiencies_are_told_with_an_ideal_network() {
     assert!((value("communication") - value("serialization") * value("transfer")).abs() < 1e-9);
 }
 
-/// Compares the runs that `--other-algorithms` lists with runs that have a rule for the algorithm; returns their
-/// number.
+/// Compares each prediction that `--other-algorithms` lists with a run that has a rule for the same algorithm. Returns
+/// the number of listed predictions.
 fn others_are_runs_with_rules(here: &Path, line: &str, collective: &str) -> usize {
     let told = outcome(here, &format!("--other-algorithms {line}"));
     let base = outcome(here, line);
@@ -251,7 +254,7 @@ fn other_algorithms_of_collectives_are_tried() {
     let directory = real::directory();
     let here = directory.path();
     fs::write(here.join("bcast.toml"), "main = [\"barrier\", { bcast = { root = 0, bytes = \"16 KiB\" } }]\n").unwrap();
-    // For 16 KiB, segments of 4 KiB are tried, and none of 32 KiB.
+    // For messages of 16 KiB, `--other-algorithms` lists segments of 4 KiB and no segments of 32 KiB.
     let library = "--nct 5,1,1 --set platform.collectives.library=openmpi-4.1";
     fs::write(here.join("only.toml"), "main = [{ bcast = { root = 0, bytes = \"16 KiB\" } }]\n").unwrap();
     assert!(others_are_runs_with_rules(here, &format!("{library} only.toml"), "bcast") > 8);
@@ -280,8 +283,8 @@ fn latencies_that_a_run_bears_make_it_as_much_longer() {
     let here = directory.path();
     fs::write(here.join("pair.toml"), APP).unwrap();
     let halo = real::file("workloads/halo3d.toml").display().to_string();
-    // Overhead and computing overlap with nothing in `pair`. In a halo exchange another path may become critical, which
-    // only adds time.
+    // In `pair`, overheads and computing do not overlap with other work, so the sum of the parts is accurate. In a halo
+    // exchange another path may become critical, which only adds time.
     for (app, shape, most) in [("pair.toml", "2,1,1", 0.02), (&halo[..], "8,1,1", 0.5)] {
         let told = outcome(here, &format!("--nct {shape} --latency-tolerance {app}"));
         let rows = told["latency_tolerance"].as_array().unwrap();

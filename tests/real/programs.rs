@@ -1,4 +1,5 @@
-//! Real programs from outside: reports of their crashes and ends, private state of ranks, and the time that they see.
+//! Tests of real programs with the command `mcpsim`: reports of crashes and program ends, private state of ranks, and
+//! the virtual time that programs see.
 
 #[path = "crashes.rs"]
 mod crashes;
@@ -11,7 +12,7 @@ use std::sync::OnceLock;
 use crate::support::{self, Ran, finish, mcpsim};
 use tempfile::TempDir;
 
-/// Returns the directory in which programs are compiled and run; `None` without a compiler.
+/// Returns the directory in which test programs are compiled and run. Returns `None` if the system has no compiler.
 fn workshop() -> Option<&'static Path> {
     static MADE: OnceLock<Option<TempDir>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
@@ -30,7 +31,7 @@ fn command(directory: &Path) -> Command {
     command
 }
 
-/// Compiles `tests/real/NAME` with these flags.
+/// Compiles `tests/real/NAME` with these compiler flags.
 fn program(name: &str, flags: &str) -> Option<PathBuf> {
     let directory = workshop()?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real").join(name);
@@ -45,7 +46,7 @@ fn program(name: &str, flags: &str) -> Option<PathBuf> {
     Some(out)
 }
 
-/// Runs a program with mcpsim's `options` and its own arguments.
+/// Runs a program with these options of mcpsim and these arguments of the program.
 fn run(program: &Path, options: &str, arguments: &str) -> Ran {
     let directory = tempfile::tempdir().unwrap();
     run_in(directory.path(), program, options, arguments)
@@ -76,7 +77,7 @@ fn another_program_runs_in_the_ranks_place_and_ends_it() {
     let Some(program) = program("absent.c", "") else { return };
     for how in ["exec", "call"] {
         let ran = run(&program, "--nct 1,1,2", how);
-        // The run ends without MPI_Finalize, as under a real MPI.
+        // As under a real MPI, the run ends although the rank has not called MPI_Finalize.
         let (code, printed) = (ran.code, ran.stdout.as_str());
         assert_eq!((code, printed), (Some(1), "another program\nanother program\n"), "{how}: {}", ran.stderr);
     }
@@ -108,7 +109,8 @@ fn backtraces_lead_to_main() {
     assert_eq!((ran.code, lines.len()), (Some(0), 4), "{}{}", ran.stdout, ran.stderr);
     for rank in lines.chunks(2) {
         assert_eq!(rank[0], "inner outer main", "{}", ran.stdout);
-        // Names within the C library are those of the C library itself.
+        // Addresses within the C library have names that depend on the C library, so the test does not check these
+        // names.
         assert!(rank[1].starts_with("inner outer ") && rank[1].ends_with(" main"), "{}", ran.stdout);
     }
 }
@@ -268,7 +270,7 @@ fn a_run_ends_when_nobody_reads_what_it_prints_unless_a_result_goes_to_a_file() 
         drop(child.stdout.take());
         support::ended(child)
     };
-    // The number of lines would take more than a day to print.
+    // Printing all these lines would take more than a day.
     let ran = closed(&[], "1000000000");
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("error: stdout was closed at virtual time "), "{}", ran.stderr);
@@ -298,7 +300,7 @@ fn sampled_blocks_run_as_often_as_asked_and_are_charged_for() {
     let ran = run(&program, "--nct 1,1,2 --compute skip --workers 1", "");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let text = ran.stdout.trim_end();
-    // Both ranks reach the block before either has left it for the last time.
+    // Both ranks may enter the sampled block before one of the ranks has completed the last sample.
     assert!(text == "local 3 global 4" || text == "local 3 global 5", "{text}");
     let ran = run(&program, "--nct 1,1,2", "negative");
     assert_eq!(ran.code, Some(1));
@@ -377,7 +379,7 @@ fn a_program_that_is_run_directly_is_one_rank_and_says_only_what_it_prints() {
     assert!(ran.stderr.contains("MCPSIM_NCT"), "{}", ran.stderr);
 }
 
-/// Returns what rank 0 prints about its polls.
+/// Runs the program and returns the values that rank 0 prints about its polls.
 fn polled(program: &Path, options: &str, arguments: &str) -> (f64, String, u32, String) {
     let ran = run(program, &format!("--nct 4,1,1 --compute skip {options}"), arguments);
     assert_eq!(ran.code, Some(0), "{arguments}: {}", ran.stderr);
@@ -390,7 +392,7 @@ fn polled(program: &Path, options: &str, arguments: &str) -> (f64, String, u32, 
 fn a_program_that_counts_its_polls_pays_for_each_and_one_that_waits_makes_few() {
     let Some(program) = program("polls.c", "-O2") else { return };
     for how in ["test", "testall", "testany", "testsome", "iprobe", "improbe", "win"] {
-        // A poll costs 100 ns.
+        // Each poll costs 100 ns of virtual time.
         for count in [10, 300, 5000] {
             let (time, found, ..) = polled(&program, "", &format!("{how} count {count}"));
             assert_eq!((time, &*found), (f64::from(count) / 10.0, "nothing"), "{how} {count}");
@@ -427,7 +429,7 @@ fn ranks_that_call_mpi_in_parallel_regions_keep_their_teams_and_settings() {
         let told = format!("{how}, {threads} threads: {}{}", ran.stdout, ran.stderr);
         assert_eq!((ran.code, ran.stdout.matches(" ok\n").count()), (Some(0), 4), "{told}");
     }
-    // The threads of a rank that ends inside a region continue for some time.
+    // If a rank ends inside an OpenMP parallel region, the other threads of the rank continue for some time.
     let ran = run(&program, "--nct 4,1,1 --compute skip", "exit");
     assert_eq!((ran.code, ran.stdout.matches(" ok\n").count()), (Some(0), 3), "{}{}", ran.stdout, ran.stderr);
     let ran = run(&program, "--nct 4,1,1 --compute skip", "abort");

@@ -1,5 +1,5 @@
-//! The shipped real programs: each verifies itself under mcpsim, and prints the same under the real MPIs of the
-//! machine. Its message sizes are the known ones.
+//! Tests of the real programs in `workloads/c`. Each program verifies its own result under mcpsim and prints the same
+//! output under the real MPIs of the machine. The message sizes of a program are compared with published values.
 
 #[path = "programs_c/path.rs"]
 mod path;
@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::real::{self, WORKLOADS};
 use crate::support;
 
-/// Programs of `workloads/c`, and arguments that make them short.
+/// Programs of `workloads/c`, with arguments for a short run.
 const CASES: [(&str, &[&str]); 13] = [
     ("alltoall", &["100 3", "5000 2"]),
     ("empty", &[""]),
@@ -28,22 +28,23 @@ const CASES: [(&str, &[&str]); 13] = [
     ("sort", &["20000", "20000 -a oddeven"]),
 ];
 
-/// Numbers of ranks, and options that place them on several nodes.
+/// Numbers of ranks, and options that place the ranks on several nodes.
 const RUNS: [(u32, &str); 5] =
     [(1, "--nct 1,1,1"), (2, "--nct 2,1,1"), (4, "--nct 2,2,1"), (16, "--nct 4,2,2 --workers 2"), (64, "--nct 4,2,8")];
 
-/// Numbers of ranks under a real MPI: a subset of [`RUNS`].
+/// Numbers of ranks for runs under a real MPI, which are a subset of [`RUNS`].
 const REAL_RUNS: [u32; 3] = [1, 2, 4];
 
-/// Returns the output of a program, without the times, if it succeeded and its result is right.
+/// Returns the output of a program without lines that contain times. Returns `None` if the program failed or its result
+/// is wrong.
 fn verified(name: &str, ran: &support::Ran) -> Option<String> {
     let said: String = ran.stdout.split_inclusive('\n').filter(|line| !line.starts_with("time:")).collect();
-    // A program that does nothing has nothing to verify.
+    // The program `empty` prints nothing and verifies nothing.
     let is_right = if name == "empty" { said.is_empty() } else { said.lines().last() == Some("verified: ok") };
     (ran.code == Some(0) && is_right).then_some(said)
 }
 
-/// Returns the errors of a program with these arguments.
+/// Runs a program with these arguments and returns the errors.
 fn check_program(name: &str, all_arguments: &[&str], directory: &Path) -> Vec<String> {
     let source = real::file("workloads/c").join(name).with_extension("c");
     let program = directory.join(name);
@@ -78,7 +79,7 @@ fn check_program(name: &str, all_arguments: &[&str], directory: &Path) -> Vec<St
     real::real_mpis().iter().filter_map(|mpi| wrong(mpi).err()).collect()
 }
 
-/// Fails with the errors of these [`CASES`].
+/// Checks these programs of [`CASES`]. Panics with the errors of all failed programs.
 fn check(cases: &[(&str, &[&str])]) {
     let directory = real::directory();
     let wrong: Vec<String> =

@@ -1,5 +1,5 @@
-//! Runs under the real MPIs of the machine, recorded by the library of `mcpsim trace lib`, and replayed. Without an
-//! MPI, the tests print a note and pass.
+//! Tests of recordings. The library of `mcpsim trace lib` records programs under the real MPIs of the machine, and
+//! mcpsim replays the traces. If the machine has no MPI, the tests print a note and pass.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::real::{self, RealMpi, WORKLOADS};
 use serde_json::Value;
 
-/// Runs `test` for each MPI, with the library for it and a directory.
+/// Calls `test` for each MPI of the machine, with the recording library for this MPI and a temporary directory.
 pub fn for_each_mpi(test: impl Fn(&RealMpi, &Path, &Path) -> Result<(), String>) {
     for mpi in real::real_mpis() {
         let directory = real::directory();
@@ -20,7 +20,7 @@ pub fn for_each_mpi(test: impl Fn(&RealMpi, &Path, &Path) -> Result<(), String>)
     }
 }
 
-/// Records `program`; returns the trace.
+/// Records a run of `program` under the real MPI and returns the path of the trace.
 pub fn record(mpi: &RealMpi, library: &Path, program: &Path, ranks: u32, arguments: &str) -> Result<PathBuf, String> {
     let trace = program.with_extension("trace");
     let ran = mpi.run_with(program, ranks, arguments, &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &trace)]);
@@ -30,7 +30,7 @@ pub fn record(mpi: &RealMpi, library: &Path, program: &Path, ranks: u32, argumen
     Ok(trace)
 }
 
-/// Returns the outcome that `mcpsim` with the words of `line` exports.
+/// Runs `mcpsim` with the arguments `line` and returns the exported Outcome.
 pub fn outcome(line: &str, file: &Path) -> Result<Value, String> {
     let ran = real::simulate(&format!("--quiet --json {} {line}", file.display()));
     let text = fs::read_to_string(file).map_err(|_| real::told(line, &ran))?;
@@ -38,7 +38,8 @@ pub fn outcome(line: &str, file: &Path) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
-/// Records the program of `source`, and compares the messages of its replay with those of its run under mcpsim itself.
+/// Records the program with this source under the real MPI. Compares the messages of the replay with the messages of a
+/// run of the program under mcpsim.
 fn replays_as_it_runs(
     (mpi, library, directory): (&RealMpi, &Path, &Path),
     source: &Path,
@@ -62,8 +63,8 @@ fn replays_as_it_runs(
     Ok(())
 }
 
-/// Returns the value without the times of messages, which depend on the code between calls; its times were measured in
-/// one of the runs.
+/// Returns the value without the times of messages. These times depend on the measured time of the code between MPI
+/// calls and therefore differ between runs.
 fn without_times(mut value: Value) -> Value {
     match &mut value {
         Value::Array(all) => all.iter_mut().for_each(|one| *one = without_times(one.take())),
@@ -104,7 +105,7 @@ fn recorded_twice_the_calls_are_the_same() {
         let stats = || -> Result<Vec<String>, String> {
             let trace = record(mpi, library, &program, 4, "100 3")?;
             let ran = real::simulate(&format!("trace stats {}", trace.display()));
-            // All columns except the times.
+            // The comparison uses all columns of a line except the times.
             let line = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
             Ok(ran.stdout.lines().map(line).collect())
         };
@@ -202,7 +203,7 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
         let program = directory.join("many");
         mpi.compile(&many, &program)?;
         let trace = directory.join("full.trace");
-        // The program limits files to half a MiB, so the log cannot be completed.
+        // The program limits the size of files to half a MiB, so the recording library cannot write the complete log.
         let variables = [("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)];
         let ran = mpi.run_with(&program, 2, "", &variables);
         let told = ran.stderr.lines().filter(|line| line.contains("the trace ends here, the program goes on")).count();
@@ -246,7 +247,7 @@ fn a_run_beside_another_of_its_name_has_a_trace_of_its_own() {
         mpi.compile(&real::file("workloads/c/ring.c"), &program)?;
         let parts = directory.join("ring.trace.parts");
         fs::create_dir(&parts).map_err(|error| error.to_string())?;
-        // The same lock that the library takes in rank 0 of a run.
+        // The test holds the lock that the recording library acquires in rank 0 of a run.
         let other = fs::File::open(&parts).map_err(|error| error.to_string())?;
         other.lock().map_err(|error| error.to_string())?;
         let ran = mpi.run_with(&program, 2, "3 8", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)]);
@@ -302,7 +303,7 @@ fn a_check_tells_measured_and_replayed_times() {
         let told =
             info.stdout.lines().any(|line| line.starts_with("waited") && line.contains(" s for a core, in rank "));
         assert_eq!(told, Path::new("/proc/thread-self/schedstat").exists(), "{}", real::told("trace info", &info));
-        // A comparison prints the same end as this command.
+        // `mcpsim trace compare` prints the same last part as this command.
         let compared = real::simulate(&format!("trace compare {0} {0}", trace.display()));
         let seconds = |text: &str, row: &str, word: usize| -> f64 {
             let line = text.lines().find(|line| line.starts_with(row)).unwrap_or_default();
@@ -328,7 +329,7 @@ fn a_check_tells_measured_and_replayed_times() {
         let refused =
             format!("error: cannot write {}: this command reads this file, expected another file\n", trace.display());
         assert_eq!((over.code, over.stderr), (Some(2), refused));
-        // A replay ends at this call of the program: no time is predicted, so none is off.
+        // The replay ends at MPI_Finalize. No time is predicted for this call, so the prediction has no error.
         let last = ran.stdout.lines().find(|line| line.starts_with("MPI_Finalize "));
         assert!(last.is_some_and(|line| line.ends_with(" not replayed")), "{}", real::told("trace check", &ran));
         Ok(())
@@ -345,7 +346,8 @@ fn times_of_code_have_the_slowdown_of_the_ranks_beside_it() {
             let outcome = outcome(&format!("{machine} {}", trace.display()), &directory.join("outcome.json"))?;
             Ok(outcome["mean_parts"]["compute_ps"].as_f64().unwrap_or_default())
         };
-        // Both ranks ran on this host: on a machine whose two cores share a CMP their times are as measured.
+        // Both ranks were recorded on this host. On a simulated machine whose two cores share a CMP, the times of the
+        // ranks' code are the measured times.
         let measured = computed("--nct 1,1,2")?;
         let slowed = "--set platform.core.slowdown=[1,2]";
         let (beside, apart) =
@@ -370,7 +372,8 @@ fn memory_that_a_call_touches_first_counts_as_the_programs_own_time() {
             .filter(|line| line.contains(" MPI_Recv "))
             .filter_map(|line| line.split_whitespace().nth(1)?.parse().ok())
             .collect();
-        // The first receive needs 16,384 pages; there is no code between both. The time per page depends on the system.
+        // The first receive writes to 16,384 new pages, and the program executes no code between the two receives. The
+        // time per page depends on the system.
         let [first, second] = code[..] else { return Err(real::told("trace head", &ran)) };
         if first < 1_000_000 || first < 4 * second {
             return Err(format!("before the first receive {first} ns of code, before the second {second}"));

@@ -1,5 +1,5 @@
-//! Difficult cases for the recording library: child processes, huge waits, communicators created while recording is
-//! off, Fortran modules, and functions of recent MPI versions.
+//! Tests of difficult cases for the recording library: child processes, waits with very many requests, communicators
+//! that are created while recording is off, Fortran modules, and functions of recent MPI versions.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::real;
 use crate::recorded::{for_each_mpi, outcome, record};
 
-/// Returns the outcome of the replay of `tests/real/apart.c` with `what`.
+/// Records `tests/real/apart.c` with the argument `what`, replays the trace, and calls `check` with the Outcome.
 fn replayed(what: &str, ranks: u32, check: impl Fn(&str, &Value)) {
     for_each_mpi(|mpi, library, directory| {
         let program = directory.join("apart");
@@ -81,7 +81,7 @@ fn what_came_late_to_the_standard_is_refused_by_its_name() {
             let trace = directory.join("late.trace");
             let variables = [("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)];
             let ran = mpi.run_with(&program, 2, what, &variables);
-            // An MPI of version 3 lacks these functions.
+            // The program prints this output if the MPI implements version 3 of the standard and lacks the functions.
             if ran.stdout == "not here\ndone\n" {
                 continue;
             }

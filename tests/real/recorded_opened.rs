@@ -1,4 +1,5 @@
-//! Recordings of programs that open MPI at run time, leave receives open, call MPI in several threads, or sleep.
+//! Tests of recordings of programs that open the MPI library at run time, do not complete receives, call MPI in several
+//! threads, or sleep.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use crate::real::{self, RealMpi};
 use crate::recorded::{for_each_mpi, outcome, record};
 use crate::support::{is_there, not_allowed, skipped};
 
-/// Records the C program `name` of `tests/real`; returns the trace and the output of the program.
+/// Records the C program `name` of `tests/real`. Returns the trace and the output of the program.
 fn recorded(
     (mpi, library, directory): (&RealMpi, &Path, &Path),
     name: &str,
@@ -18,7 +19,7 @@ fn recorded(
     run_recorded((mpi, library), &program, "", &program.with_extension("trace"))
 }
 
-/// Runs `program` with the library; asserts that it succeeds and that the library prints nothing.
+/// Runs `program` with the recording library. Asserts that the program succeeds and that the library prints nothing.
 fn run_recorded(
     (mpi, library): (&RealMpi, &Path),
     program: &Path,
@@ -32,7 +33,7 @@ fn run_recorded(
     Ok((trace.to_path_buf(), ran.stdout))
 }
 
-/// Returns the number of calls of `function` by the recorded ranks.
+/// Returns the number of calls of `function` in the trace.
 fn calls(trace: &Path, function: &str) -> u64 {
     let ran = real::simulate(&format!("trace stats {}", trace.display()));
     let line = ran.stdout.lines().find(|line| line.split_whitespace().next() == Some(function));
@@ -43,7 +44,7 @@ fn calls(trace: &Path, function: &str) -> u64 {
 fn messages_of_the_library_meet_no_open_receive_of_the_program() {
     for_each_mpi(|mpi, library, directory| {
         let (trace, printed) = recorded((mpi, library, directory), "stray", "")?;
-        // UCX, under MPICH, prints a warning about the receive before the value.
+        // Under MPICH, UCX prints a warning about the incomplete receive before the program prints the value.
         assert_eq!((printed.lines().last(), calls(&trace, "MPI_Irecv")), (Some("0"), 1), "{}", mpi.name);
         Ok(())
     });
@@ -69,7 +70,7 @@ fn time_that_a_program_sleeps_is_in_the_trace() {
         }
         let found = outcome(&format!("--nct 2,1,1 {}", trace.display()), &directory.join("outcome.json"))?;
         let predicted = found["predicted_ps"].as_u64().unwrap_or(0);
-        // Five times 20 ms, less at most half a pause each.
+        // The program sleeps five times for 20 ms. The measurement of each sleep may be short by a small amount.
         assert!(predicted >= 99_000_000_000, "{}: {predicted} ps\n{}", mpi.name, info.stdout);
         assert!(info.stdout.lines().any(|line| line.starts_with("slept ")), "{}", info.stdout);
         Ok(())
@@ -124,13 +125,14 @@ fn ignored_statuses_of_mpi_f08_are_ignored_in_the_first_call() {
 const PYTHON: &str = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\nassert comm.allreduce(1) == 2\ncomm.Barrier()\n";
 const R: &str = "library(Rmpi)\nmpi.allreduce(1, type = 2, op = 'sum', comm = 0)\nmpi.barrier(0)\nmpi.finalize()\n";
 
-/// Records `interpreter SCRIPT` if the script `check` runs; with Open MPI, for which Debian's packages are built.
+/// Records `interpreter SCRIPT` with Open MPI, if the script `check` runs. Open MPI is used because Debian builds its
+/// packages for Open MPI.
 fn interpreted(interpreter: &str, check: &str, script: &str, function: &str) {
     let directory = real::directory();
     let [probe, file] = ["probe", "script"].map(|name| directory.path().join(name));
     fs::write(&probe, check).unwrap();
     fs::write(&file, script).unwrap();
-    // A path stays as it is.
+    // `join` leaves an absolute path unchanged.
     let program = Path::new("/usr/bin").join(interpreter);
     let probed = || real::limited(std::process::Command::new(&program).arg(&probe)).code == Some(0);
     if !is_there(program.to_str().unwrap()) || !probed() {
@@ -154,7 +156,7 @@ fn mpi4py_is_recorded() {
 
 #[test]
 fn mpi4py_of_pypi_is_recorded() {
-    // A Python of a virtual environment into which `pip install mpi4py` was run.
+    // The environment variable names the Python of a virtual environment into which `pip install mpi4py` was run.
     let Some(python) = std::env::var_os("MCPSIM_PYPI_MPI4PY") else {
         return not_allowed("mpi4py of PyPI: MCPSIM_PYPI_MPI4PY names no Python that has it");
     };

@@ -1,4 +1,5 @@
-//! Runs by the library, concurrently in one process: described ones start at once, real programs run one after another.
+//! Tests of several runs in one process that use mcpsim as a library. Runs of described applications execute
+//! concurrently. Runs of real programs execute one after another.
 
 use mcpsim::run::{Outcome, RunRequest};
 

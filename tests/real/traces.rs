@@ -1,11 +1,12 @@
-//! Real programs recorded and replayed: those of `workloads/c` and of `tests/mpi`, with measured times and without.
+//! Tests that record and replay the real programs of `workloads/c` and `tests/mpi` with mcpsim, with and without
+//! measured times.
 
 use std::path::Path;
 
 use crate::real;
 use serde_json::Value;
 
-/// Returns the outcome of a run, without the fields in which a replay may differ.
+/// Runs mcpsim with the arguments `line` and returns the Outcome, without the fields in which a replay may differ.
 fn outcome(line: &str, json: &Path) -> Result<Value, String> {
     let ran = real::simulate(&format!("--quiet --json {} {line}", json.display()));
     if ran.code != Some(0) {
@@ -24,12 +25,13 @@ fn sum(value: &Value) -> u64 {
     value.as_object().map_or_else(|| value.as_u64().unwrap(), |members| members.values().map(sum).sum())
 }
 
-/// Methods of charging code, and number of workers of the recorded run.
+/// Option that determines the cost of code, and number of workers of the recorded run.
 const WAYS: [(&str, u32); 2] = [("--compute skip", 2), ("", 1)];
 const MACHINE: &str = "--nct 4,2,1";
 const ELSEWHERE: &str = "--nct 8,1,1 --set platform.inter_node.latency=9us";
 
-/// Records `app` and replays it on 1 to 4 workers; then on another machine, where it must also end.
+/// Records `app` and compares replays on 1 to 4 workers with the recorded run. Also replays the trace on another
+/// machine, where the replay must complete.
 fn check(app: &str, (options, recorders): (&str, u32), directory: &Path) -> Result<(), String> {
     let [trace, json] = ["trace", "json"].map(|name| directory.join(name));
     let recording = format!("{MACHINE} {options} --workers {recorders} --record {} {app}", trace.display());
@@ -78,8 +80,8 @@ fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
     assert_eq!(twice, times(&measured, 2));
     let crowded = computed(&format!("--nct 1,1,8 --set platform.core.slowdown=[1,2,3] {trace}"));
     assert_eq!(crowded, times(&measured, 3));
-    // With sharing over time only concurrently computing ranks count: all of them at the start, few during the token's
-    // round.
+    // With `memory_sharing=fair`, only ranks that compute at the same time share memory bandwidth. At the start all
+    // ranks compute at the same time. While the token passes from rank to rank, few ranks do.
     let fair = "--nct 1,1,8 --set platform.core.slowdown=[1,2,3] --set platform.cmp.memory_sharing=fair";
     assert_eq!(computed(&format!("{fair} --memory-bound 0 {trace}")), measured);
     let slowed = computed(&format!("{fair} {trace}"));
@@ -91,7 +93,7 @@ fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
     assert_eq!(computed(&format!("{MACHINE} --set platform.core.scale_factor=2 {trace}")), stated);
 }
 
-/// Chapters whose programs depend on time, or are served.
+/// File name prefixes of programs whose messages depend on time, or whose messages a target serves without its program.
 const CHAPTERS: [&str; 5] = ["pt2pt_", "rma_", "coll_nonblocking", "mixed", "strict_rma"];
 
 #[test]

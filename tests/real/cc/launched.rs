@@ -1,4 +1,5 @@
-//! Several programs in one `MPI_COMM_WORLD`, by a launcher's line and by a file, as under the real launchers.
+//! Tests of several programs in one `MPI_COMM_WORLD`, described by a launcher's command line or by a TOML file. The
+//! results are compared with real launchers.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +33,7 @@ fn sorted(ran: &Ran) -> Vec<String> {
     lines
 }
 
-/// Command lines, and the output of the real launchers for them.
+/// Command lines of the launchers, and the expected output of the programs.
 const OPEN_MPI: &str = "-x A=7 -n 1 ./one x : -x B=8 -n 2 -wdir sub ./two y : -n 1 ./one";
 const MPICH: &str = "-genv A 7 -n 1 -env B 3 ./one x : -n 2 -env A 9 -wdir sub ./two y : -n 1 ./one";
 
@@ -71,7 +72,7 @@ fn several_programs_share_a_world_with_their_own_environments_and_directories() 
     natively(&open_mpi, &mpich);
 }
 
-/// Asserts that the real launchers print the same.
+/// Asserts that the programs print the same output under the real launchers.
 fn natively(open_mpi: &[String], mpich: &[String]) {
     for (compiler, launcher, line, expected) in [
         ("mpicc.openmpi", "mpirun.openmpi", format!("--oversubscribe {OPEN_MPI}"), open_mpi),

@@ -1,5 +1,5 @@
-//! The support library linked into ordinary programs of the system: their output equals that with the C library's
-//! functions.
+//! Tests of the support library in ordinary programs of the system. A program with functions of the support library
+//! must print the same output as with functions of the C library.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use super::compile;
 
-/// Compiles a source of this directory, with the C library's functions and with the support library's.
+/// Compiles a source of this directory twice: with functions of the C library and with functions of the support
+/// library.
 fn both(directory: &Path, source: &str, flags: &[&str]) -> [PathBuf; 2] {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/cc").join(source);
     let libraries = compile(directory, "cc -showme:libdirs").stdout;
@@ -21,7 +22,7 @@ fn both(directory: &Path, source: &str, flags: &[&str]) -> [PathBuf; 2] {
     programs
 }
 
-/// Runs the program with these arguments, this input and its own name, and returns its output.
+/// Runs the program with these arguments, environment variables and this standard input, and returns its output.
 fn outcome(program: &Path, arguments: &[&str], environment: &[(&str, &str)], input: &Path) -> Output {
     let mut command = Command::new(program);
     command.arg0("dir/prog").args(arguments).env_remove("POSIXLY_CORRECT").env("TZ", "Asia/Kathmandu");

@@ -1,4 +1,5 @@
-//! Build systems that find the wrappers by their usual names, first in `PATH`, and no other MPI of the machine.
+//! Tests of build systems. The wrappers are first in `PATH` under their usual names, and the build systems must not use
+//! another MPI of the machine.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +23,7 @@ const NAMES: [&str; 11] = [
     "ompi_info",
 ];
 
-/// Creates a directory with a C and a C++ program, the wrappers in `bin` and `more`.
+/// Creates a directory with a C program, a C++ program, the wrappers in the subdirectory `bin`, and the files `more`.
 pub fn project(more: &[(&str, &str)]) -> TempDir {
     let directory = files(&[&[("hello.c", HELLO), ("more.cc", HELLO_CXX), ("bin/note", "")], more].concat());
     for name in NAMES {
@@ -32,7 +33,7 @@ pub fn project(more: &[(&str, &str)]) -> TempDir {
     directory
 }
 
-/// Runs the words of `line` there.
+/// Runs the command `line` in `directory`.
 pub fn there(directory: &Path, line: &str) -> Ran {
     let mut words = line.split_whitespace();
     let mut command = without_launcher(Command::new("env"), directory);
@@ -52,7 +53,7 @@ fn succeeds(directory: &Path, line: &str) -> String {
     ran.stdout
 }
 
-/// Asserts that the resulting programs belong to the simulator and run.
+/// Asserts that the build has created programs of `mcpsim cc` and that these programs run.
 fn check(directory: &Path) {
     for name in ["hello", "more"] {
         check_program(&directory.join(name));
@@ -93,7 +94,8 @@ fn autotools_find_the_wrappers() {
     if !is_there("autoconf") {
         return skipped("autoconf is not there: its checks are not tried");
     }
-    // Programs found by configure run unchanged, and have their functions without a library name.
+    // The configure script finds the MPI functions without a library option, and the programs that it compiles run
+    // under mcpsim.
     let configure = "AC_INIT([hello], [1])\n\
         AC_CHECK_PROGS([MPICXX], [mpic++ mpicxx mpiCC])\n\
         AC_CHECK_PROGS([CC], [mpicc])\n\

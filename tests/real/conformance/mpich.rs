@@ -1,7 +1,7 @@
-//! Messages of each rank in a collective: equal under `library = "mpich-4"` and under MPICH 4 itself, as far as they
-//! pass through UCX, whose calls are counted. MPICH is configured to place its ranks on several nodes
-//! (`MPIR_CVAR_NUM_CLIQUES`). If it was built with its own shared memory, messages within a node cannot be counted and
-//! are excluded.
+//! Compares the messages of each rank in a collective between mcpsim with `library = "mpich-4"` and the real MPICH 4.
+//! Messages of MPICH are counted by the calls of UCX. MPICH is configured to treat its ranks as if they were on several
+//! nodes (`MPIR_CVAR_NUM_CLIQUES`). If MPICH was built with its own shared-memory transport, messages within a node
+//! cannot be counted and are excluded.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,11 @@ use std::process::Command;
 
 use crate::{real, sends, support};
 
-/// Messages and bytes by sender.
+/// Number of messages and bytes by sending rank.
 type Sends = BTreeMap<u64, (u64, u64)>;
 
-/// Collectives and sizes, on both sides of each threshold; the prefix `i` means nonblocking.
+/// Collectives with message sizes in bytes, below and above each threshold of the algorithm selection. The prefix `i`
+/// means a nonblocking collective.
 const CASES: [(&str, &[u32]); 8] = [
     ("barrier", &[0]),
     ("bcast", &[8, 100_000, 600_000]),
@@ -25,11 +26,11 @@ const CASES: [(&str, &[u32]); 8] = [
     ("iallreduce", &[1000, 98_304]),
 ];
 
-/// Nodes and ranks per node.
+/// Number of nodes and number of ranks per node.
 const SHAPES: [(u32, u32); 2] = [(2, 4), (3, 3)];
 
-/// Returns the messages of MPICH's ranks in `times` collectives, including other messages; an error if they cannot be
-/// counted.
+/// Returns the messages that MPICH's ranks send in a program with `times` collectives. Messages of other operations are
+/// included. Returns an error if the messages cannot be counted.
 fn counted(program: &Path, (nodes, per_node): (u32, u32), what: &str, bytes: u32, times: u32) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut command = Command::new("mpiexec.mpich");
@@ -58,13 +59,14 @@ fn counted(program: &Path, (nodes, per_node): (u32, u32), what: &str, bytes: u32
     if sends.len() == ranks { Ok(sends) } else { Err(format!("{} files of {ranks} ranks", sends.len())) }
 }
 
-/// Returns the messages of one additional collective.
+/// Returns the messages of one collective: the difference between runs with different numbers of collectives.
 fn one_more(program: &Path, shape: (u32, u32), what: &str, bytes: u32) -> Result<Sends, String> {
     let (one, three) = (counted(program, shape, what, bytes, 1)?, counted(program, shape, what, bytes, 3)?);
     sends::one_more(&one, three)
 }
 
-/// Returns the messages of mcpsim's ranks, also `within` nodes or only between nodes, and the algorithm.
+/// Returns the messages that mcpsim predicts, and the algorithm. Messages within a node are included if `within` is
+/// true.
 fn predicted(directory: &Path, (nodes, per_node): (u32, u32), within: bool, what: &str, bytes: u32) -> (Sends, String) {
     let shape = format!("{nodes},1,{per_node}");
     let (pairs, algorithm) = sends::predicted(directory, &shape, "mpich-4", what, bytes);

@@ -1,6 +1,6 @@
-//! Messages between ranks in a collective: equal under `library = "openmpi-4.1"` and under Open MPI 4.1 itself, whose
-//! component `pml_monitoring` counts them. It does not count persistent requests, which Open MPI's linear alltoall
-//! uses.
+//! Compares the messages between ranks in a collective between mcpsim with `library = "openmpi-4.1"` and the real Open
+//! MPI 4.1. Open MPI's component `pml_monitoring` counts the messages. The component does not count persistent
+//! requests, which Open MPI's linear alltoall uses.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,24 +40,25 @@ const CASES: [(&str, &[u32]); 28] = [
     ("ireduce_scatter", &[1000]),
 ];
 
-/// Numbers of ranks: odd, and even but not a power of two.
+/// Numbers of ranks: an odd number, and an even number that is not a power of two.
 const RANKS: [u32; 2] = [5, 12];
 
 fn is_open_mpi_41() -> bool {
     let version = Command::new("mpirun.openmpi").arg("--version").output();
-    // Debian's launcher has the name OpenRTE.
+    // Debian's launcher of Open MPI prints the name OpenRTE.
     version.is_ok_and(|output| {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         ["Open MPI", "OpenRTE"].iter().any(|name| said.contains(&format!("({name}) 4.1.")))
     })
 }
 
-/// Returns the messages of Open MPI's ranks for a program with these words; an error if they cannot be counted.
+/// Returns the messages that Open MPI's ranks send in `program` with the arguments `words`. Returns an error if the
+/// messages cannot be counted.
 fn counted(program: &Path, ranks: u32, words: &str) -> Result<Sends, String> {
     counted_with("", program, ranks, words)
 }
 
-/// Returns the same with options for the launcher.
+/// Variant of [`counted`] with options for the launcher.
 fn counted_with(options: &str, program: &Path, ranks: u32, words: &str) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut command = Command::new("mpirun.openmpi");
@@ -76,12 +77,13 @@ fn counted_with(options: &str, program: &Path, ranks: u32, words: &str) -> Resul
     sends::monitored(directory.path(), ranks)
 }
 
-/// Returns the messages of mcpsim's ranks, and the algorithm.
+/// Returns the messages that mcpsim predicts, and the algorithm.
 fn predicted(directory: &Path, ranks: u32, what: &str, bytes: u32) -> (Sends, String) {
     sends::predicted(directory, &format!("1,1,{ranks}"), "openmpi-4.1", what, bytes)
 }
 
-/// Compiles the program with one collective for Open MPI; `None` without an Open MPI that counts.
+/// Compiles the program with one collective for Open MPI. Returns `None` if the machine has no Open MPI that counts
+/// messages.
 fn program_of(directory: &Path) -> Option<PathBuf> {
     let program = directory.join("sends_of");
     let compiled = Command::new("mpicc.openmpi")
@@ -98,7 +100,8 @@ fn program_of(directory: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Meaning of `coll_tuned_…_algorithm` 1, 2, …; by default there are four chains.
+/// Algorithm that each value of the Open MPI parameter `coll_tuned_…_algorithm` selects. By default the chain algorithm
+/// uses four chains.
 const BY_NUMBER: [(&str, &[(&str, u32)]); 3] = [
     (
         "allreduce",
@@ -160,7 +163,7 @@ fn algorithms_that_open_mpi_is_asked_for_by_number_send_what_its_own_send() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Collectives with a root other than 0, each with its size and whether its operator commutes.
+/// Collectives with a root other than 0: name, message size in bytes, and true if the reduction operator commutes.
 const OF_ROOTS: [(&str, u32, bool); 12] = [
     ("bcast", 5000, true),
     ("gather", 5000, true),
@@ -208,7 +211,7 @@ fn collectives_send_what_open_mpi_s_send() {
             for &bytes in sizes {
                 let (mine, algorithm) = predicted(directory.path(), ranks, what, bytes);
                 match counted(&program, ranks, &format!("{what} {bytes}")) {
-                    // Persistent requests are not counted.
+                    // Open MPI's linear alltoall uses persistent requests, which `pml_monitoring` does not count.
                     Ok(theirs) if theirs.is_empty() && what == "alltoall" => {}
                     Ok(theirs) if theirs == mine => {}
                     Ok(theirs) => wrong.push(format!(

@@ -1,4 +1,5 @@
-//! Parts of the predicted time of a real program: complete, on any number of workers, forwards and backwards.
+//! Tests of the critical path of a real program. The parts of the critical path add up to the predicted time, for any
+//! number of workers and for both directions of the computation.
 
 use serde_json::Value;
 

@@ -64,7 +64,7 @@ fn cart<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Cart, &Comm) -> Resul
     }
 }
 
-/// Reads the arguments of MPI_Cart_create that describe the grid.
+/// Reads the arguments of MPI_Cart_create and MPI_Cart_map that describe the grid.
 unsafe fn grid(comm: &Comm, ndims: c_int, dims: *const c_int, periods: *const c_int) -> MpiResult<Cart> {
     // SAFETY: MPI requires the program to pass arrays with `ndims` entries.
     let (dims, periods) = unsafe { (array(dims, ndims, "dimensions")?, array(periods, ndims, "dimensions")?) };
