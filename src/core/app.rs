@@ -1,5 +1,5 @@
-//! Described applications: a TOML language for the actions of ranks. It is compiled once into code shared by all
-//! ranks, and executed by a small state machine per rank.
+//! Described applications: a TOML language for the actions of ranks. An application is compiled once into code that
+//! all ranks share, and executed by a small state machine per rank.
 //!
 //! ```text
 //! Document ──App::load──▶ App ──bind(Target)──▶ BoundApp ──program(rank)──▶ AppProgram: MpiProgram
@@ -7,11 +7,11 @@
 //!            all errors         folded code (shared)         a program counter
 //! ```
 //!
-//! An application of fragments has `[tasks]` instead of statements (`tasks`).
+//! An application of fragments has a table `[tasks]` instead of statements (module `tasks`).
 //!
-//! The language is described in `workloads/README.md`. A rank has no stack: procedures are not recursive, so every
-//! loop, parameter and return address has a fixed slot, assigned at compile time. This module knows nothing of
-//! clocks, messages in transfer and the algorithms of collectives; `driven` connects the ranks to the engine.
+//! `workloads/README.md` describes the language. A rank has no stack: procedures are not recursive, so every loop,
+//! parameter and return address has a fixed slot, assigned at compile time. This module does not depend on clocks,
+//! messages in transfer and the algorithms of collectives. Module `driven` connects the ranks to the engine.
 
 mod bind;
 mod code;

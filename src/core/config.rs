@@ -1,7 +1,7 @@
-//! Reading TOML in layers: a file, then `--set key=value`. Errors name file, key, value and the expected value. Also
-//! reads plain lists with one entry per line.
+//! Reads TOML files and applies the options `--set key=value` to them. Errors name file, key, value and the expected
+//! value. Also reads plain lists with one entry per line.
 //!
-//! Independent of the meaning of the keys.
+//! This module does not depend on the meaning of the keys.
 
 mod document;
 mod error;

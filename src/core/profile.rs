@@ -1,5 +1,5 @@
-//! Records of messages and of ranks' time. Records can be added: the profile of a run is the sum of its workers'
-//! profiles.
+//! Profiles: statistics of messages and of ranks' time. The profile of a run is the sum of the profiles of its
+//! workers.
 
 mod blocks;
 mod collectives;
@@ -44,22 +44,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{SimSpan, picoseconds};
 
-/// Division of a rank's time. The parts are disjoint and sum to the rank's clock.
+/// Division of a rank's time into disjoint parts, whose sum is the rank's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeParts {
-    /// Local blocks.
+    /// Time in local blocks of computing.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
-    /// Send overheads, outside collectives.
+    /// Send overheads outside collectives.
     #[serde(rename = "send_ps", deserialize_with = "picoseconds")]
     pub send: SimSpan,
-    /// Receive overheads, outside collectives.
+    /// Receive overheads outside collectives.
     #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
-    /// Blocked in point-to-point calls, waiting for a message or a partner.
+    /// Time blocked in point-to-point calls, waiting for a message or a partner.
     #[serde(rename = "wait_ps", deserialize_with = "picoseconds")]
     pub wait: SimSpan,
-    /// In collectives, including overheads and waiting.
+    /// Time in collectives, including overheads and waiting.
     #[serde(rename = "collective_ps", deserialize_with = "picoseconds")]
     pub collective: SimSpan,
 }

@@ -1,7 +1,7 @@
 //! Interface between target code and the simulator: calls of a rank ([`Call`]), replies ([`Reply`]), programs
 //! ([`Program`]).
 //!
-//! Ranks, tags and contexts are world-wide numbers here; module `mpi` defines communicators.
+//! Ranks are world ranks in this module, and contexts are unique in the world; module `mpi` defines communicators.
 
 mod ahead;
 mod ask;

@@ -1,4 +1,5 @@
-//! An application bound to a number of ranks: with grids laid out, communicators split and code folded.
+//! Application bound to a number of ranks: grids are laid out, communicators are split, and constant expressions are
+//! folded.
 
 use std::sync::Arc;
 
@@ -20,21 +21,22 @@ use super::value::{EvalError, Evaluated};
 use super::world::{AppWorld, CommTable};
 use super::{results, tasks, timers};
 
-/// Target of an application.
+/// Machine and run for which an application is compiled.
 #[derive(Clone, Debug)]
 pub struct TargetMachine {
     /// Number of ranks; at least 1.
     pub ranks: u32,
-    /// Rates of their cores.
+    /// Computing rates of the ranks' cores.
     pub rates: CoreRates,
-    /// Seed of the random draws.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Greatest number of loop turns of a rank between two communications.
+    /// Greatest number of loop iterations of a rank between two communications.
     pub max_turns: u64,
 }
 
 impl TargetMachine {
-    /// Default of `max_turns`: no sensible program reaches it, and a runaway loop reaches it in a tenth of a second.
+    /// Default of `max_turns`. No useful program reaches this number; an endless loop reaches it in a tenth of a
+    /// second.
     pub const DEFAULT_MAX_TURNS: u64 = 10_000_000;
 }
 
@@ -44,7 +46,7 @@ pub struct BoundApp {
     kind: ProgramKind,
 }
 
-/// Form of the application.
+/// Compiled form of an application: statements or fragments.
 #[derive(Clone, Debug)]
 enum ProgramKind {
     Statements(Arc<SharedProgram>),
@@ -61,7 +63,7 @@ impl BoundApp {
         BoundApp { kind: ProgramKind::Fragments(shared) }
     }
 
-    /// Adds the names of the fragments to logs, if it has fragments.
+    /// Adds the names of fragments to logs, if the application has fragments.
     #[must_use]
     pub fn with_names(self) -> Self {
         match self.kind {
@@ -70,11 +72,11 @@ impl BoundApp {
         }
     }
 
-    /// Creates the program of `rank` with the given part of memory and caches. A plain number is the memory bandwidth
-    /// in bytes per second (see [`CoreRates::memory_share`]).
+    /// Creates the program of `rank`, which has the share `memory_share` of memory bandwidth and caches. A plain
+    /// number is the memory bandwidth in bytes per second (see [`CoreRates::memory_share`]).
     ///
     /// # Panics
-    /// If there is no such rank.
+    /// If `rank` is not below the number of ranks.
     pub fn program(&self, rank: Rank, memory_share: impl Into<MemoryPart>) -> AppProgram {
         let memory_share = memory_share.into();
         match &self.kind {
@@ -88,7 +90,7 @@ impl BoundApp {
         }
     }
 
-    /// Computes the application's results from the times of every rank. A result without a value contains the reason.
+    /// Computes the application's results from the timers of all ranks. A result without a value contains the reason.
     pub fn results(&self, timed: &TimerSums) -> Vec<AppResult> {
         match &self.kind {
             ProgramKind::Statements(shared) => results::work_out(shared, timed),
@@ -97,13 +99,14 @@ impl BoundApp {
     }
 }
 
-/// Names of communicators by number.
+/// Returns the names of communicators, in the order of their numbers.
 pub(super) fn comm_names(document: &Document) -> Vec<String> {
     let table = document.table().get("comms").and_then(toml::Value::as_table);
     ["world".to_owned()].into_iter().chain(table.into_iter().flat_map(|table| table.keys().cloned())).collect()
 }
 
-/// Reads `[grids]` and `[comms]` into the scope. Lays them out if the scope knows the number of ranks.
+/// Reads `[grids]` and `[comms]` into the scope. If the scope knows the number of ranks, lays out the grids and splits
+/// the communicators.
 pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, AppWorld), ConfigError> {
     let mut arranged = AppWorld::default();
     if let Some((size, seed)) = scope.run() {
@@ -131,7 +134,7 @@ pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, A
     Ok((scope, arranged))
 }
 
-/// Reads a grid and adds it to the world, if the world is known. Returns the number of dimensions.
+/// Reads a grid and, if the number of ranks is known, adds it to `arranged`. Returns the number of dimensions.
 fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize, ConfigError> {
     let fields = node.fields("a grid such as { dims = [0, 0], periodic = true }", &["dims", "periodic"])?;
     let dims_node = fields.need("dims", "the extents, 0 for one to choose")?;
@@ -175,7 +178,7 @@ fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize
     Ok(dims.len())
 }
 
-/// Reads a communicator and adds it to the world, if the world is known.
+/// Reads a communicator and, if the number of ranks is known, adds it to `arranged`.
 fn comm(node: &Node<'_>, id: u32, scope: &Scope, arranged: &mut AppWorld) -> Result<(), ConfigError> {
     const FORM: &str = "a communicator such as { split = \"rank // 4\" } or { grid = \"g\", keep = [true, false] }";
     let fields = node.fields(FORM, &["split", "key", "grid", "keep"])?;

@@ -1,4 +1,4 @@
-//! Compiled statements: shared by all ranks, read-only.
+//! Compiled statements, which all ranks share and none changes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,10 +17,10 @@ use super::world::AppWorld;
 /// Index in [`Code::ops`].
 pub(super) type Pc = u32;
 
-/// Number of a request's name.
+/// Index of a request's name.
 pub(super) type RequestName = u32;
 
-/// A compiled application for a number of ranks.
+/// An application compiled for a number of ranks.
 #[derive(Debug)]
 pub(super) struct Code {
     pub(super) world: AppWorld,
@@ -29,19 +29,19 @@ pub(super) struct Code {
     pub(super) places: Box<[Arc<str>]>,
     /// Keyword of the statement of each op; empty for generated ops.
     pub(super) operations: Box<[&'static str]>,
-    /// The file, if places are reported with their lines.
+    /// Source file, if reports state the lines of statements.
     pub(super) source: Option<CodeSource>,
     pub(super) procedures: Vec<Procedure>,
     pub(super) request_names: Vec<String>,
-    /// By number; the world is 0.
+    /// Names of the communicators by number. The world has number 0.
     pub(super) comm_names: Vec<String>,
-    /// Number of slots per rank.
+    /// Number of slots (variables) per rank.
     pub(super) slots: u32,
     /// Code of the results, executed after all ranks have ended.
     pub(super) results: Option<ResultsCode>,
 }
 
-/// `[results]`
+/// Compiled table `[results]`.
 #[derive(Debug)]
 pub(super) struct ResultsCode {
     pub(super) start: Pc,
@@ -49,36 +49,36 @@ pub(super) struct ResultsCode {
     pub(super) shown: Vec<ResultCode>,
 }
 
-/// A value to report.
+/// A result: a value that the application reports.
 #[derive(Debug)]
 pub(super) struct ResultCode {
     pub(super) name: String,
     pub(super) value: Formula,
-    /// The value is reported only if this holds.
+    /// Condition for reporting the value, if there is one.
     pub(super) condition: Option<Formula>,
     pub(super) unit: String,
 }
 
-/// The file that code was compiled from.
+/// Source file of compiled code.
 #[derive(Debug)]
 pub(super) struct CodeSource {
     /// File name without directories.
     pub(super) name: String,
     /// Text of the file.
     pub(super) text: Arc<str>,
-    /// Line of each op's place, computed at the first request.
+    /// Line of each op, computed when a line is first needed.
     lines: OnceLock<Box<[Option<u32>]>>,
 }
 
 impl CodeSource {
-    /// Creates the source `name` with this text.
+    /// Creates the source file `name` with the text `text`.
     pub(super) fn new(name: &str, text: Arc<str>) -> Self {
         let name = name.rsplit('/').next().unwrap_or(name).to_owned();
         CodeSource { name, text, lines: OnceLock::new() }
     }
 
-    /// Line of op `pc` in `places`. Procedures are below `procedures`, the application of a complete configuration is
-    /// below `app`.
+    /// Line of op `pc`, whose path is in `places`. In the file, procedures are below the key `procedures`; in a
+    /// complete configuration, the application is below the key `app`.
     fn line(&self, places: &[Arc<str>], pc: Pc) -> Option<u32> {
         let lines = self.lines.get_or_init(|| {
             let source = SourceLines::new(&self.text);
@@ -113,23 +113,23 @@ impl Code {
         self.step_source(pc).place(&self.places[pc as usize])
     }
 
-    /// Operation of op `pc` as written in the file, and its source line.
+    /// Keyword of op `pc` as written in the file, and its source line.
     pub(super) fn step_source(&self, pc: Pc) -> StepSource {
         let operation = self.operations[pc as usize];
         StepSource { operation: (!operation.is_empty()).then(|| operation.to_owned()), line: self.line(pc) }
     }
 }
 
-/// Descriptions of steps for reports after the end.
+/// Descriptions of ops for reports after the end of a run.
 impl Code {
-    /// Operation and source line of op `pc`: `isend at ring.toml:7`.
+    /// Keyword and source line of op `pc`: `isend at ring.toml:7`.
     pub(super) fn site(&self, pc: Pc) -> String {
         let operation = self.operations[pc as usize];
         let place = self.line(pc).unwrap_or_else(|| self.places[pc as usize].to_string());
         format!("{operation} at {place}")
     }
 
-    /// Statement that sent this message, if it is unique.
+    /// Statement that sent a message with envelope `sent` and size `size`, if only one statement can have sent it.
     pub(super) fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
         let may_be = |formula: &Formula, found: u64| match formula.expr {
             Expr::Const(Value::Int(stated)) => u64::try_from(stated) == Ok(found),
@@ -158,11 +158,11 @@ pub(super) struct Procedure {
     pub(super) start: Pc,
     pub(super) end: Pc,
     pub(super) return_slot: u32,
-    /// Slots of its parameters.
+    /// Names and slots of the procedure's parameters.
     pub(super) parameters: Vec<(String, u32)>,
 }
 
-/// One step of a rank.
+/// One step (op) of a rank's code.
 #[derive(Debug)]
 pub(super) enum Op {
     Jump(Pc),
@@ -171,17 +171,17 @@ pub(super) enum Op {
         condition: Formula,
         to: Pc,
     },
-    /// Jumps back to the start of a `while`.
+    /// Jumps back to the start of a `while` loop.
     Again(Pc),
     For(Box<ForLoop>),
-    /// Steps the loop that begins at this op.
+    /// Advances the `for` loop that begins at this op.
     Next(Pc),
     Repeat {
         count: Formula,
         left: u32,
         exit: Pc,
     },
-    /// Counts down and jumps to `body` until the count is zero.
+    /// Decrements the counter of a `repeat` loop, and jumps to `body` until the counter is zero.
     Turn {
         left: u32,
         body: Pc,
@@ -219,7 +219,8 @@ pub(super) enum Op {
     Finish,
 }
 
-/// `for`. The values at its start are stored in hidden slots, unless they are constants.
+/// A `for` loop. The values of `to` and `step` at the start of the loop are stored in hidden slots, unless they are
+/// constants.
 #[derive(Debug)]
 pub(super) struct ForLoop {
     pub(super) variable: u32,
@@ -233,41 +234,41 @@ pub(super) struct ForLoop {
     pub(super) exit: Pc,
 }
 
-/// `time`
+/// A `time` statement.
 #[derive(Debug)]
 pub(super) struct TimeBlock {
     pub(super) timer: u32,
     pub(super) at: Formula,
-    /// Slot of the position of the timer's element.
+    /// Slot that stores the position of the timer's element.
     pub(super) place: u32,
-    /// Slot of the clock at the beginning.
+    /// Slot that stores the clock at the beginning of the timed block.
     pub(super) began: u32,
 }
 
-/// `compute`
+/// A `compute` statement.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) cost: Cost,
     pub(super) times: Option<Formula>,
 }
 
-/// Cost of a local block.
+/// Cost of a local block of computing.
 #[derive(Debug)]
 pub(super) enum Cost {
-    /// In seconds.
+    /// Time in seconds.
     Time(Formula),
     Work {
         flops: Formula,
         instructions: Formula,
         bytes: Formula,
-        /// Working set; without one, it exceeds every cache.
+        /// Size of the working set in bytes. `None` means that the working set exceeds every cache.
         working_set: Option<Formula>,
     },
-    /// In seconds.
+    /// Time in seconds.
     Draw { family: DistributionKind, a: Formula, b: Formula },
 }
 
-/// `send`, `isend`
+/// A `send` or `isend` statement.
 #[derive(Debug)]
 pub(super) struct Send {
     pub(super) to: Formula,
@@ -278,12 +279,12 @@ pub(super) struct Send {
     pub(super) start: Start,
 }
 
-/// `recv`, `irecv`, `probe`
+/// A `recv`, `irecv` or `probe` statement.
 #[derive(Debug)]
 pub(super) struct ReceiveOp {
-    /// `None` is any source.
+    /// Source; `None` means any source.
     pub(super) from: Option<Formula>,
-    /// `None` is any tag.
+    /// Tag; `None` means any tag.
     pub(super) tag: Option<Formula>,
     pub(super) capacity: Option<Formula>,
     pub(super) comm: u32,
@@ -295,7 +296,7 @@ pub(super) struct ReceiveOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Blocking,
-    /// Starts a request, which may have a name.
+    /// The statement starts a request, which may have a name.
     Request(Option<RequestName>),
 }
 
@@ -307,14 +308,14 @@ pub(super) struct CompletionSlots {
     pub(super) bytes: Option<u32>,
 }
 
-/// `wait`, `waitall`, `waitany`, `test`
+/// A `wait`, `waitall`, `waitany` or `test` statement.
 #[derive(Debug)]
 pub(super) struct WaitOp {
     pub(super) kind: WaitForm,
-    /// `None` means all outstanding requests, in the order of their start.
+    /// Names of the requests; `None` means all outstanding requests, in the order of their start.
     pub(super) requests: Option<Box<[RequestName]>>,
     pub(super) outputs: CompletionSlots,
-    /// Whether any slot receives values of the completions, here or where a request was started.
+    /// Whether this statement, or the statement that started a request, stores values of the completions in slots.
     pub(super) reported: bool,
 }
 
@@ -322,22 +323,22 @@ pub(super) struct WaitOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitForm {
     All,
-    /// With the slot of the index.
+    /// Waits for one request, with the slot that receives the index of the request.
     Any(Option<u32>),
-    /// With the slot that receives whether all are done.
+    /// Tests all requests, with the slot that receives whether all requests are complete.
     Test(Option<u32>),
 }
 
-/// Any collective.
+/// A statement that is a collective.
 #[derive(Debug)]
 pub(super) struct CollectiveOp {
     pub(super) collective: Collective,
     pub(super) comm: u32,
     pub(super) root: Formula,
     pub(super) bytes: Formula,
-    /// Whether `bytes` refers to `peer`.
+    /// Whether the expression `bytes` contains `peer`.
     pub(super) by_peer: bool,
-    /// Blocks of every rank of the world, if they are the same for every caller.
+    /// Sizes of the blocks of all ranks of the world, if every caller has the same list.
     pub(super) shared: Option<OnceLock<Arc<[Bytes]>>>,
     pub(super) algorithm: Option<Algorithm>,
     pub(super) start: Start,

@@ -1,7 +1,7 @@
-//! Compiles the file's statements to ops: resolves names to slots, requests to numbers, loops to jumps.
+//! Compiles the statements of a file to ops: names become slots, requests become numbers, and loops become jumps.
 //!
-//! Runs once at load with an unknown number of ranks, to find errors, and again for each number of ranks, with all
-//! known values folded.
+//! The compiler runs when the file is loaded, to find errors that do not depend on the number of ranks. It runs again
+//! for each number of ranks, and then folds all expressions whose values are known.
 
 mod collective;
 mod control;
@@ -22,7 +22,7 @@ use super::results::of_one_rank;
 use super::scope::{Reach, Scope};
 use super::world::AppWorld;
 
-/// The parts of a file that become code.
+/// The parts of a file that are compiled to code.
 #[derive(Clone, Debug)]
 pub(super) struct AppParts<'a> {
     pub(super) lets: Option<Node<'a>>,
@@ -37,8 +37,8 @@ const STATEMENTS: &str = "an array of statements";
 /// Greatest nesting depth of statements: below the limit of the TOML reader, so that this module reports the error.
 const MAX_DEPTH: u32 = 30;
 
-/// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop with a constant number of turns
-/// above `max_turns` that never communicates is an error.
+/// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop that never communicates and has a
+/// constant number of iterations above `max_turns` is an error.
 pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Result<Code, ConfigError> {
     let mut compiler = Compiler::new(scope, max_turns);
     compiler.scope.reach = Reach::All;
@@ -67,7 +67,7 @@ pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Res
     })
 }
 
-/// Finds the waits whose completions are not needed: they are cheaper.
+/// Finds the waits whose completions are not needed, because the engine executes such waits faster.
 fn find_reported(ops: &mut [Op]) {
     let nothing = CompletionSlots::default();
     let asks =
@@ -85,26 +85,26 @@ struct Compiler<'a> {
     ops: Vec<Op>,
     places: Vec<Arc<str>>,
     operations: Vec<&'static str>,
-    /// Keyword of the present statement.
+    /// Keyword of the statement that is being compiled.
     word: &'static str,
     procedures: Vec<Procedure>,
-    /// By procedure: the called procedures, in order.
+    /// For each procedure, the procedures that it calls, in order.
     calls: Vec<Vec<u32>>,
-    /// Procedure in compilation.
+    /// Index of the procedure that is being compiled.
     current: Option<u32>,
     requests: Vec<String>,
     started: Vec<bool>,
-    /// Waits for requests by name.
+    /// Named requests that statements wait for, with the position of each name in the file.
     waits: Vec<(RequestName, Node<'a>)>,
     /// Next free slot for a loop.
     next_slot: u32,
-    /// Number of slots so far.
+    /// Number of slots assigned so far.
     slots: u32,
     /// Number of statements so far that communicate or call a procedure, which may communicate.
     communicating: u64,
     max_turns: u64,
     depth: u32,
-    /// Names of `[let]` with their slots, and their values if equal for all ranks.
+    /// Names of `[let]` with their slots, and with their values if the values are equal for all ranks.
     lets: Vec<(String, u32, Option<Formula>)>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Compiler<'a> {
         slot
     }
 
-    /// Compiles `[let]`, then declares every name that a statement sets and that has no other declaration.
+    /// Compiles `[let]`, then declares every other name that a statement assigns.
     fn compile_lets(&mut self, parts: &AppParts<'a>) -> Result<(), ConfigError> {
         if let Some(lets) = &parts.lets {
             for (name, node) in lets.entries("a table of names and expressions")? {
@@ -182,7 +182,8 @@ impl<'a> Compiler<'a> {
             }
         }
         for name in names {
-            // Names that cannot be set are reported at the statement that sets them.
+            // If a statement assigns a name that it must not assign, the error is reported when that statement is
+            // compiled.
             if self.scope.is_free(name).is_ok() {
                 let slot = self.new_slot();
                 self.scope.add_global(name, slot);
@@ -204,7 +205,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Number of a request's name.
+    /// Index of the request name `name`.
     fn request(&mut self, name: &str) -> RequestName {
         let index = self.requests.iter().position(|request| request == name).unwrap_or_else(|| {
             self.requests.push(name.to_owned());
@@ -225,7 +226,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Names set by statements within `value`, except `own`, in the order of the file.
+/// Collects the names that statements within `value` assign, except the names `own`, in the order of the file.
 fn assigned_names<'a>(value: &'a toml::Value, own: &[&str], names: &mut Vec<&'a str>) {
     match value {
         toml::Value::Array(items) => items.iter().for_each(|item| assigned_names(item, own, names)),

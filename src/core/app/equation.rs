@@ -1,4 +1,5 @@
-//! A formula of externally defined quantities, in the expressions of applications. Truth values count as 0 and 1.
+//! A formula of externally defined quantities, in the expression language of applications. Truth values are converted
+//! to 0 and 1.
 
 use crate::config::ConfigError;
 
@@ -13,13 +14,13 @@ use super::slots::Slots;
 use super::value::Value;
 use super::world::AppWorld;
 
-/// `DEFINITION; …; FORMULA`, where a definition is `NAME = EXPRESSION`.
+/// An equation: `DEFINITION; …; FORMULA`, where a definition is `NAME = EXPRESSION`.
 #[derive(Clone, Debug)]
 pub struct Equation {
     text: String,
-    /// Names that are not defined in the text, in the order of their first use.
+    /// Names that the equation uses but does not define, in the order of their first use.
     names: Vec<String>,
-    /// Slots of the definitions, after those of the names.
+    /// Definitions in order. Their slots follow those of `names`.
     definitions: Vec<(String, Expr)>,
     result: Expr,
 }
@@ -98,12 +99,12 @@ impl Equation {
         &self.text
     }
 
-    /// Names that need values.
+    /// Names that need values, in the order of their first use.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Value for the `values` of its names, in their order.
+    /// Value of the equation if its names have the values `values`, which are in the order of [`Equation::names`].
     ///
     /// # Errors
     /// Reason for a missing value, such as a division by zero.
@@ -128,14 +129,14 @@ fn evaluate(expr: &Expr, slots: &Slots, world: &AppWorld) -> Result<f64, String>
     if value.is_finite() { Ok(value) } else { Err("the result is out of range".to_owned()) }
 }
 
-/// A part of the text between two semicolons.
+/// A part of an equation's text between two semicolons.
 struct Statement<'a> {
     name: Option<&'a str>,
     body: &'a str,
     /// Byte offsets of the statement and of its body in the whole text.
     start: usize,
     body_start: usize,
-    /// Names in it other than functions, with their columns in the body.
+    /// Names in the statement other than functions, with their columns in the body.
     words: Vec<(&'a str, usize)>,
 }
 
@@ -146,7 +147,7 @@ impl<'a> Statement<'a> {
             (Token::Word(name), Some(Token::Symbol("="))) => Some(*name),
             _ => None,
         };
-        // Text after the sign of a definition. A column counts characters; the sign is one byte.
+        // Offset of the text after the `=` of a definition. A column is in characters; the `=` is one byte.
         let body_start = match name {
             Some(_) => part.char_indices().nth(all[1].1).map_or(part.len(), |(at, _)| at),
             None => 0,
@@ -168,7 +169,7 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// Names in it that are not in `defined`, with their columns in the body.
+    /// Names in the statement that are not in `defined`, with their columns in the body.
     fn free(&self, defined: &[&str]) -> Result<Vec<(&'a str, usize)>, SyntaxError> {
         let free = self.words.iter().filter(|(word, _)| !defined.contains(word));
         free.map(|(word, column)| {

@@ -1,4 +1,4 @@
-//! Compiled expressions: names are slots, constants are folded. The syntax belongs to the parser.
+//! Compiled expressions, in which names are slots and constants are folded. Module `parser` defines the syntax.
 
 use super::functions::NumericFunction;
 use super::grid::NONE;
@@ -12,35 +12,35 @@ use super::world::AppWorld;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
     Const(Value),
-    /// A rank's name, with its spelling for messages.
+    /// A variable of the rank: its slot, and its name for messages.
     Name(u32, Box<str>),
     Rank,
-    /// Number of ranks, if not known yet.
+    /// Number of ranks, if the expression is compiled before it is known.
     Size,
-    /// Seed of the run, if not known yet.
+    /// Seed of the run, if the expression is compiled before it is known.
     Seed,
-    /// Rank that a block of a v-collective is sent to or received from.
+    /// Rank to which a block of a v-collective is sent, or from which it is received.
     Peer,
     Negate(Box<Expr>),
     Not(Box<Expr>),
     Binary(Binary, Box<(Expr, Expr)>),
     And(Box<(Expr, Expr)>),
     Or(Box<(Expr, Expr)>),
-    /// Condition, value if it holds, value otherwise.
+    /// Condition, value if the condition holds, value otherwise.
     If(Box<(Expr, Expr, Expr)>),
     Call(NumericFunction, Box<[Expr]>),
     /// Function of the grid with this number.
     Grid(GridFunction, u32, Box<[Expr]>),
     CommRank(u32),
     CommSize(u32),
-    /// Function over all ranks' times in an element of the timer with this number.
+    /// Function of the times that all ranks measured in one element of the timer with this number.
     Timer(TimerFunction, u32, Box<Expr>),
 }
 
 /// Functions whose first argument is the name of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GridFunction {
-    /// `coord(g, d)` of this rank, `coord(g, d, r)` of another.
+    /// `coord(g, d)` of this rank, or `coord(g, d, r)` of rank r.
     Coord,
     /// `dims(g, d)`
     Dims,
@@ -50,7 +50,7 @@ pub(super) enum GridFunction {
     RankAt,
 }
 
-/// Values that an expression may depend on.
+/// Values on which an expression may depend.
 pub(super) struct Env<'a> {
     pub(super) world: &'a AppWorld,
     pub(super) rank: u32,
@@ -74,9 +74,8 @@ impl Expr {
         }
     }
 
-    /// Evaluates an expression of whole numbers without errors. `None` leaves the evaluation to [`Expr::evaluate`];
-    /// no random number has been drawn then. Most expressions of a run succeed here, and a plain integer stays in
-    /// registers.
+    /// Evaluates an expression of whole numbers. `None` means that [`Expr::evaluate`] must be called; no random number
+    /// has been drawn in this case. Most expressions of a run have a value here, which stays in registers.
     #[inline]
     pub(super) fn int(&self, env: &mut Env<'_>) -> Option<i64> {
         match self {
@@ -106,7 +105,7 @@ impl Expr {
         match self {
             Expr::Binary(op, sides) => op.compare_ints(sides.0.int(env)?, sides.1.int(env)?),
             Expr::Not(a) => a.test(env).map(|holds| !holds),
-            // The second operand is not evaluated if the first decides.
+            // The second operand is not evaluated if the first determines the result.
             Expr::And(sides) => {
                 if sides.0.test(env)? {
                     sides.1.test(env)
@@ -173,8 +172,8 @@ impl Expr {
             }
     }
 
-    /// Replaces an expression of constants by its value. An expression without a value is kept, and fails only when
-    /// it is evaluated.
+    /// Replaces an expression of constants by its value. A constant expression without a value (such as 1 / 0) is
+    /// unchanged, and fails only when it is evaluated.
     pub(super) fn fold(self) -> Expr {
         let constant = |e: &Expr| e.constant().is_some();
         let ready = match &self {

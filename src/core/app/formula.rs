@@ -1,4 +1,4 @@
-//! An expression with its key and text, for errors.
+//! An expression with its key and text, which errors state.
 
 use crate::units::Bytes;
 
@@ -9,12 +9,12 @@ use super::value::{Binary, EvalError, Evaluated, Value};
 #[derive(Clone, Debug)]
 pub(super) struct Formula {
     pub(super) expr: Expr,
-    /// Keys within its statement, and its text: `send.to = "rank + 1"`.
+    /// Keys of the expression within its statement, and its text: `send.to = "rank + 1"`.
     name: Box<str>,
 }
 
 impl Formula {
-    /// Creates the formula of an expression with text `text` at `path`.
+    /// Creates the formula of an expression with the text `text` at the path `path`.
     pub(super) fn new(expr: Expr, path: &str, text: String) -> Self {
         let key = path.rsplit_once("].").map_or(path, |(_, key)| key);
         Formula { expr, name: format!("{key} = {text}").into() }
@@ -30,7 +30,7 @@ impl Formula {
         Formula { expr, name: "".into() }
     }
 
-    /// Subtracts one.
+    /// Returns the formula minus 1.
     pub(super) fn less_one(self) -> Self {
         let one = Expr::Const(Value::Int(1));
         Formula { expr: Expr::Binary(Binary::Subtract, Box::new((self.expr, one))).fold(), name: self.name }
@@ -71,7 +71,7 @@ impl Formula {
         }
     }
 
-    /// Size, rounded to the nearest byte.
+    /// Evaluates the formula as a size, rounded to the nearest byte.
     #[inline]
     pub(super) fn bytes(&self, env: &mut Env<'_>) -> Evaluated<Bytes> {
         match self.expr.int(env) {
@@ -104,7 +104,7 @@ impl Formula {
         }))
     }
 
-    /// Adds the name of this expression to `fault`.
+    /// Adds the key and text of this expression to `fault`.
     #[cold]
     pub(super) fn explain(&self, fault: &EvalError) -> EvalError {
         if self.name.is_empty() { fault.clone() } else { EvalError::new(format!("{}: {fault}", self.name)) }

@@ -1,4 +1,4 @@
-//! Functions of expressions, by name.
+//! Numeric functions of the expression language.
 
 use super::expr::{Env, Expr};
 use super::permute;
@@ -11,7 +11,7 @@ macro_rules! functions {
         pub(super) enum NumericFunction { $($variant),* }
 
         impl NumericFunction {
-            /// All functions, in the order of the reference.
+            /// All functions, in the order of the language reference.
             pub(super) const ALL: &[NumericFunction] = &[$(NumericFunction::$variant),*];
 
             /// Name in expressions.
@@ -52,12 +52,12 @@ functions! {
 }
 
 impl NumericFunction {
-    /// Whether it draws from the rank's generator.
+    /// Whether the function draws a random number of the rank.
     pub(super) fn is_random(self) -> bool {
         matches!(self, NumericFunction::Random | NumericFunction::Randint)
     }
 
-    /// Value for these arguments, whose number is within the arity.
+    /// Value of the function for `arguments`, whose number must be within the arity.
     pub(super) fn apply(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
         match arguments {
             [] => Ok(Value::Float(env.random.unit(env.world.seed, env.rank))),
@@ -126,8 +126,9 @@ impl NumericFunction {
         Ok(best)
     }
 
-    /// Number of elements of `n` that process `i` of `p` has. Either evenly distributed, with one more for the first
-    /// processes, or in blocks dealt cyclically from process 0 on (ScaLAPACK's NUMROC).
+    /// Number of elements that process `i` of `p` has if `n` elements are distributed. The distribution is either
+    /// even, with one element more for the first processes, or in blocks that are assigned cyclically from process 0
+    /// on (ScaLAPACK's NUMROC).
     fn share(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
         let mut whole = |index: usize| arguments[index].evaluate(env)?.whole();
         let cyclic = self == NumericFunction::CyclicShare;

@@ -2,10 +2,10 @@
 
 use super::value::{EvalError, Evaluated};
 
-/// MPI_PROC_NULL: a message to this peer is not sent.
+/// Value for MPI_PROC_NULL in expressions. A message to this peer is not sent.
 pub(super) const NONE: i64 = -1;
 
-/// A grid whose extents multiply to the number of ranks.
+/// A Cartesian grid. The product of its extents is the number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     dims: Box<[u32]>,
@@ -13,8 +13,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Creates a grid of `ranks` ranks. Dimensions of 0 are chosen by [`dims_create`]. `periodic` has one entry per
-    /// dimension. `None` if the extents cannot multiply to `ranks`.
+    /// Creates a grid of `ranks` ranks. [`dims_create`] chooses the extents that are 0. `periodic` has one entry per
+    /// dimension. `None` if the product of the extents cannot be `ranks`.
     pub(super) fn new(dims: &[u32], periodic: &[bool], ranks: u32) -> Option<Self> {
         debug_assert_eq!(dims.len(), periodic.len());
         Some(Grid { dims: dims_create(ranks, dims)?, periodic: periodic.into() })
@@ -49,7 +49,7 @@ impl Grid {
         Ok(there.map_or(NONE, |there| i64::from(rank) + (there - here) * i64::from(self.stride(index))))
     }
 
-    /// Rank at these coordinates, one per dimension; [`NONE`] if one is beyond a border.
+    /// Rank at the coordinates `coords`, one per dimension; [`NONE`] if a coordinate is beyond a border.
     pub(super) fn rank_at(&self, coords: &[i64]) -> Evaluated<i64> {
         debug_assert_eq!(coords.len(), self.dims.len());
         let mut rank = 0;
@@ -74,9 +74,9 @@ impl Grid {
     }
 }
 
-/// MPI_Dims_create: replaces the zeros so that the extents multiply to `ranks`. The prime factors, in descending
-/// order, are each assigned to the smallest extent so far. The chosen extents do not increase. `None` if the given
-/// extents do not divide `ranks`.
+/// Implements MPI_Dims_create: replaces the zeros of `dims` so that the product of the extents is `ranks`. Each prime
+/// factor, in descending order, multiplies the smallest chosen extent so far. The chosen extents do not increase with
+/// the dimension. `None` if the product of the nonzero extents does not divide `ranks`.
 pub(super) fn dims_create(ranks: u32, dims: &[u32]) -> Option<Box<[u32]>> {
     let given =
         dims.iter().filter(|&&extent| extent > 0).try_fold(1u32, |product, &extent| product.checked_mul(extent))?;
@@ -95,7 +95,7 @@ pub(super) fn dims_create(ranks: u32, dims: &[u32]) -> Option<Box<[u32]>> {
     dims.iter().map(|&extent| if extent == 0 { chosen.next() } else { Some(extent) }).collect()
 }
 
-/// In increasing order.
+/// Prime factors of `n` in increasing order.
 fn prime_factors(mut n: u32) -> Vec<u32> {
     let mut factors = Vec::new();
     let mut p = 2;
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn neighbours_end_at_borders_and_wrap_where_periodic() {
-        // Ranks 0 1 2 / 3 4 5; the first dimension is open, the second periodic.
+        // The rows of the grid are ranks 0 1 2 and 3 4 5. The first dimension is open, the second periodic.
         let grid = Grid::new(&[2, 3], &[false, true], 6).unwrap();
         let neighbor = |rank, d, distance| grid.neighbor(rank, d, distance).unwrap();
         assert_eq!((neighbor(4, 0, -1), neighbor(4, 0, 1)), (1, NONE));

@@ -4,7 +4,7 @@ use crate::units::parse_number_with_unit;
 
 use super::value::Value;
 
-/// Syntax error of an expression and its column (from 1).
+/// Syntax error of an expression, and the column of the error (from 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) column: usize,
@@ -14,7 +14,7 @@ pub(super) struct SyntaxError {
 /// A token of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
-    /// A literal with its unit applied.
+    /// A number, multiplied by its unit.
     Number(Value),
     /// A name or keyword.
     Word(&'a str),
@@ -26,13 +26,13 @@ pub(super) enum Token<'a> {
 /// Operators that are words.
 pub(super) const KEYWORDS: [&str; 5] = ["and", "or", "not", "if", "else"];
 
-/// Longer symbols first, because the first match is taken.
+/// Operators and brackets. Longer symbols are first, because the first match is taken.
 const SYMBOLS: [&str; 22] = [
     "**", "//", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "<", ">", "(", ")", "[", "]", ",", "!",
     "=",
 ];
 
-/// Greatest number of tokens. Protects the stack.
+/// Greatest number of tokens of an expression. The limit protects the stack.
 const MAX_TOKENS: usize = 1000;
 
 /// Splits `text` into tokens, the last of which is [`Token::End`].

@@ -1,4 +1,4 @@
-//! The whole file: its top-level keys and parameters.
+//! Loads an application file: its top-level keys and parameters.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,10 +21,10 @@ use super::world::AppWorld;
 const KEYS: [&str; 12] =
     ["name", "about", "params", "let", "grids", "comms", "timers", "procedures", "main", "results", "tasks", "run"];
 
-/// Keys that require `main`.
+/// Top-level keys that a file may contain only together with `main`.
 const OF_STATEMENTS: [&str; 7] = ["let", "grids", "comms", "timers", "procedures", "main", "results"];
 
-/// A described application: read and checked, with known parameters.
+/// A described application that was read and checked. Its parameters have values.
 #[derive(Clone, Debug)]
 pub struct App {
     document: Document,
@@ -83,32 +83,32 @@ impl App {
         Ok(app)
     }
 
-    /// Name of the application; by default the file's name.
+    /// Name of the application. The default is the name of the file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is a program of fragments.
+    /// Whether the application consists of fragments.
     pub fn has_fragments(&self) -> bool {
         self.document.table().contains_key("tasks")
     }
 
-    /// Description of the application in the file.
+    /// Description of the application that the file contains, if any.
     pub fn about(&self) -> Option<&str> {
         self.document.table().get("about").and_then(toml::Value::as_str)
     }
 
-    /// The file, for errors about the contents of `run_table`.
+    /// Returns the document, which errors about the contents of `run_table` name.
     pub fn document(&self) -> &Document {
         &self.document
     }
 
-    /// Settings of a run suggested by the file.
+    /// Run settings that the file suggests (table `[run]`), if any.
     pub fn run_table(&self) -> Option<&toml::Table> {
         self.document.table().get("run").and_then(toml::Value::as_table)
     }
 
-    /// The whole file, with the value of every parameter instead of its expression.
+    /// Returns the whole file, in which the value of every parameter replaces its expression.
     pub fn config(&self) -> toml::Table {
         let mut table = self.document.table().clone();
         if let Some(params) = table.get_mut("params").and_then(toml::Value::as_table_mut) {
@@ -124,12 +124,13 @@ impl App {
         table
     }
 
-    /// Name and text of its file.
+    /// Name and text of the application's file.
     pub fn file(&self) -> (String, Arc<str>) {
         (self.document.name().to_owned(), self.document.text().clone())
     }
 
-    /// Returns the application with messages that refer to `file`, of which its own file is a copy.
+    /// Returns the application with messages that refer to `file`, the original of which the application's file is a
+    /// copy.
     pub fn copied_from(self, file: (String, Arc<str>)) -> Self {
         App { document: self.document.copied_from(file), ..self }
     }
@@ -137,8 +138,8 @@ impl App {
     /// Compiles the application for a number of ranks.
     ///
     /// # Errors
-    /// The ranks do not fill a grid; an expression of a communicator has no value for a rank; a loop with a constant
-    /// number of turns above the limit never communicates; or some fragments cannot be executed.
+    /// The number of ranks does not fit a grid; an expression of a communicator has no value for a rank; a loop never
+    /// communicates and has a constant number of iterations above the limit; or some fragments cannot be executed.
     pub fn bind(&self, target: TargetMachine) -> Result<BoundApp, ConfigError> {
         if let Some(node) = Node::top(&self.document, "tasks") {
             let scope = self.scope(Some((target.ranks, target.seed)));
@@ -168,7 +169,7 @@ impl App {
     }
 }
 
-/// Whether the override sets a permitted key of `[tasks]`.
+/// Whether the option `--set` in `over` sets a permitted key of `[tasks]`.
 fn is_of_tasks(document: &Document, over: &Override) -> bool {
     let key = |place: usize| over.key.get(place).map_or("", String::as_str);
     over.key.len() == 3

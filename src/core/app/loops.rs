@@ -1,4 +1,4 @@
-//! Loops and procedure calls of a rank: jumps that may run away, and the count that stops them.
+//! Loops and procedure calls of a rank: jumps that may never end, and the counter that stops an endless loop.
 
 use super::code::{Code, Op};
 use super::program::{ProgramState, SharedProgram};
@@ -66,8 +66,8 @@ impl ProgramState {
                 self.pc = if n > 0 { *body } else { self.pc + 1 };
             }
             Op::Call { procedure, arguments } => {
-                // A procedure has slots of its own and is not running, so an assignment does not change the other
-                // arguments.
+                // The called procedure has its own slots and is not running, so assigning one parameter does not
+                // change the other arguments.
                 for (slot, argument) in arguments {
                     let value = argument.value(&mut self.env(code))?;
                     self.slots.set(*slot, value);

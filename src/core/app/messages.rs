@@ -1,4 +1,5 @@
-//! Messages and collectives of a rank: from expressions to calls, and from ranks of communicators to world ranks.
+//! Messages and collectives of a rank: evaluates expressions to calls, and converts ranks of communicators to world
+//! ranks.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::grid::NONE;
 use super::program::ProgramState;
 use super::value::{EvalError, Evaluated};
 
-/// A message without mode and payload: only numbers, which stay in registers until the call is written.
+/// A message without mode and payload. Its numbers stay in registers until the call is written.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     to: Rank,
@@ -57,7 +58,7 @@ impl ProgramState {
         }))
     }
 
-    /// Call for `sendrecv`; either side may be missing.
+    /// Call for `sendrecv`. The send or the receive may be missing.
     pub(super) fn exchange(&mut self, code: &Code, send: &Send, receive: &ReceiveOp) -> Evaluated<Option<Call>> {
         let message = self.message(code, send)?;
         let pattern = self.pattern(code, receive)?;
@@ -175,7 +176,7 @@ impl ProgramState {
         })
     }
 
-    /// See the table at [`Sizes`].
+    /// Data sizes of a collective. The table of [`Sizes`] defines the meaning.
     fn sizes(&mut self, code: &Code, op: &CollectiveOp, me: u32, size: u32, root: u32) -> Evaluated<Sizes> {
         let mut env = self.env(code);
         let own_block = match op.collective {
@@ -196,7 +197,7 @@ impl ProgramState {
         };
         let blocks: Arc<[Bytes]> = (0..size).map(&mut block).collect::<Evaluated<_>>()?;
         if let Some(shared) = &op.shared {
-            // The blocks are the same whichever rank is first.
+            // All ranks compute the same list, so it does not matter which rank stores it.
             let _ = shared.set(blocks.clone());
         }
         Ok(Sizes::Each(blocks))

@@ -1,4 +1,4 @@
-//! A value of the file with its position, for errors.
+//! A value of the file with its position, which errors state.
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ use super::parser;
 use super::scope::Scope;
 use super::value::Value;
 
-/// A value and its dotted path.
+/// A value of the file and its dotted path.
 #[derive(Clone, Debug)]
 pub(super) struct Node<'a> {
     document: &'a Document,
@@ -19,7 +19,7 @@ pub(super) struct Node<'a> {
     pub(super) value: &'a toml::Value,
 }
 
-/// A table with only known keys.
+/// A table that has been checked to have only known keys.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'a> {
     pub(super) node: Node<'a>,
@@ -32,17 +32,17 @@ impl<'a> Node<'a> {
         document.table().get(key).map(|value| Node { document, path: key.to_owned(), value })
     }
 
-    /// Position: `main[0].send.to of app.toml:3`.
+    /// Position of the value: `main[0].send.to of app.toml:3`.
     pub(super) fn place(&self) -> String {
         self.document.place_in_lists(&self.path)
     }
 
-    /// `WHAT in PLACE`.
+    /// Error `WHAT in PLACE`.
     pub(super) fn error(&self, what: impl Display) -> ConfigError {
         ConfigError::new(format!("{what} in {}", self.place()))
     }
 
-    /// `expected EXPECTED in PLACE; found FOUND`.
+    /// Error `expected EXPECTED in PLACE; found FOUND`.
     pub(super) fn expected(&self, expected: impl Display) -> ConfigError {
         self.expected_value(expected, found(self.value))
     }
@@ -56,7 +56,7 @@ impl<'a> Node<'a> {
         self.value.as_str().ok_or_else(|| self.expected(expected))
     }
 
-    /// The elements of an array.
+    /// Elements of an array.
     pub(super) fn items(&self, expected: impl Display) -> Result<Vec<Node<'a>>, ConfigError> {
         let items = self.value.as_array().ok_or_else(|| self.expected(expected))?;
         let item = |(index, value)| Node { document: self.document, path: format!("{}[{index}]", self.path), value };
@@ -109,7 +109,7 @@ impl<'a> Node<'a> {
         ConfigError::new(format!("{} in {}, character {column}: {what}", found(self.value), self.place()))
     }
 
-    /// Reads an expression of a time. Units in expressions are only factors, but a plain size is an error.
+    /// Reads an expression of a time. Units in expressions are only factors, but a size such as `8 KiB` is an error.
     pub(super) fn time(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         match self.value.as_str() {
             Some(text) if text.ends_with('B') && text.parse::<Bytes>().is_ok() => {
@@ -119,7 +119,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Reads an expression of a size. A plain time is an error.
+    /// Reads an expression of a size. A time such as `2 us` is an error.
     pub(super) fn size(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         match self.value.as_str() {
             Some(text) if text.parse::<SimSpan>().is_ok() && text.parse::<Bytes>().is_err() => {
@@ -146,7 +146,7 @@ impl<'a> Fields<'a> {
     }
 
     /// # Errors
-    /// `key` is missing; `what` describes its value.
+    /// `key` is missing from the table. The error describes the value as `what`.
     pub(super) fn need(&self, key: &str, what: &str) -> Result<Node<'a>, ConfigError> {
         self.get(key).ok_or_else(|| self.node.error(format!("missing \"{key}\" ({what})")))
     }
@@ -161,7 +161,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// `a, b or c`.
+/// Returns the names as a list: `a, b or c`.
 pub(super) fn alternatives(names: &[&str]) -> String {
     match names {
         [] => "none".to_owned(),
@@ -180,7 +180,7 @@ pub(super) fn found(value: &toml::Value) -> String {
     }
 }
 
-/// Shortened to one line.
+/// Quotes the text, shortened to one line.
 fn quoted(text: &str) -> String {
     let short: String = text.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let dots = if text.chars().count() > 80 { "…" } else { "" };

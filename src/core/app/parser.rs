@@ -1,4 +1,4 @@
-//! Reads an expression into a folded tree, by precedence climbing:
+//! Parser of expressions by precedence climbing. The operators in order of increasing precedence:
 //!
 //! ```text
 //! a if c else b  <  or ||  <  and &&  <  not !  <  == != < <= > >=  <  + -  <  * / // %  <  unary -  <  **
@@ -11,10 +11,10 @@ use super::scope::Scope;
 use super::timers::TimerFunction;
 use super::value::{Binary, Value};
 
-/// Greatest nesting depth. Protects the stack.
+/// Greatest nesting depth of an expression. The limit protects the stack.
 const MAX_DEPTH: u32 = 100;
 
-/// Compiles `text` with the names of `scope`.
+/// Compiles the expression `text` with the names of `scope`.
 pub(super) fn parse(text: &str, scope: &Scope) -> Result<Expr, SyntaxError> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, scope };
     let expr = parser.ternary()?;
@@ -65,7 +65,7 @@ pub(super) fn parse_range(text: &str, scope: &Scope) -> Result<(Expr, Option<Exp
 #[derive(Clone, Debug)]
 pub(super) struct ReferenceForm {
     pub(super) name: String,
-    /// An index, or the first and last index of a range.
+    /// For each dimension, an index, or the first and last index of a range.
     pub(super) indices: Vec<(Expr, Option<Expr>)>,
     pub(super) condition: Option<Expr>,
 }
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.next].1
     }
 
-    /// Returns the next token; at the end, stays there.
+    /// Takes the next token. At the end of the text, returns [`Token::End`] again.
     fn take(&mut self) -> Token<'a> {
         let token = self.peek().clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);

@@ -3,17 +3,17 @@
 
 const ROUNDS: u64 = 4;
 
-/// Element `i` of the permutation of `0..n` with this seed. Requires `i < n`.
+/// Element `i` of the permutation of `0..n` that `seed` selects. Requires `i < n`.
 pub(super) fn permuted(seed: u64, i: u64, n: u64) -> u64 {
     walk(i, n, |half, x| (0..ROUNDS).fold(x, |x, round| forward(seed, round, half, x)))
 }
 
-/// Position of `i` in the permutation of `0..n` with this seed. Requires `i < n`.
+/// Position of `i` in the permutation of `0..n` that `seed` selects. Requires `i < n`.
 pub(super) fn unpermuted(seed: u64, i: u64, n: u64) -> u64 {
     walk(i, n, |half, x| (0..ROUNDS).rev().fold(x, |x, round| backward(seed, round, half, x)))
 }
 
-/// Mixes all bits (Steele, Lea and Flood 2014, SplitMix64).
+/// Mixes all bits of `x` (Steele, Lea and Flood 2014, SplitMix64).
 pub(super) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,8 +21,9 @@ pub(super) fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The range is more than a quarter of the power of four, so less than four iterations are needed on average. The
-/// iteration terminates because the network is a bijection and `i` itself is within the range.
+/// Applies `network` until the result is below `n`. `n` is more than a quarter of the power of four, so fewer than
+/// four iterations are needed on average. The iteration terminates because the network is a bijection and `i` itself
+/// is below `n`.
 fn walk(i: u64, n: u64, network: impl Fn(u32, u64) -> u64) -> u64 {
     let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
     let half = bits.div_ceil(2).max(1);

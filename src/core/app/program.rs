@@ -1,4 +1,5 @@
-//! Program of a rank of a described application: a program counter, its names, its outstanding requests.
+//! Program of a rank of a described application: a program counter, the values of variables, and the outstanding
+//! requests.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use super::timers::rank_slots;
 use super::value::{EvalError, Value};
 use super::work::Taken;
 
-/// Number of silent loop turns after which the engine can check its limits.
+/// Number of loop iterations without communication after which the program yields, so that the engine can check its
+/// limits.
 const TURNS_PER_YIELD: u64 = 1 << 17;
 
 /// Data shared by the ranks of a run.
@@ -33,26 +35,26 @@ pub(super) struct SharedProgram {
 /// Program of a rank of a described application.
 #[derive(Debug)]
 pub enum AppProgram {
-    /// Executes statements.
+    /// The rank executes statements.
     #[doc(hidden)]
     Statements(RankProgram),
-    /// Manages and executes fragments.
+    /// The rank manages and executes fragments.
     #[doc(hidden)]
     Fragments(FragmentProgram),
 }
 
-/// A rank that executes statements.
+/// Program of a rank that executes statements.
 #[derive(Debug)]
 pub struct RankProgram {
     shared: Arc<SharedProgram>,
     pub(super) state: ProgramState,
 }
 
-/// A process that executes fragments.
+/// Program of a process that executes fragments.
 #[derive(Debug)]
 pub struct FragmentProgram(pub(super) Box<TaskProgram>);
 
-/// State of one rank.
+/// State of one rank that executes statements.
 #[derive(Debug)]
 pub(super) struct ProgramState {
     pub(super) rank: Rank,
@@ -60,12 +62,13 @@ pub(super) struct ProgramState {
     pub(super) slots: Slots,
     pub(super) outstanding: Outstanding,
     random: Random,
-    /// Number of loop turns and procedure calls since the last communication.
+    /// Number of loop iterations and procedure calls since the last communication.
     pub(super) turns: u64,
     pub(super) bandwidth: f64,
-    /// Its part of the caches in bytes; f32, because there may be millions of ranks.
+    /// The rank's share of the caches in bytes. The type is f32 to save memory, because there may be millions of
+    /// ranks.
     pub(super) cache: f32,
-    /// Whether the op at `pc` has made a call without a reply so far.
+    /// Whether the op at `pc` has made a call whose reply has not arrived.
     called: bool,
 }
 
@@ -165,12 +168,12 @@ impl ProgramState {
         ProgramState { rank, pc, slots, outstanding, random, turns: 0, bandwidth, cache, called: false }
     }
 
-    /// Executes code whose only calls are the end, a failure and yields.
+    /// Executes code that makes no calls except the end, a failure and yields.
     pub(super) fn work_out(&mut self, shared: &SharedProgram) -> Call {
         self.run(shared, SimTime::ZERO, &mut None)
     }
 
-    /// Handles the reply to the last call, if it concerns the program.
+    /// Handles the reply to the last call, if the program needs it.
     #[inline]
     fn answered(&mut self, code: &Code, reply: ReplyKind<'_>) {
         if !self.called {
@@ -190,8 +193,8 @@ impl ProgramState {
         self.pc += 1;
     }
 
-    /// Executes ops until the next call. No time passes; the clock is `clock`. Returns the call directly instead of a
-    /// `Result`, because copying a call costs as much as constructing it.
+    /// Executes ops until the next call, at the simulated time `clock`. Returns the call instead of a `Result`,
+    /// because copying a call costs as much as constructing it.
     #[inline]
     fn run(&mut self, shared: &SharedProgram, clock: SimTime, aside: &mut Aside) -> Call {
         let code = &shared.code;
@@ -206,7 +209,7 @@ impl ProgramState {
         loop {
             match &code.ops[self.pc as usize] {
                 Op::Send(send) => {
-                    // Two returns, so that the message is constructed in place.
+                    // The code has two returns, so that the message is constructed in place.
                     if let Some(address) = attempt!(self.address(code, send)) {
                         if send.start == Start::Blocking {
                             return self.communicate(Call::Send(address.message(send.mode)));
@@ -229,7 +232,7 @@ impl ProgramState {
                 }
                 Op::Wait(wait) => {
                     if let Some(call) = self.wait(code, wait) {
-                        // A test without a result is not communication, see `completed`.
+                        // A test that completes no request is not communication, see `completed`.
                         self.called = true;
                         return call;
                     }
@@ -315,7 +318,7 @@ impl ProgramState {
         call
     }
 
-    /// Resets the count of silent turns after a successful test or probe.
+    /// Resets the number of loop iterations without communication, after a successful test or probe.
     pub(super) fn progressed(&mut self) {
         self.turns = 0;
     }
@@ -327,7 +330,7 @@ impl ProgramState {
         }
     }
 
-    /// Position of the next op and of its callers, with lines if known.
+    /// Position of the next op and of the calling statements, with lines if known.
     pub(super) fn position(&self, code: &Code) -> String {
         let mut text = code.place_in_errors(self.pc);
         let mut pc = self.pc;

@@ -1,5 +1,5 @@
-//! Random numbers of a rank. Each rank has its own generator, seeded by the run's seed and the rank, so a draw
-//! depends only on these and on the previous draws.
+//! Random numbers of a rank. Each rank has its own generator, seeded by the run's seed and the rank. A random number
+//! therefore depends only on the seed, the rank, and the rank's previous random numbers.
 
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal, StandardNormal, Weibull};
@@ -8,20 +8,20 @@ use rand_pcg::Pcg64Mcg;
 use super::permute::mix;
 use super::value::{EvalError, Evaluated};
 
-/// Generator of a rank, created at the first draw: most programs make none.
+/// Random number generator of a rank. It is created at the first random number, because most programs use none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Random(Option<Box<Pcg64Mcg>>);
 
-/// A distribution with its parameters, named as the keys of `compute`.
+/// A probability distribution. The comments name its parameters, which are keys of `compute`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DistributionKind {
-    /// `mean`, `sd`.
+    /// Normal distribution with `mean` and `sd`.
     Normal,
-    /// `mean` and `sd` of the draw itself, not of its logarithm.
+    /// Lognormal distribution. `mean` and `sd` are those of the random number, not of its logarithm.
     Lognormal,
-    /// `low`, `high`.
+    /// Uniform distribution from `low` to `high`.
     Uniform,
-    /// `mean`.
+    /// Exponential distribution with `mean`.
     Exponential,
     /// `shape`, `scale`.
     Gamma,
@@ -34,12 +34,12 @@ impl Random {
         self.0.get_or_insert_with(|| Box::new(Pcg64Mcg::seed_from_u64(mix(mix(seed).wrapping_add(u64::from(rank))))))
     }
 
-    /// Uniform in [0, 1), a multiple of 2^-53.
+    /// Returns a random number uniform in [0, 1), a multiple of 2^-53.
     pub(super) fn unit(&mut self, seed: u64, rank: u32) -> f64 {
         (self.generator(seed, rank).next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform among the integers from `low` to `high`, inclusive.
+    /// Returns a random integer, uniform from `low` to `high` inclusive.
     pub(super) fn int(&mut self, seed: u64, rank: u32, low: i64, high: i64) -> Evaluated<i64> {
         if low > high {
             return Err(EvalError::new(format!("randint needs a range that is not empty; found {low} to {high}")));
@@ -49,7 +49,7 @@ impl Random {
         Ok(low.wrapping_add(draw as u64 as i64))
     }
 
-    /// Draws from `family`, unclipped.
+    /// Returns a random number of the distribution `family`, which may be negative.
     pub(super) fn draw(&mut self, seed: u64, rank: u32, family: DistributionKind, a: f64, b: f64) -> Evaluated<f64> {
         let random = self.generator(seed, rank);
         let draw = match family {
@@ -101,7 +101,7 @@ impl DistributionKind {
         }
     }
 
-    /// Names of its parameters.
+    /// Names of the distribution's parameters.
     pub(super) fn parameters(self) -> (&'static str, Option<&'static str>) {
         match self {
             DistributionKind::Normal | DistributionKind::Lognormal => ("mean", Some("sd")),
@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn draws_have_the_mean_their_parameters_say() {
-        // Means: as given; (low + high) / 2; shape × scale; scale × Γ(1 + 1/2) = 2 × 0.8862.
+        // The expected means are: the parameter `mean`; (low + high) / 2; shape × scale; scale × Γ(1 + 1/2) = 2 ×
+        // 0.8862.
         for (family, a, b, mean) in [
             (DistributionKind::Normal, 5.0, 2.0, 5.0),
             (DistributionKind::Lognormal, 5.0, 2.0, 5.0),

@@ -10,25 +10,25 @@ use super::grid::NONE;
 use super::program::ProgramState;
 use super::value::Value;
 
-/// Requests in the order of their start.
+/// Outstanding requests of a rank in the order of their start.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     entries: Vec<OutstandingEntry>,
-    /// Number of requests at the front that the last call refers to.
+    /// Number of requests at the front of the list that the last call waits for or tests.
     awaited: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct OutstandingEntry {
     id: RequestId,
-    /// Op that started it; defines its name and the received values.
+    /// Op that started the request. The op defines the request's name and the slots for received values.
     op: Pc,
 }
 
 impl Outstanding {
     pub(super) fn push(&mut self, id: RequestId, op: Pc) {
-        // A vector would double its capacity; with a million ranks, a stencil's twelve requests must not use room for
-        // sixteen.
+        // A vector would double its capacity. With a million ranks, the twelve requests of a stencil must not use
+        // memory for sixteen.
         let room = self.entries.capacity();
         if self.entries.len() == room && room < 32 {
             self.entries.reserve_exact(4);
@@ -36,12 +36,12 @@ impl Outstanding {
         self.entries.push(OutstandingEntry { id, op });
     }
 
-    /// Whether a request with this name is outstanding.
+    /// Whether a request with the name `name` is outstanding.
     pub(super) fn has(&self, code: &Code, name: RequestName) -> bool {
         self.entries.iter().any(|entry| name_of(code, entry.op) == Some(name))
     }
 
-    /// Adds the outstanding requests at the end.
+    /// Adds the requests that are outstanding at the end of the program to `sums`.
     pub(super) fn sum_unwaited(&self, code: &Code, sums: &mut Unwaited) {
         if self.entries.is_empty() {
             return;
@@ -52,7 +52,7 @@ impl Outstanding {
         sums.add(&steps, |op| (code.site(op), name(op)));
     }
 
-    /// Requests of a wait, which are moved to the front.
+    /// Returns the requests that a wait names, and moves them to the front of the list.
     fn await_these(&mut self, code: &Code, names: Option<&[RequestName]>) -> Requests {
         match names {
             None => self.awaited = self.entries.len() as u32,
@@ -71,7 +71,7 @@ impl Outstanding {
     }
 }
 
-/// Name of the request that this op starts.
+/// Name of the request that op `op` starts, if it has one.
 fn name_of(code: &Code, op: Pc) -> Option<RequestName> {
     let start = match &code.ops[op as usize] {
         Op::Send(send) => send.start,
@@ -83,7 +83,8 @@ fn name_of(code: &Code, op: Pc) -> Option<RequestName> {
 }
 
 impl ProgramState {
-    /// Call to wait, or `None` if nothing is outstanding: the wait then returns at once (MPI-3.1, section 3.7.3).
+    /// Call for a wait; `None` if no request is outstanding, because the wait then returns at once (MPI-3.1, section
+    /// 3.7.3).
     pub(super) fn wait(&mut self, code: &Code, wait: &WaitOp) -> Option<Call> {
         let requests = self.outstanding.await_these(code, wait.requests.as_deref());
         if requests.is_empty() {
@@ -103,7 +104,7 @@ impl ProgramState {
         })
     }
 
-    /// Handles the completions of `op`.
+    /// Handles the completions that the reply to `op` contains.
     pub(super) fn completed(&mut self, code: &Code, op: &Op, completions: &[Completion]) {
         match op {
             Op::Recv(receive) | Op::Probe(receive) => self.received_first(code, receive, completions),
@@ -159,7 +160,7 @@ impl ProgramState {
         }
     }
 
-    /// Removes the requests of the last wait.
+    /// Removes the requests of the last wait from the list.
     pub(super) fn forget_awaited(&mut self) {
         let awaited = self.outstanding.awaited as usize;
         self.outstanding.entries.drain(..awaited);
@@ -171,7 +172,7 @@ impl ProgramState {
         }
     }
 
-    /// Assigns the values of a received message; the sender by its rank in the communicator.
+    /// Assigns the sender (as rank of the communicator), tag and size of a received message to slots.
     fn received(&mut self, code: &Code, comm: u32, outputs: CompletionSlots, completion: &Completion) {
         if outputs.source.is_some() {
             let source = code.world.comms[comm as usize].rank_of(completion.source);
@@ -181,7 +182,7 @@ impl ProgramState {
         self.assign(outputs.bytes, Value::Int(i64::try_from(completion.size.get()).unwrap_or(i64::MAX)));
     }
 
-    /// Assigns the values of a receive from MPI_PROC_NULL (MPI-3.1, section 3.11).
+    /// Assigns the values of a receive from MPI_PROC_NULL to slots (MPI-3.1, section 3.11).
     pub(super) fn received_from_none(&mut self, outputs: CompletionSlots) {
         self.assign(outputs.source, Value::Int(NONE));
         self.assign(outputs.tag, Value::Int(NONE));

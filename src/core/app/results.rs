@@ -13,15 +13,15 @@ use super::program::{ProgramState, SharedProgram};
 use super::timers::{NO_RANK, result_slots};
 use super::value::{EvalError, Evaluated};
 
-/// Error found by [`check`].
+/// Error in the code of results, found by [`check`].
 pub(super) struct ResultFault {
-    /// Op that contains it.
+    /// Op that contains the error.
     pub(super) pc: Pc,
     pub(super) what: String,
 }
 
-/// Checks that the ops from `start` to `end`, and those of the called procedures, are the same for all ranks and only
-/// compute values.
+/// Checks that the ops from `start` to `end`, and those of the called procedures, only compute values, and that these
+/// values do not depend on the rank.
 pub(super) fn check(
     ops: &[Op],
     (start, end): (Pc, Pc),
@@ -62,7 +62,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Part of the expression that depends on the evaluating rank.
+/// Part of the expression `expr` that depends on the evaluating rank, if any.
 pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>) -> Option<String> {
     let mut found = None;
     expr.any(&mut |expr| {
@@ -89,8 +89,8 @@ pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>)
     found
 }
 
-/// Computes the application's results from the times `sums` over all ranks. A result without a value, or with an
-/// endless loop, contains the reason.
+/// Computes the application's results from the timers `sums` of all ranks. A result that has no value, for example
+/// because of an endless loop, contains the reason.
 pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<AppResult> {
     let code = &shared.code;
     let Some(results) = &code.results else { return Vec::new() };
@@ -100,14 +100,14 @@ pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<App
         match state.work_out(shared) {
             Call::Finish => break None,
             Call::Fail(error) => break Some(format!("{} in {}", error.what, error.place)),
-            // A yield, which is not needed here.
+            // The call is a yield, which has no effect without an engine.
             _ => {}
         }
     };
     let show = |result: &ResultCode| {
         let (name, unit) = (result.name.clone(), result.unit.clone());
         let found = match &failed {
-            // All results depend on the failed code.
+            // The code before the results failed, so no result has a value.
             Some(why) => AppFigure::Error(why.clone()),
             None => match value(result, &mut state, code) {
                 Ok(value) => AppFigure::Value(value?),
@@ -119,7 +119,7 @@ pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<App
     results.shown.iter().filter_map(show).collect()
 }
 
-/// Value of a result, if its condition holds.
+/// Value of a result; `None` if its condition does not hold.
 fn value(result: &ResultCode, state: &mut ProgramState, code: &Code) -> Evaluated<Option<f64>> {
     let mut env = state.env(code);
     if !result.condition.as_ref().map_or(Ok(true), |condition| condition.truth(&mut env))? {

@@ -1,4 +1,4 @@
-//! Names available to an expression and their meaning.
+//! Names that an expression may use, and their meaning.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +10,43 @@ use super::timers::TimerFunction;
 use super::value::Value;
 use crate::config::did_you_mean;
 
-/// Names with a fixed meaning, not available for parameters, names or loops.
+/// Names with a fixed meaning. Parameters, variables and loop variables must not have these names.
 pub(super) const RESERVED: [&str; 10] =
     ["rank", "size", "seed", "peer", "none", "null", "true", "false", "any", "world"];
 
 /// Functions of grids and communicators, in addition to [`NumericFunction::ALL`].
 const PLACE_FUNCTIONS: [&str; 6] = ["coord", "dims", "neighbor", "rank_at", "comm_rank", "comm_size"];
 
-/// Quantities that a kind of expression may depend on. Each includes the previous ones.
+/// Quantities that the expressions of a table may depend on. Each variant also permits the quantities of the previous
+/// variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
-    /// `[params]`: earlier parameters.
+    /// Expressions in `[params]` may use earlier parameters.
     Params,
-    /// `[grids]`: also the number of ranks and the seed.
+    /// Expressions in `[grids]` may also use the number of ranks and the seed.
     Run,
-    /// `[tasks]`: also a fragment's indices and its own random numbers.
+    /// Expressions in `[tasks]` may also use the indices and random numbers of a fragment.
     Tasks,
-    /// `[comms]`: also the rank, grids and earlier communicators.
+    /// Expressions in `[comms]` may also use the rank, grids and earlier communicators.
     Rank,
-    /// Everything else: also `[let]` names and random numbers.
+    /// All other expressions may also use names of `[let]` and random numbers.
     All,
 }
 
-/// Available names.
+/// Names that are available to an expression.
 #[derive(Debug)]
 pub(super) struct Scope {
     pub(super) reach: Reach,
-    /// Whether `peer` is defined.
+    /// Whether the name `peer` is defined.
     pub(super) peer: bool,
     params: BTreeMap<String, Value>,
     globals: BTreeMap<String, u32>,
-    /// Loop variables and procedure parameters, the innermost last.
+    /// Loop variables and procedure parameters, in order of nesting; the innermost is last.
     locals: Vec<(String, u32, Local)>,
     grids: Vec<(String, usize)>,
     comms: Vec<String>,
     timers: Vec<String>,
-    /// Whether the times of every rank are known: in `[results]`.
+    /// Whether the timers of all ranks are known, which is the case in `[results]`.
     pub(super) results: bool,
     run: Option<(u32, u64)>,
 }
@@ -127,7 +128,7 @@ impl Scope {
         self.locals.pop();
     }
 
-    /// Checks that `name` can be defined; otherwise returns its present meaning.
+    /// Checks that `name` has no meaning and can be defined. The error states its present meaning.
     pub(super) fn is_free(&self, name: &str) -> Result<(), String> {
         let well_formed = lexer::word(name) == Some(name) && !lexer::KEYWORDS.contains(&name);
         if !well_formed {
@@ -147,7 +148,7 @@ impl Scope {
         Err(format!("\"{name}\" {taken}, choose another name"))
     }
 
-    /// Slot of `name` for assignment.
+    /// Slot of the variable `name`, to which a statement assigns a value.
     pub(super) fn assignable(&self, name: &str) -> Result<u32, String> {
         match self.locals.iter().rev().find(|(local, ..)| local == name) {
             Some((_, slot, Local::Parameter)) => Ok(*slot),
@@ -159,7 +160,7 @@ impl Scope {
         }
     }
 
-    /// Expression that `name` stands for.
+    /// Expression for the name `name`.
     pub(super) fn name(&self, name: &str) -> Result<Expr, String> {
         let needs = |reach: Reach, expr: Expr| {
             let part = match self.reach {
@@ -213,7 +214,7 @@ impl Scope {
         format!("unknown function \"{name}\"{}", did_you_mean(name, known))
     }
 
-    /// Checks that random numbers may be drawn.
+    /// Checks that the expression may use random numbers.
     pub(super) fn random(&self) -> Result<(), String> {
         if matches!(self.reach, Reach::All | Reach::Tasks) {
             return Ok(());
@@ -238,7 +239,7 @@ impl Scope {
         self.grids[grid as usize].1
     }
 
-    /// Number of the communicator `name`; the world is 0.
+    /// Number of the communicator `name`. The world has number 0.
     pub(super) fn comm(&self, name: &str) -> Result<u32, String> {
         if self.reach < Reach::Rank {
             return Err("communicators are not known yet where parameters and grids are defined".to_owned());
@@ -250,7 +251,7 @@ impl Scope {
     }
 }
 
-/// `, expected one of a, b`, or a statement that there are none.
+/// Returns `, expected one of a, b`, or a text that the section defines no names.
 pub(super) fn one_of<'a>(section: &str, names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     match names.as_slice() {

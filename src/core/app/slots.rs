@@ -1,8 +1,8 @@
-//! Values of a rank's names: one value each, nine bytes per name.
+//! Values of a rank's variables. A variable needs nine bytes.
 
 use super::value::Value;
 
-/// Values of a rank's names by slot number, in blocks of eight; the last block may be shorter.
+/// Values of a rank's variables by slot number, in blocks of eight slots; the last block may be shorter.
 ///
 /// ```text
 /// words: [ kinds of slots 0–7, a byte each | payloads of slots 0–7 | kinds of slots 8–15 | … ]
@@ -34,12 +34,12 @@ impl Slots {
         &mut self.words[first..]
     }
 
-    /// Word at distance `place` from the end; the last is at 1.
+    /// Word at distance `place` from the end; the last word has distance 1.
     pub(super) fn word_from_end(&self, place: usize) -> u64 {
         self.words[self.words.len() - place]
     }
 
-    /// Sets the word at this distance from the end.
+    /// Sets the word at distance `place` from the end.
     pub(super) fn set_word_from_end(&mut self, place: usize, word: u64) {
         let index = self.words.len() - place;
         self.words[index] = word;
@@ -69,20 +69,20 @@ impl Slots {
         *kinds = *kinds & !(0xff << shift(slot)) | kind << shift(slot);
     }
 
-    /// The value, if it is an integer.
+    /// Value of the slot, if it is an integer.
     #[inline]
     pub(super) fn int(&self, slot: u32) -> Option<i64> {
         let is_int = (self.words[kinds(slot)] >> shift(slot)) as u8 == 1;
         is_int.then(|| self.words[payload(slot)] as i64)
     }
 
-    /// A hidden counter; always an integer.
+    /// Value of a hidden counter, which is always an integer.
     #[inline]
     pub(super) fn counter(&self, slot: u32) -> i64 {
         self.words[payload(slot)] as i64
     }
 
-    /// Sets a hidden counter.
+    /// Sets a hidden counter to `value`.
     #[inline]
     pub(super) fn set_counter(&mut self, slot: u32, n: i64) {
         self.words[payload(slot)] = n as u64;

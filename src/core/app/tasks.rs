@@ -1,5 +1,5 @@
-//! Programs of fragments. `[tasks]` describes the computations and their data dependences; a manager on each process
-//! decides place and time.
+//! Programs of fragments. The table `[tasks]` describes computations and their data dependences. At run time, a
+//! manager on each process decides on which process and when a computation runs.
 //!
 //! ```text
 //! [tasks] ─▶ description ─▶ build, check ─▶ graph (shared) ─▶ process: MpiProgram
@@ -7,9 +7,9 @@
 //!            expressions     every reference
 //! ```
 //!
-//! A computation fragment needs data fragments, produces others, and may create further computation fragments. Once
-//! the number of processes is known, all indices and references are evaluated into arrays. The run evaluates no
-//! expressions, so it has no errors of expressions.
+//! A computation fragment needs data fragments, produces data fragments, and may create further computation fragments.
+//! Once the number of processes is known, all indices and references are evaluated and stored in arrays. A run
+//! evaluates no expressions, so no expression can fail during a run.
 
 mod agenda;
 mod balance;
@@ -41,7 +41,7 @@ pub(super) use options::KEYS;
 use options::Manager;
 pub(super) use process::{SharedTasks, TaskProgram};
 
-/// Reads the table at `node` to find its errors.
+/// Reads the table `[tasks]` at `node` to find errors.
 ///
 /// # Errors
 /// Any error that does not depend on the number of processes.
@@ -49,10 +49,10 @@ pub(super) fn load(node: &Node<'_>, mut scope: Scope) -> Result<(), ConfigError>
     Description::read(node, &mut scope).map(|_| ())
 }
 
-/// Evaluates all fragments for a number of processes.
+/// Evaluates all fragments of the table at `node` for a number of processes.
 ///
 /// # Errors
-/// See [`build::build`].
+/// The errors of [`build::build`].
 pub(super) fn bind(node: &Node<'_>, mut scope: Scope, target: TargetMachine) -> Result<Arc<SharedTasks>, ConfigError> {
     let description = Description::read(node, &mut scope)?;
     let processes = target.ranks;

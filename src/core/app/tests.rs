@@ -1,4 +1,4 @@
-//! Tests of the module through its public interface: files, calls, exact errors.
+//! Tests of described applications through the public interface of `app`: files, calls, exact errors.
 
 mod driver;
 mod errors;

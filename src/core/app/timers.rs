@@ -1,7 +1,7 @@
-//! Timers: times measured by ranks while they run, and the functions over all ranks' times used by results.
+//! Timers: times that ranks measure while they run, and functions of the times of all ranks, which results use.
 //!
-//! A rank's timers are at the end of its slots, one word per element. While results are computed, the slots contain
-//! the times of every rank, three words per element: first the longest times, then the shortest, then the means.
+//! A rank's timers are stored after its slots, with one word per element. While results are computed, three words per
+//! element are stored instead: first the longest times over all ranks, then the shortest, then the means.
 
 use crate::config::ConfigError;
 use crate::profile::TimerSums;
@@ -18,18 +18,18 @@ use super::slots::Slots;
 use super::value::{EvalError, Evaluated, Value};
 use super::world::AppWorld;
 
-/// Greatest number of timer elements over all ranks, eight bytes each.
+/// Greatest number of timer elements over all ranks. An element needs eight bytes.
 const MOST: u64 = 1 << 27;
 
-/// Position of a timer's elements.
+/// Position of a timer's elements among the words of all timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TimerPlace {
-    /// Distance from its first element to the end of all timers.
+    /// Distance from the timer's first element to the end of all timers.
     to_end: usize,
     length: usize,
 }
 
-/// Function over all ranks' times in an element.
+/// Function of the times that all ranks measured in one element of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerFunction {
     Longest,
@@ -41,7 +41,7 @@ impl TimerFunction {
     /// All functions, in the order of their words.
     pub(super) const ALL: [TimerFunction; 3] = [TimerFunction::Longest, TimerFunction::Shortest, TimerFunction::Mean];
 
-    /// Name in expressions.
+    /// Name of the function in expressions.
     pub(super) fn name(self) -> &'static str {
         match self {
             TimerFunction::Longest => "longest",
@@ -51,7 +51,7 @@ impl TimerFunction {
     }
 }
 
-/// Reads `[timers]` into the scope. Lays them out if the scope knows the number of ranks.
+/// Reads `[timers]` into the scope. If the scope knows the number of ranks, assigns positions to the timers.
 pub(super) fn arrange(node: &Node<'_>, scope: &mut Scope, arranged: &mut AppWorld) -> Result<(), ConfigError> {
     let mut lengths = Vec::new();
     let mut room = 0_u64;
@@ -107,7 +107,7 @@ fn place(world: &AppWorld, timer: u32, index: i64) -> Evaluated<usize> {
     }
 }
 
-/// `longest(NAME, INDEX)` and similar functions, in seconds.
+/// Evaluates `longest(NAME, INDEX)` or a similar function, in seconds.
 pub(super) fn evaluate(function: TimerFunction, timer: u32, index: &Expr, env: &mut Env<'_>) -> Evaluated {
     let index = index.evaluate(env)?.whole()?;
     let place = place(env.world, timer, index)
@@ -116,12 +116,12 @@ pub(super) fn evaluate(function: TimerFunction, timer: u32, index: &Expr, env: &
     Ok(Value::Float(f64::from_bits(env.slots.word_from_end(after * env.world.timer_room + place))))
 }
 
-/// Slots of a rank.
+/// Creates the slots of a rank.
 pub(super) fn rank_slots(code: &Code) -> Slots {
     Slots::with_words(code.slots, code.world.timer_room)
 }
 
-/// Slots for the computation of results, with the times of the ranks.
+/// Creates the slots for the computation of results, with the times of all ranks.
 pub(super) fn result_slots(code: &Code, sums: &TimerSums) -> Slots {
     let room = code.world.timer_room;
     let mut slots = Slots::with_words(code.slots, room * TimerFunction::ALL.len());
@@ -153,7 +153,7 @@ impl ProgramState {
         Ok(())
     }
 
-    /// Adds the times of this rank.
+    /// Adds the timers of this rank to `sums`.
     pub(super) fn sum_timers(&self, code: &Code, sums: &mut TimerSums) {
         if code.world.timer_room > 0 {
             sums.add(self.slots.last_words(code.world.timer_room).iter().map(|ps| SimSpan::from_ps(*ps)));
@@ -161,5 +161,5 @@ impl ProgramState {
     }
 }
 
-/// Rank used in expressions of results. They cannot depend on it.
+/// Rank for which the expressions of results are evaluated. Results cannot depend on the rank.
 pub(super) const NO_RANK: Rank = 0;

@@ -1,4 +1,4 @@
-//! Values of expressions and their arithmetic. Independent of names and ranks.
+//! Values of expressions and their arithmetic. This module does not depend on names and ranks.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// Value of an expression or a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
-    /// A name without an assignment.
+    /// The value of a variable that was never assigned.
     Unset,
     /// An integer.
     Int(i64),
@@ -18,7 +18,7 @@ pub(super) enum Value {
 
 /// Reason why an expression has no value: one lower-case line.
 ///
-/// Boxed, so that the result of an evaluation fits into two registers.
+/// The text is boxed, so that the result of an evaluation fits into two registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::box_collection)]
 pub(super) struct EvalError(Box<String>);
@@ -54,7 +54,7 @@ impl fmt::Display for Value {
         match self {
             Value::Unset => f.write_str("nothing"),
             Value::Int(n) => write!(f, "{n}"),
-            // Avoids numbers with a full line of digits.
+            // Scientific notation avoids numbers with many digits.
             Value::Float(x) if x.abs() >= 1e17 => write!(f, "{x:e}"),
             Value::Float(x) => write!(f, "{x}"),
             Value::Bool(b) => write!(f, "{b}"),
@@ -62,7 +62,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// An operator with two operands, both of which are always evaluated.
+/// An operator with two operands that are always evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binary {
     Add,
@@ -81,7 +81,7 @@ pub(super) enum Binary {
 }
 
 impl Value {
-    /// Accepts a finite float.
+    /// Converts a finite float to a value. Other floats are errors.
     #[inline]
     pub(super) fn finite(x: f64) -> Evaluated {
         if x.is_finite() { Ok(Value::Float(x)) } else { Err(EvalError::overflow()) }
@@ -89,7 +89,7 @@ impl Value {
 
     /// Converts a float without fraction to an integer.
     pub(super) fn int_of(x: f64) -> Evaluated {
-        // 2^63 is the first double past the range.
+        // 2^63 is the least double above the range of i64.
         if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
             Ok(Value::Int(x as i64))
         } else {
@@ -97,7 +97,7 @@ impl Value {
         }
     }
 
-    /// Converts to a number of any kind.
+    /// Converts the value to a float.
     #[inline]
     pub(super) fn number(self) -> Evaluated<f64> {
         match self {
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// Converts to an integer; a float must have no fraction.
+    /// Converts the value to an integer. A float must have no fraction.
     #[inline]
     pub(super) fn whole(self) -> Evaluated<i64> {
         match self {
@@ -117,7 +117,7 @@ impl Value {
         }
     }
 
-    /// Converts to a truth value.
+    /// Converts the value to a truth value.
     #[inline]
     pub(super) fn truth(self) -> Evaluated<bool> {
         match self {
@@ -135,8 +135,8 @@ impl Value {
 }
 
 impl Binary {
-    /// `a op b`. Integers stay integers if the result is one. A result outside 64 bits or the finite numbers is an
-    /// error.
+    /// Computes `a op b`. Two integers have an integer result if it is whole. An integer outside 64 bits or an
+    /// infinite result is an error.
     #[inline]
     pub(super) fn apply(self, a: Value, b: Value) -> Evaluated {
         if let (Value::Int(a), Value::Int(b)) = (a, b) {
@@ -148,10 +148,10 @@ impl Binary {
         self.apply_floats(a.number()?, b.number()?)
     }
 
-    /// Integer result of two integers, if it is one.
+    /// Result of the operator for two integers, if it is an integer.
     #[inline]
     pub(super) fn ints(self, a: i64, b: i64) -> Option<i64> {
-        // 32-bit division is several times as fast, and ranks are small numbers.
+        // Division of 32-bit numbers is several times as fast as that of 64-bit numbers, and ranks are small numbers.
         if let (Ok(small), Ok(divisor @ 1..)) = (u32::try_from(a), u32::try_from(b)) {
             match self {
                 Binary::Divide if small.is_multiple_of(divisor) => return Some(i64::from(small / divisor)),
@@ -188,7 +188,7 @@ impl Binary {
         self.is_comparison().then(|| self.holds(a.cmp(&b)))
     }
 
-    /// Whether the result is a truth value.
+    /// Whether the operator is a comparison, whose result is a truth value.
     pub(super) fn is_comparison(self) -> bool {
         use Binary::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)

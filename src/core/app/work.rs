@@ -1,4 +1,4 @@
-//! Costs of local blocks.
+//! Costs of local blocks of computing.
 
 use crate::platform::{CoreRates, MemoryPart, MemorySharing, Work};
 use crate::rank::MemoryBlock;
@@ -10,7 +10,7 @@ use super::formula::Formula;
 use super::program::{ProgramState, SharedProgram};
 use super::value::{EvalError, Evaluated, Value};
 
-/// Cost of a block, independent of the machine.
+/// Cost of a block of computing, independent of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Amount {
     /// A fixed time.
@@ -19,17 +19,17 @@ pub(super) enum Amount {
     Work(Work),
 }
 
-/// Time of a block on a machine.
+/// Time of a block of computing on a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Taken {
-    /// This time.
+    /// The block takes this time.
     Span(SimSpan),
-    /// A time that depends on the other users of memory.
+    /// The time depends on the other ranks that use the memory.
     Shared(MemoryBlock),
 }
 
 impl ProgramState {
-    /// Time of `block`: stated, drawn, or by the roofline model.
+    /// Time of `block`: stated, random, or computed by the roofline model.
     #[inline]
     pub(super) fn taken(&mut self, shared: &SharedProgram, block: &Block) -> Evaluated<Taken> {
         let memory = MemoryPart { bandwidth: self.bandwidth, cache: f64::from(self.cache) };
@@ -42,7 +42,7 @@ impl ProgramState {
 }
 
 impl Amount {
-    /// Time on a core with these rates and this part of memory and caches.
+    /// Time of the block on a core with the rates `rates` and the share `memory` of memory bandwidth and caches.
     #[inline]
     pub(super) fn span(self, rates: &CoreRates, memory: MemoryPart) -> Evaluated<SimSpan> {
         match self {
@@ -58,9 +58,9 @@ impl Amount {
 }
 
 impl Amount {
-    /// Time if memory is shared over time.
+    /// Time of the block on a machine whose ranks share memory bandwidth over time.
     fn taken(self, rates: &CoreRates, memory: MemoryPart) -> Evaluated<Taken> {
-        // An amount whose time is invalid on the fastest memory is invalid on all.
+        // An amount whose time is too long even with the whole memory bandwidth is an error.
         let alone = self.span(rates, MemoryPart { bandwidth: rates.memory.get() as f64, ..memory })?;
         Ok(match self {
             Amount::Work(work) if work.bytes > 0.0 && !rates.fits(work, memory) => {
@@ -73,7 +73,7 @@ impl Amount {
 }
 
 impl Block {
-    /// Cost for the present values: stated or drawn.
+    /// Cost of `block` for the present values of its expressions; it may be random.
     #[inline]
     pub(super) fn amount(&self, env: &mut Env<'_>) -> Evaluated<Amount> {
         let times = self.times.as_ref().map_or(Ok(1.0), |times| times.number(env))?;

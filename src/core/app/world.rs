@@ -1,4 +1,4 @@
-//! Data common to all ranks once their number is known: grids and communicators.
+//! Grids and communicators of an application, which all ranks share once the number of ranks is known.
 
 use crate::mpi::{CommMember, Group};
 use crate::rank::Rank;
@@ -6,20 +6,20 @@ use crate::rank::Rank;
 use super::grid::Grid;
 use super::timers::TimerPlace;
 
-/// Ranks, grids and communicators.
+/// Number of ranks, grids, communicators and timers.
 #[derive(Debug, Default)]
 pub(super) struct AppWorld {
     pub(super) size: u32,
     pub(super) seed: u64,
     pub(super) grids: Vec<Grid>,
-    /// Number 0 is the world.
+    /// Communicators by number. The world has number 0.
     pub(super) comms: Vec<CommTable>,
     pub(super) timers: Vec<TimerPlace>,
     /// Number of elements in the timers.
     pub(super) timer_room: usize,
 }
 
-/// A communicator as seen by all ranks: the world, or disjoint groups with one name (MPI_Comm_split).
+/// A communicator as seen by all ranks: the world, or disjoint groups with a common name (MPI_Comm_split).
 #[derive(Debug)]
 pub(super) struct CommTable {
     id: u32,
@@ -30,14 +30,14 @@ pub(super) struct CommTable {
 #[derive(Debug)]
 struct Division {
     groups: Vec<Group>,
-    /// By world rank: the group and the rank in it, or [`OUTSIDE`].
+    /// For each world rank, its group and its rank in the group, or [`OUTSIDE`].
     places: Box<[(u32, u32)]>,
 }
 
 const OUTSIDE: u32 = u32::MAX;
 
 impl CommTable {
-    /// The world of `size` ranks.
+    /// Creates the world of `size` ranks.
     pub(super) fn world(size: u32) -> Self {
         CommTable { id: 0, division: None, size }
     }
@@ -60,7 +60,7 @@ impl CommTable {
         CommTable { id, division: Some(Division { groups, places }), size: colors_and_keys.len() as u32 }
     }
 
-    /// Rank of world rank `rank` in its group, if it is in one.
+    /// Rank of world rank `rank` in its group; `None` if it is in no group.
     #[inline]
     pub(super) fn rank_of(&self, rank: Rank) -> Option<u32> {
         match &self.division {
@@ -69,7 +69,7 @@ impl CommTable {
         }
     }
 
-    /// Size of the group of world rank `rank`; 0 if it is in none.
+    /// Size of the group of world rank `rank`; 0 if it is in no group.
     #[inline]
     pub(super) fn size_for(&self, rank: Rank) -> u32 {
         match &self.division {
@@ -90,7 +90,7 @@ impl CommTable {
         2 * self.id
     }
 
-    /// Communicator as seen by world rank `rank`, if it is in it.
+    /// Communicator as seen by world rank `rank`; `None` if the rank is not a member.
     pub(super) fn comm(&self, rank: Rank) -> Option<CommMember> {
         match &self.division {
             None => Some(CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: self.size })),
@@ -98,7 +98,7 @@ impl CommTable {
         }
     }
 
-    /// Group of `rank`, if the world is split and it is in one.
+    /// Group of world rank `rank`, if the world is split and the rank is in a group.
     #[inline]
     fn group(&self, rank: Rank) -> Option<&Group> {
         let division = self.division.as_ref()?;
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_split_orders_by_key_and_leaves_out_those_without_a_colour() {
-        // Even ranks backwards, odd ranks forwards, rank 5 in none.
+        // Even ranks are in descending order, odd ranks in ascending order, and rank 5 is in no group.
         let place = |rank: i64| (rank != 5).then_some((rank % 2, if rank % 2 == 0 { -rank } else { 0 }));
         let comm = CommTable::split(3, &(0..6).map(place).collect::<Vec<_>>());
         assert_eq!(

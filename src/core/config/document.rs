@@ -1,4 +1,4 @@
-//! A TOML file with overrides.
+//! A TOML file with the values that options override.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::foreign::{foreign_directory, foreign_file, moved_list};
 use super::{ConfigError, Override, SourceLines, did_you_mean};
 
-/// A TOML document, its origin, and the values overridden on the command line.
+/// A TOML document, the file it was read from, and the values that options `--set` override.
 #[derive(Clone, Debug)]
 pub struct Document {
     name: String,
@@ -18,14 +18,14 @@ pub struct Document {
     table: toml::Table,
     overrides: Vec<Override>,
     lines: ErrorLines,
-    /// Position of its keys in the text: empty, or the key of a table and a dot.
+    /// Prefix of the document's keys in the text of the file: empty, or the key of a table and a dot.
     below: &'static str,
 }
 
-/// Values whose line is stated in errors.
+/// Values for which errors state the line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ErrorLines {
-    /// Values passed to [`Document::place_in_lists`].
+    /// Only values that are passed to [`Document::place_in_lists`].
     OfLists,
     All,
 }
@@ -34,7 +34,7 @@ impl Document {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// The file is missing, a directory, not text, or not TOML; the last with line and column.
+    /// The file is missing, a directory, not text, or not TOML. A TOML error states line and column.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let text = read_text(path, "TOML in UTF-8")?;
@@ -44,10 +44,11 @@ impl Document {
     /// Reads `text`; `name` is the file's name in messages.
     ///
     /// # Errors
-    /// The text is not TOML; the error names the format of another program, if it is one.
+    /// The text is not TOML. If the text has a known format of another program, the error names that format.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let read = text.parse::<toml::Table>();
-        // Records of some formats look like comments.
+        // Some formats of other programs have records that look like comments, so their files may be valid TOML
+        // without keys.
         if read.as_ref().map_or(true, toml::Table::is_empty)
             && let Some(foreign) = foreign_file(name, text.as_bytes())
         {
@@ -73,18 +74,18 @@ impl Document {
         })
     }
 
-    /// Returns the document with errors that state the line of any value, `inter_node.latency of a.toml:7`. For long
-    /// files whose tables have the same keys.
+    /// Returns the document with errors that state the line of any value: `inter_node.latency of a.toml:7`. This is
+    /// useful for long files with many similar tables.
     pub fn with_error_lines(self) -> Self {
         Document { lines: ErrorLines::All, ..self }
     }
 
-    /// Returns the document with messages that refer to the original file, given by name and text.
+    /// Returns the document with messages that refer to the original file, whose name and text are passed.
     pub fn copied_from(self, (name, text): (String, Arc<str>)) -> Self {
         Document { name, text, ..self }
     }
 
-    /// Returns the document as a table of a file with this text, below the key `below` such as `app.`.
+    /// Returns the document as the table with key `below` (for example `app.`) of a file with the text `text`.
     pub fn part_of(self, text: Arc<str>, below: &'static str) -> Self {
         Document { text, below, ..self }
     }
@@ -99,23 +100,23 @@ impl Document {
         &self.text
     }
 
-    /// Content with overrides.
+    /// Content of the file with overrides.
     pub fn table(&self) -> &toml::Table {
         &self.table
     }
 
-    /// Mutable content with overrides, for a reader that rearranges keys.
+    /// Mutable content of the file with overrides, for a reader that rearranges keys.
     pub fn table_mut(&mut self) -> &mut toml::Table {
         &mut self.table
     }
 
-    /// Removes and returns a top-level key. Errors about it still name this file.
+    /// Removes a top-level key and returns its value. Errors about this value still name the file.
     pub fn take(&mut self, key: &str) -> Option<toml::Value> {
         self.table.remove(key)
     }
 
-    /// Sets `key` (the part of the override's key within this document) to the value of `over`, creating tables as
-    /// needed.
+    /// Sets `key` to the value of `over`, and creates tables as needed. `key` is the part of the option's key within
+    /// this document.
     ///
     /// # Errors
     /// A prefix of the key is a value other than a table.
@@ -134,8 +135,8 @@ impl Document {
         Ok(())
     }
 
-    /// Origin of the value at the dotted `path`: `inter_node.latency of a.toml`, or `--set platform.…=…`. If lines
-    /// are stated, the line is that of the longest prefix of the path found in the file.
+    /// Origin of the value at the dotted `path`: `inter_node.latency of a.toml`, or `--set platform.…=…`. If errors
+    /// state lines, the line is that of the longest prefix of `path` in the file.
     pub fn place(&self, path: &str) -> String {
         let by_user = self.overrides.iter().rev().find(|over| {
             let key = over.key.join(".");
@@ -158,15 +159,15 @@ impl Document {
         }
     }
 
-    /// Like [`Document::place`], with the line of the file for values in lists, `main[2].send of a.toml:7`, so that
-    /// the reader need not count entries.
+    /// Like [`Document::place`], but states the line of the file for values in lists (`main[2].send of a.toml:7`), so
+    /// that users need not count entries.
     pub fn place_in_lists(&self, path: &str) -> String {
         let place = self.place(path);
         let of_file = path.contains('[') && !place.starts_with("--set");
         if of_file { self.place_in_file(path) } else { place }
     }
 
-    /// Error for a value at `path`: `expected EXPECTED in PATH of FILE; found FOUND`.
+    /// Error for the value at `path`: `expected EXPECTED in PATH of FILE; found FOUND`.
     pub fn expected(&self, path: &str, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> ConfigError {
         ConfigError::new(format!("expected {expected} in {}; found {found}", self.place(path)))
     }
@@ -179,7 +180,8 @@ impl Document {
     /// Reads the whole document as a `T`.
     ///
     /// # Errors
-    /// An unknown or missing key, or a value of a wrong type or form, with its place.
+    /// A key is unknown or missing, or a value has a wrong type or form. The error states the origin of the key or
+    /// value.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         self.deserialize_value("", toml::Value::Table(self.table.clone()))
     }
@@ -187,7 +189,7 @@ impl Document {
     /// Reads `value`, from the dotted `path` of this document, as a `T`.
     ///
     /// # Errors
-    /// As [`Document::deserialize`].
+    /// As for [`Document::deserialize`].
     pub fn deserialize_value<T: DeserializeOwned>(&self, path: &str, value: toml::Value) -> Result<T, ConfigError> {
         serde_path_to_error::deserialize(value).map_err(|error| {
             let inner = error.path().to_string();
@@ -202,7 +204,7 @@ impl Document {
         })
     }
 
-    /// Rewords an error of serde.
+    /// Rewords an error message of serde, and adds the origin of the value.
     fn explain(&self, path: &str, message: &str) -> ConfigError {
         let message = message.trim().replace('`', "\"");
         let found = message.strip_prefix("invalid value: ").or_else(|| message.strip_prefix("invalid type: "));
@@ -215,7 +217,7 @@ impl Document {
             return self.expected(path, expected, variant);
         }
         if message.starts_with("unknown field ") {
-            // It may come from an override of a key below it.
+            // The value may be a table of which an option `--set` overrides a key.
             let below = format!("{path}.");
             let by_user = self.overrides.iter().rev().find(|over| over.key.join(".").starts_with(&below));
             let place = by_user.map_or_else(|| self.place(path), |over| format!("--set {}", over.text));
@@ -225,8 +227,8 @@ impl Document {
     }
 }
 
-/// Message for "unknown field "levl", expected …" with its place. If a similar key exists, it replaces the list of
-/// all keys.
+/// Rewords serde's "unknown field `levl`, expected …" with the origin of the key. If a similar key exists, the message
+/// names that key instead of all keys.
 fn unknown_field(message: &str, place: &str) -> String {
     let mut words = message.split('"').skip(1).step_by(2);
     let name = words.next().unwrap_or_default();
@@ -236,8 +238,8 @@ fn unknown_field(message: &str, place: &str) -> String {
     }
 }
 
-/// Greatest size of a file in bytes: above the size of a complete placement list, and small enough to be rejected
-/// at once.
+/// Greatest size of a file in bytes. A complete placement list is smaller, and reading this number of bytes takes
+/// little time.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Reads the text of the file at `path`; `expected` describes the expected content in errors.
@@ -297,7 +299,7 @@ fn found_value(found: &str) -> String {
     }
 }
 
-/// A number of very many digits in scientific notation: "0.00…01" → "1e-300".
+/// Formats a number of very many digits in scientific notation: "0.00…01" → "1e-300".
 fn short_number(digits: &str) -> String {
     const READABLE: usize = 20;
     match digits.parse::<f64>() {
@@ -398,7 +400,7 @@ mod tests {
         std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
         assert_eq!(text(&path), format!("{}: not a text file, expected TOML in UTF-8", path.display()));
         assert!(text(directory.path()).ends_with("is a directory, expected a file"));
-        // Reading a device without end stops at the limit.
+        // Reading a device that never ends stops at the limit.
         assert_eq!(text(Path::new("/dev/zero")), "/dev/zero: longer than 256 MiB, expected TOML in UTF-8");
     }
 }

@@ -1,15 +1,15 @@
-//! Errors in files and options.
+//! Error type for files and options.
 
 use std::fmt;
 
-/// One line that states the error, its place, and the expected value.
+/// An error in a file or option: one line that states the error, its place, and the expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     text: String,
 }
 
 impl ConfigError {
-    /// Creates an error with any text. For values of files, prefer [`crate::config::Document::expected`].
+    /// Creates an error with the text `text`. For values of files, prefer [`crate::config::Document::expected`].
     pub fn new(text: impl Into<String>) -> Self {
         ConfigError { text: text.into() }
     }

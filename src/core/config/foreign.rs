@@ -1,12 +1,13 @@
-//! Files of other programs given where mcpsim expects one of its own: their format, and the way that works.
+//! Recognizes files of other programs that a user passes where mcpsim expects its own files. The error names the
+//! format, and how to use such a file.
 
 use std::path::Path;
 
-/// Format of another program.
+/// File format of another program.
 struct ForeignFormat {
-    /// Name of the format, after "is".
+    /// Name of the format, which follows "is" in the message.
     what: &'static str,
-    /// Whether mcpsim reads it, and the way that works.
+    /// Text that states whether mcpsim can read the format, and how.
     advice: &'static str,
     /// Returns whether a file with this beginning has the format.
     fits: fn(&FileHead<'_>) -> bool,
@@ -16,14 +17,14 @@ struct ForeignFormat {
 struct FileHead<'a> {
     bytes: &'a [u8],
     text: &'a str,
-    /// Ending of the file's name in lower case, without the dot.
+    /// Extension of the file's name in lower case, without the dot.
     ending: &'a str,
 }
 
-/// Number of bytes that are enough to recognize a format.
+/// Number of bytes at the beginning of a file that are enough to recognize a format.
 const ENOUGH: usize = 64 << 10;
 
-/// Number of lines that must agree.
+/// Greatest number of lines that are checked for a format.
 const LINES: usize = 20;
 
 impl FileHead<'_> {
@@ -55,7 +56,7 @@ impl FileHead<'_> {
     }
 }
 
-/// Advice for machines.
+/// Advice for files that describe a machine.
 macro_rules! machine {
     ($keys:literal) => {
         concat!(
@@ -65,7 +66,7 @@ macro_rules! machine {
     };
 }
 
-/// Advice for traces.
+/// Advice for files that are traces.
 macro_rules! trace {
     () => {
         "mcpsim does not read it; record the program again with mcpsim trace lib, by Score-P (OTF2), or by smpirun \
@@ -73,7 +74,7 @@ macro_rules! trace {
     };
 }
 
-/// The formats; the first that fits counts.
+/// Known formats. If several formats fit a file, the first one is reported.
 static FORMATS: &[ForeignFormat] = &[
     ForeignFormat {
         what: "a deployment of SimGrid",
@@ -283,7 +284,7 @@ fn starts_with_key(line: &str, keys: &[&str]) -> bool {
     key.is_some_and(|key| keys.iter().any(|known| known.eq_ignore_ascii_case(key)))
 }
 
-/// Describes the file `name` with this content if it belongs to another program: `NAME is …: ADVICE`.
+/// Describes the file `name` with the content `content` if it has a format of another program: `NAME is …: ADVICE`.
 pub fn foreign_file(name: &str, content: &[u8]) -> Option<String> {
     let bytes = &content[..content.len().min(ENOUGH)];
     let text = String::from_utf8_lossy(bytes);
@@ -293,7 +294,8 @@ pub fn foreign_file(name: &str, content: &[u8]) -> Option<String> {
     Some(format!("{name} is {}: {}", format.what, format.advice.replace("FILE", name)))
 }
 
-/// Describes the directory at `path` if it belongs to a known program, and names its file to give instead.
+/// Describes the directory at `path` if a known program wrote it, and names the file in it that the user should pass
+/// instead.
 pub fn foreign_directory(path: &Path) -> Option<String> {
     let name = path.display().to_string();
     let has = |file: &str| path.join(file).is_file();

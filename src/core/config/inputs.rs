@@ -1,4 +1,4 @@
-//! The input files of this process, so that no result replaces one of them.
+//! List of the input files of this process, so that mcpsim does not overwrite an input file with results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,17 +6,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Absolute paths without links. A path stands for the file that is there when it is compared.
+/// Absolute paths of the input files, without links. An entry refers to the file that has the path at the time of the
+/// comparison.
 static INPUTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Records that this process reads the file at `path`. A device, a pipe and a directory are no inputs.
+/// Records that this process reads the file at `path`. Devices, pipes and directories are not recorded.
 pub fn note_input(path: &Path) {
     if let Some(path) = path.canonicalize().ok().filter(|path| path.is_file()) {
         INPUTS.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
     }
 }
 
-/// Returns whether `path` leads to a file that this process reads, by this name or another.
+/// Returns whether `path` is an input file of this process, possibly under another name.
 pub fn is_input(path: &Path) -> bool {
     let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
     let Some(file) = identity(path) else { return false };
@@ -42,7 +43,7 @@ mod tests {
             assert_eq!(is_input(&at(name)), input, "{name}");
         }
         assert!(!is_input(&at("missing")) && !is_input(directory.path()));
-        // A file that has gone is no input any more, even if another gets its number.
+        // A removed file is no longer an input file, even if another file gets its inode number.
         fs::remove_file(at("input")).unwrap();
         assert!(!is_input(&at("hard")));
     }

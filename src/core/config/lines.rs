@@ -33,7 +33,8 @@ impl Lines {
         Lines { name: name.to_owned(), lines }
     }
 
-    /// Line numbers from 1 and lines, without comments (`#` to the end of the line) and blank lines.
+    /// Returns the lines with their numbers, from 1. Comments (`#` to the end of the line) and blank lines are
+    /// omitted.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
         self.lines.iter().map(|(number, line)| (*number, line.as_str()))
     }

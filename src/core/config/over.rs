@@ -1,13 +1,13 @@
-//! An option `--set key=value`.
+//! Parser of the option `--set key=value`.
 
 use super::ConfigError;
 
-/// A dotted key and its new value.
+/// An option `--set`: a dotted key and its new value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     /// Parts of the key. The first is `platform`, `app` or `run`.
     pub key: Vec<String>,
-    /// Value, parsed as TOML if possible, else as text: `2us` needs no quotes.
+    /// New value. It is parsed as TOML if possible and is otherwise a text, so `2us` needs no quotes.
     pub value: toml::Value,
     /// Text of the option as the user wrote it.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Suggestions for misspelled words: letters added, dropped, changed or swapped.
+//! Suggestions for misspelled words, in which letters were added, omitted, changed or swapped.
 
 /// Returns `, did you mean "x"?` for the most similar of `known`, if it is similar enough; otherwise an empty text.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {

@@ -11,13 +11,13 @@ pub struct SourceLines<'t> {
 }
 
 impl<'t> SourceLines<'t> {
-    /// Parses this text. A text that is not TOML has no lines.
+    /// Parses `text`. If the text is not TOML, [`SourceLines::line`] always returns `None`.
     pub fn new(text: &'t str) -> Self {
         SourceLines { text, root: DeTable::parse(text).ok().map(Spanned::into_inner) }
     }
 
-    /// Line, from 1, of the value at the dotted `path` (`main[2].do[0]`), or of the longest prefix of the path found.
-    /// `None` if its first key is not in the file.
+    /// Line, from 1, of the value at the dotted `path` (`main[2].do[0]`), or of the longest prefix of `path` in the
+    /// file. `None` if the first key of `path` is not in the file.
     pub fn line(&self, path: &str) -> Option<u32> {
         let mut parts = path.split(['.', '[']);
         let mut value = self.root.as_ref()?.get(parts.next()?)?;

@@ -4,22 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, SimSpan, picoseconds};
 
-/// Blocks that moved bytes from and to memory.
+/// Statistics of computing blocks that moved bytes from and to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockUse {
     /// Number of blocks.
     pub count: u64,
-    /// Bytes moved from and to memory.
+    /// Number of bytes moved from and to memory.
     pub bytes: u64,
     /// Number of blocks that took longer than without sharing.
     pub slowed_count: u64,
-    /// Sum of their additional times.
+    /// Sum of the additional times of blocks that took longer than without sharing.
     #[serde(rename = "slowed_ps", deserialize_with = "picoseconds")]
     pub slowed: SimSpan,
 }
 
 impl BlockUse {
-    /// Adds a block that moved `bytes` and took `slowed` longer than without sharing.
+    /// Adds a block that moved `bytes` bytes and took `slowed` longer than without sharing.
     #[inline]
     pub fn add(&mut self, bytes: Bytes, slowed: SimSpan) {
         self.count += 1;

@@ -1,11 +1,11 @@
-//! Statistics of collectives by call and algorithm: number, sizes, time.
+//! Statistics of collectives by MPI function and algorithm: number, sizes, time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::platform::{Algorithm, Collective, Method};
 use crate::units::{Bytes, SimSpan, SimTime, picoseconds};
 
-/// Collectives of one kind by a worker's ranks. Each rank's part in a collective counts once.
+/// Collectives of one kind that the ranks of a worker executed. Each rank's part in a collective is one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CollectiveRow {
     name: &'static str,
@@ -13,21 +13,21 @@ struct CollectiveRow {
     use_: Use,
 }
 
-/// Number, sizes and time.
+/// Number, sizes and time of the calls of one kind of collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Use {
     calls: u64,
     least: u64,
     most: u64,
-    /// Picoseconds, sum over all ranks.
+    /// Sum of the times over all ranks in picoseconds.
     time: u128,
 }
 
-/// Counts the collectives of a worker's ranks. There are only a few kinds.
+/// Counter of the collectives of a worker's ranks. A run has only a few kinds of collectives.
 #[derive(Clone, Debug, Default)]
 pub struct CollectiveCounter {
     rows: Vec<CollectiveRow>,
-    /// Row found last, which is usually the next one, too.
+    /// Index of the last row found, which is usually also the next row.
     last: usize,
 }
 
@@ -35,44 +35,45 @@ pub struct CollectiveCounter {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveProfile(Vec<(String, Option<Method>, Use)>);
 
-/// Collectives of one call by one algorithm.
+/// Calls of one MPI function with one algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveUse {
     /// MPI function.
     pub call: String,
-    /// Algorithm; `None` for operations with a fixed one, such as creating communicators.
+    /// Algorithm; `None` for operations with only one algorithm, such as creating communicators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// Requested greatest segment size in bytes; 0 for none.
+    /// Requested greatest segment size in bytes; 0 if no segments were requested.
     pub segment: u32,
     /// Requested number of chains, children or messages at a time; 0 for the algorithm's default.
     pub fan: u32,
     /// Number of calls, sum over all ranks.
     pub calls: u64,
-    /// Least size in bytes by which the algorithm was chosen.
+    /// Least size in bytes with which the algorithm was chosen.
     pub least_bytes: u64,
-    /// Greatest size in bytes by which the algorithm was chosen.
+    /// Greatest size in bytes with which the algorithm was chosen.
     pub most_bytes: u64,
-    /// Time of a rank in these calls, mean over all ranks.
+    /// Time that a rank spent in these calls, as mean over all ranks.
     #[serde(rename = "mean_time_ps", deserialize_with = "picoseconds")]
     pub mean_time: SimSpan,
 }
 
-/// Prediction with another algorithm for all calls of a collective.
+/// Prediction of the run with another algorithm for all calls of a collective.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherAlgorithm {
     /// The collective.
     pub collective: Collective,
-    /// The other method.
+    /// Method used instead of the original ones.
     #[serde(flatten)]
     pub method: Method,
-    /// Greatest clock over all ranks.
+    /// Predicted time: the greatest final clock of all ranks.
     #[serde(rename = "predicted_ps")]
     pub predicted: SimTime,
 }
 
 impl CollectiveCounter {
-    /// Counts the entry of a task into a collective. Returns the number of its kind for [`CollectiveCounter::leave`].
+    /// Counts the entry of a task into a collective. Returns the index of the collective's kind for
+    /// [`CollectiveCounter::leave`].
     #[inline]
     pub fn enter(&mut self, name: &'static str, method: Option<Method>, bytes: Bytes) -> u32 {
         let is = |row: &CollectiveRow| std::ptr::eq(row.name, name) && row.method == method;
@@ -90,7 +91,7 @@ impl CollectiveCounter {
         self.last as u32
     }
 
-    /// Counts the exit of a task from a collective of kind `kind` after `span`.
+    /// Counts the exit of a task from a collective of kind `kind`, in which the task spent `span`.
     #[inline]
     pub fn leave(&mut self, kind: u32, span: SimSpan) {
         self.rows[kind as usize].use_.time += u128::from(span.as_ps());

@@ -1,4 +1,4 @@
-//! Causes of the contention on the critical path, with resources shared over time.
+//! Causes of the contention on the critical path, for contention models whose resources are shared over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,24 @@ use crate::units::{SimSpan, picoseconds};
 
 use super::PathParts;
 
-/// Resource that a message may wait for.
+/// Resource for which a message may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Core that copies.
+    /// Core that copies messages.
     Core,
-    /// Adapter, outgoing.
+    /// Outgoing direction of a network adapter.
     AdapterOut,
-    /// Adapter, incoming.
+    /// Incoming direction of a network adapter.
     AdapterIn,
-    /// Both directions together, of an adapter or of a pair of nodes.
+    /// Both directions together, of a network adapter or of a pair of nodes.
     Duplex,
-    /// Gap between messages of an adapter.
+    /// Gap between consecutive messages of a network adapter.
     Gap,
-    /// Caches that do not hold the message's buffers: additional time of its copy, without other copies.
+    /// Caches that do not contain the message's buffers: additional time of the message's copy, without other copies.
     Cache,
-    /// Memory shared with others.
+    /// Memory bandwidth that other ranks use at the same time.
     Memory,
-    /// Interconnect between the CMPs of a node, shared with others.
+    /// Interconnect between the CMPs of a node that other messages use at the same time.
     Interconnect,
 }
 
@@ -42,39 +42,40 @@ impl Resource {
     ];
 }
 
-/// Contention of a level by resource. The sum is the level's contention.
+/// Contention of the messages of a level, by resource. The sum is the level's contention on the critical path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentionParts {
-    /// Cores busy with other copies, or slower than the ping-pong's bandwidth.
+    /// Cores that were busy with other copies, or that copy more slowly than the bandwidth of a ping-pong.
     #[serde(rename = "core_ps", deserialize_with = "picoseconds")]
     pub core: SimSpan,
-    /// Adapters, outgoing.
+    /// Outgoing direction of network adapters.
     #[serde(rename = "adapter_out_ps", deserialize_with = "picoseconds")]
     pub adapter_out: SimSpan,
-    /// Adapters, incoming.
+    /// Incoming direction of network adapters.
     #[serde(rename = "adapter_in_ps", deserialize_with = "picoseconds")]
     pub adapter_in: SimSpan,
-    /// Both directions together.
+    /// Both directions together, of a network adapter or of a pair of nodes.
     #[serde(rename = "duplex_ps", deserialize_with = "picoseconds")]
     pub duplex: SimSpan,
-    /// Gap between messages of adapters.
+    /// Gap between consecutive messages of network adapters.
     #[serde(rename = "gap_ps", deserialize_with = "picoseconds")]
     pub gap: SimSpan,
-    /// Copies whose buffers were in no cache: additional time without other copies.
+    /// Additional time of copies whose buffers were in no cache, without other copies.
     #[serde(rename = "cache_ps", deserialize_with = "picoseconds")]
     pub cache: SimSpan,
-    /// Memory shared with others.
+    /// Memory bandwidth that other ranks use at the same time.
     #[serde(rename = "memory_ps", deserialize_with = "picoseconds")]
     pub memory: SimSpan,
-    /// Interconnect between the CMPs of a node, shared with others.
+    /// Interconnect between the CMPs of a node that other messages use at the same time.
     #[serde(default, rename = "interconnect_ps", deserialize_with = "picoseconds")]
     pub interconnect: SimSpan,
-    /// All other causes: message order of a pair, connections, noise, progress only in calls.
+    /// All other causes: the order of messages between two ranks, connections, noise, and progress only during MPI
+    /// calls.
     #[serde(rename = "other_ps", deserialize_with = "picoseconds")]
     pub other: SimSpan,
 }
 
-/// Contention on the path, by level.
+/// Contention on the critical path, by level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct ContentionLevels {
@@ -84,7 +85,7 @@ pub struct ContentionLevels {
 }
 
 impl ContentionParts {
-    /// Part caused by `resource`.
+    /// Contention that `resource` caused.
     pub fn of(&self, resource: Resource) -> SimSpan {
         match resource {
             Resource::Core => self.core,
@@ -100,7 +101,8 @@ impl ContentionParts {
 }
 
 impl ContentionLevels {
-    /// Divides the contention of `path` by `charged`, the part of a level and resource. The remainder is `other`.
+    /// Divides the contention of `path` by cause. `charged` returns the contention of a level that a resource caused.
+    /// The remainder is `other`.
     pub fn new(path: &PathParts, charged: impl Fn(Level, Resource) -> SimSpan) -> Self {
         let of_level = |level: Level| {
             let part = |resource| charged(level, resource);
@@ -124,7 +126,7 @@ impl ContentionLevels {
         }
     }
 
-    /// Parts of the messages of `level`.
+    /// Contention of the messages of `level`.
     pub fn level(&self, level: Level) -> &ContentionParts {
         match level {
             Level::IntraCmp => &self.intra_cmp,

@@ -4,29 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, SimSpan, picoseconds};
 
-/// Copies within nodes: number, bytes moved through memory, and time.
+/// Statistics of copies within nodes: number, bytes moved through memory, and time.
 ///
 /// Copies too small to be affected by caches are not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyUse {
     /// Number of copies.
     pub count: u64,
-    /// Sum of their sizes in bytes.
+    /// Sum of the sizes of the copies in bytes.
     pub bytes: u64,
     /// Number of copies with a buffer outside the caches.
     pub memory_count: u64,
-    /// Sum of the sizes of copies with a buffer outside the caches.
+    /// Sum of the sizes of copies with a buffer outside the caches, in bytes.
     pub memory_bytes: u64,
-    /// Bytes that these copies moved from and to memory.
+    /// Number of bytes that copies with a buffer outside the caches moved from and to memory.
     pub moved_bytes: u64,
-    /// Bytes moved at the CMP with the most.
+    /// Number of bytes moved at the CMP that moved the most bytes.
     pub busiest_bytes: u64,
-    /// Bandwidth of a CMP's memory for copies in bytes per second; 0 for no limit.
+    /// Bandwidth of a CMP's memory for copies in bytes per second; 0 means no limit.
     pub cmp_bytes_per_s: u64,
-    /// Time that copies waited for earlier copies of their core, total over all waits.
+    /// Total time that copies waited for earlier copies of the same core.
     #[serde(rename = "waited_ps", deserialize_with = "picoseconds")]
     pub waited: SimSpan,
-    /// Additional time of the copies through memory over the core's own time, total over all copies.
+    /// Total time by which copies through memory took longer than the core alone would need.
     #[serde(rename = "slowed_ps", deserialize_with = "picoseconds")]
     pub slowed: SimSpan,
 }

@@ -1,4 +1,4 @@
-//! Critical path: the ranks and calls of the path that determined the predicted time.
+//! Critical path: the ranks and source positions of the activities that determined the predicted time.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,43 +7,43 @@ use crate::units::{SimSpan, picoseconds};
 /// The critical path, traced backwards from the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPath {
-    /// Length of the traced part, up to the end of the predicted time. Less than the predicted time only if there
-    /// were more activities than are stored.
+    /// Length of the traced part of the path, which ends at the predicted time. It is shorter than the predicted time
+    /// only if a rank had more activities than are stored.
     #[serde(rename = "known_ps", deserialize_with = "picoseconds")]
     pub known: SimSpan,
     /// Number of changes from one rank to another.
     pub hops: u64,
-    /// By rank, greatest share first.
+    /// Shares of the ranks, greatest share first.
     pub ranks: Vec<RankShare>,
-    /// By source position, greatest share first.
+    /// Shares of the source positions, greatest share first.
     pub sites: Vec<SiteShare>,
 }
 
-/// Share of the path of a rank.
+/// Share of a rank in the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShare {
     /// Rank.
     pub rank: u32,
-    /// Share of its activities and of the messages to it.
+    /// Share of the rank's activities and of the messages to the rank.
     #[serde(flatten)]
     pub share: PathShare,
 }
 
-/// Share of the path of a source position.
+/// Share of a source position in the critical path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteShare {
     /// Step of a described program, or function of a real one.
     pub site: String,
-    /// Operation and source line.
+    /// Operation and source line of the source position.
     #[serde(flatten)]
     pub source: StepSource,
-    /// Share of the activities of ranks at this position, and of the messages to them.
+    /// Share of the activities of ranks at this position, and of the messages for which they waited there.
     #[serde(flatten)]
     pub share: PathShare,
 }
 
 impl SiteShare {
-    /// Label for readers: "waitall at jacobi3d.toml:54", "MPI_Recv in pass at pass.c:5", "main\\[0\\]".
+    /// Label for reports: "waitall at jacobi3d.toml:54", "MPI_Recv in pass at pass.c:5", "main\\[0\\]".
     pub fn label(&self) -> String {
         match (&self.source.operation, &self.source.line) {
             (Some(operation), Some(line)) if !self.site.starts_with(operation.as_str()) => {
@@ -57,7 +57,7 @@ impl SiteShare {
     }
 }
 
-/// Operation of a step of a program and its source line; either may be unknown.
+/// Operation of a step of a program, and source line of the step. The operation or the line may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSource {
     /// Operation or function: "waitall", "MPI_Recv".
@@ -75,10 +75,10 @@ impl StepSource {
     }
 }
 
-/// A share of the path.
+/// A share of the critical path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathShare {
-    /// Own activities: computing, overheads, polling.
+    /// Time of own activities: computing, overheads, polling.
     #[serde(rename = "own_ps", deserialize_with = "picoseconds")]
     pub own: SimSpan,
     /// Transfer times of awaited messages.

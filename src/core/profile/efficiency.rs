@@ -1,4 +1,4 @@
-//! Efficiency of a run by the metrics of the POP centre of excellence, and its latency tolerance.
+//! Efficiency of a run by the metrics of the POP centre of excellence, and latency tolerance of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,12 @@ pub struct Efficiencies {
     pub load_balance: f64,
     /// Greatest useful time divided by the predicted time.
     pub communication: f64,
-    /// Greatest useful time divided by the time with an ideal network: loss by ranks that wait for each other.
+    /// Greatest useful time divided by the time with an ideal network. Shows the loss because ranks wait for each
+    /// other.
     pub serialization: f64,
-    /// Time with an ideal network divided by the predicted time: loss by the network.
+    /// Time with an ideal network divided by the predicted time. Shows the loss because of the network.
     pub transfer: f64,
-    /// Time with an ideal network.
+    /// Predicted time with an ideal network.
     #[serde(rename = "ideal_ps", deserialize_with = "picoseconds")]
     pub ideal: SimSpan,
 }
@@ -53,26 +54,26 @@ impl Efficiencies {
     }
 }
 
-/// Increase of the latencies of a level that prolongs a run by a given part, to first order: the critical path is
-/// assumed not to change. Another path can only be longer, so this is an upper bound.
+/// Increase of the latencies of a level that prolongs a run by a given percentage, if the critical path does not
+/// change. The real path could only become longer, so this increase is an upper bound.
 ///
 /// The latency tolerance of LLAMP (Shen et al. 2024), from the derivative of the predicted time along the path. All
 /// latencies of the level, including those of control messages, grow by the same factor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTolerance {
-    /// Level.
+    /// Level of the messages whose latencies grow.
     pub level: Level,
     /// Increase of the predicted time in percent.
     pub longer_percent: u32,
-    /// Relative increase of the latencies: 0.5 is an increase by half.
+    /// Relative increase of the latencies: 0.5 means an increase by half.
     pub more: f64,
-    /// The same increase as an absolute time, for the level's smallest messages.
+    /// Increase of the latency of the level's smallest messages.
     #[serde(rename = "added_ps", deserialize_with = "picoseconds")]
     pub added: SimSpan,
 }
 
 impl LatencyTolerance {
-    /// Increases of the predicted time in percent.
+    /// Increases of the predicted time in percent for which the tolerance is reported.
     pub const PERCENT: [u32; 3] = [1, 2, 5];
 
     /// Computes the tolerances for all levels with latency on the path, from near to far. `latency` is the latency of
@@ -84,7 +85,7 @@ impl LatencyTolerance {
             let latency = latency(level).as_ps() as f64;
             Self::PERCENT.into_iter().filter(move |_| on_path > 0.0).map(move |longer_percent| {
                 let more = f64::from(longer_percent) / 100.0 * predicted.as_ps() as f64 / on_path;
-                // The conversion to an integer saturates.
+                // The conversion of a float to an integer saturates.
                 let added = SimSpan::from_ps((more * latency).round() as u64);
                 LatencyTolerance { level, longer_percent, more, added }
             })

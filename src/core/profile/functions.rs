@@ -1,4 +1,4 @@
-//! Time of ranks' calls, by function.
+//! Number, bytes and time of ranks' calls, by function.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::kinds::MessageSort;
 use crate::units::{SimSpan, picoseconds};
 
-/// Calls of a function by one rank or by all.
+/// Calls of a function by one rank or by all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCalls {
     /// Number of calls.
     pub calls: u64,
-    /// Bytes sent, including messages of collectives.
+    /// Number of bytes sent, including messages of collectives.
     pub bytes: u64,
-    /// Time of the rank in the calls, including waiting.
+    /// Total time of the calls, including waiting.
     #[serde(rename = "time_ps", deserialize_with = "picoseconds")]
     pub time: SimSpan,
     /// Time of the shortest call.
@@ -26,7 +26,7 @@ pub struct FunctionCalls {
 }
 
 impl FunctionCalls {
-    /// Adds a call that took `time`. Its bytes are added separately.
+    /// Adds a call that took `time`. The bytes of the call are added separately.
     pub fn record(&mut self, time: SimSpan) {
         *self += FunctionCalls { calls: 1, bytes: 0, time, least: time, most: time };
     }
@@ -54,12 +54,12 @@ impl std::ops::AddAssign for FunctionCalls {
 /// Calls of a rank, by function.
 pub type RankCalls = BTreeMap<String, FunctionCalls>;
 
-/// Counts of a rank.
+/// Calls and messages of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankProfile {
     /// Calls by function.
     pub calls: RankCalls,
-    /// Calls by function and source position, if requested. The position is empty if unknown.
+    /// Calls by function and source position, if requested. An unknown position is an empty text.
     pub sites: BTreeMap<(String, String), FunctionCalls>,
     /// Number of sent messages of each sort.
     pub sent: BTreeMap<MessageSort, u64>,
@@ -88,7 +88,7 @@ pub struct SiteProfile {
     /// Sum over all ranks.
     #[serde(flatten)]
     pub total: FunctionCalls,
-    /// One entry per rank that called it there.
+    /// One entry per rank that called the function from this position.
     pub per_rank: Vec<RankFunction>,
 }
 
@@ -97,7 +97,7 @@ pub struct SiteProfile {
 pub struct RankFunction {
     /// Rank.
     pub rank: u32,
-    /// Its calls.
+    /// Calls of the function by this rank.
     #[serde(flatten)]
     pub calls: FunctionCalls,
 }
@@ -121,7 +121,7 @@ pub fn site_profiles(ranks: &[(u32, RankProfile)]) -> Vec<SiteProfile> {
     summed(ranks.iter().map(of_rank)).into_iter().map(site).collect()
 }
 
-/// Sums the calls over all ranks by key, greatest time first. Includes the calls of each rank.
+/// Sums the calls over all ranks for each key, greatest time first. Also returns the calls of each rank.
 fn summed<K: Ord>(
     ranks: impl Iterator<Item = (u32, BTreeMap<K, FunctionCalls>)>,
 ) -> Vec<(K, FunctionCalls, Vec<RankFunction>)> {

@@ -1,4 +1,4 @@
-//! Messages by origin: point-to-point calls, or the collective.
+//! Messages by kind: sent by point-to-point calls, or by a certain collective.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::platform::Level;
 /// Kind of messages sent by point-to-point calls.
 pub const POINT_TO_POINT: &str = "point-to-point";
 
-/// Common properties of messages in a histogram.
+/// Sort of messages in a histogram: messages with the same kind, level and size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MessageSort {
-    /// [`POINT_TO_POINT`], or the collective that sent them.
+    /// [`POINT_TO_POINT`], or the name of the collective that sent the messages.
     pub kind: String,
-    /// Level between sender and receiver.
+    /// Level of the link between sender and receiver.
     pub level: Level,
     /// Size in bytes.
     pub bytes: u64,
@@ -24,13 +24,13 @@ pub struct MessageSort {
 /// Messages of a kind at a level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindMessages {
-    /// [`POINT_TO_POINT`], or the collective that sent them.
+    /// [`POINT_TO_POINT`], or the name of the collective that sent the messages.
     pub kind: String,
-    /// Level between sender and receiver.
+    /// Level of the link between sender and receiver.
     pub level: Level,
     /// Number of messages.
     pub count: u64,
-    /// Sum of their sizes in bytes.
+    /// Sum of the sizes of the messages in bytes.
     pub bytes: u64,
 }
 

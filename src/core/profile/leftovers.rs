@@ -1,5 +1,5 @@
-//! Leftovers of a run: unreceived messages and requests without a wait. They are sent between processes in a format
-//! without field names, so no field may be skipped.
+//! Leftovers of a run: unreceived messages and requests without a wait. These structures are sent between processes in
+//! a format without field names, so serialization must not skip a field.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::units::{Bytes, SimTime};
 /// Number of messages reported individually.
 const LISTED: usize = 5;
 
-/// Unreceived messages: their number and the first of them.
+/// Unreceived messages of a run: their number, and the messages sent first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreceived {
     /// Number of messages.
@@ -32,12 +32,12 @@ pub struct UnreceivedMessage {
     pub tag: u32,
     /// Size in bytes.
     pub bytes: u64,
-    /// Statement that sent it, if unique: "isend at ring.toml:7".
+    /// Statement that sent the message, if only one can have sent it: "isend at ring.toml:7".
     pub site: Option<String>,
 }
 
 impl Unreceived {
-    /// Adds a message. `site` is only called if the message may be among the first.
+    /// Adds a message. `site` is only called if the message may be among those reported individually.
     pub fn add(
         &mut self,
         from: u32,
@@ -66,7 +66,7 @@ impl Unreceived {
         self.first.truncate(LISTED);
     }
 
-    /// Returns the messages that were sent first.
+    /// Returns the unreceived messages that were sent first.
     pub fn into_first(self) -> Vec<UnreceivedMessage> {
         self.first
     }
@@ -79,18 +79,19 @@ pub struct Unwaited(BTreeMap<u32, UnwaitedRequests>);
 /// Requests of one statement without a wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnwaitedRequests {
-    /// Statement that started them: "irecv at ring.toml:7".
+    /// Statement that started the requests: "irecv at ring.toml:7".
     pub site: String,
     /// Name of the requests in the statement, if any.
     pub name: Option<String>,
     /// Number of requests.
     pub count: u64,
-    /// Number of ranks that ended with at least one of them.
+    /// Number of ranks that ended with at least one such request.
     pub ranks: u64,
 }
 
 impl Unwaited {
-    /// Adds the requests of a rank at its end. `steps` counts them per step.
+    /// Adds the requests that a rank had at its end. `steps` contains the number of requests for each step of the
+    /// program.
     pub fn add(&mut self, steps: &BTreeMap<u32, u64>, describe: impl Fn(u32) -> (String, Option<String>)) {
         for (&step, &count) in steps {
             let requests = self.0.entry(step).or_insert_with(|| {

@@ -13,7 +13,7 @@ use crate::units::{Bytes, SimSpan};
 #[serde(try_from = "Vec<Bytes>", into = "Vec<Bytes>")]
 pub struct Intervals {
     bounds: Vec<Bytes>,
-    /// First possible interval for sizes of each bit length.
+    /// For each bit length of a size, index of the first interval that may contain the size.
     first: [u16; 65],
 }
 
@@ -33,7 +33,7 @@ impl Intervals {
     /// Creates the intervals between `bounds`.
     ///
     /// # Errors
-    /// The bounds do not increase, or there are more than 1000.
+    /// The bounds do not increase, or there are more than 1000 bounds.
     pub fn new(bounds: Vec<Bytes>) -> Result<Self, IntervalsError> {
         if bounds.len() > 1000 || bounds.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(IntervalsError);
@@ -62,7 +62,7 @@ impl Intervals {
         (above, self.bounds.get(index).copied())
     }
 
-    /// Interval of `size`.
+    /// Index of the interval that contains `size`.
     #[inline]
     pub fn index(&self, size: Bytes) -> usize {
         let bits = (64 - size.get().leading_zeros()) as usize;
@@ -89,7 +89,7 @@ impl From<Intervals> for Vec<Bytes> {
 }
 
 impl Default for Intervals {
-    /// 64 B to 4 MiB in factors of four.
+    /// Creates intervals with bounds from 64 B to 4 MiB in factors of four.
     fn default() -> Self {
         let bounds = (0..9).map(|step| Bytes::new(64 << (2 * step))).collect();
         Intervals::new(bounds).expect("the default bounds increase")
@@ -101,9 +101,9 @@ impl Default for Intervals {
 pub struct MessageCell {
     /// Number of messages.
     pub count: u64,
-    /// Sum of their sizes; 2^64 − 1 stands for this and more.
+    /// Sum of the sizes in bytes; 2^64 − 1 means this sum or more.
     pub bytes: u64,
-    /// Sum of their transfer times (Δt in the paper).
+    /// Sum of the transfer times of the messages (Δt in the paper).
     pub time: SimSpan,
 }
 
@@ -115,11 +115,11 @@ impl std::ops::AddAssign for MessageCell {
     }
 }
 
-/// Messages by interval and level.
+/// Messages by size interval and level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageProfile {
     intervals: Intervals,
-    /// Row-major: interval, then level.
+    /// Cells by interval and level.
     cells: Vec<[MessageCell; 3]>,
 }
 
@@ -158,14 +158,14 @@ impl MessageProfile {
         self.cells[interval][level as usize]
     }
 
-    /// Sum over the messages of `level`.
+    /// Number, bytes and time, summed over the messages of `level`.
     pub fn level(&self, level: Level) -> MessageCell {
         let mut sum = MessageCell::default();
         self.cells.iter().for_each(|row| sum += row[level as usize]);
         sum
     }
 
-    /// Sum over all messages.
+    /// Number, bytes and time, summed over all messages.
     pub fn total(&self) -> MessageCell {
         let mut sum = MessageCell::default();
         Level::ALL.into_iter().for_each(|level| sum += self.level(level));

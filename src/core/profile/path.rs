@@ -1,32 +1,32 @@
-//! Parts of the predicted time: the parts of the critical path of work and messages.
+//! Parts of the predicted time, which are the parts of the critical path.
 
 use serde::{Deserialize, Serialize};
 
 use crate::platform::Level;
 use crate::units::{SimSpan, picoseconds};
 
-/// Parts of a path. They are disjoint and sum to its length. ARCHITECTURE.md defines each.
+/// Disjoint parts of a path, whose sum is the length of the path. ARCHITECTURE.md defines each part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathParts {
-    /// Local blocks outside collectives, up to the mean over all ranks.
+    /// Time in local blocks outside collectives, up to the mean over all ranks.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
-    /// Local blocks above that mean.
+    /// Time in local blocks outside collectives above the mean over all ranks.
     #[serde(rename = "imbalance_ps", deserialize_with = "picoseconds")]
     pub imbalance: SimSpan,
-    /// Combining and copying of data in collectives.
+    /// Time for combining and copying data in collectives.
     #[serde(rename = "combine_ps", deserialize_with = "picoseconds")]
     pub combine: SimSpan,
-    /// Send overheads.
+    /// Time of send overheads.
     #[serde(rename = "send_ps", deserialize_with = "picoseconds")]
     pub send: SimSpan,
-    /// Receive overheads.
+    /// Time of receive overheads.
     #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
-    /// Polls without a result, and delays between a change and the poll that noticed it.
+    /// Time of polls without a result, and delays between an event and the poll that noticed the event.
     #[serde(rename = "poll_ps", deserialize_with = "picoseconds")]
     pub poll: SimSpan,
-    /// Messages in transfer.
+    /// Time of messages in transfer, by level.
     pub levels: LevelParts,
 }
 
@@ -42,22 +42,22 @@ pub struct LevelParts {
 /// Parts of the transfer times of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferParts {
-    /// Latency without other transfers.
+    /// Latency of the messages, without other transfers.
     #[serde(rename = "latency_ps", deserialize_with = "picoseconds")]
     pub latency: SimSpan,
     /// Bytes divided by bandwidth, without other transfers.
     #[serde(rename = "bytes_ps", deserialize_with = "picoseconds")]
     pub bytes: SimSpan,
-    /// Additional time over a transfer alone.
+    /// Additional time because of other transfers.
     #[serde(rename = "contention_ps", deserialize_with = "picoseconds")]
     pub contention: SimSpan,
-    /// Control messages of the rendezvous protocol.
+    /// Time of the control messages of the rendezvous protocol.
     #[serde(rename = "protocol_ps", deserialize_with = "picoseconds")]
     pub protocol: SimSpan,
 }
 
 impl PathParts {
-    /// Length of the path.
+    /// Length of the path, which is the sum of its parts.
     pub fn total(&self) -> SimSpan {
         let own = self.compute + self.imbalance + self.combine + self.send + self.recv + self.poll;
         Level::ALL.iter().fold(own, |sum, &level| sum + self.level(level).total())
@@ -79,7 +79,7 @@ impl TransferParts {
         self.latency + self.bytes + self.contention + self.protocol
     }
 
-    /// Divides `total` of a transfer into its latency, its bytes, and the remainder, which is contention.
+    /// Divides the time `total` of a transfer into latency, time of the bytes, and the remainder, which is contention.
     #[inline]
     pub fn of_transfer(total: SimSpan, latency: SimSpan, bytes: SimSpan) -> Self {
         let latency = latency.min(total);
@@ -87,7 +87,7 @@ impl TransferParts {
         TransferParts { latency, bytes, contention: total - latency - bytes, protocol: SimSpan::ZERO }
     }
 
-    /// Divides `total` of a control message into its handshake and the remainder, which is contention.
+    /// Divides the time `total` of a control message into the handshake and the remainder, which is contention.
     #[inline]
     pub fn of_control(total: SimSpan, handshake: SimSpan) -> Self {
         let protocol = handshake.min(total);

@@ -1,4 +1,4 @@
-//! Fragments and their stages: records of one process, and the analysis of the complete set.
+//! Fragments and their stages: the log of one process, and the analysis of the logs of all processes.
 //!
 //! ```text
 //! distribution ──▶ waiting for data ──▶ ready queue ──▶ execution

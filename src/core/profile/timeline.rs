@@ -1,4 +1,4 @@
-//! Activities of a rank over virtual time, in a bounded number of intervals.
+//! Timeline of a rank: its activities over virtual time, in a bounded number of intervals.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ impl Activity {
     pub const ALL: [Activity; 5] =
         [Activity::Compute, Activity::Send, Activity::Recv, Activity::Wait, Activity::Collective];
 
-    /// Name in files.
+    /// Name of the activity in files.
     pub const fn name(self) -> &'static str {
         match self {
             Activity::Compute => "compute",
@@ -32,47 +32,49 @@ impl Activity {
     }
 }
 
-/// Place number of an interval without a place.
+/// Value of `place` for an interval without a call or statement.
 pub const NO_PLACE: u32 = u32::MAX;
 
-/// Interval from the end of the previous one, or from the start of the run.
+/// Interval of a timeline. It starts at the end of the previous interval, or at the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// End.
+    /// Time at which the interval ends.
     pub until: SimTime,
-    /// Activity; of several, the one with the longest time.
+    /// Activity of the rank. If several activities were merged, the activity with the longest time.
     pub state: Activity,
-    /// Number of the call or statement; of several, the longest of that activity. [`NO_PLACE`] for none.
+    /// Number of the call or statement. If several intervals were merged, the longest one of that activity.
+    /// [`NO_PLACE`] if the interval has no call.
     pub place: u32,
     /// Number of merged intervals.
     pub merged: u32,
 }
 
-/// An arrived message, drawn as an arrow.
+/// A message that has arrived, which figures show as an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrow {
     /// Sender.
     pub from: u32,
-    /// Departure of its head from the sender; for a rendezvous, the start of the granted transfer.
+    /// Time at which the first byte of the message left the sender; for a rendezvous, start of the transfer after the
+    /// handshake.
     pub left: SimTime,
-    /// Arrival of its end.
+    /// Time at which the last byte of the message arrived.
     pub came: SimTime,
     /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Activity of a strand concurrent with the rank's program: a non-blocking collective, a thread.
+/// Activity concurrent with the rank's program: a strand, which is a non-blocking collective or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrandSpan {
-    /// Start.
+    /// Time at which the strand started.
     pub start: SimTime,
-    /// End.
+    /// Time at which the strand ended.
     pub end: SimTime,
-    /// Number of the call that started it.
+    /// Number of the call that started the strand.
     pub place: u32,
 }
 
-/// A list in chronological order. If it becomes too long, only every second, fourth, … element is stored.
+/// A list in chronological order. If the list becomes too long, only every second, fourth, … element is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thinned<T> {
     items: Vec<T>,
@@ -86,7 +88,7 @@ impl<T> Thinned<T> {
         Thinned { items: Vec::new(), most: most.max(2), seen: 0, every: 1 }
     }
 
-    /// Adds an element.
+    /// Adds an element to the list, or omits it.
     pub fn add(&mut self, item: T) {
         if self.seen.is_multiple_of(self.every) {
             self.items.push(item);
@@ -102,7 +104,7 @@ impl<T> Thinned<T> {
         }
     }
 
-    /// Stored elements.
+    /// Elements that are stored.
     pub fn items(&self) -> &[T] {
         &self.items
     }
@@ -110,9 +112,10 @@ impl<T> Thinned<T> {
 
 /// Intervals of a rank, without gaps from the start of the run to the rank's end.
 ///
-/// Neighbouring intervals of the same activity are merged. If their number exceeds a limit, intervals shorter than a
-/// grain that begin in the same grain of time are merged. The result has the activity with the longest time. The
-/// grain doubles until at most half of the limit remain. Long intervals thus stay exact.
+/// Neighbouring intervals of the same activity are merged. If the number of intervals exceeds a limit, time is divided
+/// into grains of equal length. Intervals that are shorter than a grain and begin in the same grain are merged; the
+/// result has the activity with the longest time. The length of a grain is doubled until at most half of the limit
+/// remain. Intervals longer than a grain remain exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     intervals: Vec<Interval>,
@@ -120,7 +123,7 @@ pub struct Timeline {
     grain: SimSpan,
     /// Messages that arrived at the rank.
     pub arrows: Thinned<Arrow>,
-    /// Activities concurrent with its program.
+    /// Activities concurrent with the rank's program.
     pub strands: Thinned<StrandSpan>,
 }
 
@@ -152,7 +155,7 @@ impl Timeline {
         self.strands.items.iter_mut().for_each(|strand| strand.place = place(strand.place, None));
     }
 
-    /// Intervals, each with its start.
+    /// Returns the intervals, each with its start.
     pub fn intervals(&self) -> impl Iterator<Item = (SimTime, Interval)> + '_ {
         let starts = [SimTime::ZERO].into_iter().chain(self.intervals.iter().map(|interval| interval.until));
         starts.zip(self.intervals.iter().copied())
@@ -214,7 +217,7 @@ struct ThinCell {
     until: SimTime,
     merged: u32,
     spans: [SimSpan; 5],
-    /// Longest interval of each activity, and its place.
+    /// For each activity, length and place of its longest interval.
     longest: [(SimSpan, u32); 5],
 }
 
@@ -263,7 +266,7 @@ mod tests {
         let expected =
             [(at(0), compute(1000)), (at(1000), interval(1060, Activity::Wait, 3)), (at(1060), compute(2000))];
         assert_eq!(timeline.intervals().collect::<Vec<_>>(), expected);
-        // With a grain of 1000 the last interval is short, too.
+        // With a grain of 1000 ps, the last interval is also short.
         timeline.grain = SimSpan::from_ps(1000);
         timeline.merge();
         assert_eq!(timeline.intervals().collect::<Vec<_>>(), [(at(0), interval(2000, Activity::Compute, 5))]);

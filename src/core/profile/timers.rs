@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::SimSpan;
 
-/// Elements of all timers, each over the added ranks.
+/// Statistics of the elements of all timers over the added ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerSums {
     elements: Vec<TimerElement>,
     ranks: u64,
 }
 
-/// One element of a timer over ranks.
+/// Statistics of one element of a timer over ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct TimerElement {
     longest: SimSpan,
@@ -20,7 +20,7 @@ struct TimerElement {
 }
 
 impl TimerSums {
-    /// Adds a rank with these times. All ranks have equally many.
+    /// Adds a rank whose timer elements have the times `times`. All ranks have equally many elements.
     pub fn add(&mut self, times: impl Iterator<Item = SimSpan>) {
         let element = |time: SimSpan| TimerElement { longest: time, shortest: time, sum_ps: time.as_ps().into() };
         self.merge(TimerSums { elements: times.map(element).collect(), ranks: 1 });
@@ -40,17 +40,17 @@ impl TimerSums {
         }
     }
 
-    /// Greatest time of a rank in seconds, per element.
+    /// For each element, greatest time of a rank in seconds.
     pub fn longest(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.longest.as_seconds())
     }
 
-    /// Least time of a rank in seconds, per element.
+    /// For each element, least time of a rank in seconds.
     pub fn shortest(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.shortest.as_seconds())
     }
 
-    /// Mean over ranks in seconds, per element.
+    /// For each element, mean time over all ranks in seconds.
     pub fn mean(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.sum_ps as f64 / self.ranks as f64 * 1e-12)
     }
@@ -64,7 +64,7 @@ pub struct AppResult {
     /// The value, or the reason for its absence: `value` or `error` in JSON.
     #[serde(flatten)]
     pub found: AppFigure,
-    /// Unit; empty for a plain number.
+    /// Unit of the value; empty for a plain number.
     pub unit: String,
 }
 
@@ -74,12 +74,12 @@ pub struct AppResult {
 pub enum AppFigure {
     /// A finite number.
     Value(f64),
-    /// Reason why it could not be computed, with the source position.
+    /// Reason why the result could not be computed, with the source position.
     Error(String),
 }
 
 impl AppResult {
-    /// The value, if it was computed.
+    /// Value of the result, if it was computed.
     pub fn value(&self) -> Option<f64> {
         match self.found {
             AppFigure::Value(value) => Some(value),

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 use crate::platform::Level;
 use crate::units::SimTime;
 
-/// Resources of messages, and of blocks that share memory with them.
+/// Kinds of resources that messages use, some of which computing blocks use too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedKind {
-    /// Cores of ranks, copying.
+    /// Cores of ranks while they copy messages.
     Core,
-    /// Adapters, outgoing.
+    /// Outgoing direction of network adapters.
     AdapterOut,
-    /// Adapters, incoming.
+    /// Incoming direction of network adapters.
     AdapterIn,
-    /// Both directions of an adapter together.
+    /// Both directions of a network adapter together.
     Duplex,
     /// Both directions between two nodes together.
     PairDuplex,
@@ -23,7 +23,7 @@ pub enum SharedKind {
     CmpMemory,
     /// Memories of nodes.
     NodeMemory,
-    /// Links from CMPs to the other CMPs of their node, each direction.
+    /// Links from CMPs to the other CMPs of their node, separately for each direction.
     Interconnect,
 }
 
@@ -40,43 +40,45 @@ impl SharedKind {
     ];
 }
 
-/// Utilization of the resources of a kind, as fractions of one.
+/// Utilization of the resources of one kind, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUse {
     /// Kind of resource.
     pub resource: SharedKind,
     /// Number of resources; for pairs of nodes, only pairs with traffic.
     pub count: u64,
-    /// Mean over time and over all resources.
+    /// Mean utilization over time and over all resources of the kind.
     pub mean: f64,
-    /// Mean over time of the busiest resource.
+    /// Mean utilization over time of the busiest resource.
     pub busiest: f64,
-    /// Greatest utilization of one resource at any time. Absent if unknown: a core either copies or does not, and
-    /// small messages pass an adapter one after another.
+    /// Greatest utilization of one resource at any time. Absent for cores, which either copy or do not, and for
+    /// adapters if small messages pass one after another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub greatest: Option<f64>,
 }
 
-/// Transfers of a level whose share changed during the transfer, under a contention model that determines it once.
+/// Transfers whose share of bandwidth would have changed during the transfer, under a contention model that determines
+/// the share only at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharesChanged {
-    /// Level.
+    /// Level of the transfers.
     pub level: Level,
-    /// Fraction of the bytes that passed ports.
+    /// Fraction of the level's bytes through ports that such transfers moved.
     pub part: f64,
 }
 
-/// Utilization recorded by a worker. That of a run is the sum over its workers.
+/// Utilization recorded by a worker. The utilization of a run is the sum over its workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uses {
     kinds: [KindUse; SharedKind::ALL.len()],
 }
 
-/// Utilization of one kind.
+/// Utilization of the resources of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct KindUse {
     count: u64,
-    /// Equivalent time of full use in picoseconds: sum over all resources, and of the busiest.
+    /// Equivalent time of full use in picoseconds, summed over all resources. `busiest` is that of the busiest
+    /// resource.
     all: u128,
     busiest: u64,
     /// Greatest utilization in millionths.
@@ -92,7 +94,7 @@ impl Uses {
         kind.busiest = kind.busiest.max(in_full);
     }
 
-    /// Records a utilization of `millionths` of a resource of the kind at some time.
+    /// Records that a resource of `kind` had a utilization of `millionths` at some time.
     pub fn at_most(&mut self, kind: SharedKind, millionths: u32) {
         let kind = &mut self.kinds[kind as usize];
         kind.most = kind.most.max(millionths);
@@ -108,7 +110,7 @@ impl Uses {
         }
     }
 
-    /// Rows of the kinds with any use, for a run that ends at `end`.
+    /// Returns the utilization of each kind of resource that was used, for a run that ends at `end`.
     pub fn rows(&self, end: SimTime) -> Vec<ResourceUse> {
         let time = end.as_ps().max(1) as f64;
         let used = SharedKind::ALL.into_iter().zip(&self.kinds).filter(|(_, kind)| kind.all > 0);

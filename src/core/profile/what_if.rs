@@ -1,4 +1,4 @@
-//! Savings of a modified machine, to first order: the same path with shorter parts.
+//! Time that a modified machine would save to first order: the critical path is the same, but has shorter parts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +7,12 @@ use crate::units::{SimSpan, picoseconds};
 
 use super::{ContentionLevels, ContentionParts, PathParts};
 
-/// A modification of the machine at one level, and its saving if the critical path did not change.
+/// A modification of the machine at one level, and the time that it saves if the critical path does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhatIf {
-    /// Level.
+    /// Level whose messages change.
     pub level: Level,
-    /// Modification.
+    /// Modification of the machine.
     pub change: Change,
     /// Reduction of the predicted time.
     #[serde(rename = "saved_ps", deserialize_with = "picoseconds")]
@@ -27,29 +27,29 @@ pub enum Change {
     LatencyHalved,
     /// All bandwidths are doubled.
     BandwidthDoubled,
-    /// Transfers do not slow each other.
+    /// Transfers do not slow each other down.
     ContentionGone,
     /// Cores copy twice as fast; the ping-pong's bandwidth does not change.
     CopiesDoubled,
     /// Adapters and interconnects between CMPs have twice the capacity, per direction and in total. The bandwidth of
     /// a single message does not change.
     CapacityDoubled,
-    /// Both directions are independent.
+    /// The two directions of a link are independent.
     DuplexGone,
     /// Adapters send twice as many messages per second.
     GapHalved,
-    /// Caches hold all buffers of copies.
+    /// All buffers of copies are in caches.
     CachesHold,
     /// Memory bandwidth for copies is doubled.
     MemoryDoubled,
 }
 
 impl WhatIf {
-    /// Every modification at every level with a positive saving, greatest first. `contention` is the contention model
-    /// of a level.
+    /// Returns every modification at every level that saves time, greatest saving first. `contention` returns the
+    /// contention model of a level.
     ///
     /// Under models with shared bandwidth or with queues, a doubled bandwidth also reduces contention. `charged`
-    /// divides contention by cause, if known.
+    /// contains the contention by cause, if known.
     pub fn all(
         path: &PathParts,
         charged: Option<&ContentionLevels>,

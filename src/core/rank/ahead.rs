@@ -1,13 +1,14 @@
-//! Runs a program ahead of virtual time: its code continues as soon as its data are available, whatever their arrival
-//! in virtual time.
+//! Runs a program ahead of virtual time: the program continues as soon as the data it waits for are available, even if
+//! these data arrive later in virtual time.
 //!
-//! The data of a receive from a given source do not depend on time, because the messages of a pair are matched in the
-//! order sent. The program therefore gets such data at once, in early messages from rank to rank ([`Mailboxes`]). Its
-//! calls are queued for the engine, which knows their sizes and decides their times. The engine's messages carry
-//! tickets instead of data. The engine must find the same matches; this is checked.
+//! The data of a receive from a certain source do not depend on time, because the messages between two ranks are
+//! matched in the order sent. The program therefore gets such data at once, in *early messages* from rank to rank
+//! ([`Mailboxes`]). The program's calls are queued for the engine, which decides their times. The engine's messages
+//! have the same sizes but contain *tickets* instead of data. The engine must match the same messages and receives,
+//! which is checked.
 //!
-//! Operations that depend on time wait for the engine: receives from any source and all later receives in their
-//! context, tests, probes, cancelling, waiting for one of several requests, and reading the clock (a
+//! The program waits for the engine in operations that depend on time: receives from any source and all later receives
+//! in the same context, tests, probes, cancelling, waiting for one of several requests, and reading the clock (a
 //! [`Call::Compute`] of length zero).
 //!
 //! ```text
@@ -37,7 +38,8 @@ use mailbox::{Mailbox, ReceiveId};
 pub use mailboxes::{Doorbell, EarlyMessage, Mailboxes};
 use program::Nobody;
 
-/// Least context whose messages carry their data in virtual time: adapters serve these messages or answer with them.
+/// Least context whose messages contain their data in virtual time instead of tickets. Network adapters serve these
+/// messages or send them as answers.
 pub const CARRIED: Context = 1 << 31;
 
 /// Greatest number of calls queued for the engine.
@@ -45,38 +47,39 @@ const MOST_QUEUED: usize = 4096;
 
 /// A program that runs ahead.
 pub struct RunAhead {
-    /// Calls for the engine; requests have the names of this task.
+    /// Calls that wait for the engine. Their requests have the names that this task assigned.
     queue: VecDeque<Queued>,
-    /// Use of the reply to the call at the engine.
+    /// Use of the reply to the call that the engine is executing.
     asked: ReplyUse,
-    /// Operation that the program waits for.
+    /// Event that the program waits for.
     state: AheadState,
-    /// Requests of the program, by their names in this task.
+    /// Requests of the program, by the names that this task assigned.
     requests: Vec<Kind>,
     free: Vec<RequestId>,
-    /// The engine's names of the requests. The engine starts a request later than the program.
+    /// For each request, the name that the engine assigned. The engine starts a request later than the program.
     names: Vec<RequestId>,
-    /// Numbers of the messages matched here, in the order in which the engine still has to match them.
+    /// Numbers of the early messages that were matched, in the order in which the engine has to match the
+    /// corresponding messages.
     matched: VecDeque<u64>,
     rank: Rank,
-    /// Clock of the rank in the engine.
+    /// Clock of the rank in the engine, which is behind the program.
     clock: SimTime,
     mailbox: Arc<Mutex<Mailbox>>,
     mailboxes: Arc<Mailboxes>,
     doorbell: Arc<Doorbell>,
-    /// Source position of the call at the engine.
+    /// Source position of the call that the engine is executing.
     site: CallSite,
-    /// Description of the collective that the call at the engine enters, if recorded.
+    /// Description of the collective that the call in the engine enters, if collectives are recorded.
     called: Option<Called>,
-    // Last field: strands in the queue point into the program.
+    // The program is the last field, and thus dropped last, because strands in the queue point into the program.
     program: Box<dyn Program>,
 }
 
-/// A call for the engine.
+/// A call that waits for the engine.
 #[derive(Debug)]
 struct Queued {
     call: Call,
-    /// Request started by it.
+    /// Name of the request that the call starts, if any.
     starts: Option<RequestId>,
     /// Source position of the call.
     site: CallSite,
@@ -91,51 +94,51 @@ enum Kind {
     Strand,
 }
 
-/// Use of the reply to the call at the engine.
+/// Use of the reply to the call that the engine is executing.
 #[derive(Debug)]
 enum ReplyUse {
-    /// Ignored, except for tickets in its completions: the program already knows the result.
+    /// The reply is ignored, except for tickets in its completions, because the program already knows the result.
     Nothing,
     /// The reply names this request in the engine.
     Start(RequestId),
-    /// Passed to the program.
+    /// The reply is passed to the program.
     Reply,
 }
 
-/// Operation that the program waits for.
+/// Event that the program waits for.
 #[derive(Debug)]
 enum AheadState {
-    /// Its first turn.
+    /// The program waits for its first turn.
     Begin,
-    /// Its turn, with the reply Done.
+    /// The program waits for its next turn, with the reply Done.
     Done,
-    /// Its turn, with a started request.
+    /// The program waits for its next turn, with this started request as reply.
     Started(RequestId),
-    /// Data of receives.
+    /// The program waits for the data of receives.
     Data(AheadWait),
-    /// Reply of the engine, which completes these requests.
+    /// The program waits for a reply of the engine, which completes these requests.
     Engine(AheadWait),
-    /// Nothing: the program has ended.
+    /// The program has ended.
     Ended,
 }
 
 /// A call that completes requests.
 #[derive(Debug)]
 enum AheadWait {
-    /// Completes all of them and passes the completions to the program.
+    /// Completes all requests and passes the completions to the program.
     All(Requests),
-    /// Completes all of them without completions.
+    /// Completes all requests without passing completions to the program.
     Quietly(Requests),
-    /// A receive without a request.
+    /// Completes a blocking receive, which has no request.
     Receive(ReceiveId),
     /// Completes the requests that the engine reports.
     Some(Requests),
-    /// Completes nothing; the reply is passed on.
+    /// Completes no request; the reply is passed to the program.
     Nothing,
 }
 
 impl RunAhead {
-    /// Runs `program`, which is rank `rank`, ahead. `mailboxes` are those of all ranks.
+    /// Creates a wrapper that runs `program` of rank `rank` ahead. `mailboxes` are the mailboxes of all ranks.
     pub fn new(program: Box<dyn Program>, rank: Rank, mailboxes: Arc<Mailboxes>) -> Self {
         RunAhead::task(program, rank, mailboxes, Arc::default())
     }
@@ -164,7 +167,7 @@ impl RunAhead {
         self.mailbox.lock().expect("no task of a rank panics with its mailbox")
     }
 
-    /// Mailbox of the rank with all early messages that have arrived.
+    /// Returns the mailbox of the rank, with all early messages that have arrived.
     fn collected(&self) -> MutexGuard<'_, Mailbox> {
         let mut mailbox = self.mailbox();
         self.mailboxes.collect(self.rank, |message| mailbox.arrive(message));
@@ -272,7 +275,7 @@ impl RunAhead {
         }
     }
 
-    /// Queues `call` of the program and determines what the program waits for.
+    /// Queues `call` of the program and determines the event that the program waits for.
     fn take(&mut self, call: Call) {
         let mut call = call;
         let mut starts = None;
@@ -316,7 +319,7 @@ impl RunAhead {
             }
             Call::Finish | Call::Fail(_) => AheadState::Ended,
         };
-        // The engine must report the result of requests that it decides.
+        // The engine must report the completions of requests whose matches it decides.
         if let (AheadState::Engine(AheadWait::Quietly(_)), Call::Complete(ids)) = (&self.state, &mut call) {
             call = Call::WaitAll(std::mem::take(ids));
         }
@@ -324,7 +327,7 @@ impl RunAhead {
         self.queue.push_back(Queued { call, starts, site: self.program.site(), called });
     }
 
-    /// Waits for a receive without a request.
+    /// Posts a blocking receive, which has no request, and waits for it.
     fn receive(&mut self, pattern: Pattern) -> AheadState {
         let mut mailbox = self.collected();
         let receive = mailbox.receive(pattern);
@@ -332,7 +335,7 @@ impl RunAhead {
         if mailbox.is_deferred(receive) { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
-    /// Waits for data, or for the engine if it decides any of the requests.
+    /// Waits for data; or for the engine, if the engine decides the match of any of the requests.
     fn wait(&self, wait: AheadWait) -> AheadState {
         let (AheadWait::All(ids) | AheadWait::Quietly(ids)) = &wait else {
             unreachable!("other waits know for whom they wait")
@@ -348,8 +351,9 @@ impl RunAhead {
         if engine { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
-    /// Passes the engine's reply with the data to the waiting program. With a `simulator`, the program makes its local
-    /// calls at once, such as reads of the clock in a loop. Returns whether it waits for the reply to such a call.
+    /// Passes the engine's reply with the data to the waiting program. If there is a `simulator`, the program makes
+    /// local calls at once, such as reads of the clock in a loop. Returns whether the program waits for the reply to
+    /// such a call.
     fn answer(&mut self, reply: &mut Reply<'_>, simulator: Option<&mut dyn Simulator>) -> bool {
         let AheadState::Engine(wait) = std::mem::replace(&mut self.state, AheadState::Ended) else {
             unreachable!("the program waits for the engine")
@@ -398,7 +402,7 @@ impl RunAhead {
         false
     }
 
-    /// Checks that the engine completed the requests with the same messages.
+    /// Checks that the engine completed the requests with the same messages as this module, and removes the tickets.
     fn check(&mut self, completions: &mut [Completion]) {
         for completion in completions {
             if let Some(ticket) = completion.payload.take() {
@@ -409,12 +413,12 @@ impl RunAhead {
         }
     }
 
-    /// Whether the program is inside the call at the engine.
+    /// Whether the program is inside the call that the engine is executing.
     fn is_in_step(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Returns the next call for the engine, with the engine's names.
+    /// Returns the next call for the engine, with the engine's names of requests.
     fn give(&mut self) -> Call {
         let Queued { mut call, starts, site, called } = self.queue.pop_front().expect("the program has made a call");
         (self.site, self.called) = (site, called);
@@ -436,7 +440,7 @@ impl RunAhead {
     }
 }
 
-/// The engine, for calls that concern no other task and no request.
+/// The engine's interface for local calls, which affect no other task and no request.
 struct LocalCalls<'a> {
     simulator: &'a mut dyn Simulator,
     /// Clock of the rank after the last call.

@@ -1,23 +1,26 @@
-//! Memory of calls: the buffer of a message, and the bytes that a block moves.
+//! Memory that a call uses: the buffer of a message, and the bytes that a block of computing moves.
 
 use serde::{Deserialize, Serialize};
 
 use super::call::Context;
 use crate::units::{Bytes, SimSpan};
 
-/// Number of a buffer among those of its rank, or none. It uses the few bytes that [`super::Message`] has to spare.
+/// Number of a message's buffer among the buffers of its rank, or no buffer. The type has only three bytes, so that
+/// [`super::Message`] does not become larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Buffer([u8; 3]);
 
 impl Buffer {
-    /// No buffer stated: all messages of the same context, tag and partner rank then share one buffer.
+    /// Value for an unknown buffer. All messages of the same context, tag and partner rank with this value share one
+    /// buffer.
     pub const NONE: Buffer = Buffer([0; 3]);
-    /// Messages with fewer bytes state no buffer. Caches of up to 64 MiB hold such buffers anyway.
+    /// Least size in bytes of messages that state a buffer. Smaller buffers are assumed to be in the caches, which is
+    /// true for caches of up to 64 MiB.
     pub const LEAST_MESSAGE: u64 = 1024;
     /// Greatest number of distinct buffers per rank.
     pub const MOST: u32 = (1 << 24) - 1;
 
-    /// Buffer `number`, from 0. Numbers repeat beyond [`Buffer::MOST`].
+    /// Creates buffer `number`, counted from 0. Numbers repeat beyond [`Buffer::MOST`].
     pub fn numbered(number: u32) -> Self {
         Buffer::from_word(number % Self::MOST + 1)
     }
@@ -28,7 +31,7 @@ impl Buffer {
         Buffer([a, b, c])
     }
 
-    /// The number, from 1; 0 for no buffer.
+    /// Returns the number of the buffer, counted from 1; 0 for no buffer.
     pub fn word(self) -> u32 {
         let [a, b, c] = self.0;
         u32::from_le_bytes([a, b, c, 0])
@@ -41,10 +44,10 @@ impl Buffer {
     }
 }
 
-/// A local block that moves bytes from and to memory while it computes.
+/// A local block of computing that also moves bytes from and to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MemoryBlock {
-    /// Duration if memory does not limit it.
+    /// Duration of the block if memory does not limit it.
     pub core: SimSpan,
     /// Number of bytes moved.
     pub bytes: Bytes,
@@ -53,9 +56,9 @@ pub struct MemoryBlock {
 /// Data that a rank copies or combines in a collective, in its own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataBlock {
-    /// Duration if caches hold the data, or if caches are not modelled.
+    /// Duration if the data are in caches, or if the platform does not model caches.
     pub span: SimSpan,
-    /// Size of the data to copy, or of each operand to combine.
+    /// Size of the data to copy, or of each operand to combine, in bytes.
     pub size: Bytes,
     /// Context of the collective. All collectives of a context use the same buffers.
     pub context: Context,

@@ -15,14 +15,15 @@ use crate::platform::Method;
 use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// Number of a target rank in the world, at most 2^32 − 2.
+/// Number of a simulated rank in the world, at most 2^32 − 2.
 pub type Rank = u32;
 
-/// Separates the messages of one communicator, and those of its collectives, from all others.
+/// Context of a message. It separates the messages of a communicator from those of others, and messages of collectives
+/// from point-to-point messages.
 pub type Context = u32;
 
-/// Context whose messages are not received. The receiving rank's program serves each message when its end arrives
-/// (see [`Program::serve`]). They are sent eagerly, whatever their size and mode.
+/// Context of messages that are served instead of received. The receiving rank's program serves each message when its
+/// last byte arrives (see [`Program::serve`]). Such messages are sent eagerly, whatever their size and mode.
 pub const SERVICE: Context = Context::MAX;
 
 /// Tag of a message, at most 2^32 − 2.
@@ -31,28 +32,29 @@ pub type Tag = u32;
 /// Name of a request, unique among the unfinished requests of a rank.
 pub type RequestId = u32;
 
-/// Request of an operation that was complete when it was started, such as an eager send. It needs no record, so all
-/// such operations share this name. It may be waited for or tested any number of times.
+/// Request of an operation that was complete when it was started, such as an eager send. All such operations share
+/// this name, because the engine stores nothing about them. A program may wait for or test this request any number of
+/// times.
 pub const COMPLETE: RequestId = RequestId::MAX;
 
-/// Requests in the program's order.
+/// List of requests in the order of the program.
 pub type Requests = SmallVec<[RequestId; 12]>;
 
 /// Data of a message; `None` for messages of described programs.
 pub type Payload = Option<Data>;
 
-/// Bytes behind one pointer: messages are moved often, and most carry no data.
+/// Data of a message behind one pointer, because messages are moved often and most have no data.
 pub type Data = Box<Vec<u8>>;
 
 /// Completion mode of a send (MPI-3.1, section 3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendMode {
-    /// Eager up to the link's threshold, rendezvous above.
+    /// The send is eager up to the threshold of the link, and a rendezvous above.
     #[default]
     Standard,
-    /// Always rendezvous: completes only after the receive was posted.
+    /// The send is always a rendezvous, which completes only after the receive was posted.
     Synchronous,
-    /// Always eager.
+    /// The send is always eager.
     Buffered,
 }
 
@@ -65,7 +67,7 @@ pub struct Message {
     pub context: Context,
     /// Tag.
     pub tag: Tag,
-    /// Size. A payload has the same number of bytes.
+    /// Size in bytes. The payload, if any, has the same number of bytes.
     pub size: Bytes,
     /// Completion mode.
     pub mode: SendMode,
@@ -78,7 +80,7 @@ pub struct Message {
 /// Source of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Only this rank.
+    /// Messages from this rank.
     Rank(Rank),
     /// MPI_ANY_SOURCE.
     Any,
@@ -87,7 +89,7 @@ pub enum Source {
 /// Tag of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagPattern {
-    /// Only this tag.
+    /// Messages with this tag.
     Tag(Tag),
     /// MPI_ANY_TAG.
     Any,
@@ -108,80 +110,87 @@ pub struct Pattern {
     pub buffer: Buffer,
 }
 
-/// Requests that a test completes.
+/// Selection of the requests that a test completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// All or none (MPI_Testall).
+    /// All requests if all are complete, otherwise none (MPI_Testall).
     All,
-    /// All complete ones (MPI_Testsome).
+    /// All requests that are complete (MPI_Testsome).
     Some,
-    /// The first complete one in the list (MPI_Testany).
+    /// The first request in the list that is complete (MPI_Testany).
     First,
 }
 
-/// Call of a rank to the simulator. Each call is answered by one [`Reply`] of the stated kind.
+/// Call of a rank to the simulator. The simulator answers each call by one [`Reply`] of the kind after the arrow.
 #[derive(Debug)]
 pub enum Call {
-    /// Executes a local block of this length. → `Done`
+    /// Executes a local block of computing of this length. → `Done`
     Compute(SimSpan),
-    /// Executes a local block that moves bytes from and to memory, which may be shared. → `Done`
+    /// Executes a local block of computing that moves bytes from and to memory, whose bandwidth other ranks may share.
+    /// → `Done`
     Work(MemoryBlock),
-    /// Executes a local block of real code. The length is valid if no other rank computes on the CMP. → `Done`
+    /// Executes a local block of a real program's code. The block takes this time if no other rank computes on the
+    /// CMP. → `Done`
     Code(SimSpan),
     /// Copies or combines data of a collective in the rank's own memory. → `Done`
     Data(DataBlock),
-    /// Sends; returns when the buffer may be reused. → `Done`
+    /// Sends a message; the reply follows when the buffer may be reused. → `Done`
     Send(Message),
-    /// Receives. → `Completed` with one entry
+    /// Receives a message. → `Completed` with one entry
     Recv(Pattern),
-    /// Sends and receives concurrently (MPI_Sendrecv). → `Completed` with one entry, that of the receive
+    /// Sends one message and receives another concurrently (MPI_Sendrecv). → `Completed` with one entry, that of the
+    /// receive
     Exchange(Message, Pattern),
     /// Starts a send. → `Started`
     Isend(Message),
     /// Posts a receive. → `Started`
     Irecv(Pattern),
-    /// Waits for all requests, which are then finished. → `Completed`, one entry per request in the given order
+    /// Waits for all requests in the list and frees them. → `Completed`, with one entry per request in the order of
+    /// the list
     WaitAll(Requests),
     /// Like [`Call::WaitAll`], for a program that does not need the completions. → `Done`
     Complete(Requests),
-    /// Waits for the request that completes first (the first in the list among equals). → `Completed` with one entry
+    /// Waits for the request that completes first; of requests that complete at the same time, the first in the list.
+    /// → `Completed` with one entry
     WaitAny(Requests),
-    /// Completes requests that are complete now. → `Completed`, possibly without entries
+    /// Tests whether requests are complete, and frees the selected complete ones. → `Completed`, possibly without
+    /// entries
     Test {
         /// Requests to test.
         requests: Requests,
-        /// Requests to complete.
+        /// Selection of the requests to complete.
         which: Which,
         /// Whether a test that completes nothing takes the time of one poll; otherwise it takes no time.
         poll: bool,
     },
-    /// Polling loop: advances time in whole polls until a change for the rank, at most by this span (rounded up to a
-    /// poll, at least one). → `Done`
+    /// Executes a polling loop: advances time in whole polls until a change for the rank, but at most by this span
+    /// (rounded up to whole polls, at least one poll). → `Done`
     ///
-    /// A change is: a request or strand completes, a message without a posted receive arrives, or a message is
-    /// served. The clock is then that of the first poll that would notice it. A change since the last such call that
-    /// is not completed yet ends the call at once, in zero time. If nothing has changed for the rank during 1000 s of
+    /// A change for the rank is one of these events: a request or strand completes, a message without a posted receive
+    /// arrives, or a message is served. The clock of the reply is the time of the first poll that would notice the
+    /// change. If a change has happened since the last `Idle` call, the call ends at once, in zero time; a request
+    /// that the program has completed meanwhile is not a change. If nothing has changed for the rank during 1000 s of
     /// idling (minus time spent otherwise), the call waits for the next change.
     Idle(SimSpan),
-    /// Cancels a posted receive that has not been matched (MPI_Cancel). Its completion is then ready and marked as
-    /// cancelled. Other requests are not affected. → `Done`
+    /// Cancels a posted receive that has not been matched (MPI_Cancel). The receive is then complete, and its
+    /// completion is marked as cancelled. A matched receive or a send is not affected. → `Done`
     Cancel(RequestId),
     /// Waits for a message without receiving it. → `Completed` with one entry without payload
     Probe(Pattern),
-    /// Tests for a message. → `Completed` with at most one entry
+    /// Tests whether a message has arrived, without receiving it. → `Completed` with at most one entry
     Iprobe(Pattern),
-    /// Starts a strand: calls that proceed concurrently with a clock of their own (a non-blocking collective). The
-    /// request completes with the strand. → `Started`
+    /// Starts a strand: a program that proceeds concurrently with its own clock (for example a non-blocking
+    /// collective). The request completes when the strand ends. → `Started`
     Start(Box<dyn Program>),
-    /// Begins a collective, which contains all calls until [`Call::Leave`]. → `Done`
+    /// Begins a collective, to which all calls until [`Call::Leave`] belong. → `Done`
     Enter(CollectiveEntry),
     /// Ends the collective of [`Call::Enter`]. → `Done`
     Leave,
-    /// Does nothing; lets the engine check its limits and run other ranks. → `Done`
+    /// Does nothing, so that the engine can check its limits and run other ranks. → `Done`
     Yield,
-    /// Ends the program. Never answered.
+    /// Ends the program. This call is never answered.
     Finish,
-    /// The program cannot continue; the run ends with this error. Never answered.
+    /// Ends the run with this error, because the program cannot continue. This call is never answered.
     Fail(Box<ProgramError>),
 }
 
@@ -190,14 +199,14 @@ pub enum Call {
 pub struct CollectiveEntry {
     /// MPI function.
     pub name: &'static str,
-    /// Method, if there is a choice.
+    /// Method of the collective, if several are possible.
     pub method: Option<Method>,
-    /// Size that determined the method.
+    /// Size in bytes that determined the method.
     pub bytes: Bytes,
 }
 
 impl CollectiveEntry {
-    /// An entry without an algorithm.
+    /// Creates an entry without an algorithm.
     pub const fn named(name: &'static str) -> Self {
         CollectiveEntry { name, method: None, bytes: Bytes::ZERO }
     }
@@ -238,14 +247,14 @@ pub struct Completion {
     pub size: Bytes,
     /// Data of a received message.
     pub payload: Payload,
-    /// Whether it is a receive cancelled by [`Call::Cancel`].
+    /// Whether the request is a receive that [`Call::Cancel`] cancelled.
     pub cancelled: bool,
 }
 
 /// A message in the [`SERVICE`] context that has arrived.
 #[derive(Debug)]
 pub struct Served {
-    /// Arrival of its end.
+    /// Time at which the last byte of the message arrived.
     pub at: SimTime,
     /// Sender.
     pub from: Rank,
@@ -257,17 +266,17 @@ pub struct Served {
     pub payload: Payload,
 }
 
-/// Code of a rank: a generator of calls.
+/// Code of a rank, which makes calls to the simulator.
 ///
 /// The engine calls `next` first with [`ReplyKind::Begin`], then with the reply to each call, until [`Call::Finish`]
-/// or [`Call::Fail`]. The code may run on any thread and far ahead of other ranks. It influences the simulation only
-/// through its calls.
+/// or [`Call::Fail`]. The code may run on any thread and far ahead of other ranks. It affects the simulation only by
+/// its calls.
 pub trait Program: Send {
     /// Takes the reply to the last call and returns the next call.
     fn next(&mut self, reply: Reply<'_>) -> Call;
 
-    /// Like [`Program::next`], but the program may first make calls through `simulator`. Returns `None` if it waits
-    /// for the reply to the last of them.
+    /// Like [`Program::next`], but the program may first make calls through `simulator`. Returns `None` if the program
+    /// waits for the reply to the last call that it made through `simulator`.
     #[inline]
     fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
         let _ = simulator;
@@ -277,15 +286,16 @@ pub trait Program: Send {
 
     /// Serves a message in the [`SERVICE`] context and adds the resulting messages to `answers`.
     ///
-    /// The rank's network adapter serves the message, whatever the state of the program, even after its end. This
-    /// takes no time of the rank. The answers are sent eagerly, one send overhead after the message's end. Messages
-    /// of a rank are served in the order of their ends, those of a pair of ranks in the order sent. The program may
-    /// already have reached a later time than the message.
+    /// The rank's network adapter serves the message whatever the state of the program, even after the end of the
+    /// program, and without using time of the rank. The answers are sent eagerly, one send overhead after the
+    /// message's last byte has arrived. The messages to a rank are served in the order of arrival, and the messages
+    /// from one rank to another in the order sent. The program may already have reached a later time than the arrival
+    /// of the message.
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
         let _ = (message, answers);
     }
 
-    /// Sets the doorbell to ring when the program could run ahead. Called before the first turn.
+    /// Sets the doorbell that is rung when the program may be able to run ahead. Called before the first turn.
     fn attach(&mut self, doorbell: &Arc<Doorbell>) {
         let _ = doorbell;
     }
@@ -293,7 +303,7 @@ pub trait Program: Send {
     /// Runs the part of the program that needs no reply of the engine.
     fn run_ahead(&mut self) {}
 
-    /// Name of the present call in reports, such as "MPI_Recv". Without it, the name of the engine's call is used.
+    /// Name of the present call in reports, such as "MPI_Recv". If `None`, reports use the name of the engine's call.
     fn call_name(&self) -> Option<&'static str> {
         None
     }
@@ -303,8 +313,8 @@ pub trait Program: Send {
         None
     }
 
-    /// Source position of the present call, to separate the times of calls. Must be cheap because it is read at every
-    /// call.
+    /// Source position of the present call, by which reports separate the times of calls. The function must be fast,
+    /// because it is called at every call.
     fn site(&self) -> CallSite {
         self.call_name().map_or(CallSite::Unknown, CallSite::Function)
     }
@@ -314,8 +324,8 @@ pub trait Program: Send {
         step.to_string()
     }
 
-    /// Path with the source's name and line if known, such as "main\[0\].do\[1\] at app.toml:12". For a
-    /// [`CallSite::Place`], the place with that number, such as "main at ring.c:42".
+    /// Path of step `step`, with file name and line if known, such as "main\[0\].do\[1\] at app.toml:12". For a
+    /// [`CallSite::Place`], the source position with that number, such as "main at ring.c:42".
     fn site_name(&self, step: u32) -> String {
         self.step_name(step)
     }
@@ -326,19 +336,19 @@ pub trait Program: Send {
         StepSource::default()
     }
 
-    /// Announces that calls of the program will be counted. `by_place` requests [`CallSite::Place`] if places are
-    /// known.
+    /// Announces that the calls of the program will be counted. If `by_place` is set, the program reports each
+    /// position as [`CallSite::Place`] if it is known.
     fn count_calls(&mut self, by_place: bool) {
         let _ = by_place;
     }
 
-    /// Number of the present call, for programs that count their calls. One such call may need several calls of the
-    /// engine, or none.
+    /// Number of the present call, for programs that count their calls. One call of the program may need several calls
+    /// of the engine, or none.
     fn entry(&self) -> Option<u64> {
         None
     }
 
-    /// Numbers of calls that the program counts itself, by function.
+    /// For each function, number of calls that the program counts itself.
     fn calls_made(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -348,28 +358,30 @@ pub trait Program: Send {
         true
     }
 
-    /// Whether this strand is a thread of the rank: its time is computing of the rank and not part of a collective.
+    /// Whether this strand is a thread of the rank. The time of a thread is computing of the rank and not part of a
+    /// collective.
     fn is_thread(&self) -> bool {
         false
     }
 
-    /// Record of the executed fragments. Called once, after the end.
+    /// Returns the log of the executed fragments, if any. Called once, after the end of the program.
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         None
     }
 
-    /// Adds its timers to `sums`. Called once, after the end.
+    /// Adds the timers of this rank to `sums`. Called once, after the end of the program.
     fn sum_timers(&self, sums: &mut TimerSums) {
         let _ = sums;
     }
 
-    /// Adds the requests without a wait, with the statements that started them, if known. Called once, after the end.
+    /// Adds the requests without a wait to `sums`, with the statements that started them, if known. Called once, after
+    /// the end of the program.
     fn sum_unwaited(&self, sums: &mut Unwaited) {
         let _ = sums;
     }
 
-    /// Statement of the program (common to all ranks) that sends messages with this context, tag and size, if it is
-    /// unique: "isend at ring.toml:7".
+    /// Statement of the program that sends messages with the context and tag of `sent` and this size, if there is only
+    /// one such statement: "isend at ring.toml:7". All ranks have the same program.
     fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
         let _ = (sent, size);
         None
@@ -379,26 +391,28 @@ pub trait Program: Send {
     /// [`Program::called`].
     fn record_collectives(&mut self) {}
 
-    /// Description of the collective just entered ([`Call::Enter`] with a method), with which it can be executed
-    /// again as a call. `None` if only its messages can be repeated. Called before the program's next call.
+    /// Description of the collective that the program has just entered ([`Call::Enter`] with a method). The
+    /// description is sufficient to execute the collective again as a call. `None` if only its messages can be
+    /// repeated. Called before the program's next call.
     fn called(&mut self) -> Option<Called> {
         None
     }
 }
 
-/// Description of a collective by the module that executes it. The recorder knows the type.
+/// Description of a collective, which the module that executes the collective defines. The recorder knows the type.
 pub type Called = Box<dyn Any + Send>;
 
 /// Source position of a call in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallSite {
-    /// Unknown.
+    /// The position is unknown.
     Unknown,
     /// A step of a described program; see [`Program::step_name`].
     Step(u32),
-    /// In a function with this name.
+    /// A call of the function with this name.
     Function(&'static str),
-    /// In a function with this name, called at a place of the program's code; see [`Program::site_name`].
+    /// A call of the function with this name at a place of the program's code with this number; see
+    /// [`Program::site_name`].
     Place(&'static str, u32),
 }
 
@@ -415,8 +429,8 @@ pub struct ProgramError {
     pub kind: FailureKind,
     /// Position in the program: "main\[2\].do\[0\]".
     pub place: String,
-    /// Description of the found and the expected value; for a crash, lines of detail. May be empty if the kind is
-    /// sufficient.
+    /// Description of the found and the expected value; for a crash, lines with details. The text may be empty if
+    /// `kind` is sufficient.
     pub what: String,
 }
 
@@ -432,15 +446,15 @@ pub enum FailureKind {
     NoRoom,
     /// The program called MPI_Abort.
     Aborted {
-        /// Error code passed to it.
+        /// Error code passed to MPI_Abort.
         code: i32,
     },
     /// The program exited without MPI_Finalize, or with a code other than 0.
     Exited {
-        /// Exit code.
+        /// Exit code of the program.
         code: i32,
     },
-    /// A signal would have ended its process.
+    /// The program got a signal that would have ended its process.
     Crashed {
         /// Number of the signal.
         signal: i32,

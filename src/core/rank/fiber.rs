@@ -1,7 +1,7 @@
-//! Fibers: straight-line code as a generator of calls, on a stack of its own.
+//! Fibers: sequential code that makes calls to the simulator and runs on its own stack.
 //!
-//! A fiber may have C frames on its stack and is therefore never unwound. Dropping it before its end releases the
-//! stack and leaks everything that its frames own. Each fiber has its own floating-point environment, which is saved
+//! A fiber may have C frames on its stack and is therefore never unwound. Dropping a fiber before its end releases the
+//! stack and leaks everything that the frames own. Each fiber has its own floating-point environment, which is saved
 //! while the fiber is suspended and while it makes immediate calls.
 #![allow(unsafe_code)]
 
@@ -36,7 +36,7 @@ type Resumed = *mut FiberTurn<'static>;
 /// a switch. Null if the fiber has already made the call through the simulator.
 type Suspended = *mut ManuallyDrop<Call>;
 
-/// Code on a stack of its own, suspended at its last call.
+/// Code on its own stack, suspended at its last call.
 pub struct Fiber {
     coroutine: Coroutine<Resumed, Suspended, Call, FiberStack>,
     stack: std::ops::Range<usize>,
@@ -46,14 +46,14 @@ pub struct Fiber {
 /// Handle for the code in a fiber, through which it makes calls.
 pub struct FiberHandle<'a> {
     yielder: &'a Yielder<Resumed, Suspended>,
-    /// Its present turn.
+    /// Argument of the present turn.
     turn: Cell<Resumed>,
     begun: Cell<bool>,
-    /// Whether the whole floating-point environment is saved: the code has changed or read it.
+    /// Whether the whole floating-point environment is saved at every call, because the code has changed or read it.
     keeps_floats: Cell<bool>,
 }
 
-/// Lets a signal handler end a fiber that cannot continue.
+/// Handle with which a signal handler ends a fiber that cannot continue.
 pub type Trap = CoroutineTrapHandler<Call>;
 
 // SAFETY: a fiber is resumed by one thread at a time. The code in it must permit a move to another thread between two
@@ -61,11 +61,11 @@ pub type Trap = CoroutineTrapHandler<Call>;
 unsafe impl Send for Fiber {}
 
 impl Fiber {
-    /// Creates a fiber that runs `body` on a stack of `size` bytes above a guard page. The call returned by `body` is
-    /// its last: [`Call::Finish`] or [`Call::Fail`].
+    /// Creates a fiber that runs `body` on a stack of `size` bytes above a guard page. The call that `body` returns is
+    /// the last call of the fiber: [`Call::Finish`] or [`Call::Fail`].
     ///
     /// # Errors
-    /// There is no room for the stack.
+    /// The host has no memory for the stack.
     pub fn new(size: usize, body: impl FnOnce(&FiberHandle<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
         let range = stack.bottom.get() + GUARD..stack.bottom.get() + stack.size;
@@ -80,7 +80,7 @@ impl Fiber {
         Ok(Fiber { coroutine, stack: range, seal })
     }
 
-    /// Resumes with the reply to the last call and runs until the next call.
+    /// Resumes the fiber with the reply to the last call and runs it until the next call.
     ///
     /// # Panics
     /// If the fiber has returned its last call, or if its code panics.
@@ -89,11 +89,11 @@ impl Fiber {
         self.resume(FiberTurn { reply: &raw mut reply, simulator: None }).expect("the fiber has nobody to ask")
     }
 
-    /// Like [`Fiber::next`], but the fiber calls `simulator` as long as it replies immediately. `None` if it waits
-    /// for the reply.
+    /// Like [`Fiber::next`], but the fiber makes calls through `simulator` as long as `simulator` replies immediately.
+    /// Returns `None` if the fiber waits for the reply to such a call.
     ///
     /// # Panics
-    /// As [`Fiber::next`].
+    /// As for [`Fiber::next`].
     #[inline]
     pub fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
         // SAFETY: only the lifetime changes. The fiber uses the simulator only before it suspends again, which is
@@ -104,7 +104,7 @@ impl Fiber {
 
     #[inline(always)]
     fn resume(&mut self, mut turn: FiberTurn<'_>) -> Option<Call> {
-        // The fiber uses the reply only before it suspends again, so within the reply's lifetime.
+        // The fiber uses the reply only before it suspends again, which is within the reply's lifetime.
         match self.coroutine.resume((&raw mut turn).cast()) {
             CoroutineResult::Yield(call) if call.is_null() => None,
             // SAFETY: the pointer is valid because the fiber stays suspended while the call is read. The fiber yields
@@ -114,13 +114,13 @@ impl Fiber {
         }
     }
 
-    /// Addresses of its stack, without the guard below.
+    /// Addresses of the fiber's stack, without the guard below the stack.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.stack.clone()
     }
 
-    /// Topmost word of its stack, written once before the fiber runs. The return address out of the fiber is just
-    /// below it.
+    /// Topmost word of the fiber's stack, written once before the fiber runs. The return address out of the fiber is
+    /// just below this word.
     pub fn seal(&self) -> *const usize {
         self.seal
     }
@@ -142,10 +142,10 @@ impl Drop for Fiber {
 }
 
 impl FiberHandle<'_> {
-    /// Takes the first reply, before any call.
+    /// Passes the first reply, which precedes all calls, to `take`.
     ///
     /// # Panics
-    /// If it was taken before.
+    /// If the first reply was taken before.
     pub fn begin<R>(&self, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         assert!(!self.begun.replace(true), "the first reply is taken once");
         // SAFETY: the turn lives until the fiber suspends, and `take` has no means to suspend it.
@@ -158,33 +158,34 @@ impl FiberHandle<'_> {
         unsafe { (*self.turn.get()).simulator }
     }
 
-    /// Whether calls are answered immediately if possible.
+    /// Whether the present turn has a simulator, which answers calls immediately if possible.
     #[inline(always)]
     pub fn asks(&self) -> bool {
         self.simulator().is_some()
     }
 
-    /// Saves the whole floating-point environment at every call from now on, because the code reads or changes it.
+    /// From now on, saves the whole floating-point environment at every call, because the code reads or changes it.
     pub fn keep_floats(&self) {
         self.keeps_floats.set(true);
     }
 
-    /// Whether the whole environment is saved, see [`FiberHandle::keep_floats`].
+    /// Whether the whole floating-point environment is saved at every call, see [`FiberHandle::keep_floats`].
     pub fn keeps_floats(&self) -> bool {
         self.keeps_floats.get()
     }
 
     /// Makes `call` and passes the reply to `take`, immediately or after the fiber was suspended.
     ///
-    /// Inlined, like everything on the way to a switch: the processor predicts returns from preceding calls. Each
-    /// function entered on one side of a switch and left on the other costs a misprediction.
+    /// This function and all functions down to the switch are inlined. The processor predicts the target of a return
+    /// from the preceding calls, so a function that is entered before a switch and left after it costs a
+    /// misprediction.
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.call_there(&mut ManuallyDrop::new(call), take)
     }
 
-    /// Like [`FiberHandle::call`], for a call at its place of construction: copying recently written pieces stalls
-    /// the processor. The value is moved out and needs no drop.
+    /// Like [`FiberHandle::call`], but reads the call where it was constructed, because copying data that were just
+    /// written stalls the processor. The call is moved out of `call`, which needs no drop.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         if self.keeps_floats.get() {
@@ -193,7 +194,7 @@ impl FiberHandle<'_> {
         self.make(call, take)
     }
 
-    /// Like [`FiberHandle::call_there`], for code with a floating-point environment of its own.
+    /// Like [`FiberHandle::call_there`], for code with its own floating-point environment.
     #[cold]
     fn call_apart<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let own = FloatEnvironment::leave();
@@ -253,8 +254,8 @@ impl FiberHandle<'_> {
 struct FiberStack {
     bottom: NonZeroUsize,
     size: usize,
-    /// Number of unused bytes at the top. Equal offsets in all stacks would compete for the same few cache lines of
-    /// the host.
+    /// Number of unused bytes at the top of the stack. If all stacks had the same offset, their frames would compete
+    /// for the same few cache lines of the host.
     free: usize,
 }
 
@@ -265,8 +266,9 @@ static STACKS: AtomicUsize = AtomicUsize::new(0);
 
 const PAGE: usize = 4096;
 
-/// Size of the guard below a stack. A function with a larger frame could skip it and write to the stack of another
-/// rank, so it is as large as Linux's gap below a process stack. It uses addresses but no memory.
+/// Size in bytes of the guard below a stack. A function with a larger frame could skip the guard and write to the
+/// stack of another rank, so the guard is as large as Linux's gap below a process stack. The guard uses addresses but
+/// no memory.
 pub const GUARD: usize = 1 << 20;
 
 impl FiberStack {
@@ -341,7 +343,7 @@ mod tests {
         assert!(matches!(fiber.next(reply(11, ReplyKind::Done)), Call::Finish));
     }
 
-    /// Answers a cancel after some time, refuses a yield, and answers all other calls at once.
+    /// A simulator that answers a cancel later, refuses a yield, and answers all other calls at once.
     struct Answers(Vec<Call>);
 
     impl Simulator for Answers {

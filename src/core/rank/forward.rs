@@ -1,4 +1,4 @@
-//! Forwarding of report functions by wrappers around a program.
+//! Macro with which a wrapper around a program forwards the functions for reports.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::ask::Simulator;
 use super::call::{Call, Called, Message, Program, Reply, Served};
 use crate::profile::TaskLog;
 
-/// Forwards the functions of [`crate::rank::Program`] that serve reports: call name, position, timers, leftovers.
+/// Forwards the functions of [`crate::rank::Program`] that reports need: call name, position, timers, leftovers.
 macro_rules! forward_reports {
     ($this:ident, $program:expr) => {
         fn call_name(&$this) -> Option<&'static str> {

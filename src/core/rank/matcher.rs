@@ -1,8 +1,8 @@
 //! Matching of messages and posted receives of one rank (MPI-3.1, section 3.5).
 //!
-//! A message matches the first posted receive that accepts it; a receive matches the first arrived message that it
-//! accepts. Short lists are scanned. Long lists are indexed by (context, source, tag) at the first look-up by these,
-//! with wildcards in a separate ordered list.
+//! A message matches the first posted receive that accepts the message; a receive matches the first arrived message
+//! that the receive accepts. Short lists are scanned. Long lists get an index by context, source and tag at the first
+//! look-up by these. Receives with wildcards are in a separate ordered list.
 
 mod index;
 mod list;
@@ -10,7 +10,7 @@ mod list;
 use super::call::{Context, Pattern, Rank, Source, Tag, TagPattern};
 use list::{List, MatchKey};
 
-/// Properties of a message used for matching.
+/// Properties of a message that determine the matching receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
     /// Context.
@@ -21,7 +21,7 @@ pub struct Envelope {
     pub tag: Tag,
 }
 
-/// Any source or any tag; no rank and no tag has this number.
+/// Value for any source or any tag. No rank and no tag has this number.
 const ANY: u32 = u32::MAX;
 
 /// Pattern of a receive, as small as an envelope.
@@ -54,14 +54,15 @@ impl Want {
 }
 
 impl Pattern {
-    /// Whether a message with `envelope` is accepted.
+    /// Whether the pattern accepts a message with `envelope`.
     #[inline]
     pub fn takes(&self, envelope: &Envelope) -> bool {
         Want::from(self).takes(envelope)
     }
 }
 
-/// Posted receives and unexpected messages of a rank. `R` and `M` are the owner's values for each.
+/// Posted receives and unexpected messages of a rank. `R` and `M` are the values that the owner stores for a receive
+/// and for a message.
 #[derive(Debug)]
 pub struct Matcher<R, M> {
     posted: List<Want, R>,
@@ -75,7 +76,7 @@ impl<R, M> Default for Matcher<R, M> {
 }
 
 impl<R, M> Matcher<R, M> {
-    /// Takes the first arrived message that `pattern` accepts.
+    /// Removes and returns the first arrived message that `pattern` accepts.
     #[inline]
     pub fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, M)> {
         if self.unexpected.len() == 0 {
@@ -88,7 +89,7 @@ impl<R, M> Matcher<R, M> {
         }
     }
 
-    /// Posts a receive: returns the matching message with `receive`, or keeps the receive.
+    /// Posts a receive: returns the matching message with `receive`, or stores the receive.
     pub fn post(&mut self, pattern: Pattern, receive: R) -> Option<(Envelope, M, R)> {
         match self.take(&pattern) {
             Some((envelope, message)) => Some((envelope, message, receive)),
@@ -99,7 +100,7 @@ impl<R, M> Matcher<R, M> {
         }
     }
 
-    /// Handles an arriving message: returns the matching receive with `message`, or keeps the message.
+    /// Handles an arriving message: returns the matching receive with `message`, or stores the message.
     pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
         match self.posted_for(&envelope) {
             Some(receive) => Some((receive, message)),
@@ -110,7 +111,7 @@ impl<R, M> Matcher<R, M> {
         }
     }
 
-    /// Takes the first posted receive that accepts a message with `envelope`.
+    /// Removes and returns the first posted receive that accepts a message with `envelope`.
     #[inline]
     pub fn posted_for(&mut self, envelope: &Envelope) -> Option<R> {
         if self.posted.len() == 0 {
@@ -119,25 +120,26 @@ impl<R, M> Matcher<R, M> {
         self.posted.take_taking(envelope).map(|(_, receive)| receive)
     }
 
-    /// Index slot that [`Matcher::posted_for`] reads first, if many receives are posted. For prefetching.
+    /// Index slot that [`Matcher::posted_for`] reads first, if many receives are posted. The caller prefetches the
+    /// slot.
     #[inline]
     pub fn slot_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
         self.posted.slot(envelope)
     }
 
-    /// Entry that [`Matcher::posted_for`] probably reads next. For prefetching.
+    /// Entry that [`Matcher::posted_for`] probably reads next. The caller prefetches the entry.
     #[inline]
     pub fn entry_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
         self.posted.guess(envelope)
     }
 
-    /// Receive that [`Matcher::posted_for`] probably returns, if many are posted.
+    /// Receive that [`Matcher::posted_for`] probably returns, if many receives are posted.
     #[inline]
     pub fn likely_for(&self, envelope: &Envelope) -> Option<&R> {
         self.posted.guess(envelope)?.value()
     }
 
-    /// Removes the posted receive `receive`; false if it is not posted.
+    /// Removes the posted receive `receive`. Returns false if the receive is not posted.
     pub fn withdraw(&mut self, receive: &R) -> bool
     where
         R: PartialEq,
@@ -145,12 +147,12 @@ impl<R, M> Matcher<R, M> {
         self.posted.remove(receive)
     }
 
-    /// Keeps an unexpected message.
+    /// Stores an unexpected message.
     pub fn keep(&mut self, envelope: Envelope, message: M) {
         self.unexpected.push(|| (envelope, message));
     }
 
-    /// First arrived message that `pattern` accepts, without removing it.
+    /// Returns the first arrived message that `pattern` accepts, without removing the message.
     pub fn probe(&self, pattern: &Pattern) -> Option<(Envelope, &M)> {
         let want = Want::from(pattern);
         self.unexpected.first(|envelope| want.takes(envelope))
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!(matcher.unexpected(), 1);
     }
 
-    /// The definition: lists scanned from the front.
+    /// Reference implementation by the definition of matching: lists are scanned from the front.
     #[derive(Default)]
     struct Naive {
         posted: Vec<(Pattern, usize)>,
@@ -242,7 +244,7 @@ mod tests {
     enum Action {
         Post(Option<Rank>, Option<Tag>),
         Arrive(Rank, Tag),
-        /// The receive posted this many actions ago, if that action was a receive.
+        /// Withdraws the receive that was posted this number of actions ago, if that action was a receive.
         Withdraw(usize),
     }
 
@@ -251,7 +253,8 @@ mod tests {
             .prop_map(|(from, tag)| Action::Post(from, tag));
         let arrive = (0..6u32, 0..3u32).prop_map(|(source, tag)| Action::Arrive(source, tag));
         let withdraw = (1..120usize).prop_map(Action::Withdraw);
-        // Long one-sided sequences make the lists long, so that the index is tested.
+        // Long sequences that mostly post receives or mostly deliver messages make the lists long, so that the index
+        // is tested.
         prop::collection::vec((0..8u8, post, arrive, withdraw), 0..600).prop_map(|steps| {
             let mut mostly_posts = false;
             steps

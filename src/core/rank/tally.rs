@@ -1,4 +1,4 @@
-//! Profiles by function: a wrapper around each rank's program that observes its calls without changing the run.
+//! Profiles by function: a wrapper around each rank's program observes the program's calls without changing the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,13 +10,13 @@ use crate::platform::{Level, Site};
 use crate::profile::{FunctionCalls, MessageSort, POINT_TO_POINT, RankProfile};
 use crate::units::{SimSpan, SimTime};
 
-/// Calls of the ranks of a run.
+/// Counts of the calls of all ranks of a run.
 #[derive(Debug)]
 pub struct Tallies {
     ranks: Vec<Mutex<Option<RankProfile>>>,
-    /// Places of the ranks.
+    /// Core on which each rank runs.
     cores: Vec<Site>,
-    /// Whether calls are also separated by their source positions.
+    /// Whether calls are also counted separately by source position.
     by_place: bool,
 }
 
@@ -26,17 +26,17 @@ type Key = (CallSite, &'static str);
 /// Counts of a running rank, shared with its strands.
 type Shared = Arc<Mutex<Counted>>;
 
-/// Calls, and messages by size.
+/// Counts of the calls and of the sent messages of a rank.
 #[derive(Debug, Default)]
 struct Counted {
     calls: FxHashMap<Key, FunctionCalls>,
-    /// By kind, level and size.
+    /// Number of sent messages by kind, level and size.
     sent: FxHashMap<(&'static str, Level, u64), u64>,
 }
 
 impl Counted {
-    /// Counts the message of the engine's call `call`, made by a call at `key`, as a message of `kind` from rank
-    /// `from`.
+    /// Counts the message that the engine's call `call` sends, if any, as a message of `kind` from rank `from`. `key`
+    /// is the program's call that sends the message.
     fn sends(&mut self, key: Key, call: &Call, kind: &'static str, (from, cores): (Rank, &[Site])) {
         if let Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) = call {
             let size = message.size.get();
@@ -53,13 +53,13 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Tallies {
-    /// Creates tallies for a run with one rank on each of `cores`. `by_place` also separates calls by their source
-    /// positions.
+    /// Creates the counts for a run with one rank on each of `cores`. If `by_place` is set, calls are also counted
+    /// separately by source position.
     pub fn new(cores: &[Site], by_place: bool) -> Self {
         Tallies { ranks: cores.iter().map(|_| Mutex::default()).collect(), cores: cores.to_owned(), by_place }
     }
 
-    /// Wraps `program` of `rank` in a counter.
+    /// Wraps `program` of `rank` in a counter of its calls.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Tallied<P> {
         program.count_calls(self.by_place);
         Tallied {
@@ -73,13 +73,13 @@ impl Tallies {
         }
     }
 
-    /// Profiles of the ranks whose programs ran in this process and have been dropped.
+    /// Removes and returns the profiles of the ranks whose programs ran in this process and have been dropped.
     pub fn take(&self) -> Vec<(Rank, RankProfile)> {
         (0..).zip(&self.ranks).filter_map(|(rank, calls)| Some((rank, locked(calls).take()?))).collect()
     }
 }
 
-/// A function that a rank is in.
+/// A function call of a rank in progress.
 #[derive(Clone, Copy, Debug)]
 struct OpenCall {
     key: Key,
@@ -94,15 +94,16 @@ pub struct Tallied<P> {
     program: P,
     rank: Rank,
     open: Option<OpenCall>,
-    /// Collective in progress.
+    /// Name of the collective in progress, if any.
     within: Option<&'static str>,
     calls: Shared,
-    /// The counts by name, after the program's end.
+    /// The counts by function name, after the end of the program.
     named: RankProfile,
     tallies: Arc<Tallies>,
 }
 
-/// Default name of the engine's call, if the program has none. `None` for calls that are not calls of a program.
+/// Default name of the engine's call `call`, for programs that do not name their calls. `None` for calls of the engine
+/// that are not calls of a program.
 fn own_name(call: &Call) -> Option<&'static str> {
     Some(match call {
         Call::Send(_) => "send",
@@ -124,7 +125,7 @@ fn own_name(call: &Call) -> Option<&'static str> {
 }
 
 impl<P: Program> Tallied<P> {
-    /// Ends the open call.
+    /// Ends the function call in progress at the time `at`.
     fn close(&mut self, at: SimTime) {
         let Some(open) = self.open.take() else { return };
         if open.counted {
@@ -132,7 +133,7 @@ impl<P: Program> Tallied<P> {
         }
     }
 
-    /// Resolves the names of all calls at the program's end.
+    /// Converts the counts to counts by function name, at the end of the program.
     fn end(&mut self) {
         let mut counted = locked(&self.calls);
         let sort = |((kind, level, bytes), count): ((&str, Level, u64), u64)| {
@@ -164,7 +165,7 @@ impl<P: Program> Tallied<P> {
         }
     }
 
-    /// Function and source position of `call`; `None` for calls that are not calls of the program.
+    /// Source position and name of `call`; `None` for calls of the engine that are not calls of the program.
     fn key(&self, call: &Call) -> Option<Key> {
         let own = own_name(call)?;
         Some(match (call, self.program.site()) {
@@ -183,7 +184,7 @@ impl<P: Program> Program for Tallied<P> {
         let is_begin = matches!(reply.kind, ReplyKind::Begin);
         let call = self.program.next(reply);
         let entry = self.program.entry();
-        // A function of a real program may make several calls of the engine.
+        // One MPI function of a real program may make several calls of the engine.
         let goes_on = self.open.is_some_and(|open| self.within.is_some() || (entry.is_some() && open.entry == entry));
         if !goes_on || is_begin {
             self.close(clock);
@@ -254,7 +255,7 @@ impl<P> Drop for Tallied<P> {
     }
 }
 
-/// A strand whose messages are counted for the function that started it.
+/// A strand whose messages are counted as messages of the function that started the strand.
 struct TalliedStrand {
     program: Box<dyn Program>,
     key: Key,

@@ -12,47 +12,47 @@ use super::time::{PS_PER_SECOND, SimSpan};
 #[serde(transparent)]
 pub struct Bytes(u64);
 
-/// Bytes per second, at least one.
+/// A bandwidth in bytes per second, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bandwidth(u64);
 
-/// Operations per second (floating-point operations, instructions), finite and above zero.
+/// A rate in operations per second (floating-point operations, instructions), finite and above zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Bytes {
-    /// No bytes.
+    /// A size of 0 bytes.
     pub const ZERO: Bytes = Bytes(0);
-    /// Greatest size, above that of any message; the end of the last interval of a table.
+    /// Greatest size, which is above the size of any message. Tables use it as end of the last interval.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
-    /// `count` bytes.
+    /// Creates a size of `count` bytes.
     pub const fn new(count: u64) -> Self {
         Bytes(count)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
 impl Bandwidth {
-    /// Greatest bandwidth, which limits nothing.
+    /// Greatest bandwidth, used for a resource without a limit.
     pub const MAX: Bandwidth = Bandwidth(u64::MAX);
 
-    /// `bytes_per_second`, or `None` for zero.
+    /// Creates a bandwidth of `bytes_per_second`; `None` if it is zero.
     pub const fn new(bytes_per_second: u64) -> Option<Self> {
         if bytes_per_second == 0 { None } else { Some(Bandwidth(bytes_per_second)) }
     }
 
-    /// Bytes per second.
+    /// Returns the bytes per second.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Time for `size` if `sharers` transfers share this bandwidth equally: size × sharers / bandwidth, rounded to
-    /// the nearest picosecond (a half upwards), saturating.
+    /// Time for a transfer of `size` if `sharers` transfers share this bandwidth equally: size × sharers / bandwidth,
+    /// rounded to the nearest picosecond (half a picosecond upwards). The result saturates.
     pub fn span(self, size: Bytes, sharers: u32) -> SimSpan {
         let scaled = size.0.checked_mul(u64::from(sharers)).and_then(|n| n.checked_mul(PS_PER_SECOND));
         match scaled.and_then(|n| n.checked_add(self.0 / 2)) {
@@ -67,17 +67,17 @@ impl Bandwidth {
 }
 
 impl Rate {
-    /// `per_second` operations, or `None` unless finite and above zero.
+    /// Creates a rate of `per_second` operations per second; `None` unless it is finite and above zero.
     pub fn new(per_second: f64) -> Option<Self> {
         (per_second.is_finite() && per_second > 0.0).then_some(Rate(per_second))
     }
 
-    /// Operations per second.
+    /// Returns the operations per second.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// Time for `operations` in seconds.
+    /// Time for `operations` operations in seconds.
     pub fn seconds(self, operations: f64) -> f64 {
         operations / self.0
     }
@@ -85,7 +85,7 @@ impl Rate {
 
 impl std::str::FromStr for Bytes {
     type Err = UnitError;
-    /// Reads "8", "64 KiB", "1.5 MB". The result must be a whole number of bytes.
+    /// Reads a size such as "8", "64 KiB" or "1.5 MB". The result must be a whole number of bytes.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         text::parse_bytes(text).map(Bytes)
     }
@@ -93,7 +93,8 @@ impl std::str::FromStr for Bytes {
 
 impl std::str::FromStr for Bandwidth {
     type Err = UnitError;
-    /// Reads "12.5 GB/s", "1 GiB/s", "100 Gbit/s", also as "100 Gb/s" and "100 Gbps": a lower-case b is a bit.
+    /// Reads a bandwidth such as "12.5 GB/s", "1 GiB/s" or "100 Gbit/s". A lower-case b means bit, so "100 Gb/s" and
+    /// "100 Gbps" equal "100 Gbit/s".
     fn from_str(text: &str) -> Result<Self, UnitError> {
         text::parse_bandwidth(text).map(Bandwidth)
     }
@@ -101,14 +102,15 @@ impl std::str::FromStr for Bandwidth {
 
 impl std::str::FromStr for Rate {
     type Err = UnitError;
-    /// Reads "8 Gflop/s", "2.3e9 /s", "3 Ginstr/s".
+    /// Reads a rate such as "8 Gflop/s", "2.3e9 /s" or "3 Ginstr/s".
     fn from_str(text: &str) -> Result<Self, UnitError> {
         text::parse_rate(text).map(Rate)
     }
 }
 
 impl fmt::Display for Bytes {
-    /// With a binary unit if that is exact, else with a suitable number of decimals: "64 KiB", "1.500 MiB", "100 B".
+    /// Prints the size with the binary unit in which it is exact, else with a suitable number of decimals: "64 KiB",
+    /// "1.500 MiB", "100 B".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_bytes(f, self.0)
     }
@@ -141,7 +143,7 @@ impl Serialize for Rate {
 }
 
 impl<'de> Deserialize<'de> for Bytes {
-    /// Reads text with a unit, or a whole number of bytes.
+    /// Reads a text with a unit, or a whole number of bytes.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
             return u64::deserialize(deserializer).map(Bytes);
@@ -171,7 +173,7 @@ mod tests {
         let gbs = Bandwidth::new(1_000_000_000).unwrap();
         assert_eq!(gbs.span(Bytes::new(1000), 1), SimSpan::from_ns(1000));
         assert_eq!(gbs.span(Bytes::new(1000), 3), SimSpan::from_ns(3000));
-        // 10^12 / 3 = 333333333333.33; twice that rounds to …667.
+        // 10^12 / 3 is 333333333333.33, and twice this value is rounded to 666666666667.
         let three = Bandwidth::new(3).unwrap();
         assert_eq!(three.span(Bytes::new(2), 1).as_ps(), 666_666_666_667);
         // The intermediate product exceeds 64 bits, the result does not.

@@ -37,10 +37,11 @@ const SIZE_UNITS: &[(&str, f64)] = &[
     ("TiB", 1_099_511_627_776.0),
 ];
 
-/// Splits "1.2 us" into the number and the unit. `None` if it does not begin with a number.
+/// Splits a text such as "1.2 us" into the number and the unit. `None` if the text does not begin with a number.
 pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    // The longest prefix that is a number: keeps the exponent of "1e-3 ns" and leaves the unit of "1e".
+    // The number is the longest prefix that is a number, which includes the exponent of "1e-3 ns" but excludes the "e"
+    // of "1e".
     let end = (1..=text.len()).rev().find(|&end| {
         text.is_char_boundary(end)
             && text.as_bytes()[end - 1].is_ascii_digit() | (text.as_bytes()[end - 1] == b'.')
@@ -49,8 +50,8 @@ pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     Some((text[..end].parse().ok()?, text[end..].trim_start()))
 }
 
-/// Formats a change with its sign and `decimals` decimals. A value rounded to zero has no sign: "+1.5", "-0.1",
-/// "0.0".
+/// Formats a change with its sign and `decimals` decimals: "+1.5", "-0.1". A value that is rounded to zero has no
+/// sign: "0.0".
 pub fn signed(change: f64, decimals: usize) -> String {
     let text = format!("{change:+.decimals$}");
     match text.strip_prefix(['+', '-']) {
@@ -71,7 +72,7 @@ pub fn parse_number_with_unit(number: f64, unit: &str) -> Option<f64> {
     lookup(TIME_UNITS, unit).or_else(|| lookup(SIZE_UNITS, unit)).map(|factor| number * factor)
 }
 
-/// Reads a time in seconds, from 0 to 213 days.
+/// Reads a text such as "1.2 us" as a time in seconds, from 0 to 213 days.
 pub(super) fn parse_seconds(text: &str) -> Result<f64, UnitError> {
     split_quantity(text)
         .and_then(|(number, unit)| Some(number * lookup(TIME_UNITS, unit)?))
@@ -118,7 +119,7 @@ fn decimal_prefix(prefix: &str) -> Option<f64> {
     lookup(&[("", 1.0), ("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)], prefix)
 }
 
-/// Writes `value` with `digits` significant digits, or with more if the integer part has more.
+/// Writes `value` with `digits` significant digits, or with all digits of the integer part if these are more.
 fn write_significant(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
     let digits = f.precision().unwrap_or(4).max(1);
     let before = if value >= 1.0 { value.log10().floor() as usize + 1 } else { 1 };
@@ -126,7 +127,8 @@ fn write_significant(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt:
     f.pad_integral(true, "", &text)
 }
 
-/// Chooses the unit after rounding, so that 999.96 us prints as "1.000 ms" and not "1000 us".
+/// Writes `value` in a suitable unit. The unit is chosen after rounding, so that 999.96 us prints as "1.000 ms" and
+/// not as "1000 us".
 fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, units: &[(&str, f64)]) -> fmt::Result {
     let digits = f.precision().unwrap_or(4).max(1) as i32;
     let rounding = 1.0 + 0.5 * 10f64.powi(-digits);
@@ -176,7 +178,7 @@ pub(super) fn write_decimal(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) 
     write_significant(f, value, unit)
 }
 
-/// Deserializes from text by [`FromStr`]. Errors for other values name `expected`.
+/// Deserializes a text by [`FromStr`]. Errors for other values name `expected`.
 pub(super) fn deserialize_text<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -185,7 +187,7 @@ where
     deserializer.deserialize_any(TextVisitor { expected, from_integer: None })
 }
 
-/// Like [`deserialize_text`], also for whole numbers.
+/// Like [`deserialize_text`], but accepts whole numbers too.
 pub(super) fn deserialize_text_or_integer<'de, D, T>(
     deserializer: D,
     expected: &'static str,

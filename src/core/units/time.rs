@@ -12,8 +12,8 @@ pub(super) const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// An instant of virtual time: picoseconds since the start of the simulated program.
 ///
-/// The greatest instant, [`SimTime::NEVER`], means "not yet known" or "after everything". Arithmetic saturates there
-/// (at 213 days), and the engine reports a clock that reaches it.
+/// The greatest instant, [`SimTime::NEVER`] (213 days), means "not yet known" or "after everything". Arithmetic
+/// saturates at this instant, and the engine reports a clock that reaches it as an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimTime(u64);
 
@@ -24,69 +24,70 @@ pub struct SimSpan(u64);
 impl SimTime {
     /// The start of the simulated program.
     pub const ZERO: SimTime = SimTime(0);
-    /// Later than every instant that can be reached.
+    /// The greatest instant, which is later than every instant that a run can reach.
     pub const NEVER: SimTime = SimTime(u64::MAX);
 
-    /// The instant `ps` picoseconds after the start.
+    /// Creates the instant `ps` picoseconds after the start.
     pub const fn from_ps(ps: u64) -> Self {
         SimTime(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, rounded to a double.
+    /// Returns the seconds since the start, rounded to a double.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
-    /// The span from `earlier` to `self`, or zero if `earlier` is the later one.
+    /// Returns the span from `earlier` to `self`, or zero if `earlier` is later than `self`.
     pub const fn since(self, earlier: SimTime) -> SimSpan {
         SimSpan(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl SimSpan {
-    /// No time.
+    /// A span of zero picoseconds.
     pub const ZERO: SimSpan = SimSpan(0);
     /// The longest span.
     pub const MAX: SimSpan = SimSpan(u64::MAX);
 
-    /// A span of `ps` picoseconds.
+    /// Creates a span of `ps` picoseconds.
     pub const fn from_ps(ps: u64) -> Self {
         SimSpan(ps)
     }
 
-    /// A span of `ns` nanoseconds.
+    /// Creates a span of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
         SimSpan(ns * 1000)
     }
 
-    /// A span of `us` microseconds.
+    /// Creates a span of `us` microseconds.
     pub const fn from_us(us: u64) -> Self {
         SimSpan(us * 1_000_000)
     }
 
-    /// `seconds` rounded to the nearest picosecond; `None` if negative, not a number, or longer than 213 days.
+    /// Creates a span of `seconds`, rounded to the nearest picosecond; `None` if `seconds` is negative, not a number,
+    /// or more than 213 days.
     pub fn from_seconds(seconds: f64) -> Option<Self> {
         let ps = (seconds * PS_PER_SECOND as f64).round();
-        // 2^64 is the first double past the range.
+        // 2^64 is the least double above the range of u64.
         (0.0..18_446_744_073_709_551_616.0).contains(&ps).then_some(SimSpan(ps as u64))
     }
 
-    /// The length in picoseconds.
+    /// Returns the length in picoseconds.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// The length in seconds, rounded to a double.
+    /// Returns the length in seconds, rounded to a double.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
-    /// Difference, or zero if `other` is longer.
+    /// Returns the difference, or zero if `other` is longer than `self`.
     pub const fn saturating_sub(self, other: SimSpan) -> SimSpan {
         SimSpan(self.0.saturating_sub(other.0))
     }
@@ -94,7 +95,7 @@ impl SimSpan {
 
 impl Add<SimSpan> for SimTime {
     type Output = SimTime;
-    /// Saturates at [`SimTime::NEVER`].
+    /// The sum saturates at [`SimTime::NEVER`].
     fn add(self, span: SimSpan) -> SimTime {
         SimTime(self.0.saturating_add(span.0))
     }
@@ -122,7 +123,7 @@ impl AddAssign for SimSpan {
 impl Sub for SimSpan {
     type Output = SimSpan;
     /// # Panics
-    /// In debug builds, if `other` is the longer one.
+    /// In debug builds, if `other` is longer than `self`.
     fn sub(self, other: SimSpan) -> SimSpan {
         debug_assert!(other.0 <= self.0, "a span cannot be negative");
         self.saturating_sub(other)
@@ -144,22 +145,22 @@ impl std::iter::Sum for SimSpan {
 
 impl std::str::FromStr for SimSpan {
     type Err = UnitError;
-    /// Reads "1.2 us"; the units are s, ms, us, ns, ps, min and h.
+    /// Reads a span such as "1.2 us". The units are s, ms, us, ns, ps, min and h.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         text::parse_seconds(text).map(|seconds| SimSpan::from_seconds(seconds).expect("parse_seconds checks the range"))
     }
 }
 
 impl fmt::Display for SimSpan {
-    /// Four significant digits and the largest unit that leaves at least one digit before the point: "1.250 us". The
-    /// precision, if given, is the number of significant digits.
+    /// Prints four significant digits and the largest unit with which the number is at least 1: "1.250 us". A
+    /// precision in the format string is the number of significant digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_time(f, self.0)
     }
 }
 
 impl fmt::Display for SimTime {
-    /// Printed as a [`SimSpan`] since the start.
+    /// Prints the [`SimSpan`] since the start.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_time(f, self.0)
     }
@@ -179,15 +180,15 @@ impl Serialize for SimSpan {
 }
 
 impl<'de> Deserialize<'de> for SimTime {
-    /// Reads the serialized form. Files of users contain no instants.
+    /// Reads a whole number of picoseconds. Files that users write contain no instants.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         u64::deserialize(deserializer).map(SimTime)
     }
 }
 
 impl<'de> Deserialize<'de> for SimSpan {
-    /// In files, requires text with a unit: a bare number would have no definite unit. Between processes, reads the
-    /// serialized form.
+    /// In files, requires a text with a unit, because the unit of a bare number would be unclear. Between processes,
+    /// reads a whole number of picoseconds.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
             return u64::deserialize(deserializer).map(SimSpan);
@@ -196,10 +197,10 @@ impl<'de> Deserialize<'de> for SimSpan {
     }
 }
 
-/// Reads a span of a result, a whole number of picoseconds in every format.
+/// Reads a span in a file of results, which is a whole number of picoseconds in every format.
 ///
 /// # Errors
-/// Any other value.
+/// The value is not a whole number of picoseconds.
 pub fn picoseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SimSpan, D::Error> {
     u64::deserialize(deserializer).map(SimSpan)
 }

@@ -1,4 +1,4 @@
-//! Collectives and their non-blocking forms.
+//! Statements that are collectives, blocking and non-blocking.
 
 use std::sync::OnceLock;
 
@@ -30,12 +30,12 @@ const COLLECTIVES: [(&str, &str, Collective); 15] = [
     ("reduce_scatter", "ireduce_scatter", Collective::ReduceScatter),
 ];
 
-/// All names.
+/// Returns all keywords of collectives.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COLLECTIVES.iter().flat_map(|(blocking, starting, _)| [*blocking, *starting])
 }
 
-/// Collective with this name, and whether it blocks.
+/// Collective with the keyword `name`, and whether it blocks.
 pub(super) fn by_name(name: &str) -> Option<(Collective, Start)> {
     COLLECTIVES.iter().find_map(|(blocking, starting, collective)| match name {
         _ if name == *blocking => Some((*collective, Start::Blocking)),

@@ -9,7 +9,7 @@ use super::super::scope::Local;
 use super::super::value::Value;
 use super::{Compiler, collective, operation};
 
-/// Keys that identify a statement with several keys, and these keys.
+/// Statements with several keys: the identifying key, and all keys of the statement.
 const CONTROL: [(&str, &[&str]); 6] = [
     ("for", &["for", "from", "to", "step", "do"]),
     ("repeat", &["repeat", "do"]),
@@ -82,7 +82,7 @@ impl<'a> Compiler<'a> {
         Err(statement.error(format!("unknown operation \"{key}\"{hint}")))
     }
 
-    /// Compiles a statement that is a single word.
+    /// Compiles a statement that is a single keyword.
     fn bare(&mut self, node: &Node<'a>, word: &str) -> Result<(), ConfigError> {
         match word {
             "waitall" => self.wait_for_all(node),
@@ -184,7 +184,8 @@ impl<'a> Compiler<'a> {
         self.block(&body)
     }
 
-    /// Checks a loop body with a known number of `turns`. Rejects it if it turns too often without communication.
+    /// Checks a loop whose number of iterations `turns` is known. Rejects a loop without communication that has too
+    /// many iterations.
     fn check_turns(
         &mut self,
         fields: &Fields<'a>,
@@ -214,10 +215,10 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Slot of the name that `node` assigns.
+    /// Slot of `name`, which the statement at `node` assigns.
     pub(super) fn assignable(&self, node: &Node<'a>, name: &str) -> Result<u32, ConfigError> {
         self.scope.assignable(name).map_err(|unknown| {
-            // A name that cannot be set is also not free; that error has the reason.
+            // A name that must not be assigned is not free, and the error of `is_free` states the reason.
             node.error(self.scope.is_free(name).err().unwrap_or(unknown))
         })
     }

@@ -10,7 +10,7 @@ use super::super::random::DistributionKind;
 use super::super::scope::Scope;
 use super::Compiler;
 
-/// Operations compiled by this module.
+/// Keywords of the statements that this module compiles.
 pub(super) const NAMES: [&str; 12] =
     ["compute", "send", "isend", "recv", "irecv", "sendrecv", "wait", "waitall", "waitany", "test", "probe", "iprobe"];
 
@@ -59,7 +59,8 @@ impl<'a> Compiler<'a> {
             }
             _ => Op::Wait(Box::new(self.wait(name, node)?)),
         };
-        // A probe or test in an endless loop may find nothing, so it does not count as communication.
+        // A probe or test in an endless loop may never find a message, so probes and tests do not count as
+        // communication.
         self.communicating += u64::from(!matches!(op, Op::Compute(_) | Op::Iprobe { .. }));
         self.emit(&statement.path, op);
         Ok(())
@@ -154,7 +155,7 @@ impl<'a> Compiler<'a> {
         Ok(names.into())
     }
 
-    /// Adds the name of the request that a statement starts, if it states one.
+    /// Adds the request name that a statement states, if any, to `start`.
     pub(super) fn start(&mut self, fields: &Fields<'a>, start: Start) -> Result<Start, ConfigError> {
         let Some(node) = fields.get("request") else { return Ok(start) };
         let name = self.request(node.text("a request's name")?);

@@ -7,11 +7,11 @@ use super::super::node::{Fields, Node};
 use super::super::results::{ResultFault, check, of_one_rank};
 use super::Compiler;
 
-/// Greatest length of a unit.
+/// Greatest number of characters of a unit.
 const LONGEST_UNIT: usize = 16;
 
 impl<'a> Compiler<'a> {
-    /// `time = "NAME", at = "INDEX", do = [ … ]`
+    /// Compiles `time = "NAME", at = "INDEX", do = [ … ]`.
     pub(super) fn time(&mut self, fields: &Fields<'a>) -> Result<(), ConfigError> {
         let path = &fields.node.path;
         let name = fields.need("time", "a timer's name")?;
@@ -27,13 +27,13 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Compiles `[results]`, after the end of main and before the procedures.
+    /// Compiles `[results]`. The code is placed after the end of `main` and before the procedures.
     pub(super) fn compile_results(&mut self, node: Option<&Node<'a>>) -> Result<Option<ResultsCode>, ConfigError> {
         let Some(node) = node else { return Ok(None) };
         let fields = node.fields("a table of what to work out", &["do", "show"])?;
         let start = self.here();
         self.word = "";
-        // Names in `[let]` with equal values at all ranks are available here.
+        // Results may use the names of `[let]` whose values are equal at all ranks.
         for index in 0..self.lets.len() {
             let (_, slot, value) = &self.lets[index];
             if let Some(value) = value.clone() {
@@ -84,7 +84,7 @@ impl<'a> Compiler<'a> {
         Ok(ResultCode { name: name.to_owned(), value, condition, unit: unit.to_owned() })
     }
 
-    /// Name in `[let]` of this slot, if its value differs between ranks.
+    /// Name in `[let]` with the slot `slot`, if its value differs between ranks.
     pub(super) fn differs(&self, slot: u32) -> Option<String> {
         let (name, _, value) = self.lets.iter().find(|(_, other, _)| *other == slot)?;
         value.is_none().then(|| name.clone())

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use super::process::AgendaJob;
 
-/// Jobs in order. The first has a field of its own: usually there is no other.
+/// Pending jobs in order. The first job has its own field, because usually it is the only job.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     first: Option<AgendaJob>,
-    /// Empty if `first` is `None`.
+    /// Jobs after the first. Empty if `first` is `None`.
     rest: VecDeque<AgendaJob>,
 }
 
 impl Agenda {
-    /// The next job.
+    /// Returns the next job.
     pub fn first(&self) -> Option<AgendaJob> {
         self.first
     }
@@ -35,7 +35,7 @@ impl Agenda {
         }
     }
 
-    /// Takes the next job.
+    /// Removes and returns the next job.
     pub fn pop(&mut self) -> Option<AgendaJob> {
         let job = self.first.take();
         if job.is_some() {

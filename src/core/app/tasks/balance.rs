@@ -1,9 +1,10 @@
-//! Work stealing and termination detection, both by messages.
+//! Work stealing and termination detection, which both use messages between processes.
 //!
-//! A process with a free thread and no ready fragments sends one request for work. A process with ready fragments
-//! answers with some. A process without them forwards the request to the next victim. The last victim keeps the
-//! request while it executes fragments, in case they create more than its threads can take, and otherwise replies
-//! that it has none. Then the thief pauses before the next request, longer each time.
+//! A process with a free thread and no ready fragments (the thief) sends a request for work to another process (the
+//! victim). A victim with ready fragments answers with some of them. A victim without ready fragments forwards the
+//! request to the next victim. The last victim keeps the request while it executes fragments, because these may create
+//! more fragments than its threads can take. If it executes none, it replies that it has no work. The thief then
+//! pauses before the next request; the pause becomes longer after each failure.
 
 use std::collections::VecDeque;
 
@@ -15,21 +16,22 @@ use super::message::{Note, Settled};
 use super::options::{Manager, Progress, Take, Victim};
 use super::process::ProcessState;
 
-/// Greatest number of doublings of the pause between requests.
+/// Greatest number of times that the pause between requests for work is doubled.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// Requests for work known to a process.
+/// Requests for work that a process has sent or received.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
-    /// Whether its own request is in progress.
+    /// Whether this process has a request for work in progress.
     outstanding: bool,
-    /// Number of consecutive requests without success.
+    /// Number of consecutive requests of this process without success.
     failures: u32,
-    /// Whether it pauses before the next request.
+    /// Whether this process pauses before its next request for work.
     resting: bool,
-    /// Stolen fragments that wait for their data.
+    /// Number of stolen fragments that wait for their data.
     pub fetching: u32,
-    /// Requests of others, with the number of processes visited; `None` for a request kept here.
+    /// Requests of other processes, each with the number of processes it has visited; `None` for a request that this
+    /// process keeps.
     requests: VecDeque<(Rank, Option<u8>)>,
 }
 
@@ -38,21 +40,21 @@ impl Balance {
         self.requests.push_back((thief, Some(tries)));
     }
 
-    /// Handles the answer to its own request.
+    /// Handles the answer to this process's request for work.
     pub fn answered(&mut self, with_work: bool) {
         self.outstanding = false;
         self.resting = !with_work;
         self.failures = if with_work { 0 } else { self.failures + 1 };
     }
 
-    /// Ends the pause.
+    /// Ends the pause before the next request for work.
     pub fn rested(&mut self) {
         self.resting = false;
     }
 }
 
 impl ProcessState {
-    /// Random process other than this one.
+    /// Returns a random process other than this one.
     pub(super) fn random_other(&mut self, graph: &TaskGraph) -> Rank {
         let most = i64::from(graph.processes) - 2;
         let other = self.random.int(graph.seed, self.rank, 0, most).expect("there is another process") as Rank;
@@ -64,7 +66,7 @@ impl ProcessState {
             Victim::Ring => (self.rank + 1) % graph.processes,
             Victim::Random => loop {
                 let victim = self.random_other(graph);
-                // With two processes the other one is the thief, so the request returns to it.
+                // With two processes, the only other process is the thief, so the victim may be the thief.
                 if victim != thief || graph.processes == 2 {
                     return victim;
                 }
@@ -72,7 +74,8 @@ impl ProcessState {
         }
     }
 
-    /// Answers requests for work, and makes one if needed. Returns the pause before it.
+    /// Answers requests for work, and sends a request if this process needs work. If the process must pause before the
+    /// request, returns the pause.
     pub(super) fn look_for_work(&mut self, graph: &TaskGraph) -> Option<SimSpan> {
         let options = &graph.options;
         if options.manager != Manager::Stealing || graph.processes == 1 {
@@ -93,13 +96,13 @@ impl ProcessState {
         None
     }
 
-    /// Answers requests for work, or forwards them.
+    /// Answers or forwards the requests for work of other processes.
     pub(super) fn answer_requests(&mut self, graph: &TaskGraph) {
         if self.balance.requests.is_empty() {
             return;
         }
         let options = &graph.options;
-        // If the manager's thread also executes fragments, it is about to take one.
+        // If the manager's thread also executes fragments, it will take one of the ready fragments itself.
         let own = usize::from(options.progress == Progress::Between);
         while self.ready.len() > own
             && let Some((thief, _)) = self.balance.requests.pop_front()
@@ -131,12 +134,12 @@ impl ProcessState {
         }
     }
 
-    /// Reports to process 0 the data for termination detection.
+    /// Reports the number of executed fragments to process 0 for termination detection.
     pub(super) fn tell(&mut self, graph: &TaskGraph) {
         let end = &mut self.end;
         let untold = end.executed - end.reported;
         let due = match &graph.expected {
-            // The number of fragments of each process is known, so one report is enough.
+            // The number of fragments that each process executes is known, so each process reports only once.
             Some(expected) => end.executed == expected[self.rank as usize],
             None => self.ready.is_empty() && !self.is_busy(),
         };
@@ -158,7 +161,8 @@ impl ProcessState {
         }
     }
 
-    /// On process 0: adds `count` executed fragments. A count of 0 means that a process has no request in progress.
+    /// On process 0, adds `count` executed fragments. A count of 0 means that the reporting process has no request for
+    /// work in progress.
     pub(super) fn counted(&mut self, graph: &TaskGraph, count: u32) {
         let (total, processes) = (graph.count(), graph.processes);
         self.end.counted += count;
@@ -172,7 +176,7 @@ impl ProcessState {
         }
     }
 
-    /// On process 0: all fragments have been executed.
+    /// On process 0, handles that all fragments of the program have been executed.
     pub(super) fn all_executed(&mut self, graph: &TaskGraph) {
         match graph.options.manager {
             Manager::Stealing if graph.processes > 1 => self.quieten(graph),
@@ -180,13 +184,13 @@ impl ProcessState {
         }
     }
 
-    /// Stops requests for work; forwarded along a binary tree.
+    /// Stops the requests for work of this process, and forwards the message along a binary tree.
     pub(super) fn quieten(&mut self, graph: &TaskGraph) {
         self.end.quiet = true;
         self.tell_below(graph, Note::Quiet);
     }
 
-    /// Ends the program; forwarded along a binary tree.
+    /// Ends the program on this process, and forwards the message along a binary tree.
     pub(super) fn stop(&mut self, graph: &TaskGraph) {
         self.end.stopped = true;
         self.tell_below(graph, Note::Stop);
@@ -198,7 +202,7 @@ impl ProcessState {
         self.outbox.extend(below.map(|below| (below as Rank, note)));
     }
 
-    /// Whether no more messages will arrive.
+    /// Whether no more messages will arrive at this process.
     pub(super) fn is_through(&self, graph: &TaskGraph) -> bool {
         let end = &self.end;
         end.stopped && end.unanswered == 0 && end.kept == graph.homed[self.rank as usize]

@@ -1,4 +1,4 @@
-//! Evaluates families and expressions into the fragments of a run: every index is enumerated and every reference
+//! Builds the fragments of a run from families and expressions: every index is enumerated once, and every reference is
 //! resolved once.
 
 use crate::config::ConfigError;
@@ -18,12 +18,12 @@ use super::graph::{DYNAMIC, FamilyMembers, HERE, Keeping, Lists, MOST, NOBODY, T
 use super::options;
 use super::space::{IndexSpace, Indices};
 
-/// Environment of expressions.
+/// Environment in which expressions of fragments are evaluated.
 struct Context {
     world: AppWorld,
     slots: Slots,
     random: Random,
-    /// Number of a fragment, which seeds the random numbers.
+    /// Number of the present fragment, which seeds its random numbers.
     number: u32,
 }
 
@@ -33,7 +33,7 @@ impl Context {
         Env { world, rank: *number, slots, random, peer: NONE }
     }
 
-    /// Sets the point `indices` of a family, with number `number`, for the following expressions.
+    /// Sets the indices and the number of the fragment for which the next expressions are evaluated.
     fn set(&mut self, number: u32, indices: &[i64]) {
         self.number = number;
         self.random = Random::default();
@@ -46,8 +46,8 @@ impl Context {
 /// Builds the fragments of a run.
 ///
 /// # Errors
-/// An expression has no value; a locator is outside the processes; data are produced by no fragment or by several; a
-/// fragment is created by none or by several; or fragments wait for each other.
+/// An expression has no value; a locator is not a process; data are produced by no fragment or by several; a fragment
+/// is created by no fragment or by several; or fragments wait for each other.
 pub(super) fn build(
     description: &Description<'_>,
     scope: &Scope,
@@ -88,7 +88,7 @@ pub(super) fn build(
     Ok(graph)
 }
 
-/// Points of each family, numbered family by family.
+/// Members of each family. Members are numbered consecutively, family after family.
 fn members<'a>(
     families: impl Iterator<Item = &'a Family<'a>>,
     context: &mut Context,
@@ -116,7 +116,7 @@ fn members<'a>(
     Ok(all)
 }
 
-/// Process of a family's member.
+/// Process that the locator of a family determines for the member `number` of `count` members.
 fn locate(locator: &Locator<'_>, number: u32, count: u32, processes: u32, context: &mut Context) -> Result<u32, Stray> {
     match locator {
         Locator::Block => Ok((u64::from(number) * u64::from(processes) / u64::from(count)) as u32),
@@ -161,7 +161,7 @@ fn lay_out_data(
         let name = || graph.data_name(first + number);
         let bytes = formula.bytes(&mut context.env()).map_err(|fault| node.error(format!("{}: {fault}", name())))?;
         let home = match &form.family.at {
-            // Data always have a place known to all.
+            // The process that stores data is always known to all processes.
             None | Some(Locator::Dynamic) => Ok(HERE),
             Some(locator) => locate(locator, number, space.count(), processes, context),
         };
@@ -238,12 +238,12 @@ fn lay_out_fragments(
 /// Reason why a reference has no members.
 enum Miss {
     Fault(EvalError),
-    /// There is no member with these indices.
+    /// The family has no member with these indices.
     Outside(Indices),
 }
 
 impl Reference<'_> {
-    /// Numbers of the members, in the order of nested loops.
+    /// Appends the numbers of the members that the reference names to `found`, in the order of nested loops.
     fn members(&self, families: &[FamilyMembers], context: &mut Context, found: &mut Vec<u32>) -> Result<(), Miss> {
         found.clear();
         let mut env = context.env();
@@ -268,7 +268,7 @@ impl Reference<'_> {
         loop {
             let number = family.space.number(&at).ok_or_else(|| Miss::Outside(at.clone()))?;
             found.push(family.first + number);
-            // Next iteration of nested loops: the last unfinished range advances, later ranges restart.
+            // The nested loops advance: the last unfinished range takes its next index, and later ranges restart.
             let Some(&(place, ..)) = ranges.iter().rev().find(|&&(place, _, high)| at[place] < high) else {
                 return Ok(());
             };

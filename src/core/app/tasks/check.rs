@@ -1,5 +1,5 @@
-//! Consistency between fragments: each is created once, its input data are produced, and no fragment waits for itself.
-//! Also determines the places of fragments and data.
+//! Checks the consistency of fragments: each fragment is created once, its input data are produced, and no fragment
+//! waits for itself. Also determines the processes on which fragments run and data are stored.
 
 use crate::config::ConfigError;
 
@@ -7,13 +7,13 @@ use super::description::Description;
 use super::graph::{DYNAMIC, Data, Fragment, HERE, Keeping, Lists, NOBODY, TaskGraph, family};
 use super::options::Manager;
 
-/// Greatest number of lines in the table of waiting fragments.
+/// Greatest number of lines in the error's table of waiting fragments.
 const MOST_LINES: usize = 10;
 
-/// Completes `graph`.
+/// Checks `graph`, and adds creators and places.
 ///
 /// # Errors
-/// The violated condition, with the fragments' names.
+/// Description of the inconsistency, with the names of the fragments.
 pub(super) fn complete(graph: &mut TaskGraph, description: &Description<'_>) -> Result<(), ConfigError> {
     let creator = creators(graph, description)?;
     every_input_is_made(graph, description)?;
@@ -97,13 +97,13 @@ fn order(
     Ok(order)
 }
 
-/// Error for fragments that wait for each other: a cycle, and a table of all.
+/// Error for fragments that wait for each other, with one cycle and a table of all waiting fragments.
 fn stuck(graph: &TaskGraph, creator: &[Fragment], done: &[Fragment], description: &Description<'_>) -> ConfigError {
     let mut runs = vec![false; graph.count() as usize];
     done.iter().for_each(|&fragment| runs[fragment as usize] = true);
     let waiting: Vec<Fragment> = (0..graph.count()).filter(|&fragment| !runs[fragment as usize]).collect();
     let wait = |fragment: Fragment| cause(graph, creator, &runs, fragment);
-    // After as many steps as there are fragments, the walk is on a cycle.
+    // After as many steps as there are waiting fragments, the walk is on a cycle.
     let start = waiting.iter().fold(waiting[0], |at, _| wait(at).0);
     let mut cycle = vec![start];
     loop {
@@ -153,11 +153,11 @@ fn cause(graph: &TaskGraph, creator: &[Fragment], runs: &[bool], fragment: Fragm
     (graph.maker[data as usize], Some(data))
 }
 
-/// Determines the places of fragments and data that are known before the run.
+/// Determines the processes of fragments and data that are known before the run.
 fn place(graph: &mut TaskGraph, creator: &[Fragment], order: &[Fragment]) {
     let processes = graph.processes;
     let stays = graph.options.manager == Manager::Static;
-    // A fragment without a locator stays at its creator.
+    // A fragment without a locator runs on the process of its creator.
     let mut settled = graph.at.clone();
     for &fragment in order {
         if settled[fragment as usize] == HERE {
@@ -169,7 +169,7 @@ fn place(graph: &mut TaskGraph, creator: &[Fragment], order: &[Fragment]) {
     for (data, Keeping { home, kept, .. }) in graph.keeping.iter_mut().enumerate() {
         if *home == HERE {
             let maker = graph.maker[data] as usize;
-            // Data may have no producer if they have no reader.
+            // Data without a reader may have no producer.
             let place = match graph.maker[data] {
                 NOBODY => DYNAMIC,
                 _ if stays => settled[maker],

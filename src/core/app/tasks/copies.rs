@@ -1,23 +1,23 @@
-//! State of data that are stored on other processes: a table that only grows, with look-up by number and without
-//! iteration. Open addressing with linear probing (Knuth, The Art of Computer Programming 3, 6.4, algorithm L): a
-//! look-up reads one cache line instead of two for separate keys and entries.
+//! State of data that are stored on other processes: a hash table by number of the data, without removal and
+//! iteration. The table uses open addressing with linear probing (Knuth, The Art of Computer Programming 3, 6.4,
+//! algorithm L). Keys and entries are stored together, so a look-up reads one cache line instead of two.
 
 use super::graph::Data;
 use super::store::DataState;
 
-/// Number not used by any data.
+/// Key of an empty slot. No data fragment has this number.
 const EMPTY: Data = Data::MAX;
 
-/// Entries by the number of their data.
+/// State of data fragments, by number of the data fragment.
 #[derive(Debug, Default)]
 pub(super) struct TaskCopies {
-    /// Slots: a power of two, or empty; at most three quarters are in use.
+    /// Slots of the table. Their number is 0 or a power of two, and at most three quarters of them are in use.
     slots: Vec<(Data, DataState)>,
     used: usize,
 }
 
 impl TaskCopies {
-    /// State of `data`; initially unknown.
+    /// State of `data`, which is initially unknown.
     #[inline]
     pub fn entry(&mut self, data: Data) -> &mut DataState {
         if self.used * 4 >= self.slots.len() * 3 {
@@ -43,7 +43,7 @@ impl TaskCopies {
     }
 }
 
-/// Slot of `data`, or the slot where it would be inserted. Requires an empty slot.
+/// Slot of `data`, or the slot where `data` would be inserted. The table must have an empty slot.
 #[inline]
 fn find(slots: &[(Data, DataState)], data: Data) -> usize {
     let mask = slots.len() - 1;

@@ -14,10 +14,10 @@ use super::options;
 const DATA_KEYS: [&str; 3] = ["index", "bytes", "at"];
 const FRAGMENT_KEYS: [&str; 6] = ["index", "cost", "in", "out", "unfold", "at"];
 
-/// Greatest number of indices of a family; more are considered an error.
+/// Greatest number of indices of a family. More indices are an error.
 const MOST_INDICES: usize = 8;
 
-/// The families.
+/// Families of data fragments and of computation fragments.
 #[derive(Debug)]
 pub(super) struct Description<'a> {
     pub fields: Fields<'a>,
@@ -25,7 +25,7 @@ pub(super) struct Description<'a> {
     pub fragments: Vec<FragmentForm<'a>>,
 }
 
-/// Name of an index, its first and its last value.
+/// An index of a family: its name, and expressions for its first and last value.
 pub(super) struct FamilyIndex<'a> {
     pub node: Node<'a>,
     pub first: Formula,
@@ -33,7 +33,7 @@ pub(super) struct FamilyIndex<'a> {
 }
 
 impl FamilyIndex<'_> {
-    /// Whether its range depends on no other index and on no random number.
+    /// Whether the range of the index depends on no other index and on no random number.
     pub fn is_constant(&self) -> bool {
         let mut varies = |expr: &Expr| match expr {
             Expr::Name(..) => true,
@@ -44,7 +44,7 @@ impl FamilyIndex<'_> {
     }
 }
 
-/// Common part of both kinds of family.
+/// Common part of families of data fragments and of computation fragments.
 #[derive(Debug)]
 pub(super) struct Family<'a> {
     pub name: String,
@@ -62,32 +62,32 @@ pub(super) struct DataForm<'a> {
 #[derive(Debug)]
 pub(super) struct FragmentForm<'a> {
     pub family: Family<'a>,
-    /// Cost; a structured fragment without one takes only the time of its unfolding.
+    /// Cost of a fragment. A structured fragment without a cost takes only the time of its unfolding.
     pub cost: Option<(Node<'a>, Block)>,
     pub inputs: Vec<Reference<'a>>,
     pub outputs: Vec<Reference<'a>>,
     pub children: Vec<Reference<'a>>,
 }
 
-/// Process of a fragment or data fragment.
+/// Locator: determines the process of a fragment or data fragment.
 #[derive(Debug)]
 pub(super) enum Locator<'a> {
-    /// Equal parts of the family in order.
+    /// Block distribution: each process has an equal part of the family, in order.
     Block,
     /// Cyclic distribution.
     Cyclic,
-    /// Decided at run time: processes above a threshold forward fragments.
+    /// The process is decided at run time: processes whose number of fragments is above a threshold forward fragments.
     Dynamic,
     Expression(Node<'a>, Formula),
 }
 
-/// Members of a family: `u[i - 1, 0 to n] if i > 0`.
+/// Reference to members of a family: `u[i - 1, 0 to n] if i > 0`.
 #[derive(Debug)]
 pub(super) struct Reference<'a> {
     pub node: Node<'a>,
-    /// Index of the family among its kind.
+    /// Index of the family among the families of data fragments, or of computation fragments.
     pub family: usize,
-    /// An index, or the first and last index of a range.
+    /// For each index of the family, a value, or the first and last value of a range.
     pub indices: Vec<(Formula, Option<Formula>)>,
     pub condition: Option<Formula>,
 }
@@ -99,7 +99,7 @@ impl std::fmt::Debug for FamilyIndex<'_> {
 }
 
 impl<'a> Description<'a> {
-    /// Reads the table at `node` with the parameters of `scope`.
+    /// Reads the table `[tasks]` at `node` with the parameters of `scope`.
     ///
     /// # Errors
     /// Any error in a key, a name or an expression.
@@ -195,7 +195,7 @@ fn read_fragment<'a>(
     Ok(FragmentForm { family, cost, inputs, outputs, children })
 }
 
-/// Reads the common part; the names of the indices stay in `scope`.
+/// Reads the common part of a family. The names of its indices remain in `scope`.
 fn read_family<'a>(name: &str, fields: &Fields<'a>, scope: &mut Scope) -> Result<Family<'a>, ConfigError> {
     let mut index = Vec::new();
     if let Some(node) = fields.get("index") {
@@ -213,12 +213,12 @@ fn read_family<'a>(name: &str, fields: &Fields<'a>, scope: &mut Scope) -> Result
     Ok(Family { name: name.to_owned(), node: fields.node.clone(), index, at })
 }
 
-/// Removes the names of the family's indices.
+/// Removes the names of the family's indices from `scope`.
 fn forget(family: &Family<'_>, scope: &mut Scope) {
     family.index.iter().for_each(|_| scope.pop_local());
 }
 
-/// Reads a range; `"n"` is from 0 to n − 1.
+/// Reads the range of an index. `"n"` means from 0 to n − 1.
 fn read_range(node: &Node<'_>, scope: &Scope) -> Result<(Formula, Formula), ConfigError> {
     let Some(text) = node.value.as_str() else {
         let count = node.formula(scope)?;

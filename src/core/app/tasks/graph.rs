@@ -1,5 +1,5 @@
-//! All fragments of a run and their dependences: a few arrays shared by all processes, with no heap allocation per
-//! fragment.
+//! All fragments of a run and their dependences, in a few arrays that all processes share. No fragment has its own
+//! heap allocation.
 
 use crate::platform::CoreRates;
 use crate::rank::Rank;
@@ -9,23 +9,23 @@ use super::options::Options;
 use super::space::IndexSpace;
 use super::store::DataPlace;
 
-/// Number of a fragment, over all families.
+/// Number of a computation fragment, unique among all families.
 pub(super) type Fragment = u32;
 
-/// Number of a data fragment, over all families.
+/// Number of a data fragment, unique among all families.
 pub(super) type Data = u32;
 
-/// Greatest number that fits in a message's tag.
+/// Greatest number of fragments, which is limited by the bits in a message's tag.
 pub(super) const MOST: u32 = (1 << 28) - 1;
 
-/// Place of a fragment without a locator: the process that creates it.
+/// Place of a fragment without a locator, which runs on the process that creates it.
 pub(super) const HERE: Rank = Rank::MAX;
 /// Place of a fragment with a dynamic locator.
 pub(super) const DYNAMIC: Rank = Rank::MAX - 1;
 /// Missing producer of data, or missing creator of a fragment that exists from the beginning.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// Members of one kind, with consecutive numbers.
+/// Members of one family. They have consecutive numbers.
 #[derive(Clone, Debug)]
 pub(super) struct FamilyMembers {
     pub name: String,
@@ -33,19 +33,19 @@ pub(super) struct FamilyMembers {
     pub space: IndexSpace,
 }
 
-/// Lists of numbers, one per index, in a single array.
+/// Lists of numbers, stored one after another in a single array.
 #[derive(Clone, Debug)]
 pub(super) struct Lists {
     start: Vec<u32>,
     items: Vec<u32>,
 }
 
-/// Place of a data fragment. The fields are read together, so they are stored together.
+/// Place and size of a data fragment. The fields are stored together because they are read together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeping {
-    /// Process that stores it and serves requests for it.
+    /// Process that stores the data fragment and serves requests for it.
     pub home: Rank,
-    /// Its number among the data stored there.
+    /// Index of the data fragment among the data fragments of that process.
     pub kept: u32,
     /// Size in bytes.
     pub bytes: u64,
@@ -60,25 +60,25 @@ pub(super) struct TaskGraph {
     pub rates: CoreRates,
     pub families: Vec<FamilyMembers>,
     pub data: Vec<FamilyMembers>,
-    /// By fragment: its place, or [`HERE`], or [`DYNAMIC`].
+    /// For each fragment, its process, or [`HERE`], or [`DYNAMIC`].
     pub at: Vec<Rank>,
-    /// By fragment: index of its cost in `amounts`.
+    /// For each fragment, index of its cost in `amounts`.
     pub cost: Vec<u32>,
     pub amounts: Vec<Amount>,
     pub inputs: Lists,
     pub outputs: Lists,
     pub children: Lists,
-    /// By data fragment: its place and size.
+    /// For each data fragment, its place and size.
     pub keeping: Vec<Keeping>,
-    /// By data fragment: its producer.
+    /// For each data fragment, the fragment that produces it.
     pub maker: Vec<Fragment>,
-    /// By data fragment: its readers; only for the work queue.
+    /// For each data fragment, the fragments that read it. Only the work queue needs this list.
     pub readers: Option<Lists>,
-    /// By process: fragments that exist from the beginning.
+    /// For each process, the fragments that exist from the beginning.
     pub roots: Lists,
-    /// By process: number of data fragments stored there.
+    /// For each process, number of data fragments that it stores.
     pub homed: Vec<u32>,
-    /// By process: number of fragments that it executes, if determined by the locators.
+    /// For each process, number of fragments that it executes, if locators determine this number.
     pub expected: Option<Vec<u32>>,
 }
 
@@ -102,7 +102,8 @@ impl Lists {
         &self.items[self.start[number as usize] as usize..self.start[number as usize + 1] as usize]
     }
 
-    /// Sorts `pairs` of a list's number and an item into `count` lists, in the order of the pairs.
+    /// Creates `count` lists from `pairs` of a list's index and an item. Items of a list are in the order of the
+    /// pairs.
     pub fn sorted(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut start = vec![0u32; count + 1];
         for (list, _) in pairs.clone() {
@@ -121,21 +122,21 @@ impl Lists {
     }
 }
 
-/// `step[3, 0]`, or `main` without indices.
+/// Name of the member `number`: `step[3, 0]`, or `main` for a family without indices.
 fn name(families: &[FamilyMembers], number: u32) -> String {
     let family = &families[family(families, number)];
     let indices: Vec<String> = family.space.indices(number - family.first).iter().map(i64::to_string).collect();
     if indices.is_empty() { family.name.clone() } else { format!("{}[{}]", family.name, indices.join(", ")) }
 }
 
-/// Family of `number`.
+/// Index of the family of member `number`.
 pub(super) fn family(families: &[FamilyMembers], number: u32) -> usize {
-    // Of several families with the same first number, all but the last are empty.
+    // If several families have the same first number, all but the last are empty.
     families.partition_point(|family| family.first <= number) - 1
 }
 
 impl TaskGraph {
-    /// Number of fragments.
+    /// Number of computation fragments.
     pub fn count(&self) -> u32 {
         self.at.len() as u32
     }
@@ -148,7 +149,7 @@ impl TaskGraph {
         name(&self.data, data)
     }
 
-    /// Whether the fragment creates others.
+    /// Whether the fragment creates other fragments.
     #[inline]
     pub fn is_structured(&self, fragment: Fragment) -> bool {
         !self.children.of(fragment).is_empty()
@@ -161,7 +162,7 @@ impl TaskGraph {
         if home == process { DataPlace::Kept(kept) } else { DataPlace::Copy(data) }
     }
 
-    /// Cost of the fragment.
+    /// Cost of `fragment`.
     #[inline]
     pub fn amount(&self, fragment: Fragment) -> Amount {
         self.amounts[self.cost[fragment as usize] as usize]

@@ -1,18 +1,19 @@
-//! Messages between managers. The tag encodes the message: 4 bits of kind, 28 bits of number. The size is that of a
-//! real message; there are no data.
+//! Messages between managers of fragments. The tag of a message encodes its contents: a kind of 4 bits and a number of
+//! 28 bits. A message has the size that a real one would have, but no data.
 
 use crate::rank::{Rank, Tag};
 
 use super::graph::{Data, Fragment};
 
-/// Kinds 0 to [`MOST_HOPS`]: a fragment that dynamic locators have forwarded this many times.
+/// Greatest number of times that a message states a fragment was forwarded. Kinds 0 to `MOST_HOPS` are fragments that
+/// dynamic locators have forwarded this many times.
 pub(super) const MOST_HOPS: u8 = 5;
 const NUMBER_BITS: u32 = 28;
 const NUMBER: u32 = (1 << NUMBER_BITS) - 1;
-/// A request for work stores the thief in the upper bits of its number and the number of visited processes in the
-/// lower bits.
+/// Number of low bits in the number of a request for work that contain the number of visited processes. The upper bits
+/// contain the thief.
 const TRIES_BITS: u32 = 8;
-/// Greatest number of processes that fits in a request for work.
+/// Greatest number of processes with work stealing, which is limited by the bits in a request for work.
 pub(super) const MOST_THIEVES: u32 = 1 << (NUMBER_BITS - TRIES_BITS);
 
 /// A message between managers.
@@ -20,17 +21,17 @@ pub(super) const MOST_THIEVES: u32 = 1 << (NUMBER_BITS - TRIES_BITS);
 pub(super) enum Note {
     /// A migrating fragment.
     Fragment(Fragment, Settled),
-    /// A request for data at the process that stores them.
+    /// A request for data, sent to the process that stores them.
     Request(Data),
     /// Data, sent to the process that stores them or to a requester.
     Data(Data),
-    /// A request for work by this process, after visiting this many.
+    /// A request for work: the process that sent it, and the number of processes that it has visited.
     Steal(Rank, u8),
-    /// No work was found.
+    /// The answer to a request for work that found none.
     Nothing,
-    /// This many more fragments were executed.
+    /// The sender has executed this number of further fragments.
     Count(u32),
-    /// All fragments were executed: no more requests for work.
+    /// All fragments have been executed: the receiver must stop sending requests for work.
     Quiet,
     /// The end of the program.
     Stop,
@@ -41,11 +42,11 @@ pub(super) enum Note {
 /// Whether an arriving fragment may be forwarded to another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// May be forwarded; dynamic locators have forwarded it this many times.
+    /// The fragment may be forwarded. Dynamic locators have forwarded it this many times.
     No(u8),
-    /// Was sent for execution at this process.
+    /// The fragment was sent for execution on this process.
     Yes,
-    /// Was sent in answer to a request for work.
+    /// The fragment was sent in answer to a request for work.
     Answer,
 }
 

@@ -1,5 +1,5 @@
 //! Keys of `[tasks]` that configure the management of fragments: manager, unfolding, threads, costs of the manager.
-//! Each can be set by `--set app.tasks.KEY=VALUE`.
+//! `--set app.tasks.KEY=VALUE` sets a key.
 
 use crate::config::ConfigError;
 use crate::units::{Bytes, SimSpan};
@@ -11,7 +11,7 @@ use super::super::scope::Scope;
 use super::super::value::{EvalError, Value};
 use super::message::MOST_HOPS;
 
-/// All keys.
+/// All keys of `[tasks]` that configure the management of fragments.
 pub(in super::super) const KEYS: [&str; 20] = [
     "manager",
     "unfold",
@@ -48,60 +48,60 @@ macro_rules! words {
 }
 
 words! {
-    /// Policy that decides where a fragment runs.
+    /// Policy that decides on which process a fragment runs.
     Manager {
-        /// The locators.
+        /// The locators of fragments decide.
         Static = "static",
-        /// Processes without ready fragments request some from others.
+        /// A process without ready fragments requests fragments from other processes.
         Stealing = "stealing",
-        /// Process 0 keeps all fragments and distributes them one by one.
+        /// Process 0 keeps all fragments and sends them to the other processes one by one.
         Queue = "queue",
     }
 }
 words! {
-    /// Position of structured fragments among the ready ones.
+    /// Position of structured fragments (which create other fragments) among the ready fragments.
     Unfold {
-        /// Before all others.
+        /// Structured fragments are before all others.
         Early = "early",
-        /// In the order in which they became ready.
+        /// All fragments are in the order in which they became ready.
         InTurn = "in-turn",
-        /// Only when nothing else is ready.
+        /// Structured fragments are executed only if no other fragment is ready.
         Late = "late",
     }
 }
 words! {
     /// Order of ready fragments.
     Order {
-        /// The first one that became ready.
+        /// The fragment that became ready first is executed next.
         Fifo = "fifo",
-        /// The last one that became ready.
+        /// The fragment that became ready last is executed next.
         Lifo = "lifo",
     }
 }
 words! {
-    /// Thread of the manager.
+    /// Thread on which the manager of a process runs.
     Progress {
-        /// A separate thread in addition to those that execute fragments.
+        /// The manager has its own thread, in addition to those that execute fragments.
         Thread = "thread",
-        /// The single thread that executes fragments, between them.
+        /// The manager runs between fragments, on the single thread that executes fragments.
         Between = "between",
     }
 }
 words! {
     /// Process that receives a request for work.
     Victim {
-        /// Any other process.
+        /// A random other process.
         Random = "random",
         /// The next process.
         Ring = "ring",
     }
 }
 words! {
-    /// Number of fragments in an answer.
+    /// Number of fragments in the answer to a request for work.
     Take {
-        /// One.
+        /// One fragment.
         One = "one",
-        /// Half of the ready ones, rounded up.
+        /// Half of the ready fragments, rounded up.
         Half = "half",
     }
 }
@@ -111,7 +111,7 @@ words! {
 pub(super) struct Options {
     pub manager: Manager,
     pub unfold: Unfold,
-    /// Greatest number of children that an unfolding creates at a time; 0 for all.
+    /// Greatest number of fragments that a structured fragment creates at a time; 0 means all.
     pub batch: u32,
     pub order: Order,
     /// Number of threads per process that execute fragments.
@@ -121,27 +121,28 @@ pub(super) struct Options {
     pub take: Take,
     /// Greatest number of processes visited by a request for work.
     pub tries: u32,
-    /// Pause after a request without success. Doubles with each further one, up to 1024 times.
+    /// Pause after a request for work without success. Each further failure doubles the pause, up to 1024 times the
+    /// first one.
     pub retry: SimSpan,
     /// Number of fragments that the work queue sends to a process in addition to its threads.
     pub ahead: u32,
-    /// Number of fragments on a process from which a dynamic locator forwards new ones.
+    /// Number of fragments on a process from which a dynamic locator forwards new fragments to another process.
     pub threshold: u32,
     /// Greatest number of times that a dynamic locator forwards a fragment.
     pub transfers: u32,
-    /// Time of the manager per fragment that enters the distribution stage.
+    /// Time that the manager spends per fragment that enters the distribution stage.
     pub distribute: SimSpan,
-    /// Time of the manager per message, at both ends.
+    /// Time that the manager spends per message, both at the sender and at the receiver.
     pub message: SimSpan,
-    /// Time of a thread to take a fragment from the queue.
+    /// Time that a thread spends to take a fragment from the queue of ready fragments.
     pub dispatch: SimSpan,
-    /// Time of a thread per fragment created by an unfolding.
+    /// Time that a thread spends per fragment that a structured fragment creates.
     pub unfolding: SimSpan,
-    /// Time of the manager per executed fragment.
+    /// Time that the manager spends per executed fragment.
     pub finish: SimSpan,
-    /// Size of a migrating fragment.
+    /// Size of the message that contains a migrating fragment.
     pub fragment_bytes: Bytes,
-    /// Size of a request.
+    /// Size of the message of a request for data or work.
     pub request_bytes: Bytes,
 }
 
@@ -151,11 +152,11 @@ struct Numbers<'a, 'b> {
     scope: &'a Scope,
 }
 
-/// Reads the keys. Without `env`, unknown values count as 1 and only errors matter; with `env`, returns the values of
-/// a run.
+/// Reads the keys. If `env` is `None`, expressions with unknown values have the value 1, and the result serves only to
+/// find errors. Otherwise returns the values for a run.
 ///
 /// # Errors
-/// An unknown word, an expression without a value, or a number beyond its limits.
+/// A key has an unknown word, an expression without a value, or a number outside its limits.
 pub(super) fn read(fields: &Fields<'_>, scope: &Scope, env: Option<&mut Env<'_>>) -> Result<Options, ConfigError> {
     let mut env = env;
     let numbers = Numbers { fields, scope };
@@ -193,7 +194,7 @@ pub(super) fn read(fields: &Fields<'_>, scope: &Scope, env: Option<&mut Env<'_>>
     Ok(options)
 }
 
-/// Word at `key`; by default the first.
+/// Value that the word at `key` selects. If `key` is missing, the value of the first word.
 fn word<T: Copy>(fields: &Fields<'_>, key: &str, words: &[(&str, T)]) -> Result<T, ConfigError> {
     let Some(node) = fields.get(key) else { return Ok(words[0].1) };
     let found = node.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));

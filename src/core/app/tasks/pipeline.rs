@@ -1,4 +1,4 @@
-//! Stages of a fragment on a process: distribution, waiting for data, the ready queue, execution.
+//! Stages of a fragment on a process: distribution, waiting for data, the queue of ready fragments, execution.
 
 use crate::profile::{Left, Visit};
 use crate::rank::{Call, Rank};
@@ -10,11 +10,11 @@ use super::options::Manager;
 use super::process::{AgendaJob, ProcessState};
 use super::store::Availability;
 
-/// A fragment on this process.
+/// Record of a fragment on this process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub fragment: Fragment,
-    /// Number of created children, and their number after the present piece of unfolding.
+    /// Number of fragments that this fragment has created, and that number after the present piece of unfolding.
     pub created: u32,
     pub creating: u32,
     pub settled_here: Settled,
@@ -26,7 +26,7 @@ pub(super) struct Record {
 }
 
 impl ProcessState {
-    /// Starts the fragments that exist from the beginning.
+    /// Starts the fragments of this process that exist from the beginning.
     pub(super) fn begin(&mut self, graph: &TaskGraph) {
         for &fragment in graph.roots.of(self.rank) {
             self.arrive(fragment, Settled::No(0));
@@ -74,7 +74,7 @@ impl ProcessState {
         self.records.len() - self.free.len()
     }
 
-    /// Performs a job after its time has passed.
+    /// Performs `job` after its time has passed.
     pub(super) fn perform(&mut self, graph: &TaskGraph, job: AgendaJob) {
         match job {
             AgendaJob::Take(from, note) => self.take(graph, from, note),
@@ -90,7 +90,8 @@ impl ProcessState {
                 if settled == Settled::Answer {
                     self.balance.answered(true);
                 }
-                // The time of its message has passed, but not that of its distribution.
+                // The manager has spent the time for the message of the fragment, but not the time for its
+                // distribution.
                 let record = self.record(fragment, settled);
                 self.agenda.push_front(AgendaJob::Enter(record));
             }
@@ -116,7 +117,7 @@ impl ProcessState {
         }
     }
 
-    /// Decides the place of the fragment.
+    /// Decides on which process the fragment of `record` runs.
     fn distribute(&mut self, graph: &TaskGraph, record: u32) {
         let Record { fragment, settled_here, .. } = self.records[record as usize];
         let Settled::No(hops) = settled_here else { return self.settle(graph, record) };
@@ -144,13 +145,13 @@ impl ProcessState {
         }
     }
 
-    /// Sends the fragment to another process.
+    /// Sends the fragment of `record` to process `to`.
     pub(super) fn send_on(&mut self, record: u32, to: Rank, settled: Settled) {
         self.outbox.push_back((to, Note::Fragment(self.records[record as usize].fragment, settled)));
         self.leave(record, Left::Sent);
     }
 
-    /// Keeps the fragment on this process and requests its missing data.
+    /// Keeps the fragment of `record` on this process and requests its missing data.
     pub(super) fn settle(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         let mut missing = 0;
@@ -183,7 +184,8 @@ impl ProcessState {
         self.ready.push(record, structured);
     }
 
-    /// Starts the fragment on a thread. Returns the time that it takes.
+    /// Starts the fragment of `record` on a thread. Returns the time until the end of the fragment or of a piece of
+    /// its unfolding.
     pub(super) fn start(&mut self, graph: &TaskGraph, record: u32) -> Result<SimSpan, Call> {
         let Record { fragment, created, started, .. } = self.records[record as usize];
         let (options, children) = (&graph.options, graph.children.of(fragment).len() as u32);
@@ -216,7 +218,7 @@ impl ProcessState {
         }
     }
 
-    /// Creates the next child.
+    /// Creates the next child of the structured fragment of `record`.
     fn next_child(&mut self, graph: &TaskGraph, record: u32) {
         let Record { fragment, created, creating, .. } = self.records[record as usize];
         let children = graph.children.of(fragment);
@@ -232,7 +234,7 @@ impl ProcessState {
         }
     }
 
-    /// Handles the completed execution of a fragment.
+    /// Handles that the fragment of `record` has been executed.
     fn complete(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         for &data in graph.outputs.of(fragment) {
@@ -254,7 +256,7 @@ impl ProcessState {
         }
     }
 
-    /// Handles the arrival of data.
+    /// Handles the arrival of `data` on this process.
     fn put(&mut self, graph: &TaskGraph, data: Data) {
         let (records, processes) = self.store.put(graph.place(data, self.rank));
         for record in records {
@@ -267,7 +269,7 @@ impl ProcessState {
         self.outbox.extend(processes.into_iter().map(|process| (process, Note::Data(data))));
     }
 
-    /// Ends the visit.
+    /// Records the end of the fragment's visit on this process, and frees `record`.
     fn leave(&mut self, record: u32, left: Left) {
         let Record { fragment, waited, entered, settled, ready, started, .. } = self.records[record as usize];
         let visit = Visit { fragment, waited, left, entered, settled, ready, started, ended: self.now };

@@ -1,4 +1,4 @@
-//! A process that executes fragments: its manager as a program that performs one job after another.
+//! A process that executes fragments. The program of the process is its manager, which performs one job after another.
 //!
 //! ```text
 //! messages ─┐
@@ -6,8 +6,9 @@
 //! timer    ─┘                 └─▶ ready ─▶ threads
 //! ```
 //!
-//! A thread that executes a fragment is a strand, so the manager continues meanwhile. A manager without a thread of
-//! its own computes itself. Decisions depend only on the messages and the clock of this process.
+//! A thread that executes a fragment is a strand of the process, concurrent with the manager. A manager without its
+//! own thread executes fragments itself. The decisions of a manager depend only on the messages and the clock of its
+//! process.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use super::pipeline::Record;
 use super::ready::Ready;
 use super::store::Store;
 
-/// Number of incomplete sends from which they are tested for completion.
+/// If a process has at least this many sends without a wait, it tests the sends for completion.
 const MANY_SENDS: usize = 64;
 
 /// Data shared by the processes of a run.
@@ -45,7 +46,7 @@ pub(in super::super) struct SharedTasks {
     pub names: bool,
 }
 
-/// A process of a program of fragments.
+/// Program of a process that executes fragments.
 #[derive(Debug)]
 #[repr(C)]
 pub(in super::super) struct TaskProgram {
@@ -53,19 +54,19 @@ pub(in super::super) struct TaskProgram {
     state: ProcessState,
 }
 
-/// State of a process. The fields are in the order of their use. With a thousand processes, none is in the
-/// first-level cache at its turn, so the fields used at each turn should share a few cache lines.
+/// State of a process. The fields are in the order of their use. With a thousand processes, the state of a process is
+/// not in the first-level cache when its turn comes, so the fields used in each turn should share a few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct ProcessState {
     pub(super) now: SimTime,
     activity: ManagerActivity,
-    /// Time of the last test for messages and threads.
+    /// Time of the last test for messages and for the end of threads.
     looked: SimTime,
     receive: Option<RequestId>,
     timer: Option<RequestId>,
     pub(super) rank: Rank,
-    /// Whether the time for the next outgoing message has passed.
+    /// Whether the manager has spent the time for the next outgoing message.
     paid: bool,
     pub(super) agenda: Agenda,
     pub(super) outbox: VecDeque<(Rank, Note)>,
@@ -75,7 +76,7 @@ pub(super) struct ProcessState {
     sends: Vec<RequestId>,
     many_sends: usize,
     pub(super) store: Store,
-    /// By record: number of missing inputs. Separate from the far larger records.
+    /// For each record, number of missing input data. Stored separately from the far larger records.
     pub(super) missing: Vec<u32>,
     pub(super) records: Vec<Record>,
     pub(super) free: Vec<u32>,
@@ -86,7 +87,7 @@ pub(super) struct ProcessState {
     memory_share: MemoryPart,
 }
 
-/// Activity until the next reply.
+/// Activity of the manager until the next reply.
 #[derive(Clone, Copy, Debug)]
 enum ManagerActivity {
     Begin,
@@ -97,14 +98,14 @@ enum ManagerActivity {
         thread: usize,
         record: u32,
     },
-    /// Executing, without a thread of its own.
+    /// The manager has no thread of its own and executes the fragment of this record.
     Executing(u32),
     Timing,
-    /// Spending the time of this job.
+    /// The manager spends the time of this job.
     Paying(AgendaJob),
-    /// Waiting or testing for a message, a thread or the timer.
+    /// The manager waits or tests for a message, the end of a thread, or the timer.
     Waiting,
-    /// Testing for completed sends.
+    /// The manager tests for completed sends.
     Reaping,
     Ending(u8),
 }
@@ -122,24 +123,26 @@ pub(super) enum AgendaJob {
     Ended(u32),
 }
 
-/// State of termination detection.
+/// State of termination detection on a process.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
-    /// Number of fragments executed here, and the part of them reported to process 0.
+    /// Number of fragments that this process has executed. `reported` of them have been reported to process 0.
     pub executed: u32,
     pub reported: u32,
-    /// On process 0: number of all executed fragments, and of processes whose requests for work have ended.
+    /// On process 0, number of fragments executed on all processes. `calm` is the number of processes whose requests
+    /// for work have ended.
     pub counted: u32,
     pub calm: u32,
     pub quiet: bool,
     pub calm_told: bool,
     pub stopped: bool,
-    /// Number of data received at their place of storage, and of missing answers.
+    /// Number of data fragments that this process stores and has received. `unanswered` is the number of missing
+    /// answers.
     pub kept: u32,
     pub unanswered: u32,
 }
 
-/// A fragment on a thread.
+/// Program of a strand that executes a fragment on a thread.
 struct Execution(Option<SimSpan>);
 
 impl Program for Execution {
@@ -228,14 +231,14 @@ impl ProcessState {
             (ManagerActivity::Executing(record), _) => self.agenda.push_front(AgendaJob::Ended(record)),
             (ManagerActivity::Paying(job), _) => self.perform(graph, job),
             (ManagerActivity::Waiting, ReplyKind::Completed(completions)) => {
-                // After a successful test, tests again.
+                // After a successful test, the manager tests again.
                 self.looked = if completions.is_empty() { self.now } else { SimTime::NEVER };
                 for completion in completions {
                     self.happened(completion.index as usize, completion.source, completion.tag);
                 }
             }
             (ManagerActivity::Reaping, ReplyKind::Completed(completions)) => {
-                // Completions are in the order of the list, so removal proceeds backwards.
+                // Completions are in the order of the list of sends, so sends are removed from the back.
                 for completion in completions.iter().rev() {
                     self.sends.swap_remove(completion.index as usize);
                 }
@@ -271,13 +274,13 @@ impl ProcessState {
         self.threads.iter().any(Option::is_none)
     }
 
-    /// The receive, the busy threads, the timer.
+    /// Requests that the manager waits for: the receive, the busy threads, the timer.
     fn awaited(&self) -> Requests {
         let threads = self.threads.iter().flatten().map(|&(id, _)| id);
         self.receive.into_iter().chain(threads).chain(self.timer).collect()
     }
 
-    /// Time of the manager for a job.
+    /// Time that the manager spends on `job`.
     fn price(&self, graph: &TaskGraph, job: AgendaJob) -> SimSpan {
         let options = &graph.options;
         match job {
@@ -287,7 +290,7 @@ impl ProcessState {
         }
     }
 
-    /// Performs pending work up to the next call.
+    /// Performs pending jobs up to the next call.
     fn step(&mut self, shared: &SharedTasks) -> Call {
         let graph = &shared.graph;
         loop {
@@ -377,13 +380,13 @@ impl ProcessState {
         }
     }
 
-    /// Tests for a message or the end of a thread.
+    /// Call that tests for a message or the end of a thread.
     fn look(&mut self) -> Call {
         self.activity = ManagerActivity::Waiting;
         Call::Test { requests: self.awaited(), which: Which::First, poll: false }
     }
 
-    /// Ends the program: completes its sends and cancels its receive.
+    /// Steps of the program's end: completes the sends and cancels the receive.
     fn finish(&mut self, shared: &SharedTasks, step: u8) -> Call {
         self.activity = ManagerActivity::Ending(step + 1);
         match step {
@@ -421,7 +424,7 @@ impl ProcessState {
         }
     }
 
-    /// Execution time of the fragment.
+    /// Execution time of `fragment` on this process.
     pub(super) fn cost(&self, graph: &TaskGraph, fragment: u32) -> Result<SimSpan, Call> {
         graph.amount(fragment).span(&graph.rates, self.memory_share).map_err(|fault| {
             let place = graph.name(fragment);

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use super::options::{Order, Unfold};
 
-/// Ready fragments, by their records.
+/// Records of ready fragments.
 #[derive(Debug)]
 pub(super) struct Ready {
     unfold: Unfold,
     order: Order,
     plain: VecDeque<u32>,
-    /// Structured fragments, unless they are treated like the others.
+    /// Ready structured fragments, unless the options treat structured fragments like the others.
     structured: VecDeque<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Ready {
         }
     }
 
-    /// Takes the next fragment to execute.
+    /// Removes and returns the record of the fragment to execute next.
     pub fn pop(&mut self) -> Option<u32> {
         let Ready { unfold, order, plain, structured } = self;
         let next = |queue: &mut VecDeque<u32>| match order {
@@ -42,13 +42,14 @@ impl Ready {
             Order::Lifo => queue.pop_back(),
         };
         match unfold {
-            // Partly unfolded fragments would return at once to the end from which they are taken.
+            // Fragments are taken from the front, because a partly unfolded fragment is appended at the back.
             Unfold::Early => structured.pop_front().or_else(|| next(plain)),
             _ => next(plain).or_else(|| structured.pop_front()),
         }
     }
 
-    /// Takes the last fragment in the order, for another process. Takes a structured one only if there is no other.
+    /// Removes and returns the record of the fragment that would be executed last, for another process. Takes a
+    /// structured fragment only if there is no other.
     pub fn give(&mut self) -> Option<u32> {
         let last = match self.order {
             Order::Fifo => self.plain.pop_back(),

@@ -1,10 +1,10 @@
-//! Index space of a family of fragments: nested ranges whose bounds may depend on the previous indices, and the
-//! numbers of their points in the order of nested loops. A look-up needs a few array reads and no hash. For bounds
-//! that depend on no index, it needs only arithmetic.
+//! Index space of a family of fragments: nested ranges whose bounds may depend on the previous indices. The points of
+//! the space are numbered in the order of nested loops. A look-up needs a few array reads and no hash. If the bounds
+//! depend on no index, a look-up needs only arithmetic.
 
 use smallvec::SmallVec;
 
-/// An index tuple; fits without an allocation for every family.
+/// Indices of a point. No family has so many indices that the tuple needs an allocation.
 pub(super) type Indices = SmallVec<[i64; 8]>;
 
 /// Points of a family. The number of a point is its position in the order of nested loops.
@@ -14,22 +14,22 @@ pub(super) struct IndexSpace {
     count: u32,
 }
 
-/// Ranges of one index.
+/// Ranges of one index of a family.
 #[derive(Clone, Debug)]
 enum SpaceLevel {
-    /// The same range below each point of the levels above.
+    /// Every point of the outer levels has the same range.
     Same { low: i64, size: u32 },
-    /// One range per point of the levels above.
+    /// Each point of the outer levels has its own range.
     Each {
         /// Least index of each range.
         low: Vec<i64>,
-        /// Index of the first point of each range, and the end index of the last range.
+        /// Number of the first point of each range, followed by the number after the last point of the last range.
         start: Vec<u32>,
     },
 }
 
 impl SpaceLevel {
-    /// Least index of the range below point `node`, and the numbers of its points.
+    /// For point `node` of the outer levels, least index of its range, and the numbers of the points in the range.
     #[inline]
     fn range(&self, node: u32) -> (i64, std::ops::Range<u32>) {
         match self {
@@ -38,22 +38,22 @@ impl SpaceLevel {
         }
     }
 
-    /// Point above point `node`.
+    /// Point of the outer levels to whose range point `node` belongs.
     fn parent(&self, node: u32) -> u32 {
         match self {
             SpaceLevel::Same { size, .. } => node / size,
-            // Of several ranges with the same first number, all but the last are empty.
+            // If several ranges have the same first number, all but the last are empty.
             SpaceLevel::Each { start, .. } => start.partition_point(|&start| start <= node) as u32 - 1,
         }
     }
 }
 
-/// Number of indices of a range. Saturates.
+/// Number of indices in a range. The number saturates.
 fn size((low, high): (i64, i64)) -> u32 {
     if high < low { 0 } else { u32::try_from(high.abs_diff(low).saturating_add(1)).unwrap_or(u32::MAX) }
 }
 
-/// Greatest number of points that are enumerated before all are counted.
+/// Greatest number of points that are enumerated without counting all points first.
 const UNCOUNTED: u32 = 1 << 20;
 
 /// Counts the points below `prefix` until there are more than `most`.
@@ -81,12 +81,12 @@ fn exceeds<E>(
 }
 
 impl IndexSpace {
-    /// Enumerates the points. `range` returns the first and last index of level `l` below the given previous indices;
-    /// a last index below the first is an empty range. `same` states that the range of a level depends on no index;
-    /// it is then requested once.
+    /// Enumerates the points. `range` returns the first and last index of level `l` for the given previous indices; if
+    /// the last is below the first, the range is empty. `same` returns whether the range of a level depends on no
+    /// index; `range` is then called once for that level.
     ///
     /// # Errors
-    /// Errors of `range`, and `too_many` for more than `most` points.
+    /// The errors of `range`, and `too_many` if there are more than `most` points.
     pub(super) fn enumerate<E>(
         depth: usize,
         most: u32,
@@ -95,7 +95,7 @@ impl IndexSpace {
         too_many: impl Fn() -> E,
     ) -> Result<IndexSpace, E> {
         let mut levels = Vec::with_capacity(depth);
-        // Points of the levels so far, up to the last level that depends on them.
+        // Indices of the points of the levels so far, up to the last level whose ranges depend on indices.
         let last = (0..depth).rev().find(|&level| !same(level)).unwrap_or(0);
         let mut points: Vec<i64> = Vec::new();
         let mut count = 1u32;
@@ -125,7 +125,7 @@ impl IndexSpace {
                     }
                 }
             }
-            // Many points take much memory, so all are counted before.
+            // Many points need much memory, so all points are counted before they are stored.
             if level < last && total > UNCOUNTED && !counted {
                 counted = true;
                 if exceeds(depth, most, &mut range, &mut Vec::new(), &mut 0)? {
@@ -157,12 +157,12 @@ impl IndexSpace {
         Ok(IndexSpace { levels, count })
     }
 
-    /// Number of points.
+    /// Number of points of the index space.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Number of the point, if it exists.
+    /// Number of the point with the given indices, if it exists.
     #[inline]
     pub(super) fn number(&self, indices: &[i64]) -> Option<u32> {
         let mut node = 0u32;
@@ -242,7 +242,8 @@ mod tests {
 
     #[test]
     fn points_are_numbered_as_nested_loops_meet_them() {
-        // Tiles updated by step k of an LU factorization: k < i, j < 4. The last step updates none.
+        // The points are the tiles that step k of an LU factorization updates: k < i, j < 4. The last step updates no
+        // tile.
         let lu = space(3, |level, at| Ok(if level == 0 { (0, 3) } else { (at[0] + 1, 3) }));
         assert_eq!(lu.count(), 9 + 4 + 1);
         let mut expected = Vec::new();

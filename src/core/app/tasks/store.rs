@@ -1,4 +1,4 @@
-//! Data fragments on a process, and the waiters for missing ones.
+//! Data fragments on a process, and the fragments and processes that wait for missing data.
 
 use smallvec::SmallVec;
 
@@ -7,54 +7,55 @@ use crate::rank::Rank;
 use super::copies::TaskCopies;
 use super::graph::Data;
 
-/// Waiters for data. Usually there is one, which is stored with the data.
+/// Records of fragments, or processes, that wait for data.
 pub(super) type Waiters = SmallVec<[u32; 8]>;
 
 const NOBODY: u32 = u32::MAX;
 const HERE: u32 = u32::MAX - 1;
-/// A list with this bit is the number of a cell; any other value is its only member.
+/// Bit that marks a list of several members. The other bits are then the index of the list's first cell. A value
+/// without this bit is the only member of its list.
 const LISTED: u32 = 1 << 31;
 
-/// Data known to a process: an array for data stored here, a table for copies.
+/// Data known to a process: an array for data that the process stores, and a table for copies of other data.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     kept: Vec<DataState>,
     copies: TaskCopies,
-    /// Cells of the lists below; free cells are linked, too.
+    /// Cells of the lists of waiting fragments and processes. Free cells form a list, too.
     cells: Vec<(u32, u32)>,
     free: Option<u32>,
 }
 
-/// Place where a process stores the state of data.
+/// Place where a process keeps the state of a data fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DataPlace {
-    /// Stored here, with this number among the process's data.
+    /// This process stores the data fragment, with this index among its data.
     Kept(u32),
-    /// Stored on another process.
+    /// Another process stores the data fragment.
     Copy(Data),
 }
 
 /// State of a data fragment on a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataState {
-    /// Records of waiting fragments, the last first, or [`HERE`].
+    /// List of the records of waiting fragments, the last one first; or [`HERE`] if the data are available.
     fragments: u32,
-    /// Processes that have requested it, the last first.
+    /// List of the processes that have requested the data, the last one first.
     processes: u32,
 }
 
 impl DataState {
-    /// State without information.
+    /// State of data about which the process knows nothing.
     pub const UNKNOWN: DataState = DataState { fragments: NOBODY, processes: NOBODY };
 }
 
-/// Availability of data.
+/// Availability of a data fragment on a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Availability {
     Here,
-    /// Requested already.
+    /// The data are missing and have been requested before.
     Awaited,
-    /// Requested for the first time.
+    /// The data are missing and must be requested now.
     New,
 }
 
@@ -92,7 +93,7 @@ impl Store {
         self.cells.len() as u32 - 1
     }
 
-    /// Requests the data for the fragment of `record`, which waits for missing data.
+    /// Requests the data at `place` for the fragment of `record`, which waits if they are missing.
     pub fn want(&mut self, place: DataPlace, record: u32) -> Availability {
         let head = self.entry(place).fragments;
         if head == HERE {
@@ -102,7 +103,8 @@ impl Store {
         if head == NOBODY { Availability::New } else { Availability::Awaited }
     }
 
-    /// Requests the data for `process`. Returns whether they are available; otherwise they are sent later.
+    /// Requests the data at `place` for `process`. Returns whether the data are available; if not, they are sent
+    /// later.
     pub fn ask(&mut self, place: DataPlace, process: Rank) -> Availability {
         let DataState { fragments, processes } = *self.entry(place);
         if fragments == HERE {
@@ -112,8 +114,8 @@ impl Store {
         Availability::Awaited
     }
 
-    /// Makes the data available. Returns the waiting records and the requesting processes, in the order of their
-    /// requests.
+    /// Makes the data at `place` available. Returns the waiting records and the requesting processes, in the order of
+    /// their requests.
     pub fn put(&mut self, place: DataPlace) -> (Waiters, Waiters) {
         let before = std::mem::replace(self.entry(place), DataState { fragments: HERE, processes: NOBODY });
         match before.fragments {
@@ -165,7 +167,8 @@ mod tests {
             let (records, processes) = store.put(place);
             assert!(records.is_empty() && processes.is_empty());
         }
-        // Cells are reused: a list with one member needs none, and the others had five at a time.
+        // Cells are reused. A list with one member needs no cell, and the other lists had at most five cells at a
+        // time.
         assert_eq!(store.cells.len(), 5);
         let one = Store::new(1).put(DataPlace::Kept(0));
         assert!(one.0.is_empty() && one.1.is_empty());

@@ -1,4 +1,4 @@
-//! A scripted engine: answers calls as simply as possible and records them.
+//! A scripted engine that answers calls as simply as possible and records them.
 
 use crate::config::{ConfigError, Document, Override};
 use crate::mpi::{MpiCall, MpiProgram, Sizes};
@@ -8,7 +8,7 @@ use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
 use super::super::{App, AppProgram, TargetMachine};
 
-/// 1 Gflop/s, 1 Ginstr/s, 1 GB/s for a core, a CMP and a node.
+/// Target with 1 Gflop/s and 1 Ginstr/s per core, and 1 GB/s for a core, a CMP and a node.
 pub(super) fn target(ranks: u32) -> TargetMachine {
     let gigabyte = Bandwidth::new(1_000_000_000).unwrap();
     let rates = CoreRates {
@@ -42,7 +42,7 @@ pub(super) fn program(text: &str, rank: u32, ranks: u32) -> AppProgram {
     load(text).unwrap().bind(target(ranks)).unwrap().program(rank, 1e9)
 }
 
-/// Calls of the rank until it ends, one text per call: `compute 1 ms`, `send 8 to 3 tag 0`, `fail …`.
+/// Calls of `rank` until its end, one text per call: `compute 1 ms`, `send 8 to 3 tag 0`, `fail …`.
 ///
 /// Requests are numbered from 1 and complete in order. A received message has the requested source (1 for any), the
 /// requested tag (7 for any), and 64 bytes.
@@ -100,7 +100,7 @@ pub(super) fn record(mut program: AppProgram) -> Vec<String> {
                     completions.push(received(index, started[*id as usize - 1]));
                 }
             }
-            // The last one, so that a test can check the index.
+            // The last request completes, so that a test can check the index.
             MpiCall::Call(Call::WaitAny(requests)) => {
                 let id = requests[requests.len() - 1];
                 completions.push(received(requests.len() - 1, started[id as usize - 1]));

@@ -1,4 +1,4 @@
-//! Loading, binding and executing any file ends without a panic.
+//! Checks that loading, binding and executing any file ends without a panic.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::units::SimTime;
 use super::super::App;
 use super::driver::target;
 
-/// Keys and texts of real files.
+/// Keys and texts that occur in real application files.
 const WORDS: [&str; 52] = [
     "send",
     "recv",
@@ -86,7 +86,7 @@ fn value() -> impl Strategy<Value = toml::Value> {
     })
 }
 
-/// Statements of correct form with arbitrary arguments.
+/// Generates statements of correct form with arbitrary arguments.
 fn statement() -> impl Strategy<Value = toml::Value> {
     let argument = prop_oneof![
         prop::sample::select(vec![

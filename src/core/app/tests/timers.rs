@@ -1,4 +1,4 @@
-//! Timers and results: values and errors.
+//! Tests of the values and errors of timers and results.
 
 use crate::profile::{AppFigure, TimerSums};
 use crate::units::SimSpan;
@@ -23,9 +23,9 @@ fn wrong(text: &str) -> String {
     load(text).and_then(|app| app.bind(target(2))).map(|_| ()).unwrap_err().to_string()
 }
 
-/// Value of each result, or the reason for its absence.
+/// Name of each result, its value or the reason for its absence, and its unit.
 fn results(text: &str) -> Vec<(String, Result<f64, String>, String)> {
-    // Two ranks with five elements in two timers.
+    // Two ranks have two timers with five elements in all.
     let mut sums = TimerSums::default();
     sums.add([1, 2, 10, 20, 30].into_iter().map(|us| SimSpan::from_ps(us * 1_000_000)));
     sums.add([3, 4, 40, 10, 10].into_iter().map(|us| SimSpan::from_ps(us * 1_000_000)));
@@ -52,7 +52,7 @@ never = { value = \"1 / 0\", if = \"half > 1\" }
     let near = |a: &Result<f64, String>, b: f64| (a.as_ref().unwrap() / b - 1.0).abs() < 1e-12;
     let found = results(&text);
     assert_eq!(found.len(), 3, "{found:?}");
-    // 40 + 20 + 30 us.
+    // The sum of the times is 40 + 20 + 30 us.
     assert!(found[0].0 == "sum" && near(&found[0].1, 90e-6) && found[0].2 == "s", "{found:?}");
     assert!(near(&found[1].1, 10.0) && near(&found[2].1, 2.0), "{found:?}");
 }

@@ -1,4 +1,4 @@
-//! The files in `workloads` load, bind and run to their end on the scripted engine.
+//! Checks that the files in `workloads` load, bind and run to their end on the scripted engine.
 
 use crate::config::Document;
 
@@ -14,19 +14,19 @@ fn every_workload_runs_to_its_end_on_1_2_and_12_ranks() {
     assert!(files.len() >= 6);
     for path in files {
         let document = Document::read(&path).unwrap();
-        // Real programs are tested elsewhere.
+        // Other tests run files with real programs.
         if document.table().contains_key("program") {
             continue;
         }
         let app = App::load(document, &[]).unwrap();
         assert!(app.about().is_some(), "{}", path.display());
         for ranks in [1, 2, 12] {
-            // Some need a certain number of ranks.
+            // Some applications need a certain number of ranks.
             let target = TargetMachine { max_turns: TargetMachine::DEFAULT_MAX_TURNS, ..target(ranks) };
             let Ok(bound) = app.bind(target) else { continue };
             for rank in 0..ranks {
                 if app.document().table().contains_key("tasks") {
-                    // Its end depends on messages, which the scripted engine invents.
+                    // The end of this application depends on received data, which the scripted engine invents.
                     bound.program(rank, 1e9);
                     continue;
                 }
@@ -46,7 +46,7 @@ fn the_examples_of_the_reference_are_read() {
         reference.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(examples.len() >= 7);
     for example in examples {
-        // Complete files, or statements in sequence with their references.
+        // An example is a complete file, or a list of statements that refer to names.
         let text = if example.contains("main =") {
             example.replace("main = [\n", "main = [ # as shown\n")
         } else {

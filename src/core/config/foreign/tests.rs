@@ -1,8 +1,8 @@
-//! Files of other programs, written here in their forms.
+//! Tests with handwritten files in the formats of other programs.
 
 use super::*;
 
-/// Name, content, and message.
+/// Name and content of a file, and the expected message.
 const SAMPLES: &[(&str, &[u8], &str)] = &[
     (
         "small.xml",

@@ -1,4 +1,4 @@
-//! Analysis of the records from every process: migrations, waits, and the times of fragments and threads.
+//! Analysis of the logs of all processes: migrations, waits, and the times of fragments and threads.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::log::{Left, Stage, TaskLog};
 use super::series::{Series, most};
 use super::spread::WaitingTimes;
 
-/// Statistics of fragments.
+/// Statistics of the fragments of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskAnalysis {
     /// Number of executed fragments.
@@ -18,10 +18,10 @@ pub struct TaskAnalysis {
     pub distribs: Vec<u64>,
     /// Number of fragments that waited for data.
     pub waited: u64,
-    /// End of the last process.
+    /// Time at which the last process ended.
     #[serde(rename = "end_ps", deserialize_with = "picoseconds")]
     pub end: SimTime,
-    /// Times per stage, in order.
+    /// Statistics of the times in each stage, in the order of stages.
     pub stages: Vec<StageTimes>,
     /// Lower bounds of the execution time.
     pub bounds: Bounds,
@@ -29,35 +29,35 @@ pub struct TaskAnalysis {
     pub processes: Vec<ProcessTasks>,
     /// Numbers of fragments over time.
     pub series: Series,
-    /// Stays by arrival, for the stages waiting and ready.
+    /// Lengths of stays by time of arrival, for the stages waiting and ready.
     pub waiting: Vec<WaitingTimes>,
 }
 
-/// Times in a stage, over all visits that reached it.
+/// Statistics of the times in a stage, over all visits that reached the stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageTimes {
     /// Stage.
     pub stage: Stage,
     /// Number of visits.
     pub visits: u64,
-    /// Sum of the stays in seconds.
+    /// Sum of the lengths of the stays in the stage, in seconds.
     pub sum_s: f64,
-    /// Mean stay.
+    /// Mean length of the stays.
     #[serde(rename = "mean_ps", deserialize_with = "picoseconds")]
     pub mean: SimSpan,
-    /// Median of the stays.
+    /// Median length of the stays.
     #[serde(rename = "median_ps", deserialize_with = "picoseconds")]
     pub median: SimSpan,
-    /// 90th percentile of the stays.
+    /// 90th percentile of the lengths of the stays.
     #[serde(rename = "p90_ps", deserialize_with = "picoseconds")]
     pub p90: SimSpan,
-    /// Longest stay.
+    /// Length of the longest stay.
     #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
-    /// Time at which 90 % of the fragments had arrived.
+    /// Time at which 90 % of the visits had arrived in the stage.
     #[serde(rename = "came_p90_ps", deserialize_with = "picoseconds")]
     pub came_p90: SimTime,
-    /// Time of the last arrival.
+    /// Time of the last arrival in the stage.
     #[serde(rename = "came_last_ps", deserialize_with = "picoseconds")]
     pub came_last: SimTime,
 }
@@ -67,36 +67,36 @@ pub struct StageTimes {
 pub struct Bounds {
     /// Number of threads that execute fragments.
     pub threads: u64,
-    /// Total execution time of the fragments in seconds: the least time of a single thread.
+    /// Total execution time of the fragments in seconds, which is the least time that a single thread needs.
     pub work_s: f64,
-    /// `work_s` divided by the number of threads: the least time of any manager.
+    /// `work_s` divided by the number of threads, which is the least time that any manager can achieve.
     pub least_s: f64,
 }
 
 /// Statistics of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessTasks {
-    /// Process.
+    /// Number of the process.
     pub process: u32,
-    /// Number of its threads that execute fragments.
+    /// Number of threads of the process that execute fragments.
     pub threads: u32,
     /// Number of executed fragments.
     pub executed: u64,
     /// Number of fragments sent to other processes.
     pub sent: u64,
-    /// Greatest number of fragments at a time.
+    /// Greatest number of fragments that the process had at a time.
     pub most_held: u64,
-    /// Time of its threads in the execution of fragments.
+    /// Total time that the threads of the process executed fragments.
     #[serde(rename = "useful_ps", deserialize_with = "picoseconds")]
     pub useful: SimSpan,
-    /// Time of its threads in unfolding fragments and taking them from the queue, and time of a manager without a
-    /// thread of its own.
+    /// Total time that the threads of the process unfolded fragments or took fragments from the queue, plus the time
+    /// of a manager without its own thread.
     #[serde(rename = "overhead_ps", deserialize_with = "picoseconds")]
     pub overhead: SimSpan,
-    /// Remaining time of its threads up to the end of the last process.
+    /// Remaining time of the threads of the process, up to the end of the last process.
     #[serde(rename = "idle_ps", deserialize_with = "picoseconds")]
     pub idle: SimSpan,
-    /// Working time of a manager with a thread of its own.
+    /// Working time of a manager with its own thread.
     #[serde(rename = "manager_ps", deserialize_with = "picoseconds")]
     pub manager: SimSpan,
 }
@@ -112,7 +112,7 @@ impl TaskAnalysis {
         let end = logs.iter().map(|log| log.ended).max().unwrap_or(SimTime::ZERO);
         let visits = || logs.iter().flat_map(|log| &log.visits);
         let count = visits().map(|visit| visit.fragment as usize + 1).max().unwrap_or(0);
-        // By fragment: number of migrations, whether it waited, whether it was executed.
+        // For each fragment: number of migrations, whether it waited, and whether it was executed.
         let mut seen = vec![(0u32, false, false); count];
         for visit in visits() {
             let (sent, waited, executed) = &mut seen[visit.fragment as usize];

@@ -1,4 +1,4 @@
-//! Logs of processes as JSON, written by mcpsim and possibly by runtime systems.
+//! Logs of processes as JSON files, which mcpsim and runtime systems write.
 //!
 //! ```json
 //! {"format": "mcpsim-tasks 1", "run": "a", "process": 0, "processes": 2, "threads": 1, "ticks_per_second": 1000000,
@@ -15,7 +15,7 @@ use crate::units::{SimSpan, SimTime};
 
 use super::log::{Left, Stage, TaskLog, Visit};
 
-/// Format word of a log.
+/// Value of the key `format` of a log.
 pub const LOG_FORMAT: &str = "mcpsim-tasks 1";
 
 /// Greatest number of unexecuted fragments listed in an error.
@@ -48,7 +48,7 @@ fn yes() -> bool {
     true
 }
 
-/// Time, fragment, event; for the event "wait" optionally the awaited data.
+/// An event of a log: time, fragment, and name of the event. The event "wait" may also state the awaited data.
 #[derive(Deserialize)]
 struct EventRow(Number, Name, String, #[serde(default)] Vec<Name>);
 
@@ -101,7 +101,7 @@ impl TaskLog {
             happened(visit.started, "start");
             happened(visit.ended, if visit.left == Left::Sent { "send" } else { "end" });
         }
-        // A stable sort keeps events of a fragment at the same time in order.
+        // A stable sort keeps the order of a fragment's events at the same time.
         events.sort_by_key(|&(at, ..)| at);
         for (number, (at, index, what)) in events.into_iter().enumerate() {
             let name = match self.names.get(index) {
@@ -116,7 +116,7 @@ impl TaskLog {
     }
 }
 
-/// Numbers of names, common to all logs.
+/// Numbers of fragment names, common to all logs of a run.
 #[derive(Default)]
 struct LogNames {
     numbers: FxHashMap<String, u32>,
@@ -136,18 +136,18 @@ impl LogNames {
     }
 }
 
-/// A fragment still on a process at the end of its log.
+/// A fragment that is on a process at the end of the process's log.
 struct Remaining {
     process: u32,
     visit: Visit,
     awaited: String,
 }
 
-/// Reads the logs of a run, given as (name, text), and sorts them by process.
+/// Reads the logs of a run and sorts them by process. `files` contains the name and the text of each log.
 ///
 /// # Errors
-/// With file and fragment: a text is not a log, is truncated, belongs to another run or is inconsistent. Also
-/// processes without a log, and unexecuted fragments with the data that they waited for.
+/// A text is not a log, is truncated, belongs to another run or is inconsistent; a process has no log; or fragments
+/// were not executed. The error names the file, the fragment and the data for which a fragment waited.
 pub fn read_task_logs(files: &[(String, String)]) -> Result<Vec<TaskLog>, String> {
     let mut logs: Vec<(usize, TaskLog)> = Vec::new();
     let mut names = LogNames::default();

@@ -1,20 +1,20 @@
-//! Record of a process: every visit of a fragment, from its arrival to its end or departure.
+//! Log of a process: every visit of a fragment at the process, from its arrival to its execution or departure.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::{SimSpan, SimTime};
 
-/// Stages, in the order in which fragments pass them.
+/// Stages of a fragment on a process, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// On a process that may send it to another.
+    /// The fragment is on a process that may send it to another process.
     Distribution,
-    /// On the process that executes it, with data missing.
+    /// The fragment is on the process that will execute it, and waits for missing data.
     Waiting,
-    /// With all data, waiting for a thread.
+    /// The fragment has all data and waits for a thread.
     Ready,
-    /// On a thread that executes or unfolds it.
+    /// A thread executes or unfolds the fragment.
     Execution,
 }
 
@@ -22,7 +22,7 @@ impl Stage {
     /// All stages, in order.
     pub const ALL: [Stage; 4] = [Stage::Distribution, Stage::Waiting, Stage::Ready, Stage::Execution];
 
-    /// Name in reports.
+    /// Name of the stage in reports.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Distribution => "distribution",
@@ -33,38 +33,38 @@ impl Stage {
     }
 }
 
-/// End of a visit.
+/// Way in which a visit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Left {
-    /// Execution.
+    /// The process executed the fragment.
     Executed,
-    /// Migration to another process.
+    /// The process sent the fragment to another process.
     Sent,
 }
 
-/// Visit of a fragment at a process. Times that it did not reach are [`SimTime::NEVER`].
+/// Visit of a fragment at a process. The times of stages that the fragment did not reach are [`SimTime::NEVER`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visit {
-    /// Number of the fragment, the same on all processes.
+    /// Number of the fragment, which is the same on all processes.
     pub fragment: u32,
-    /// Whether it waited for data.
+    /// Whether the fragment waited for data.
     pub waited: bool,
-    /// End of the visit.
+    /// Way in which the visit ended.
     pub left: Left,
-    /// Arrival in the distribution stage.
+    /// Time at which the fragment arrived in the distribution stage.
     pub entered: SimTime,
-    /// Departure from that stage to the next: it stays on this process.
+    /// Time at which the fragment left the distribution stage to be executed on this process.
     pub settled: SimTime,
-    /// Availability of its last data.
+    /// Time at which the last data of the fragment became available.
     pub ready: SimTime,
-    /// First start on a thread.
+    /// Time at which a thread first started the fragment.
     pub started: SimTime,
-    /// Execution or migration.
+    /// Time at which the fragment was executed or sent to another process.
     pub ended: SimTime,
 }
 
 impl Visit {
-    /// Start and end of its stay in `stage`.
+    /// Start and end of the fragment's stay in `stage`; `None` if it did not reach the stage.
     pub fn stay(&self, stage: Stage) -> Option<(SimTime, SimTime)> {
         let (from, to) = match stage {
             Stage::Distribution => (self.entered, self.settled),
@@ -76,31 +76,31 @@ impl Visit {
     }
 }
 
-/// Record of a process.
+/// Log of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLog {
-    /// Process.
+    /// Number of the process.
     pub process: u32,
-    /// Number of its threads that execute fragments.
+    /// Number of threads of the process that execute fragments.
     pub threads: u32,
-    /// Whether the manager has a thread of its own.
+    /// Whether the manager has its own thread.
     pub own_thread: bool,
-    /// End of the process.
+    /// Time at which the process ended.
     pub ended: SimTime,
-    /// Time of threads in the execution of fragments.
+    /// Total time that threads executed fragments.
     pub useful: SimSpan,
-    /// Time of threads in unfolding fragments and taking them from the queue.
+    /// Total time that threads unfolded fragments or took fragments from the queue.
     pub overhead: SimSpan,
     /// Working time of the manager, including its messages.
     pub manager: SimSpan,
-    /// Visits, in the order of their ends.
+    /// Visits of fragments, in the order in which the visits ended.
     pub visits: Vec<Visit>,
-    /// Names of the fragments by visit; empty unless requested.
+    /// For each visit, the name of the fragment; empty unless requested.
     pub names: Vec<String>,
 }
 
 impl TaskLog {
-    /// Mean working time of managers with a thread of their own.
+    /// Mean working time of the managers that have their own thread.
     pub fn mean_of_threads(logs: &[TaskLog]) -> SimSpan {
         let apart = || logs.iter().filter(|log| log.own_thread);
         let work: u128 = apart().map(|log| u128::from((log.useful + log.overhead).as_ps())).sum();

@@ -1,4 +1,4 @@
-//! Number of fragments in a stage over time.
+//! Numbers of fragments in each stage over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,42 +10,43 @@ use super::log::{Stage, TaskLog};
 /// Number of steps of the time axis.
 pub(super) const STEPS: usize = 200;
 
-/// Greatest number of processes with a series of their own.
+/// Greatest number of processes for which a series per process is computed.
 pub(super) const MOST_APART: usize = 64;
 
-/// Numbers of fragments over equal time steps.
+/// Numbers of fragments over time, in steps of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Length of a step.
+    /// Length of a time step.
     #[serde(rename = "step_ps", deserialize_with = "picoseconds")]
     pub step: SimSpan,
-    /// By stage, in order, over all processes.
+    /// For each stage in order, number of fragments in the stage on all processes.
     pub stages: Vec<StageSeries>,
-    /// Over all stages.
+    /// Number of fragments in any stage on all processes.
     pub held: StageSeries,
-    /// By process: fragments in the stages waiting and ready. Empty above 64 processes.
+    /// For each process, numbers of fragments in the stages waiting and ready. Empty for more than 64 processes.
     pub processes: Vec<[Vec<f64>; 2]>,
 }
 
 /// Number of fragments over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageSeries {
-    /// Mean of each step.
+    /// For each time step, mean number of fragments.
     pub mean: Vec<f64>,
-    /// Greatest number at a time.
+    /// Greatest number of fragments at a time.
     pub most: u64,
-    /// First time of the greatest number.
+    /// First time at which the greatest number was reached.
     #[serde(rename = "most_at_ps", deserialize_with = "picoseconds")]
     pub most_at: SimTime,
 }
 
-/// Integrates the number of simultaneous intervals over time steps, exactly.
+/// Computes the exact integral of the number of simultaneous intervals over each time step.
 #[derive(Clone, Debug)]
 pub(super) struct Counter {
     step: u64,
-    /// By step: change of the number within it.
+    /// For each step, change of the number of intervals within the step.
     change: Vec<i64>,
-    /// By step: picoseconds of the intervals that begin within it, minus those of the intervals that end.
+    /// For each step, picoseconds of the intervals that begin within the step, minus those of the intervals that end
+    /// within it.
     partial: Vec<i128>,
 }
 
@@ -55,7 +56,7 @@ impl Counter {
         Counter { step, change: vec![0; steps], partial: vec![0; steps] }
     }
 
-    /// Adds an interval from `from` to `to`, both not after the end.
+    /// Adds an interval from `from` to `to`. Neither time may be after the end of the last step.
     pub fn add(&mut self, from: SimTime, to: SimTime) {
         self.edge(from, 1);
         self.edge(to, -1);
@@ -68,7 +69,7 @@ impl Counter {
         self.partial[index] += i128::from(sign) * (i128::from(self.step) * (index as i128 + 1) - i128::from(at));
     }
 
-    /// By step: number × picoseconds.
+    /// For each step, integral of the number of intervals over time, in picoseconds.
     pub fn integrals(&self) -> impl Iterator<Item = i128> {
         let mut before = 0i64;
         self.change.iter().zip(&self.partial).map(move |(change, partial)| {
@@ -79,13 +80,14 @@ impl Counter {
     }
 
     fn means(&self) -> Vec<f64> {
-        // Six decimals are sufficient; more would only enlarge the files.
+        // Numbers are rounded to six decimals, which are sufficient. More decimals would only enlarge the files.
         let short = |x: f64| (x * 1e6).round() / 1e6;
         self.integrals().map(|integral| short(integral as f64 / self.step as f64)).collect()
     }
 }
 
-/// Greatest number of simultaneous intervals and the first time of it. At equal times, ends precede beginnings.
+/// Greatest number of simultaneous intervals, and the first time at which it is reached. At equal times, ends precede
+/// beginnings.
 pub(super) fn most(from: &mut [u64], to: &mut [u64]) -> (u64, SimTime) {
     from.sort_unstable();
     to.sort_unstable();
@@ -102,7 +104,7 @@ pub(super) fn most(from: &mut [u64], to: &mut [u64]) -> (u64, SimTime) {
 }
 
 impl Series {
-    /// Numbers of fragments in all `logs` up to `end`.
+    /// Computes the numbers of fragments over time in all `logs` up to `end`.
     pub(super) fn from_logs(logs: &[TaskLog], end: SimTime) -> Series {
         let one = |of: &dyn Fn(&super::log::Visit) -> Option<(SimTime, SimTime)>| {
             let mut counter = Counter::new(end, STEPS);
@@ -145,13 +147,13 @@ mod tests {
         intervals.iter().for_each(|&(from, to)| counter.add(at(from), at(to)));
         let lengths: u64 = intervals.iter().map(|(from, to)| to - from).sum();
         assert_eq!(counter.integrals().sum::<i128>(), i128::from(lengths));
-        // The third step is from 288 to 432: two intervals, one of which ends at 400.
+        // The third step is from 288 to 432. It has two intervals, one of which ends at 400.
         assert_eq!(counter.integrals().nth(2), Some(144 + 400 - 288));
     }
 
     #[test]
     fn the_most_at_a_time_is_found_with_its_time() {
-        // At 20 one ends and one begins: still two.
+        // At 20 one interval ends and another begins, so the number remains two.
         let (most, at) = most(&mut [0, 10, 20, 30], &mut [20, 40, 25, 50]);
         assert_eq!((most, at.as_ps()), (2, 10));
         assert_eq!(super::most(&mut [], &mut []).0, 0);

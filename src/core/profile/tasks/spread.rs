@@ -1,4 +1,4 @@
-//! Stays of fragments in a stage by time of arrival.
+//! Lengths of fragments' stays in a stage, by time of arrival.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::units::{SimSpan, SimTime};
 use super::log::picoseconds;
 use super::log::{Stage, TaskLog};
 
-/// Number of steps of the arrival times.
+/// Number of steps into which the arrival times are divided.
 const BINS: usize = 50;
 
-/// Number of samples per stage for figures.
+/// Greatest number of samples per stage for figures.
 const SAMPLES: usize = 1500;
 
-/// Stays in a stage by arrival.
+/// Lengths of stays in a stage by time of arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitingTimes {
     /// Stage.
     pub stage: Stage,
-    /// Stays over equal steps of the arrival time.
+    /// Statistics of the stays for each step of the arrival time.
     pub bins: Vec<ArrivalBin>,
-    /// Sample of the stays, at equal distances in the order of their ends on each process.
+    /// Sample of the stays: every n-th stay in the order of their ends on each process.
     pub samples: Vec<Sample>,
 }
 
@@ -29,18 +29,18 @@ pub struct WaitingTimes {
 pub struct ArrivalBin {
     /// Number of fragments.
     pub count: u64,
-    /// Mean stay.
+    /// Mean length of the stays.
     #[serde(rename = "mean_ps", deserialize_with = "picoseconds")]
     pub mean: SimSpan,
-    /// Longest stay.
+    /// Length of the longest stay.
     #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
 }
 
-/// A stay.
+/// A stay of a fragment in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Arrival of the fragment in the stage.
+    /// Time at which the fragment arrived in the stage.
     #[serde(rename = "arrival_ps", deserialize_with = "picoseconds")]
     pub arrival: SimTime,
     /// Length of the stay.
@@ -49,7 +49,8 @@ pub struct Sample {
 }
 
 impl WaitingTimes {
-    /// Stays in `stage`. For the waiting stage, only fragments that found data missing.
+    /// Computes the lengths of stays in `stage`. For the waiting stage, includes only fragments that waited for
+    /// missing data.
     pub(super) fn from_logs(logs: &[TaskLog], stage: Stage, end: SimTime) -> WaitingTimes {
         let stays = || {
             let visits = logs.iter().flat_map(|log| &log.visits);

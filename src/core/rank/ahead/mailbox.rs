@@ -6,10 +6,10 @@ use super::super::call::{Completion, Context, Data, Pattern, Payload, Rank, Sour
 use super::CARRIED;
 use super::mailboxes::EarlyMessage;
 
-/// Number of a receive of a rank.
+/// Number of a receive among the receives of its rank.
 pub(super) type ReceiveId = u32;
 
-/// Empty lanes are kept up to this number.
+/// Greatest number of empty lanes that a mailbox keeps.
 const IDLE_LANES: usize = 64;
 
 /// Arrived early messages and posted receives of a rank.
@@ -17,28 +17,28 @@ const IDLE_LANES: usize = 64;
 pub(super) struct Mailbox {
     /// Number of early messages sent so far.
     sent: u64,
-    /// Tickets for reuse.
+    /// Redeemed tickets, which are used again.
     spare: Vec<Data>,
     lanes: HashMap<(Context, Rank), Lane>,
     receives: Vec<Option<Receive>>,
     free: Vec<ReceiveId>,
-    /// Number of receives that the engine decides, per context with at least one.
+    /// For each context, number of receives whose match the engine decides. Contexts without such receives are absent.
     deferred: HashMap<Context, u32>,
 }
 
-/// Messages of one sender in one context.
+/// A lane: early messages of one sender in one context, and receives for them.
 #[derive(Debug, Default)]
 struct Lane {
-    /// Messages without a receive, in the order sent.
+    /// Early messages without a receive, in the order sent.
     messages: VecDeque<EarlyMessage>,
-    /// Receives without a message, in the order posted.
+    /// Receives without an early message, in the order posted.
     posted: VecDeque<(ReceiveId, TagPattern)>,
 }
 
 #[derive(Debug)]
 struct Receive {
     pattern: Pattern,
-    /// Whether the engine decides the match.
+    /// Whether the engine decides the match of the receive.
     deferred: bool,
     message: Option<EarlyMessage>,
 }
@@ -56,7 +56,7 @@ impl Mailbox {
         (self.sent, ticket)
     }
 
-    /// Returns the number of a ticket.
+    /// Returns the number of the early message to which `ticket` belongs.
     pub fn redeem(&mut self, ticket: Data) -> u64 {
         let mut ticket = ticket;
         let number = u64::from_le_bytes(ticket[..].try_into().expect("a ticket of eight bytes"));
@@ -132,8 +132,8 @@ impl Mailbox {
         message
     }
 
-    /// Leaves the match of a receive to the engine, because its cancellation depends on time. The same applies to all
-    /// incomplete receives of its context.
+    /// Leaves the match of a receive to the engine, because the success of cancelling the receive depends on time. The
+    /// same applies to all incomplete receives of the same context.
     pub fn defer(&mut self, id: ReceiveId) {
         let context = self.get(id).pattern.context;
         if context >= CARRIED {
@@ -162,7 +162,7 @@ impl Mailbox {
         }
     }
 
-    /// Replaces the ticket of a receive completed by the engine by its data.
+    /// Replaces the ticket in the completion of a receive by the data. The engine has completed the receive.
     pub fn finish(&mut self, id: ReceiveId, completion: &mut Completion) {
         let Receive { pattern, deferred, message } = self.remove(id);
         if pattern.context >= CARRIED {

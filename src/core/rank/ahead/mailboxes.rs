@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::super::call::{Completion, Context, Payload, Rank, Tag};
 use crate::units::Bytes;
 
-/// Data of a message and its envelope.
+/// An early message: the data and the envelope of a message.
 #[derive(Debug)]
 pub struct EarlyMessage {
     /// Sender.
@@ -17,21 +17,21 @@ pub struct EarlyMessage {
     pub tag: Tag,
     /// Size.
     pub size: Bytes,
-    /// Number among the messages of its sender.
+    /// Number of the message among those of its sender.
     pub number: u64,
     /// Data.
     pub data: Payload,
 }
 
 impl EarlyMessage {
-    /// Completion, at index `index`, of the receive for this message.
+    /// Returns the completion, with index `index`, of the receive that matches this message.
     pub(super) fn completion(self, index: u32) -> Completion {
         let EarlyMessage { source, tag, size, data, .. } = self;
         Completion { index, source, tag, size, payload: data, cancelled: false }
     }
 }
 
-/// Transports early messages between ranks. The messages of a pair of ranks arrive in the order sent.
+/// Transports early messages between ranks. The messages from one rank to another arrive in the order sent.
 #[derive(Debug)]
 pub struct Mailboxes {
     boxes: Box<[Mutex<Inbox>]>,
@@ -64,7 +64,7 @@ impl Mailboxes {
         what(&mut self.boxes[rank as usize].lock().expect("nobody panics with an inbox"))
     }
 
-    /// States that this is process `me`, and the process of each rank.
+    /// Sets that this is process `me`, and on which process each rank runs.
     pub fn spread(&self, me: u32, process: Vec<u32>) {
         let abroad = Abroad { me, process: process.into(), messages: Mutex::default() };
         self.abroad.set(abroad).expect("ranks are spread once");
@@ -81,13 +81,14 @@ impl Mailboxes {
         }
     }
 
-    /// Takes the early messages to ranks of other processes, with the process of each.
+    /// Removes and returns the early messages to ranks of other processes, each with the process and rank of its
+    /// receiver.
     pub fn outgoing(&self) -> Vec<(u32, Rank, EarlyMessage)> {
         let take = |abroad: &Abroad| std::mem::take(&mut *abroad.messages.lock().expect("nobody panics with messages"));
         self.abroad.get().map(take).unwrap_or_default()
     }
 
-    /// Delivers an early message to rank `to` of this process. Rings its doorbell if the inbox was empty.
+    /// Delivers an early message to rank `to` of this process. Rings the doorbell of the rank if its inbox was empty.
     pub fn deliver(&self, to: Rank, message: EarlyMessage) {
         let doorbell = self.with(to, |inbox| {
             inbox.messages.push(message);
@@ -98,7 +99,7 @@ impl Mailboxes {
         }
     }
 
-    /// Passes all early messages that have arrived for `rank` to `take`.
+    /// Calls `take` with each early message that has arrived for `rank`.
     pub(super) fn collect(&self, rank: Rank, take: impl FnMut(EarlyMessage)) {
         let messages = self.with(rank, |inbox| std::mem::take(&mut inbox.messages));
         messages.into_iter().for_each(take);
@@ -118,13 +119,13 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// Rings for `rank`.
+    /// Signals that `rank` may be able to run ahead.
     pub fn ring(&self, rank: Rank) {
         self.ranks.lock().expect("nobody panics with a doorbell").push(rank);
         self.rung.store(true, Ordering::Release);
     }
 
-    /// Returns a rank for which it has rung.
+    /// Returns a rank for which the doorbell has rung, if any.
     pub fn answer(&self) -> Option<Rank> {
         if !self.rung.load(Ordering::Acquire) {
             return None;

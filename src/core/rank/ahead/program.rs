@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Placeholder for a strand's program.
+/// Placeholder that replaces a strand's program.
 pub(super) struct Nobody;
 
 impl Program for Nobody {
@@ -12,8 +12,8 @@ impl Program for Nobody {
 }
 
 impl RunAhead {
-    /// A turn of the engine: takes its reply and returns the next call; `None` if the program waits for the reply to a
-    /// call that it made through `simulator`.
+    /// Takes the engine's reply and returns the next call for the engine; `None` if the program waits for the reply to
+    /// a call that it made through `simulator`.
     fn turn(&mut self, reply: &mut Reply<'_>, simulator: Option<&mut dyn Simulator>) -> Option<Call> {
         self.clock = reply.clock;
         match std::mem::replace(&mut self.asked, ReplyUse::Nothing) {

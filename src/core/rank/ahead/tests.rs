@@ -1,4 +1,4 @@
-//! Calls of a program that runs ahead, as received by the engine. The tests play the engine's part.
+//! Checks the calls that the engine receives from a program that runs ahead. The tests act as the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,7 +45,7 @@ fn ahead(messages: u32) -> (RunAhead, Arc<AtomicU32>) {
     (RunAhead::new(program, 0, Arc::new(Mailboxes::new(1))), calls)
 }
 
-/// Answers `call` like the engine, which matches messages in the order sent.
+/// Answers `call` as the engine would, which matches messages in the order sent. Returns the next call.
 fn answered(ahead: &mut RunAhead, call: Call, tickets: &mut VecDeque<Data>) -> Call {
     let clock = SimTime::ZERO;
     match call {
@@ -103,7 +103,7 @@ fn an_engine_that_matches_otherwise_is_noticed() {
     panic!("went on with {call:?}");
 }
 
-/// Reads its clock, first by a call that ends its turn, then three times at once, and ends.
+/// A program that reads its clock, first by a call that ends its turn, then three times at once, and then ends.
 struct ClockReader;
 
 impl Program for ClockReader {
@@ -124,7 +124,7 @@ impl Program for ClockReader {
     }
 }
 
-/// An engine that answers so many calls at once, each one picosecond later.
+/// An engine that answers a certain number of calls at once. Its clock advances by one picosecond per call.
 struct Answering {
     calls: u64,
     most: u64,
@@ -152,7 +152,7 @@ fn reads_of_the_clock_are_answered_within_the_turn() {
     let mut engine = Answering { calls: 0, most: 3 };
     assert!(matches!(begin().next_asking(&mut done(), &mut engine), Some(Call::Finish)));
     assert_eq!(engine.calls, 3);
-    // The engine keeps the second read: the program gets its reply in the next turn.
+    // The engine does not answer the second read at once: the program gets the reply in its next turn.
     let mut ahead = begin();
     assert!(ahead.next_asking(&mut done(), &mut Answering { calls: 0, most: 1 }).is_none());
     assert!(matches!(ahead.next_asking(&mut done(), &mut Answering { calls: 0, most: 3 }), Some(Call::Finish)));

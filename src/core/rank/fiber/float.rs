@@ -1,6 +1,7 @@
 //! Floating-point environment: rounding, flushing to zero, trapping exceptions and exception flags.
 //!
-//! It belongs to the code in a fiber. The simulator runs in the default environment, whatever that code has set.
+//! Each fiber has its own floating-point environment. The simulator runs in the default environment, whatever the code
+//! in a fiber has set.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -12,8 +13,8 @@ const FLAGS: u32 = 0x3f;
 /// x87 control word at process start.
 static CONTROL: u16 = 0x37f;
 
-/// Registers saved at every switch. The x87 flags are not included: reading them takes as long as everything else
-/// together.
+/// Registers that are saved at every switch. The x87 flags are not included, because reading them takes as long as
+/// reading all other registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FloatWords {
     mxcsr: u32,
@@ -21,7 +22,7 @@ pub(super) struct FloatWords {
 }
 
 impl FloatWords {
-    /// Reads the present values.
+    /// Reads the present values of the registers.
     #[inline(always)]
     pub fn now() -> FloatWords {
         let mut words = FloatWords { mxcsr: 0, control: 0 };
@@ -39,8 +40,8 @@ impl FloatWords {
         self.mxcsr & !FLAGS == MXCSR && self.control == CONTROL
     }
 
-    /// Restores these values after default ones, in which the x87 control word is the same. The flags are usually the
-    /// same, too; writing them takes longer than comparing.
+    /// Restores these values after the default values. The x87 control word is the default one. The flags usually have
+    /// not changed, and comparing them is faster than writing them.
     #[inline(always)]
     pub fn set_again(self) {
         let mut mxcsr = 0u32;
@@ -54,17 +55,17 @@ impl FloatWords {
     }
 }
 
-/// The whole environment.
+/// The whole floating-point environment.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FloatEnvironment {
-    /// Format of `fnstenv`.
+    /// x87 environment in the format of `fnstenv`.
     x87: [u32; 7],
     mxcsr: u32,
 }
 
 impl FloatEnvironment {
-    /// Saves the environment of the running code, then sets the default.
+    /// Saves the floating-point environment of the running code, then sets the default environment.
     #[inline(never)]
     pub fn leave() -> FloatEnvironment {
         let mut environment = FloatEnvironment { x87: [0; 7], mxcsr: 0 };
@@ -95,7 +96,7 @@ impl FloatEnvironment {
     }
 }
 
-/// Sets the default environment, without flags.
+/// Sets the default floating-point environment, without flags.
 pub(super) fn reset() {
     // SAFETY: the values are valid, and the caller keeps nothing in the x87 registers.
     unsafe {
@@ -109,7 +110,7 @@ pub(super) fn reset() {
 mod tests {
     use super::*;
 
-    /// Rounding upwards, flushing to zero, one flag.
+    /// Value of MXCSR with rounding upwards, flushing to zero, and one flag.
     static STRANGE: u32 = 0x1f80 | 0x4000 | 0x8000 | 0x20;
 
     #[test]

@@ -1,20 +1,20 @@
-//! Index of the first entry per key: an open-addressing hash table, small enough for the caches. Keys are stored in
-//! the referenced entries.
+//! Index of the first entry of each key: a hash table with open addressing, small enough for the host's caches. Keys
+//! are stored in the entries of the list, not in the index.
 
 use super::Envelope;
 
-/// No entry.
+/// Value of a slot without an entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// First entries of keys, by the hashes of the keys.
+/// Index of a list: the first entry of each key, by the hash of the key.
 #[derive(Debug, Default)]
 pub(super) struct KeyIndex {
-    /// Slots: a power of two, at most half of them used.
+    /// Slots of the table. Their number is a power of two, and at most half of them are used.
     slots: Vec<IndexSlot>,
     used: usize,
 }
 
-/// Slot of a key; free if `first` is [`NONE`].
+/// Slot of a key. The slot is free if `first` is [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IndexSlot {
     hash: u32,
@@ -32,7 +32,7 @@ fn hash(envelope: &Envelope) -> u32 {
 }
 
 impl KeyIndex {
-    /// Reserves room for `keys` keys in all.
+    /// Makes room for a total of `keys` keys.
     pub fn reserve(&mut self, keys: usize) {
         let room = (2 * keys).next_power_of_two().max(16);
         if room <= self.slots.len() {
@@ -54,7 +54,7 @@ impl KeyIndex {
         self.slots[at] = slot;
     }
 
-    /// Finds the slot of the key whose first entry `has` this envelope.
+    /// Finds the slot of the key equal to `envelope`. `has` returns whether an entry has this envelope.
     #[inline]
     pub fn find(&self, envelope: &Envelope, has: impl Fn(u32) -> bool) -> Option<usize> {
         let (hash, mask) = (hash(envelope), self.slots.len().checked_sub(1)?);
@@ -71,25 +71,25 @@ impl KeyIndex {
         }
     }
 
-    /// Slot read first for this envelope.
+    /// Slot that a look-up of `envelope` reads first.
     #[inline]
     pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
         self.slots.get(hash(envelope) as usize & self.slots.len().checked_sub(1)?)
     }
 
-    /// Entry that may be the first of the key with this envelope.
+    /// Entry that may be the first entry of the key equal to `envelope`.
     #[inline]
     pub fn guess(&self, envelope: &Envelope) -> Option<u32> {
         self.slot(envelope).map(|slot| slot.first).filter(|first| *first != NONE)
     }
 
-    /// First entry of the key in this slot.
+    /// First entry of the key in slot `at`.
     #[inline]
     pub fn first(&self, at: usize) -> u32 {
         self.slots[at].first
     }
 
-    /// Sets the first entry of the key in this slot.
+    /// Sets the first entry of the key in slot `at`.
     pub fn set_first(&mut self, at: usize, first: u32) {
         self.slots[at].first = first;
     }
@@ -101,7 +101,7 @@ impl KeyIndex {
         self.put(IndexSlot { hash: hash(envelope), first });
     }
 
-    /// Removes the key in this slot. Later keys are moved up so that they remain reachable.
+    /// Removes the key in slot `at`. Following keys are moved up, so that look-ups still find them.
     pub fn remove(&mut self, at: usize) {
         self.used -= 1;
         let mask = self.slots.len() - 1;

@@ -7,10 +7,11 @@ use super::{ANY, Envelope, Want};
 
 /// Greatest length of a short list.
 const LONG: usize = 48;
-/// Capacity of a new long list. Growing more often would move entries out of the caches.
+/// Initial capacity of a long list, in entries. A smaller capacity would grow more often, which moves entries out of
+/// the host's caches.
 const FIRST_ROOM: usize = 4 * LONG;
-/// From this length on, removing the front of a short list by moving the others costs more than using a long list. A
-/// list made long for this reason is not indexed.
+/// Length of a short list from which removing the first entry, which moves all others, costs more than using a long
+/// list. A list that became long for this reason gets no index.
 const MOVED: usize = 8;
 
 /// Entries in the order of arrival.
@@ -20,9 +21,9 @@ pub(super) enum List<K, T> {
     Long(Box<LongList<K, T>>),
 }
 
-/// Entries by number (which wraps). The index contains the first entry of each exact key; `wild` contains patterns
-/// with wildcards. Both are empty until the first look-up by key, so an owner that takes entries in order pays for
-/// neither.
+/// A long list. Entries have consecutive numbers, which wrap around. `index` contains the first entry of each key
+/// without wildcards; `wild` contains the entries with wildcards. `index` and `wild` are empty until the first look-up
+/// by key, so an owner that only takes entries in order does not pay for them.
 #[derive(Debug)]
 pub(super) struct LongList<K, T> {
     entries: VecDeque<ListEntry<K, T>>,
@@ -34,7 +35,8 @@ pub(super) struct LongList<K, T> {
     wild: VecDeque<u32>,
 }
 
-/// An entry and the next entry of the same key. The first entry of a key knows the last one.
+/// An entry, with the number of the next entry of the same key. The first entry of a key also has the number of the
+/// last one.
 #[derive(Debug)]
 pub(super) struct ListEntry<K, T> {
     kept: Option<(K, T)>,
@@ -43,16 +45,16 @@ pub(super) struct ListEntry<K, T> {
 }
 
 impl<K, T> ListEntry<K, T> {
-    /// Value of a live entry.
+    /// Returns the value of an entry that has not been taken.
     #[inline]
     pub fn value(&self) -> Option<&T> {
         self.kept.as_ref().map(|(_, value)| value)
     }
 }
 
-/// Common interface of both kinds of key.
+/// Common interface of the keys of messages (envelopes) and of receives (patterns).
 pub(super) trait MatchKey: Copy {
-    /// Envelope equal to this key, if it has no wildcards.
+    /// Envelope equal to this key; `None` if the key has wildcards.
     fn exact(&self) -> Option<Envelope>;
 }
 
@@ -77,7 +79,7 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Adds an entry, constructed in place.
+    /// Adds an entry, which is constructed in place.
     #[inline(always)]
     pub fn push(&mut self, entry: impl FnOnce() -> (K, T)) {
         match self {
@@ -94,7 +96,7 @@ impl<K: MatchKey, T> List<K, T> {
     fn push_beyond(&mut self, key: K, value: T) {
         match self {
             List::Short(entries) if entries.len() < LONG => {
-                // Most ranks of a large machine hold one or two entries, so room for four would be wasted.
+                // Most ranks of a large machine have one or two entries, so a capacity of four would waste memory.
                 if entries.capacity() == entries.len() && entries.len() < 4 {
                     entries.reserve_exact(1 + entries.len());
                 }
@@ -151,7 +153,7 @@ impl<K: MatchKey, T> List<K, T> {
         Some(taken)
     }
 
-    /// Removes the entry with this value.
+    /// Removes the entry with the value `value`.
     pub fn remove(&mut self, value: &T) -> bool
     where
         T: PartialEq,
@@ -183,7 +185,7 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Calls `take` for each entry, in order.
+    /// Calls `take` for each entry, in the order of arrival.
     pub fn each(&self, mut take: impl FnMut(&K, &T)) {
         match self {
             List::Short(entries) => entries.iter().for_each(|(key, value)| take(key, value)),
@@ -194,7 +196,7 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Slot read first for this envelope, if there is an index.
+    /// Slot that a look-up of `envelope` reads first, if the list has an index.
     pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
         match self {
             List::Short(_) => None,
@@ -202,7 +204,7 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Entry read first for this envelope, if there is an index; it may belong to another key.
+    /// Entry that a look-up of `envelope` reads first, if the list has an index. The entry may belong to another key.
     #[inline]
     pub fn guess(&self, envelope: &Envelope) -> Option<&ListEntry<K, T>> {
         match self {
@@ -211,7 +213,7 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Releases the room of an empty long list.
+    /// Releases the memory of an empty long list.
     fn shorten(&mut self) {
         if self.len() == 0 {
             *self = List::Short(Vec::new());
@@ -220,7 +222,7 @@ impl<K: MatchKey, T> List<K, T> {
 }
 
 impl<T> List<Want, T> {
-    /// Takes the first receive that accepts `envelope`.
+    /// Removes and returns the first receive that accepts a message with `envelope`.
     #[inline(always)]
     pub fn take_taking(&mut self, envelope: &Envelope) -> Option<(Want, T)> {
         match self {
@@ -269,7 +271,7 @@ impl<K: MatchKey, T> LongList<K, T> {
         number.wrapping_sub(self.first) as usize
     }
 
-    /// Number of the entry at this position.
+    /// Number of the entry at position `at`.
     fn number(&self, at: usize) -> u32 {
         self.first.wrapping_add(at as u32)
     }
@@ -311,13 +313,13 @@ impl<K: MatchKey, T> LongList<K, T> {
         }
     }
 
-    /// Slot of this key in the index.
+    /// Slot of the key `envelope` in the index.
     #[inline]
     fn find(&self, envelope: &Envelope) -> Option<usize> {
         self.index.find(envelope, |number| self.key(number).exact().as_ref() == Some(envelope))
     }
 
-    /// Slot of exactly this key. Creates the index at the first call.
+    /// Slot of exactly the key `envelope`. Creates the index at the first call.
     fn slot_of(&mut self, envelope: &Envelope) -> Option<usize> {
         if !self.indexed {
             self.indexed = true;
@@ -331,7 +333,7 @@ impl<K: MatchKey, T> LongList<K, T> {
         self.find(envelope)
     }
 
-    /// Takes the first entry of the key in this slot.
+    /// Removes and returns the first entry of the key in slot `slot`.
     fn take_at(&mut self, slot: usize) -> (K, T) {
         let number = self.index.first(slot);
         self.unlist_first(slot);
@@ -343,7 +345,7 @@ impl<K: MatchKey, T> LongList<K, T> {
             _ if !self.indexed => {}
             Some(envelope) => self.unlist(number, &envelope),
             None => {
-                // Usually at the front, where removal is cheap.
+                // The entry is usually at the front, where removal is fast.
                 let at = self.wild.iter().position(|&other| other == number).expect("a wild entry is listed");
                 self.wild.remove(at);
             }
@@ -351,12 +353,13 @@ impl<K: MatchKey, T> LongList<K, T> {
         self.take_out(number)
     }
 
-    /// Takes an entry that is no longer indexed.
+    /// Removes and returns entry `number`, which must not be in the index.
     fn take_out(&mut self, number: u32) -> (K, T) {
         let at = self.at(number);
         let taken = self.entries[at].kept.take().expect("the entry is live");
         self.live -= 1;
-        // The front was live before, so dead entries can be in front only if it was taken.
+        // The first entry was live before, so the list can begin with taken entries only if the first entry was taken
+        // now.
         if at == 0 {
             while let Some(ListEntry { kept: None, .. }) = self.entries.front() {
                 self.entries.pop_front();
@@ -369,7 +372,7 @@ impl<K: MatchKey, T> LongList<K, T> {
         taken
     }
 
-    /// Removes the first entry of the key in this slot from the index.
+    /// Removes the first entry of the key in slot `slot` from the index.
     fn unlist_first(&mut self, slot: usize) {
         let ListEntry { next, last, .. } = self.entries[self.at(self.index.first(slot))];
         if next == NONE {
@@ -381,12 +384,13 @@ impl<K: MatchKey, T> LongList<K, T> {
         }
     }
 
-    /// Removes entry `number` of this key from the index.
+    /// Removes entry `number`, whose key is `envelope`, from the index.
     fn unlist(&mut self, number: u32, envelope: &Envelope) {
         let slot = self.find(envelope).expect("an exact entry is indexed");
         let first = self.index.first(slot);
         if first == number {
-            // The common case: of equal keys the first is taken, unless one is withdrawn.
+            // In the common case, the entry is the first of its key. It may be another one only if a receive is
+            // withdrawn.
             return self.unlist_first(slot);
         }
         let next = self.entries[self.at(number)].next;
@@ -401,8 +405,8 @@ impl<K: MatchKey, T> LongList<K, T> {
         }
     }
 
-    /// Renumbers the live entries without gaps. Otherwise an old entry at the front would keep the room of all later
-    /// ones.
+    /// Renumbers the live entries without gaps. Otherwise an old entry at the front would prevent the reuse of the
+    /// memory of all later taken entries.
     fn compact(&mut self) {
         let entries = std::mem::take(&mut self.entries);
         *self = LongList { indexed: self.indexed, ..LongList::new() };

@@ -46,7 +46,7 @@ pub(super) struct GraphMessage {
 }
 
 impl Graph {
-    /// Returns an operation that can never start because its dependences form a cycle; `None` if there is none.
+    /// Returns an operation that can never start because its dependences form a cycle, if any.
     pub fn stuck(&self) -> Option<&GraphNode> {
         let mut needs: Vec<u32> = self.nodes.iter().map(|node| node.needs).collect();
         let mut ready: Vec<u32> = (0..).zip(&needs).filter(|(_, needs)| **needs == 0).map(|(node, _)| node).collect();

@@ -1,4 +1,4 @@
-//! Log files: written logs are read back; errors name file and fragment.
+//! Checks that written logs are read back, and that errors name file and fragment.
 
 use super::super::analysis::TaskAnalysis;
 use super::*;
@@ -22,19 +22,20 @@ fn a_log_of_a_real_runtime_is_analysed() {
     let logs = read_task_logs(&[log(1, &second), log(0, first)]).unwrap();
     let analysis = TaskAnalysis::from_logs(&logs);
     assert_eq!((analysis.total, &analysis.distribs[..], analysis.waited), (3, &[2, 1][..], 1));
-    // b waited from 1 to 5; threads were busy for 2, 2 and 10 of 2 × 100 microseconds.
+    // Fragment b waited from 1 to 5 microseconds. Threads were busy for 2, 2 and 10 microseconds of 2 × 100.
     assert_eq!(analysis.stages[1].sum_s, 4e-6);
     let useful = analysis.processes.iter().map(|process| process.useful.as_ps()).collect::<Vec<_>>();
     assert_eq!(useful, [2_000_000, 12_000_000]);
     assert_eq!(analysis.processes[0].idle.as_ps(), 98_000_000);
-    // Logs written from it are read back unchanged.
+    // Logs that are written from the read ones are read back unchanged.
     let files: Vec<_> = logs.iter().map(|log| (format!("{}", log.process), log.to_json("b", 2))).collect();
     assert_eq!(TaskAnalysis::from_logs(&read_task_logs(&files).unwrap()), analysis);
 }
 
 #[test]
 fn the_numbers_of_the_published_log_come_out() {
-    // A published log of a runtime system, whose analyser printed these values of Total cf, Distribs and Wait df.
+    // The numbers are those of a published log of a runtime system, whose analyser printed Total cf, Distribs and Wait
+    // df.
     let (total, migrated, waited) = (60_334u32, 27_903u32, 55_801u32);
     let mut events = [String::new(), String::new()];
     for fragment in 0..total {
@@ -46,7 +47,7 @@ fn the_numbers_of_the_published_log_come_out() {
     for fragment in 0..total {
         let own = &mut events[usize::from(fragment < migrated)];
         own.push_str(&format!("[2, {fragment}, \"distrib\"],"));
-        // Waiting fragments are distributed over both processes.
+        // The fragments that wait are distributed over both processes.
         if fragment % total < waited {
             own.push_str(&format!("[2, {fragment}, \"wait\"],"));
         }
