@@ -1,6 +1,7 @@
-//! Throughput of the engine alone: programs are small state machines, so that only matching, events and ports count.
+//! Throughput of the engine without applications: rank programs are small state machines, so the cost is that of
+//! matching, events and ports.
 //!
-//! `cargo bench --bench engine [-- FILTER] [--workers W]` prints messages a second, the median of five runs.
+//! `cargo bench --bench engine [-- FILTER] [--workers W]` prints messages per second, as the median of five runs.
 
 use std::time::Instant;
 
@@ -81,7 +82,7 @@ fn from(rank: Rank) -> Pattern {
     }
 }
 
-/// Six neighbours in a periodic cube, all exchanged at once, then a wait.
+/// Rank that exchanges messages with six neighbours in a periodic cube: all at once, followed by a wait.
 struct Halo {
     neighbours: [Rank; 6],
     turns: u32,
@@ -127,7 +128,7 @@ impl Program for Halo {
     }
 }
 
-/// A token passed around a ring, or one from every rank at once.
+/// Rank in a ring that passes on a single token, or one token per rank.
 struct Ring {
     rank: Rank,
     size: u32,
@@ -153,7 +154,7 @@ impl Program for Ring {
     }
 }
 
-/// A dissemination barrier or a pairwise alltoall: p − 1 or log2 p exchanges.
+/// Rank that makes pairwise exchanges: log2 p for a dissemination barrier, or p − 1 for an alltoall.
 struct Exchanges {
     rank: Rank,
     size: u32,

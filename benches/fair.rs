@@ -1,8 +1,8 @@
-//! Throughput under fair shares beside `share`, on the built-in machine with 16 ranks per node.
+//! Throughput with the contention model `fair` compared with `share`, on the built-in machine with 16 ranks per node.
 //!
-//! `cargo bench --bench fair [-- FILTER] [--workers W]` prints messages a second under both, the median of three runs
-//! each, in turns; then, without FILTER, how far shares over time are from a plain max-min solver, for the transfers
-//! between 64 nodes of such traffic.
+//! `cargo bench --bench fair [-- FILTER] [--workers W]` prints messages per second with both models, as the median of
+//! three alternating runs each. Without FILTER it also prints the deviation of the `fair` model from a simple max-min
+//! solver, for transfers of the same traffic between 64 nodes.
 
 #[path = "../tests/support/maxmin.rs"]
 mod maxmin;
@@ -48,7 +48,7 @@ fn from(rank: Rank) -> Pattern {
     }
 }
 
-/// Some number below `end`, the same for the same rank and round.
+/// Returns a pseudo-random number below `end`, which depends only on the rank and the round.
 fn noise(rank: Rank, round: u32, end: u64) -> u64 {
     let mut x = (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
         ^ u64::from(round).wrapping_mul(0xD6E8_FEB8_6659_FD93);
@@ -57,7 +57,8 @@ fn noise(rank: Rank, round: u32, end: u64) -> u64 {
     (x ^ x >> 32) % end
 }
 
-/// Rounds: computes for up to `skew`, posts receives from all of `sources`, sends to all of `targets`, waits.
+/// Rank that, in each round, computes for up to `skew`, posts receives from all `sources`, sends to all `targets`, and
+/// waits.
 struct Rounds {
     rank: Rank,
     sources: Vec<Rank>,
@@ -91,7 +92,7 @@ impl Program for Rounds {
     }
 }
 
-/// Six neighbours in a periodic cube.
+/// Returns a rank that exchanges messages with six neighbours in a periodic cube.
 fn halo(rank: Rank, side: u32, bytes: u64, skew: u64, rounds: u32) -> Rounds {
     let (x, y, z) = (rank % side, rank / side % side, rank / side / side);
     let at = |x: u32, y: u32, z: u32| (x % side) + (y % side) * side + (z % side) * side * side;
@@ -133,7 +134,7 @@ fn incast(rank: Rank, senders: u32, rounds: u32) -> Rounds {
     Rounds { rank, sources, targets, bytes: 100_000, skew: SimSpan::from_us(20), rounds, step: 0, requests }
 }
 
-/// Pairwise exchanges after a skewed start.
+/// Rank that makes pairwise exchanges after a delayed start.
 struct Pairwise {
     rank: Rank,
     size: u32,
@@ -184,7 +185,7 @@ fn bench<P: Program>(name: &str, nodes: u32, make: impl Fn(Rank) -> P + Sync) {
     println!("{name:<44} {workers} worker(s)  share {share:6.2}  fair {fair:6.2} M msg/s  {ratio:5.2}");
 }
 
-/// One message: after a start of its own it is sent, or it is received.
+/// Rank that sends one message after a delay of its own, or receives one message.
 struct Once(Vec<Call>);
 
 impl Program for Once {
@@ -193,8 +194,8 @@ impl Program for Once {
     }
 }
 
-/// How far durations of transfers are from the solver's: every transfer is between ranks of its own, so that nothing
-/// but adapters is shared.
+/// Prints the deviations of transfer durations from the solver's. Each transfer is between two ranks of its own, so
+/// that transfers share only adapters.
 fn errors(name: &str, nodes: u32, transfers: &[Transfer]) {
     let mut used = vec![0; nodes as usize];
     let mut site = |node: u32| {
@@ -244,7 +245,8 @@ fn errors(name: &str, nodes: u32, transfers: &[Transfer]) {
     );
 }
 
-/// Messages of the halo between the first 64 nodes, of its 4,096 ranks with 16 per node, in one round.
+/// Returns the messages of one round of a halo exchange between the first 64 nodes. The exchange has 4,096 ranks, 16
+/// per node.
 fn halo_transfers(skew: u64) -> Vec<Transfer> {
     let node = |rank: Rank| rank / 16;
     let of = |rank: Rank| {
@@ -255,7 +257,7 @@ fn halo_transfers(skew: u64) -> Vec<Transfer> {
     (0..64 * 16).flat_map(of).filter(|of| of.from != of.to && of.to < 64).collect()
 }
 
-/// From each of 64 nodes to each other.
+/// Returns one transfer from each of 64 nodes to each other node.
 fn alltoall_transfers() -> Vec<Transfer> {
     let to = |from: u32| (1..64).map(move |by| (from, (from + by) % 64));
     let of = |(from, to)| Transfer { from, to, start: noise(from, 1, 20_000), bytes: 100_000 };

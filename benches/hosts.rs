@@ -1,8 +1,8 @@
-//! Speed of several host processes: whole runs in one process and in two, under a real `mpirun`.
+//! Speed of several host processes: the same runs in one process and in two processes under a real `mpirun`.
 //!
 //! `cargo bench --bench hosts [-- FILTER] [--runs N]` builds mcpsim with the feature `mpi` (in `target/mpi-bench`) for
-//! the library of `mpicc`, or of what `MPICC` names, and launches it with `mpirun`, or with what `MPIRUN` names. It
-//! prints a table, and whether all Outcomes were the same.
+//! the MPI library of `mpicc` or of the command in `MPICC`, and launches it with `mpirun` or the command in `MPIRUN`.
+//! It prints a table, and whether all Outcomes are equal.
 
 mod runs;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use runs::{ALLTOALL, Asked, HALO, HALO_8_KIB, HALO_65536, HALO_1048576, Work, median, rate};
 
-/// Rows, and the ratio that is wanted of each.
+/// Rows of the table, each with the ratio that is the goal.
 const ROWS: [(Work, &str); 5] =
     [(HALO, ">= 1.5"), (HALO_8_KIB, ""), (ALLTOALL, ""), (HALO_65536, ""), (HALO_1048576, "")];
 
@@ -37,7 +37,7 @@ fn two(work: Work, options: &[&str]) -> (Value, Value) {
     runs::run(command, work, &[&["--workers", "1"], options].concat())
 }
 
-/// The shares of windows, code, exchange and idle in the workers' time, in percent.
+/// Returns the shares of windows, code, exchange and idle time in the workers' time, in percent.
 fn shares(host: &Value) -> String {
     let profile = host["profile"].as_array().expect("a host profile");
     let sum = |part: &str| profile.iter().map(|time| time[part].as_u64().expect("nanoseconds")).sum::<u64>() as f64;
@@ -55,7 +55,7 @@ fn main() {
     );
     for (work, target) in ROWS.into_iter().filter(|(work, _)| asked.for_row(work.name)) {
         let mut pairs = Vec::new();
-        // In turns, so that a drift of the machine's speed meets both alike.
+        // Runs with one and with two processes alternate, so that a change of the machine's speed affects both equally.
         for _ in 0..asked.runs {
             let ((outcome, alone), (same, together)) = (one(work), two(work, &[]));
             assert!(outcome == same, "{}: two processes do not predict what one does", work.name);

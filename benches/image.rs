@@ -1,7 +1,7 @@
-//! Loading a real program once per rank: processor time, mappings and memory per instance.
+//! Cost of loading a real program once per rank: processor time, mappings and memory per instance.
 //!
-//! `cargo bench --bench image` compiles a small program with the system's `cc` and loads it 8,192 times. Processor time
-//! is that of this process, in the kernel too; most of it goes into fresh pages for the data.
+//! `cargo bench --bench image` compiles a small program with the system's `cc` and loads it 8,192 times. The processor
+//! time is that of this process, including the kernel; most of it is spent on new pages for the program's data.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,8 @@ static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAlloca
 
 const RANKS: usize = 8192;
 
-/// A marker, some data to relocate, a thread-local variable and functions of two libraries.
+/// Test program: a marker, some data that are relocated, a thread-local variable, and calls of functions from two
+/// libraries.
 const SOURCE: &str = r#"
 __asm__(".pushsection .note.mcpsim,\"a\",@note\n.balign 4\n.long 7,4,1\n.asciz \"mcpsim\"\n.balign 4\n.long 1\n.popsection");
 #include <math.h>
@@ -38,7 +39,7 @@ impl Host for System {
     }
 }
 
-/// Processor time of this process in microseconds.
+/// Returns the processor time of this process in microseconds.
 fn microseconds() -> f64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: getrusage fills the structure, which is large enough.
@@ -54,7 +55,7 @@ fn mappings() -> usize {
     fs::read_to_string("/proc/self/maps").map_or(0, |maps| maps.lines().count())
 }
 
-/// Memory of its own, in KiB.
+/// Returns the anonymous memory of this process in KiB.
 fn anonymous() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -92,7 +93,7 @@ fn main() {
     let start = microseconds();
     for instance in &instances {
         set_main(Some(instance.id()));
-        // SAFETY: the program above has no initialisers but the compiler's.
+        // SAFETY: the program in SOURCE has no initialisers except those of the compiler.
         unsafe { instance.initialise(0, environment.as_ptr(), environment.as_ptr()) }
     }
     each("initialise", start);

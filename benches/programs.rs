@@ -1,17 +1,16 @@
-//! Throughput and memory of real programs: the kernels of `workloads/c`, each run in a process of its own.
+//! Throughput and memory of real programs: the kernels in `workloads/c`, each run in a separate process.
 //!
-//! `cargo bench --bench programs [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps the measured
-//! ones.
+//! `cargo bench --bench programs [-- FILTER] [--runs N]` prints a table; `benches/README.md` contains measured tables.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A run: a name, options, the program and its arguments, and what the table asks for.
+/// A row of the table: its name, the options of mcpsim, the program with its arguments, and the goal.
 struct Case {
     name: &'static str,
     options: &'static str,
     program: &'static str,
-    /// Messages a second, in millions.
+    /// Goal in millions of messages per second.
     target: &'static str,
 }
 
@@ -41,7 +40,7 @@ fn mcpsim(directory: &Path, line: &str) -> Output {
     output
 }
 
-/// Messages, seconds, peak bytes, ranks.
+/// Returns the number of messages, the seconds, the peak memory in bytes, and the number of ranks.
 fn measure(directory: &Path, case: &Case) -> (u64, f64, u64, u64) {
     let (options, program) = (case.options, case.program);
     let compute = if options.contains("--compute") { "" } else { "--compute skip" };

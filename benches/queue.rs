@@ -1,7 +1,8 @@
-//! The event queue beside the `priority-queue` crate and the standard binary heap, in the hold model (Jones 1986): with
-//! a steady number of pending events, the earliest is taken and another is put in a while after it.
+//! Comparison of the event queue with the `priority-queue` crate and the standard binary heap, in the hold model (Jones
+//! 1986): the number of pending events is constant, and in each step the earliest event is removed and a later event is
+//! inserted.
 //!
-//! `cargo bench --bench queue` prints nanoseconds for one taken and one put in, the median of five runs.
+//! `cargo bench --bench queue` prints nanoseconds per step, as the median of five runs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,20 +12,20 @@ use mcpsim::units::SimTime;
 use mcpsim::{rank, units};
 use priority_queue::PriorityQueue;
 
-/// The queue's source itself: it is not part of the library's interface.
+/// Source file of the queue, which is not a public part of the library.
 #[path = "../src/core/engine/queue.rs"]
 #[allow(dead_code)]
 mod queue;
 
-/// Prefetching, which the queue uses.
+/// Prefetching module, which the queue uses.
 #[path = "../src/core/engine/prefetch.rs"]
 mod prefetch;
 
-/// The part of the event module that the queue uses.
+/// The part of the engine's event module that the queue uses.
 mod event {
     pub use mcpsim::engine::EventKey;
 
-    /// As large as the engine's events, with the fields that the queue's tests use.
+    /// Event as large as the engine's events, with the fields that the tests of the queue use.
     #[allow(dead_code)]
     #[derive(Clone, Copy, Debug)]
     #[repr(align(64))]
@@ -46,7 +47,7 @@ use event::{EventKey, EventKind};
 #[global_allocator]
 static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;
 
-/// Takes the earliest event and puts one in.
+/// Queue for the hold model: each step removes the earliest event and inserts another event.
 trait Hold {
     fn put(&mut self, key: EventKey, body: EventKind);
     fn take(&mut self) -> EventKey;
@@ -62,7 +63,7 @@ impl Hold for queue::EventQueue {
     }
 }
 
-/// The key makes the item unique; its priority is the same key.
+/// The key is unique, and is both the item and its priority.
 impl Hold for PriorityQueue<(u32, u32), ByKey> {
     fn put(&mut self, key: EventKey, body: EventKind) {
         self.push((key.from, key.sequence), ByKey(Reverse(key), body));
@@ -73,7 +74,7 @@ impl Hold for PriorityQueue<(u32, u32), ByKey> {
     }
 }
 
-/// A heap of keys and bodies.
+/// Binary heap of events with their keys.
 impl Hold for BinaryHeap<ByKey> {
     fn put(&mut self, key: EventKey, body: EventKind) {
         self.push(ByKey(Reverse(key), body));
@@ -84,7 +85,7 @@ impl Hold for BinaryHeap<ByKey> {
     }
 }
 
-/// An event ordered by its key alone, the earliest first.
+/// Event that is ordered only by its key; the earliest event is the greatest.
 #[derive(Clone, Copy)]
 struct ByKey(Reverse<EventKey>, #[allow(dead_code)] EventKind);
 
@@ -108,7 +109,7 @@ impl Ord for ByKey {
     }
 }
 
-/// A generator of our own: the same numbers for each queue and no dependence.
+/// Random number generator without a dependency; each queue gets the same numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -133,7 +134,8 @@ fn nanoseconds(make: fn() -> Box<dyn Hold>, pending: u32) -> f64 {
                 from: rank,
                 sequence,
             };
-            // Delays as in a run: some of an overhead's length, most of a latency's, some of a large transfer's.
+            // Delays have the lengths that occur in a run: some that of an overhead, most that of a latency, some that
+            // of a large transfer.
             let delay =
                 |number: u64| [200_000, 1_500_000, 1_500_000, 12_000_000][(number % 4) as usize] + number % 50_000;
             (0..pending).for_each(|rank| queue.put(key(delay(numbers.next()), rank, 0), body));

@@ -1,12 +1,13 @@
-//! Time that the library of `mcpsim trace lib` adds to an MPI call: `cargo bench --bench recording` runs a program of
-//! small messages to the own rank, without the library and with it, under the MPIs of the machine. Times are the
-//! thread's CPU time, the least of five turns; the time of reading each clock is a separate row. Nothing is asserted.
+//! Time that the library of `mcpsim trace lib` adds to an MPI call. `cargo bench --bench recording` runs a program that
+//! sends small messages to its own rank, with and without the library, under the MPI libraries of the machine. Times
+//! are CPU times of the thread, the least of five runs. The time to read each clock is in a separate row. Nothing is
+//! asserted.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// 1.2 million calls a turn.
+/// Test program with 1.2 million MPI calls per run.
 const SOURCE: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// On Debian both libraries have commands of their own.
+/// Commands of the MPI libraries. Debian has separate commands for each library.
 const MPIS: [[&str; 3]; 2] =
     [["Open MPI", "mpicc.openmpi", "mpirun.openmpi"], ["MPICH", "mpicc.mpich", "mpirun.mpich"]];
 
@@ -49,13 +50,14 @@ fn output(command: &mut Command) -> Option<Output> {
     command.output().ok().filter(|output| output.status.success())
 }
 
-/// Nanoseconds a call, a look at the wall clock, and one at the thread's CPU clock.
+/// Returns nanoseconds per MPI call, per reading of the wall clock, and per reading of the thread's CPU clock.
 fn run(launcher: &str, directory: &Path, library: Option<&Path>) -> Option<[f64; 3]> {
     let mut command = Command::new(launcher);
     command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
     command.args(["-n", "1"]);
     if let Some(library) = library {
-        // A launcher that is no program of MPI's would not load it: env does, in the rank.
+        // A launcher that uses no MPI library would fail with the preloaded library, so `env` sets the variable only
+        // for the rank.
         let trace = directory.join("cost.trace");
         command.arg("env").arg(format!("LD_PRELOAD={}", library.display()));
         command.arg(format!("MCPSIM_TRACE={}", trace.display()));

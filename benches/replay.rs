@@ -1,11 +1,12 @@
-//! Recording and replaying: the 3-D halo exchange described, recorded, and replayed, in a process of its own each.
+//! Speed of recording and replaying: the 3-D halo exchange as a described application, with recording, and as a
+//! replayed trace, each in a separate process.
 //!
-//! `cargo bench --bench replay [-- --runs N]` prints a table; README.md beside this file keeps the measured ones.
+//! `cargo bench --bench replay [-- --runs N]` prints a table; `benches/README.md` contains measured tables.
 
 use std::path::Path;
 use std::process::Command;
 
-/// A run: a name and options.
+/// Rows of the table: name, and options of mcpsim.
 const CASES: [(&str, &str); 4] = [
     ("halo, 4096 ranks, 1 KiB", "--nct 256,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=150"),
     ("halo, 65536 ranks, 1 KiB", "--nct 4096,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=10"),
@@ -16,10 +17,10 @@ const CASES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Every message meets a port, as in the bench of workloads.
+/// Settings with which each message uses a port, as in the bench `workloads`.
 const SHARED: &str = "--set platform.intra_cmp.contention=share --set platform.inter_cmp.contention=share --set platform.inter_node.contention=share";
 
-/// Millions of messages per second, messages, and peak bytes per rank.
+/// Returns millions of messages per second, the number of messages, and the peak memory in bytes per rank.
 fn measure(line: &str) -> (f64, u64, u64) {
     let output = Command::new(env!("CARGO_BIN_EXE_mcpsim"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -47,7 +48,7 @@ fn main() {
         "M msg/s", "run", "recorded", "replayed", "ratio", "B a msg", "B a rank"
     );
     for (name, options) in CASES {
-        // In turns, so that a drift of the machine's speed meets all alike.
+        // The runs alternate, so that a change of the machine's speed affects all of them equally.
         let rounds: Vec<_> = (0..runs).map(|_| round(options, &trace)).collect();
         let median = |value: fn(&[f64; 4]) -> f64| {
             let mut values: Vec<f64> = rounds.iter().map(|(rates, _)| value(rates)).collect();
@@ -60,7 +61,8 @@ fn main() {
     }
 }
 
-/// The rates of a run, of the same recorded and replayed, bytes of the trace per message, and memory of the replay per rank.
+/// Returns the rates of a described run, of the run with recording and of its replay, the trace bytes per message, and
+/// the replay's memory per rank.
 fn round(options: &str, trace: &Path) -> ([f64; 4], u64) {
     let (run, ..) = measure(options);
     let (recorded, messages, _) = measure(&format!("{options} --record {}", trace.display()));

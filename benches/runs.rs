@@ -1,10 +1,10 @@
-//! Shared parts of the benches of whole runs: workloads, arguments, and a process of its own for each run.
+//! Common code of the benches that run mcpsim: workloads, arguments, and the start of a separate process for each run.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// A described workload: a name and options.
+/// A described workload: its name and the options of mcpsim.
 #[derive(Clone, Copy)]
 pub struct Work {
     pub name: &'static str,
@@ -33,18 +33,18 @@ pub const ALLTOALL: Work = work(
      --set platform.collectives.alltoall=[{algorithm=\"pairwise\"}]",
 );
 
-/// Machine of the benches: contention model `share` at every level, so each message uses a port.
+/// Settings of the benches' machine: contention model `share` at every level, so each message uses a port.
 const SHARED: &str = "--set platform.intra_cmp.contention=share --set platform.inter_cmp.contention=share --set platform.inter_node.contention=share";
 
 /// Arguments of the bench.
 pub struct Asked {
     filter: Option<String>,
-    /// Pairs of runs a row.
+    /// Number of pairs of runs per row of the table.
     pub runs: usize,
 }
 
 impl Asked {
-    /// `[FILTER] [--runs N]`, or so many runs.
+    /// Parses `[FILTER] [--runs N]`; `runs` is the default number of runs.
     pub fn or(runs: usize) -> Asked {
         let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
         let at = args.iter().position(|arg| arg == "--runs");
@@ -52,13 +52,13 @@ impl Asked {
         Asked { filter: args.into_iter().next().filter(|arg| !arg.starts_with('-')), runs }
     }
 
-    /// Whether a row is asked for.
+    /// Returns whether FILTER selects the row of this name.
     pub fn for_row(&self, name: &str) -> bool {
         self.filter.as_ref().is_none_or(|filter| name.contains(filter))
     }
 }
 
-/// The Outcome of `work`, simulated by `command` with further options, and its part about the host.
+/// Runs `work` with the mcpsim in `command` and further options. Returns the Outcome and its part `host`.
 pub fn run(mut command: Command, work: Work, options: &[&str]) -> (Value, Value) {
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--quiet", "--json", "-"]).args(options);
     command.args(SHARED.split_whitespace()).args(work.options.split_whitespace());
@@ -69,12 +69,12 @@ pub fn run(mut command: Command, work: Work, options: &[&str]) -> (Value, Value)
     (outcome, host)
 }
 
-/// Messages a second, in millions.
+/// Returns millions of messages per second.
 pub fn rate(host: &Value) -> f64 {
     host["messages_per_s"].as_f64().expect("a rate") / 1e6
 }
 
-/// The one in the middle.
+/// Returns the median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

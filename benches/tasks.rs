@@ -1,8 +1,8 @@
-//! Programs of fragments, from a thousand fragments to a million, on 1,024 processes: cost per fragment.
+//! Cost per fragment in programs of a task runtime with a thousand to a million code fragments, on 1,024 processes.
 //!
-//! `cargo bench --bench tasks [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps measured ones.
+//! `cargo bench --bench tasks [-- FILTER] [--runs N]` prints a table; `benches/README.md` contains measured tables.
 
-// Its workloads and rates are for other benches.
+// This bench does not use the workloads and rates in the module.
 #[allow(dead_code)]
 mod runs;
 

@@ -1,7 +1,6 @@
-//! Throughput and memory of whole runs: described workloads as a user runs them, in a process of their own.
+//! Throughput and memory of described workloads, each run of mcpsim in a separate process.
 //!
-//! `cargo bench --bench workloads [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps the measured
-//! ones.
+//! `cargo bench --bench workloads [-- FILTER] [--runs N]` prints a table; `benches/README.md` contains measured tables.
 
 mod runs;
 
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use runs::{ALLTOALL, Asked, HALO, HALO_8_KIB, HALO_65536, HALO_1048576, Work, median, rate};
 
-/// Rows, each with its aim: millions of messages per second, and at most so many bytes per rank.
+/// Rows of the table, each with its goals: millions of messages per second, and the greatest number of bytes per rank.
 const ROWS: [(Work, &str); 10] = [
     (
         Work {
@@ -51,7 +50,7 @@ fn main() {
     let asked = Asked::or(5);
     println!("{:<36} {:>14} {:>8} {:>8} {:>6} {:>9}", "", "M msg/s wanted", "1 worker", "2", "ratio", "B a rank");
     for (work, target) in ROWS.into_iter().filter(|(work, _)| asked.for_row(work.name)) {
-        // In turns, so that a drift of the machine's speed meets both alike.
+        // Runs with one and with two workers alternate, so that a change of the machine's speed affects both equally.
         let pairs: Vec<_> = (0..asked.runs).map(|_| (measure(work, "1"), measure(work, "2"))).collect();
         let one = median(pairs.iter().map(|((_, one), _)| rate(one)).collect());
         let two = median(pairs.iter().map(|(_, (_, two))| rate(two)).collect());

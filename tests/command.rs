@@ -1,4 +1,5 @@
-//! Tests of the program from outside: arguments, printed output, written files, and messages for wrong input.
+//! Tests that run the mcpsim executable: arguments, printed output, written files, and error messages for invalid
+//! input.
 
 #[path = "support/binary.rs"]
 mod support;

@@ -1,20 +1,21 @@
-//! Test of the guide and README: every command in a `console` block runs and prints the lines of the block.
+//! Test of the guide and README: every command in a `console` block runs, and prints the lines that the block shows.
 //!
-//! Lines of a block that begin with `$ ` are commands. A shell runs them in a directory that has `workloads`, `configs`
-//! and `validation`. The lines after a command must occur in its output in this order. A block in TOML or C that
-//! follows "Save this as `NAME`" becomes the file NAME. Blocks in other languages, and indented blocks, are not run.
+//! Lines in a `console` block that begin with `$ ` are commands. A shell runs the commands in a directory that contains
+//! `workloads`, `configs` and `validation`. The lines below a command must occur in its output in this order. A TOML or
+//! C block that follows "Save this as `NAME`" is written to the file NAME. Blocks in other languages, and indented
+//! blocks, are not run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A command, its line number, and lines of its output.
+/// A command, its line number in the page, and the expected lines of its output.
 struct Step {
     line: usize,
     command: String,
     expected: Vec<String>,
 }
 
-/// Parts of a page in order.
+/// Parts of a page, in the order of the page.
 enum Part {
     File(String, String),
     Step(Step),
@@ -54,7 +55,7 @@ fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-/// Executes the commands of a page; returns the errors.
+/// Executes the commands of a page. Returns the errors.
 fn follow(page: &Path) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let directory = tempfile::tempdir().unwrap();
@@ -102,7 +103,7 @@ fn follow(page: &Path) -> Vec<String> {
     wrong
 }
 
-/// Returns README and the pages of the guide.
+/// Returns the paths of README and of the guide's pages.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed = std::fs::read_dir(root.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());

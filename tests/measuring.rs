@@ -1,6 +1,6 @@
-//! Tests of `mcpsim measure` from outside, without MPI.
+//! Tests of `mcpsim measure` that need no MPI library.
 
-// Only a part of the support for real programs is used here.
+// These tests use only a part of the module.
 #[allow(dead_code)]
 #[path = "support/real.rs"]
 mod real;
@@ -14,6 +14,6 @@ mod measure;
 #[path = "measuring/pages.rs"]
 mod pages;
 
-/// Allocator of the program.
+/// Allocator of the mcpsim executable.
 #[global_allocator]
 static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;

@@ -1,10 +1,10 @@
-//! Comparison with SimGrid's SMPI, if installed: the same C programs on the same machine. Shares over time are max-min
-//! fair in both.
+//! Comparison with SimGrid's SMPI, if it is installed: the same C programs on the same machine. Both simulators share
+//! bandwidth over time by max-min fairness.
 //!
-//! A machine here is a list of nodes with an outgoing and an incoming link each: SimGrid's cluster with links in both
-//! directions, a platform of one core per node in mcpsim. Other costs of SMPI (overheads, factors by size, cross
-//! traffic of acknowledgements, computing) are switched off. A new test is a C program in `simgrid/` and a line in
-//! [`same`].
+//! A machine in these tests is a list of nodes with one outgoing and one incoming link per node. In SimGrid it is a
+//! cluster with split-duplex links, in mcpsim a platform with one core per node. Other costs of SMPI (overheads,
+//! factors by size, cross traffic of acknowledgements, computing) are switched off. A new test consists of a C program
+//! in `simgrid/` and a call of [`same`].
 
 #[path = "support/binary.rs"]
 mod support;
@@ -15,17 +15,17 @@ use std::process::Command;
 
 use support::run;
 
-/// The machine of both simulators.
+/// Machine that both simulators model.
 struct Machine {
     nodes: u32,
-    /// Latency of a message, in microseconds; a link of SimGrid has half of it.
+    /// Latency of a message in microseconds. Each of the two SimGrid links on a path has half of it.
     latency_us: u32,
     gigabytes: u32,
 }
 
 const MACHINE: Machine = Machine { nodes: 16, latency_us: 2, gigabytes: 1 };
 
-/// Greatest eager size; SMPI's thresholds exclude the size itself.
+/// Greatest eager message size in bytes. SMPI's thresholds exclude the threshold itself.
 const EAGER: u32 = 65_536;
 
 impl Machine {
@@ -52,7 +52,7 @@ impl Machine {
     }
 }
 
-/// Effects of SMPI that are switched off.
+/// Options that switch off further costs of SMPI.
 const PLAIN: [&str; 12] = [
     "network/crosstraffic:0",
     "network/TCP-gamma:0",
@@ -81,7 +81,7 @@ fn printed(directory: &Path, command: &str) -> String {
     text
 }
 
-/// Returns the ranks' seconds, which each prints in a line.
+/// Returns the seconds of the ranks, of which each rank prints a line.
 fn seconds(text: &str, ranks: u32) -> Vec<f64> {
     let mut found = vec![f64::NAN; ranks as usize];
     for line in text.lines() {
@@ -93,7 +93,8 @@ fn seconds(text: &str, ranks: u32) -> Vec<f64> {
     found
 }
 
-/// Runs `program` on `ranks` ranks in both simulators; asserts that each rank's times agree to `percent`.
+/// Runs `program` on `ranks` ranks in both simulators, and asserts that the times of each rank differ by at most
+/// `percent`.
 fn same(program: &str, ranks: u32, arguments: &str, percent: f64) {
     if !support::is_full("the comparison with SimGrid") {
         return;
@@ -126,12 +127,13 @@ fn same(program: &str, ranks: u32, arguments: &str, percent: f64) {
     }
 }
 
-/// Greatest deviation of a rank from SMPI.
+/// Greatest deviation of a rank's time from SMPI's, in percent.
 const PERCENT: f64 = 3.0;
 
 #[test]
 fn overlaps_end_as_under_simgrid() {
-    // Separate in time, separate within the first, and simultaneous; the small one in the middle of the large one.
+    // Start and sizes of two transfers: not overlapping, the second within the first, simultaneous, and a small
+    // transfer in the middle of a large one.
     for arguments in ["10 1000000 100000000", "10 10000000 10000000", "0 1000000 3000000", "3000 8000000 1000000"] {
         same("overlap", 4, arguments, PERCENT);
     }
@@ -158,7 +160,7 @@ fn halos_with_skew_end_as_under_simgrid() {
     }
 }
 
-/// A trace of SMPI with all calls that its replay knows sends the same messages as the program here.
+/// An SMPI trace with all calls that SMPI's replay supports sends the same messages as the program does in mcpsim.
 #[test]
 fn traces_of_smpi_send_what_the_program_sends() {
     if !is_installed() {
@@ -181,7 +183,7 @@ fn traces_of_smpi_send_what_the_program_sends() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         fs::read_to_string(here.join("sizes.csv")).unwrap()
     };
-    // SMPI uses the other name for MPI_Reduce_scatter_block.
+    // SMPI uses the name MPI_Reduce_scatter for MPI_Reduce_scatter_block.
     let program = histogram("--compute skip ./ours").replace("_block", "");
     assert_eq!(histogram("all.txt"), program);
 }

@@ -1,4 +1,5 @@
-//! Properties of any run of the engine: outcomes for any number of workers, errors, growth, shares over time, traces.
+//! Tests of properties that every simulation has: equal Outcomes for any number of workers, errors, growth with the
+//! number of ranks, fair shares, and traces.
 
 #[path = "support/random.rs"]
 mod random;

@@ -1,4 +1,4 @@
-//! Sets of runs from outside: sweeps, shipped studies, revisions, validation.
+//! Tests of commands that make many runs: sweeps, shipped studies, tests over revisions, and validation.
 
 #[path = "support/binary.rs"]
 mod support;

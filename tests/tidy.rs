@@ -1,5 +1,5 @@
-//! Rules on the project's own sources (invariants of ARCHITECTURE.md), as functions of text. Each test shows that its
-//! rule detects a violation.
+//! Rules for the project's own sources (invariants in ARCHITECTURE.md), as functions of text. Each test also shows that
+//! its rule detects a violation.
 
 #[path = "tidy/rules.rs"]
 mod rules;
@@ -15,7 +15,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the files below `directory` of the root with this extension, in order, with their paths from the root.
+/// Returns the files below `directory` of the project with this extension, in order, with their paths from the
+/// project's root.
 fn files(directory: &str, extension: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = vec![root().join(directory)];
@@ -34,7 +35,7 @@ fn files(directory: &str, extension: &str) -> Vec<(String, String)> {
     found.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
 }
 
-/// Fails with `file:line: what` of every finding.
+/// Fails if the rule has findings, and prints `file:line: what` for each finding.
 fn hold(rule: fn(&str, &str) -> Vec<Finding>, files: Vec<(String, String)>) {
     assert!(!files.is_empty(), "nothing to look at");
     let findings: Vec<String> = files

@@ -1,8 +1,8 @@
-//! The shipped described applications: equal outcomes for any number of workers, unchanged predictions, and messages
-//! and times that can be computed by hand.
+//! Tests of the shipped described applications: equal Outcomes for any number of workers, unchanged predictions, and
+//! messages and times that can be computed by hand.
 //!
-//! A new file in `workloads` needs a line in `workloads/cases.rs`, and its predictions in `golden.txt` (one with a real
-//! program needs a line in `programs_c.rs` instead):
+//! A new file in `workloads` needs an entry in `workloads/cases.rs`, and its predictions in `golden.txt`. A new file
+//! with a real program needs an entry in `programs_c.rs` instead. This command writes the predictions:
 //!
 //! ```text
 //! MCPSIM_UPDATE_GOLDEN=1 cargo test --test workloads golden
@@ -37,7 +37,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the outcome of a workload with other options; each word of `sets` is passed to `--set`.
+/// Returns the Outcome of a workload with other options. Each word of `sets` is the value of a `--set` option.
 fn outcome(workload: &str, sets: &str, options: &str) -> Value {
     let sets: String = sets.split_whitespace().map(|set| format!(" --set {set}")).collect();
     let line = format!("workloads/{workload}.toml --quiet --json - {options}{sets}");
@@ -50,7 +50,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("expected a whole number; found {value}"))
 }
 
-/// Returns the total messages and bytes.
+/// Returns the total number of messages and bytes.
 fn messages(outcome: &Value) -> (u64, u64) {
     assert_eq!(outcome["unreceived"], 0);
     (number(&outcome["messages"]["count"]), number(&outcome["messages"]["bytes"]))
@@ -63,7 +63,7 @@ fn every_workload_is_tested() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-        // These have real programs, which `programs_c.rs` tests.
+        // These files have real programs, which `programs_c.rs` tests.
         .filter(|name| !name.ends_with("-c"))
         .collect();
     found.sort();

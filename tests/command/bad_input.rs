@@ -1,6 +1,6 @@
-//! Messages for wrong input of the user: the exact text, exit code 2 (3 for a deadlock), and empty stdout.
+//! Error messages for invalid input: their exact text, exit code 2 (3 for a deadlock), and empty stdout.
 //!
-//! If the command line itself is wrong, a hint at `--help` follows the line of the error.
+//! If the command line is invalid, a hint to `--help` follows the line of the error.
 
 #[path = "bad_input/files.rs"]
 mod files;
@@ -39,7 +39,7 @@ fn applications(cases: &[(&str, &str, &str)]) {
     }
 }
 
-/// Asserts the errors of applications that consist of one statement.
+/// Asserts the errors of applications that consist of a single statement.
 fn statements(cases: &[(&str, &str)]) {
     let directory = directory();
     let here = directory.path();
@@ -49,7 +49,7 @@ fn statements(cases: &[(&str, &str)]) {
     }
 }
 
-/// Asserts the error of each command line; `a.toml` does nothing and has a parameter `n`.
+/// Asserts the error of each command line. The application `a.toml` does nothing and has a parameter `n`.
 fn lines(cases: &[(&str, &str)]) {
     let directory = directory();
     let here = directory.path();
@@ -135,7 +135,7 @@ fn values_of_the_wrong_type_or_unit() {
             "\"1e400 s\" in main[0].compute of a.toml:1, character 1: the number is out of range",
         ),
     ]);
-    // A product of a size and another value may be a time.
+    // The product of a size and another value may be a time.
     let directory = directory();
     write(directory.path(), "a.toml", "main = [{ compute = \"8 kB * 1e-9\" }, { barrier = {} }]\n");
     assert_eq!(run(directory.path(), "a.toml --nct 1,1,2").code, Some(0));
@@ -449,7 +449,7 @@ fn what_a_run_leaves_over_is_told_with_its_statement() {
         ];
         assert_eq!(notes, expected, "{}", ran.stdout);
     }
-    // Two statements could have sent these messages.
+    // Two statements of the application may have sent these messages.
     write(here, "a.toml", app.replace("tag = 3", "tag = 0").replace("bytes = 64", "bytes = \"8 + 0 * rank\""));
     let ran = run(here, "a.toml --nct 2,1,1");
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

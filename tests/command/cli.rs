@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::support::{self, ended, finish, holds_within_limit, interrupt, mcpsim, run, without_launcher};
 use tempfile::TempDir;
 
-/// A token that passes n times through all ranks.
+/// Application in which a token passes n times through all ranks.
 const APP: &str = r#"
 # A ring.
 name = "a"
@@ -54,7 +54,8 @@ fn repeated_runs_have_a_mean_a_deviation_and_an_interval() {
     let repeated = json(&format!("--repeats 5 {noise} work.toml --json -"));
     let repeats = &repeated["repeats"];
     let times: Vec<u64> = repeats["predicted_ps"].as_array().unwrap().iter().map(|ps| ps.as_u64().unwrap()).collect();
-    // The seeds are 3 to 7, equal to those of single runs; a recording has the noise of the recorded run.
+    // The runs have the seeds 3 to 7 and equal single runs with these seeds. A replay has the noise of the recorded
+    // run.
     let single =
         |seed: u64| json(&format!("--seed {seed} {noise} work.toml --json -"))["predicted_ps"].as_u64().unwrap();
     assert_eq!(times, [3, 4, 5, 6, 7].map(single));
@@ -199,7 +200,7 @@ fn a_figure_without_a_value_costs_no_prediction() {
         { "name": "bad", "error": why, "unit": "B/s" }, { "name": "good", "value": 6.0, "unit": "" }
     ]);
     assert_eq!(outcome(here, "figures.toml --set app.n=3")["results"], expected);
-    // In a study each result is a column.
+    // In a study each result of the application has a column.
     let ran = run(here, "sweep --quiet --out study --vary app.n=3,4 figures.toml");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let csv = std::fs::read_to_string(here.join("study/study.csv")).unwrap();
@@ -278,7 +279,7 @@ fn an_interrupt_ends_a_run_with_130_and_says_how_far_it_came() {
     let line = "app.toml --set app.n=1000000000 --workers 2";
     let mut child =
         command.args(line.split_whitespace()).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    // With worker threads there is a run to interrupt.
+    // Worker threads exist once the run has started, so that the run can be interrupted.
     let tasks = format!("/proc/{}/task", child.id());
     let has_workers = || std::fs::read_dir(&tasks).is_ok_and(|tasks| tasks.count() > 2);
     let runs = holds_within_limit(|| has_workers() || child.try_wait().is_ok_and(|end| end.is_some()));
@@ -293,7 +294,7 @@ fn an_interrupt_ends_a_run_with_130_and_says_how_far_it_came() {
 fn an_interrupt_while_input_is_read_ends_it_also_where_the_shell_ignores_it() {
     let directory = directory();
     let here = directory.path();
-    // No process writes to this file, so reading it does not end.
+    // No process writes to this pipe, so a read from it would never return.
     assert!(Command::new("mkfifo").arg(here.join("endless.toml")).status().unwrap().success());
     for trap in ["", "trap '' INT;"] {
         let mut command = without_launcher(Command::new("sh"), here);
@@ -395,7 +396,7 @@ fn what_is_shipped_is_found_by_name_from_any_directory() {
         };
         assert_eq!(predicted(&found), predicted(&file));
     }
-    // Applications and studies of a sweep, and the files that a study names, are found as well.
+    // Applications and studies of a sweep, and files that a study names, are also found by their shipped names.
     let swept = named("sweep --vary cores=4 --out shapes ring");
     assert_eq!(swept.code, Some(0), "{}", swept.stderr);
     assert!(swept.stdout.starts_with("ring: 6 points\n"), "{}", swept.stdout);
@@ -407,7 +408,7 @@ fn what_is_shipped_is_found_by_name_from_any_directory() {
     std::fs::write(here.join("mine.toml"), study.replace("\"ring\"", "\"rings\"")).unwrap();
     let unknown = named("sweep mine.toml");
     assert_eq!(unknown.stderr, "error: mine.toml: app: rings: no such file, did you mean \"ring\"?\n");
-    // A changed or truncated file of the cache is written again.
+    // A changed or truncated file in the cache directory is written again.
     let shipped = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
     let machine = shipped[0].join("configs/dahu.toml");
     let whole = std::fs::read(&machine).unwrap();

@@ -1,4 +1,4 @@
-//! Files of other programs as application, machine and trace: the message names the kind of file and the correct
+//! Files of other programs as application, machine or trace: the error names the kind of the file and the correct
 //! command.
 
 use super::bad_input::says;

@@ -1,4 +1,4 @@
-//! No command overwrites a file that it reads, and each command reports files that it cannot write.
+//! Tests that no command overwrites a file that it reads, and that each command reports files that it cannot write.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,9 +15,10 @@ const SOURCE: &str = "#include <mpi.h>\nint main(int n, char **v) { MPI_Init(&n,
 
 const OSU: &str = "# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n1 1.0\n1024 2.0\n1048576 200.0\n";
 
-/// All writers of all commands: an input, and a command with OUT in place of the name of this input.
+/// Every option of every command that writes a file: an input file, and the command, in which OUT stands for the name
+/// of this input file.
 const COMMANDS: &[(&str, &str)] = &[
-    // Runs: each result over each kind of input.
+    // Runs: each result is written over each kind of input.
     ("app.toml", "app.toml --json OUT"),
     ("app.toml", "app.toml --profile OUT"),
     ("app.toml", "app.toml --record OUT"),
@@ -68,7 +69,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("p.toml", "collectives --platform p.toml --ranks 2 --of bcast --sizes 8 --library openmpi-4.1 --rules OUT"),
 ];
 
-/// One command per writer.
+/// One command for each option that writes a file.
 const WRITERS: &[&str] = &[
     "app.toml --nct 2,1,1 --json n.json",
     "app.toml --nct 2,1,1 --profile n.csv",
@@ -122,7 +123,7 @@ fn done(here: &Path, line: &str) {
     assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
 }
 
-/// Writes files of every kind that commands read.
+/// Writes files of every kind that mcpsim commands read.
 fn prepare(here: &Path) {
     let write = |name: &str, text: &str| fs::write(here.join(name), text).unwrap();
     let copy = |from: &str, to: &str| fs::copy(here.join(from), here.join(to)).unwrap();
@@ -180,7 +181,7 @@ fn no_output_replaces_a_file_that_the_command_reads() {
         let _ = (fs::remove_file(here.join(&hard)), fs::remove_file(here.join(&soft)));
         fs::hard_link(here.join(input), here.join(&hard)).unwrap();
         symlink(input, here.join(&soft)).unwrap();
-        // The name, and two other names of the same file.
+        // The name of the input file, a hard link to it, and a symbolic link to it.
         let names: &[&str] = if line.contains("OUT") { &[input, &hard, &soft] } else { &[input] };
         for name in names {
             let line = line.replace("OUT", name);
@@ -211,7 +212,7 @@ fn a_limit_of_file_sizes_is_an_error_that_leaves_no_file() {
         if code != Some(2) || !stderr.to_lowercase().contains("file too large") {
             wrong.push(format!("mcpsim {line}: code {code:?}: {stderr}"));
         }
-        // Finished parts of a study remain, because it can be resumed.
+        // The points of a study that are finished remain on disk, because the study can be resumed.
         let left: Vec<String> = files(here)
             .into_iter()
             .filter(|name| !before.contains(name) && !name.contains("/new-study/points"))

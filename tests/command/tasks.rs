@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::{self, Ran};
 use serde_json::Value;
 
-/// A machine whose messages within a node take no time, and between nodes o_s = 1 us, L = 1 us, 1 GB/s, o_r = 2 us.
+/// A machine on which messages within a node take no time. Between nodes o_s = 1 us, L = 1 us, 1 GB/s and o_r = 2 us.
 const MACHINE: &str = r#"
 name = "hand"
 nct = [1, 1, 4]
@@ -50,7 +50,7 @@ impl Desk {
         support::run(self.path(), line)
     }
 
-    /// Returns the outcome of `app` with these options.
+    /// Returns the Outcome of the application text `app` with these options.
     fn outcome(&self, app: &str, options: &str) -> Value {
         self.write("app.toml", app);
         let ran = self.run(&format!("--quiet --json - --platform hand.toml {options} app.toml"));
@@ -71,7 +71,8 @@ fn us(outcome: &Value) -> f64 {
     (outcome["predicted_ps"].as_u64().unwrap() as f64 / 1e3).round() / 1e3
 }
 
-/// b on process 1 needs 1000 bytes that a on process 0 creates, and runs for 10 us; a runs for 20 us.
+/// Fragment a on process 0 runs for 20 us and creates 1000 bytes. Fragment b on process 1 needs them, and runs for 10
+/// us.
 const PAIR: &str = r#"
 [tasks]
 [tasks.data.x]
@@ -90,17 +91,18 @@ at = 1
 fn data_travels_to_who_asked_for_it() {
     let desk = Desk::new();
     let outcome = desk.outcome(PAIR, "--nct 2,1,1");
-    // a ends at 20. Its manager sends x: 1 us overhead, 1 us latency, 1000 B in 1 us, 2 us overhead: 25. b runs to 35.
-    // Then process 1 reports its end to process 0 with 40 B: 1 + 1.04 + 2, and the final answer takes the same: 43.08.
+    // Fragment a ends at 20. Its manager sends x: 1 us overhead, 1 us latency, 1 us for 1000 B, 2 us overhead, until
+    // 25. b ends at 35. Process 1 reports its end to process 0 with 40 B in 1 + 1.04 + 2; the answer takes as long:
+    // 43.08.
     assert_eq!(us(&outcome), 20.0 + 5.0 + 10.0 + 2.0 * 4.04);
     let path = &outcome["path"];
     assert_eq!(path["compute_ps"].as_u64().unwrap() + path["imbalance_ps"].as_u64().unwrap(), 30_000_000);
     let tasks = &outcome["tasks"];
     assert_eq!((&tasks["total"], &tasks["waited"]), (&2.into(), &1.into()));
     assert_eq!(tasks["distribs"], serde_json::json!([2]));
-    // b waited from the beginning to 25.
+    // Fragment b has waited from the beginning until 25.
     assert_eq!(tasks["stages"][1]["sum_s"], 25e-6);
-    // The same on a node, where messages are free.
+    // Within a node messages take no time.
     assert_eq!(us(&desk.outcome(PAIR, "--ranks 2")), 30.0);
 }
 
@@ -109,16 +111,16 @@ fn the_managers_own_work_takes_its_time() {
     let desk = Desk::new();
     let costs = "[tasks]\ndistribute = \"1 us\"\ndispatch = \"2 us\"\nfinish = \"4 us\"\nmessage = \"8 us\"";
     let app = PAIR.replace("[tasks]", costs);
-    // a: distributed by 1, taken by 3, ends at 23, and its end is processed 4 us later. The request for x has arrived
-    // long before. x: 8 us at each end: 27 + 8 and 8 + 10 + 2 more for b, and 4. Then the two messages of the end, 16
-    // us each.
+    // Fragment a is distributed at 1, starts at 3 and ends at 23, which is processed until 27. Process 1 has requested
+    // x long before. x costs 8 us on each process: 27 + 8, then 8 + 10 + 2 for b, and 4 for its end. The two final
+    // messages take 16 us each.
     assert_eq!(us(&desk.outcome(&app, "--ranks 2")), 27.0 + 16.0 + 12.0 + 4.0 + 32.0);
     let main = "[tasks]\nunfolding = \"3 us\"\nbatch = 2\n[tasks.fragments.main]\nunfold = [\"f[0 to 4]\"]\n\
                 [tasks.fragments.f]\nindex = { i = 5 }\ncost = \"1 us\"\n";
-    // Unfolding is first: two, two and one child, 15 us in total; then five times 1 us.
+    // Unfolding is first: it creates two, two and one fragments in 15 us in total. Then five fragments take 1 us each.
     assert_eq!(us(&desk.outcome(main, "--ranks 1")), 20.0);
-    // On two threads the first child of a piece runs on one and the next piece on the other: 15 us, and the last child.
-    // With `late`, both children of a piece precede the next one: 7 + 7 + 4.
+    // With two threads, one thread runs the first fragments while the other unfolds the next ones: 15 us, and 1 us for
+    // the last fragment. With `late`, both fragments of a batch run before the next batch is unfolded: 7 + 7 + 4.
     let options = "--ranks 1 --set app.tasks.threads=2";
     assert_eq!(us(&desk.outcome(main, options)), 16.0);
     let late = format!("{options} --set app.tasks.unfold=late");
@@ -128,7 +130,7 @@ fn the_managers_own_work_takes_its_time() {
 #[test]
 fn a_structured_fragment_waits_for_its_turn_as_it_is_asked_to() {
     let desk = Desk::new();
-    // Process 0 has its own work, and creates that of process 1.
+    // Process 0 has its own fragments, and creates those of process 1.
     let app = r#"
 [tasks]
 unfolding = "1 us"
@@ -145,10 +147,11 @@ cost = "10 us"
 at = 1
 "#;
     let time = |unfold: &str| us(&desk.outcome(app, &format!("--ranks 2 --set app.tasks.unfold={unfold}")));
-    // main: 5 us. The first of its fragments gets the thread before `more` is created: 10. With `early`, more's 4 us
-    // follow, and process 1 works for 40.
+    // Fragment `main` takes 5 us. Its first fragment then gets the thread before `more` exists, until 15. With `early`,
+    // the 4 us of `more` follow, and then process 1 works for 40 us.
     assert_eq!(time("early"), 5.0 + 10.0 + 4.0 + 40.0);
-    // `late` and `in-turn`: its own 40 first, then 4, then process 1's 40.
+    // With `late` and `in-turn`, process 0 first works for 40 us, `more` takes 4 us, and then process 1 works for 40
+    // us.
     assert_eq!(time("late"), 5.0 + 40.0 + 4.0 + 40.0);
     assert_eq!(time("in-turn"), 89.0);
 }
@@ -164,8 +167,8 @@ fn thieves_get_what_others_have_no_thread_for() {
     }
 }
 
-/// Returns a program of `n` fragments, each of which needs data of earlier ones, with the total time and the longest
-/// chain.
+/// Returns a program of `n` fragments, each of which needs data of earlier fragments, the total time of the fragments,
+/// and the longest chain of dependent fragments.
 fn random_program(n: usize, seed: u64) -> (String, u64, u64) {
     let mut state = seed;
     let mut random = |below: usize| {
@@ -203,7 +206,8 @@ fn with_free_messages_the_work_queue_keeps_brents_bound() {
                 let (time, p) = (us(&outcome), f64::from(ranks * threads));
                 let (work, chain) = (work as f64, chain as f64);
                 assert!(time >= work / p && time >= chain, "{manager} {options} seed {seed}: {time} {work} {chain}");
-                // Greedy bound: a thread is idle only while the longest chain gets shorter.
+                // Bound of greedy scheduling: while a thread is idle, the longest chain of unfinished fragments becomes
+                // shorter.
                 let greedy = manager == "queue" || p == 1.0;
                 assert!(!greedy || time <= work / p + chain, "{manager} {options} {seed}: {time} {work} {chain}");
             }
@@ -211,7 +215,7 @@ fn with_free_messages_the_work_queue_keeps_brents_bound() {
     }
 }
 
-/// Asserts the properties of any run of `count` fragments.
+/// Asserts properties that every run of `count` fragments has.
 fn holds(tasks: &Value, count: u64) {
     let distribs: u64 = tasks["distribs"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!((tasks["total"].as_u64(), distribs), (Some(count), count));
@@ -222,7 +226,7 @@ fn holds(tasks: &Value, count: u64) {
         let means = tasks["series"]["stages"][stage]["mean"].as_array().unwrap();
         let integral: f64 = means.iter().map(|mean| mean.as_f64().unwrap()).sum::<f64>() * step;
         let sum = tasks["stages"][stage]["sum_s"].as_f64().unwrap();
-        // Means have six digits.
+        // Means are written with six digits.
         assert!((integral - sum).abs() <= 200.0 * step * 1e-6 + sum * 1e-9, "stage {stage}: {integral} and {sum}");
     }
 }
@@ -264,7 +268,7 @@ fn every_fragment_runs_once_after_its_data_under_any_manager() {
     }
 }
 
-/// Returns the start and end of each fragment, from logs; each must be logged once.
+/// Returns the start and the end of each fragment in the logs. Asserts that each fragment is logged once.
 fn executed(logs: &Path, count: usize) -> Vec<(u64, u64)> {
     let mut spans = vec![(None, None); count];
     for process in 0..6 {
@@ -295,7 +299,7 @@ fn results_and_logs_say_the_same() {
         let ran = desk.run(&format!("tasks {source} --json -"));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let mut value: Value = serde_json::from_str(&ran.stdout).unwrap();
-        // The fragments that a figure shows depend on the order of simultaneous events.
+        // Which fragments a figure shows depends on the order of simultaneous events.
         value.as_object_mut().unwrap().remove("waiting");
         value
     };
@@ -444,7 +448,7 @@ cost = 0
     );
 }
 
-/// The published case of two managers: 28.38 s and 21.48 s, with fragments that begin to wait until 12 s and 5 s.
+/// Two managers of a published case take 28.38 s and 21.48 s; fragments begin to wait until 12 s and until 5 s.
 #[test]
 fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
     let desk = Desk::new();
@@ -475,7 +479,7 @@ fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
     let told = desk.run("tasks managers --figures figures");
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
     assert!(told.stdout.contains("unfold in-turn, batch 50, unfolding 191 us"), "{}", told.stdout);
-    // The names of the managers are long; their times are printed nevertheless.
+    // The names of the managers are too long for the figure, but their times are shown.
     let figure = std::fs::read_to_string(desk.path().join("figures/tasks-stages.svg")).unwrap();
     let time = format!("…: {:.2} s\"", time(late));
     assert!(figure.contains(&time), "{time}");

@@ -1,4 +1,4 @@
-//! Output of `--timeline`, read by the rules of the two formats.
+//! Tests of `--timeline` files, which are read by the rules of the two formats.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -20,7 +20,7 @@ fn written(workload: &str, options: &str, name: &str) -> (String, Value) {
     (std::fs::read_to_string(file).unwrap(), serde_json::from_str(&ran.stdout).unwrap())
 }
 
-/// Parses a decimal with `behind` digits after the point, in units of the last digit.
+/// Parses a decimal number with `behind` digits after the point, in units of its last digit.
 fn digits(text: &str, behind: usize) -> u64 {
     let (whole, rest) = text.split_once('.').expect("a point");
     assert_eq!(rest.len(), behind, "{text}");
@@ -33,7 +33,7 @@ fn field(line: &str, key: &str) -> u64 {
     digits(rest.split([',', '}']).next().unwrap(), 6)
 }
 
-/// Adds a slice, or extends the last one if it has the same state.
+/// Adds a slice, or extends the last slice if both have the same state.
 fn add(slices: &mut Vec<Slice>, slice: Slice) {
     match slices.last_mut() {
         Some(last) if last.1 == slice.0 && last.2 == slice.2 => last.1 = slice.1,
@@ -42,7 +42,7 @@ fn add(slices: &mut Vec<Slice>, slice: Slice) {
 }
 
 /// Reads the Trace Event Format: an object with `traceEvents`, each with the fields that its phase requires. Numbers
-/// are parsed from the text, because a double cannot hold them.
+/// are parsed as text, because a double cannot represent them exactly.
 fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     let value: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(value["displayTimeUnit"], "ns");
@@ -75,7 +75,7 @@ fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
                 assert!(event["cat"] == "state" && event["args"]["merged"].is_u64(), "{event}");
                 add(slices.entry(number("tid")).or_default(), (start, start + span, name.to_owned()));
             }
-            // A flow and an asynchronous event begin and end once, in this order.
+            // A flow event and an asynchronous event begin once and then end once.
             phase @ ("s" | "f" | "b" | "e") => {
                 let key = (event["cat"].as_str().expect("a category").to_owned(), number("id"));
                 let ts = field(line, "ts");
@@ -93,8 +93,8 @@ fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     slices
 }
 
-/// Reads the Paje format: a header that defines events and their fields, then events in order of time. Their types,
-/// containers and values must have been defined.
+/// Reads the Paje format: a header that defines event types and their fields, then events in order of time. The types,
+/// containers and values of events must be defined before they are used.
 fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     let mut lines = text.lines().peekable();
     let mut events: HashMap<String, (String, usize)> = HashMap::new();
@@ -188,7 +188,7 @@ fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     states
 }
 
-/// Returns the words of a line; one may be quoted.
+/// Returns the words of a line. A word may be quoted.
 fn words(line: &str) -> Vec<String> {
     let outside = line.split('"').enumerate().flat_map(|(index, part)| match index % 2 {
         0 => part.split_whitespace().map(str::to_owned).collect(),
@@ -232,7 +232,7 @@ fn both_formats_say_what_the_outcome_says_of_each_rank() {
 
 #[test]
 fn a_long_run_is_merged_to_a_bounded_number_of_slices() {
-    // 120,000 iterations of send and receive.
+    // The ranks make 120,000 iterations of a send and a receive.
     let (text, outcome) = written("pingpong", "--nct 2,1,1 --set app.iterations=120000", "t.json");
     let slices = read_perfetto(&text);
     for (rank, slices) in &slices {
@@ -266,7 +266,7 @@ fn a_timeline_names_calls_and_draws_messages_and_strands() {
     };
     assert_eq!(count("X", "call", "main[2]"), 2, "the receive of each rank: {text}");
     assert_eq!(count("X", "call", "main[0]"), 2, "a statement that computes");
-    // One message and one message of the allreduce in each direction.
+    // In each direction there is one message of the program and one message of the allreduce.
     assert_eq!((count("s", "message", "message"), count("f", "message", "message")), (4, 4));
     assert_eq!((count("b", "strand", "main[4]"), count("e", "strand", "main[4]")), (2, 2));
     let sent = events.iter().find(|event| event["ph"] == "s" && event["args"]["bytes"] == 8).unwrap();
@@ -278,7 +278,7 @@ fn a_timeline_names_calls_and_draws_messages_and_strands() {
         start <= at && at < start + call["dur"].as_f64().unwrap(),
         "it leaves from the call that sends: {sent} {call}"
     );
-    // Both timelines in one file.
+    // `trace compare` writes both timelines into one file.
     let compared = support::run(here, "trace compare small.json large.json --timeline both.json");
     assert_eq!((compared.code, compared.stderr.as_str()), (Some(0), ""));
     let slower = compared.stdout.lines().find(|line| line.contains("  main[2]")).unwrap();
@@ -315,7 +315,7 @@ fn an_archive_in_otf2_is_read_by_its_own_tool() {
     assert_eq!(Value::from(count("MPI_SEND")), outcome["messages"]["count"], "{text}");
     assert_eq!((count("MPI_RECV"), count("ENTER")), (count("MPI_SEND"), count("LEAVE")), "{text}");
     assert!(text.contains("Region: \"main["), "{text}");
-    // The archive has the trace of the run.
+    // The OTF2 archive can be replayed like the trace of the run.
     let replay = support::run(here, "--quiet --nct 2,1,2 --json replay.json ring.otf2");
     assert_eq!((replay.code, replay.stderr.as_str()), (Some(0), ""));
     let replayed: Value = serde_json::from_str(&std::fs::read_to_string(here.join("replay.json")).unwrap()).unwrap();
@@ -347,7 +347,7 @@ fn a_timeline_needs_a_name_that_tells_its_format() {
     assert!(run("no-such-directory/t.json").stderr.starts_with("error: --timeline no-such-directory/t.json: no such"));
 }
 
-/// Returns the page as rendered by a browser, if there is one.
+/// Returns the text of the HTML page after a browser has rendered it; `None` without a browser.
 fn shown(page: &Path, directory: &Path) -> Option<String> {
     if !support::is_full("what pages show in a browser") {
         return None;

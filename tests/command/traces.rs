@@ -1,4 +1,4 @@
-//! Traces on the command line: recording, display, and messages for impossible requests.
+//! Traces on the command line: recording, display, and error messages for impossible requests.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::support::run;
 use tempfile::TempDir;
 
-/// Creates a described run, and its trace.
+/// Returns a directory with a described application and its recorded trace.
 fn recorded() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let app = "name = \"pair\"\nmain = [\n  { repeat = 10, do = [\n    { compute = { time = \"1 us\" } },\n    \
@@ -127,7 +127,7 @@ fn traces_of_other_tools_run_and_can_be_recorded() {
             |text: &str| text.lines().take(20).collect::<Vec<_>>().join("\n").split("host").next().map(str::to_owned);
         assert_eq!(top(&first.stdout), top(&again.stdout));
     }
-    // The printed command works unchanged.
+    // The command that the message prints works without changes.
     for (file, ranks) in [("a.goal", 1), ("all.txt", 2)] {
         let command = format!("--nct 1,1,{ranks} --record FILE.trace {file}");
         let told = refused(here, &format!("trace stats {file}"));
@@ -161,7 +161,7 @@ fn a_trace_is_swept_over_libraries() {
     let [replayed, simulated] = ["trace", "toml"].map(sweep);
     assert_eq!(replayed, simulated);
     assert!(replayed.len() == 4 && replayed[0] != replayed[1] && replayed[1] != replayed[2], "{replayed:?}");
-    // The message for an impossible request names the call.
+    // The error for an impossible algorithm names the call.
     let rule = "platform.collectives.bcast.algorithm=pairwise";
     assert!(refused(here, &format!("--nct 3,1,2 --set {rule} all.trace")).contains("does not suit bcast"));
     let two = "platform.collectives.allreduce.algorithm=nonoverlapping";
@@ -173,7 +173,7 @@ fn a_trace_is_swept_over_libraries() {
     );
 }
 
-/// Writes an archive in the form of Score-P, `run.otf2` in `directory`; `None` without an OTF2 library.
+/// Writes an OTF2 archive as Score-P does, `run.otf2` in `directory`. Returns `None` without an OTF2 library.
 fn archive(directory: &Path) -> Option<()> {
     let told = |teller: &str, words: &[&str]| {
         let output = Command::new(teller).args(words).stdin(Stdio::null()).output().ok()?;
@@ -200,7 +200,7 @@ fn an_archive_of_score_p_is_replayed() {
     if archive(here).is_none() {
         return crate::support::skipped("no OTF2 library is found (libopen-trace-format2-dev): archives of Score-P");
     }
-    // The same run as an application: 10 ns of code between calls.
+    // The described application makes the same calls, with 10 ns of code between calls.
     let app = "main = [\n { compute = { time = \"100 us\" } }, { bcast = { bytes = 1000, root = 0 } },\n \
                { compute = { time = \"10 ns\" } }, { irecv = { from = \"1 - rank\", tag = 3 } },\n \
                { compute = { time = \"10 ns\" } }, { isend = { to = \"1 - rank\", bytes = 2000, tag = 3 } },\n \
@@ -218,7 +218,7 @@ fn an_archive_of_score_p_is_replayed() {
     let calls: Vec<&str> =
         replayed["functions"].as_array().unwrap().iter().map(|of| of["function"].as_str().unwrap()).collect();
     assert!(["MPI_Bcast", "MPI_Waitall", "MPI_Allreduce"].iter().all(|name| calls.contains(name)), "{calls:?}");
-    // The run can be recorded, and can be read by several workers.
+    // The archive can be recorded as a trace, and several workers can read it.
     outcome("run.otf2", "--record run.trace");
     let again = outcome("run.trace", "--workers 2");
     assert_eq!(again["predicted_ps"], replayed["predicted_ps"]);

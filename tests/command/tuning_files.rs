@@ -1,4 +1,4 @@
-//! Tuning files of MPI libraries, and messages for unusable rules.
+//! Tuning files of MPI libraries, and error messages for unusable selection rules.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::support::run;
 
 const APP: &str = "main = [{ alltoall = { bytes = 100 } }, { allreduce = { bytes = \"64 KiB\" } }]\n";
 
-/// Creates a directory with an application, and the built-in machine with this text in `[collectives]`.
+/// Returns a directory with an application and the built-in machine, whose table `[collectives]` has this text.
 fn machine(collectives: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("app.toml"), APP).unwrap();
@@ -22,13 +22,13 @@ fn refused(here: &Path, line: &str) -> String {
     ran.stderr
 }
 
-/// Returns the first line of the error for the rules `file` of `library`.
+/// Returns the first line of the error that the rules file `file` of `library` causes.
 fn wrong(library: &str, file: &str) -> String {
     let directory = machine(&format!("library = \"{library}\"\nrules = \"own.rules\""));
     fs::write(directory.path().join("own.rules"), file).unwrap();
     let [run, tuned] = ["app.toml", "collectives --of bcast --sizes 8"]
         .map(|line| refused(directory.path(), &format!("{line} --nct 2,1,2 --platform m.toml")));
-    // Both commands print the same error.
+    // `mcpsim run` and `mcpsim collectives` print the same error.
     assert_eq!(run.lines().next(), tuned.lines().next());
     run.lines().next().unwrap_or_default().to_owned()
 }
@@ -81,7 +81,7 @@ fn another_library_meets_the_same_machine() {
         let line = "collectives --nct 4,1,2 --platform m.toml --of alltoall --sizes 8 --library openmpi-4.0 --csv -";
         run(directory.path(), line).stdout
     });
-    // Bruck's algorithm packs blocks separately.
+    // The run uses Bruck's algorithm, which packs blocks separately.
     assert!(own.contains("bruck"), "{own}");
     assert_eq!(own, other);
 }
@@ -114,7 +114,7 @@ fn names_that_are_none_are_answered_with_those_that_are() {
     }
 }
 
-/// Returns the algorithms that the table of `mcpsim collectives` marks as taken, by size.
+/// Returns the algorithms that the table of `mcpsim collectives` marks as taken, by message size.
 fn taken(here: &Path, line: &str) -> Vec<String> {
     let ran = run(here, &format!("collectives {line} --csv -"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -132,9 +132,9 @@ fn the_table_of_collectives_obeys_the_platforms_rules() {
     fs::write(here.join("own.rules"), "1\n3\n1\n2 2\n0 2 0 0\n4000 1 0 0\n").unwrap();
     let line = "--nct 2,1,2 --of alltoall --sizes 8,64KiB";
     assert_eq!(taken(here, &format!("{line} --platform m.toml")), ["pairwise", "linear"]);
-    // Another library has none of these algorithms.
+    // The rules do not affect another library.
     assert_eq!(taken(here, line), taken(here, &format!("{line} --platform m.toml --library mpich-3-flat")));
-    // A run uses the same rules.
+    // A run uses the same rules as `mcpsim collectives`.
     let ran = run(here, "--nct 2,1,2 --platform m.toml app.toml");
     assert!(ran.stdout.contains("pairwise"), "{}", ran.stdout);
 
@@ -170,10 +170,10 @@ fn chains_are_four_as_where_open_mpi_is_asked_for_them() {
     let line = "collectives --nct 1,1,5 --library openmpi-4.1 --of bcast --sizes 4KiB --csv - --rules best.rules";
     let ran = run(here, line);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    // Columns: algorithm, segment, fan, time.
+    // The columns are algorithm, segment, fan and time.
     let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|row| row.split(',').skip(4).take(4).collect()).collect();
     let time = |method: [&str; 3]| rows.iter().find(|row| row[..3] == method).map(|row| row[3]);
-    // Four chains of one rank each.
+    // The algorithm `chains` forms four chains of one rank each.
     assert!(time(["chains", "0", "4"]).is_some(), "{}", ran.stdout);
     assert_eq!(time(["chains", "0", "4"]), time(["linear", "0", "0"]));
     assert_ne!(time(["chains", "0", "4"]), time(["pipeline", "0", "0"]));

@@ -1,5 +1,5 @@
-//! `mcpsim measure --layer`: sockets, shared memory and a C library, with a comparison of their samples; and a machine
-//! in classes of pairs.
+//! `mcpsim measure --layer`: TCP sockets, shared memory and a C library, and a comparison of their samples. Also tests
+//! a machine with classes of pairs.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::real::limited;
 use crate::support::{Ran, mcpsim, run, skipped};
 
-/// Runs the shortest possible `mcpsim measure`; values of a busy machine are written too.
+/// Runs the shortest possible `mcpsim measure`. The result is written even if the host is busy (`--force`).
 fn measure(directory: &Path, line: &str) -> Ran {
     let mut command = mcpsim(directory);
     command.args(["measure", "--time", "100 ms", "--max-size", "4 KiB", "--force"]).args(line.split_whitespace());
@@ -26,11 +26,11 @@ fn sockets_and_shared_memory_are_measured_and_stand_side_by_side() {
         let text = fs::read_to_string(here.join(format!("{layer}.toml"))).unwrap();
         assert!(text.starts_with("# Measured by mcpsim measure ") && text.contains(&format!("--layer {layer} on ")));
         let csv = fs::read_to_string(here.join(format!("{layer}.csv"))).unwrap();
-        // Windows have at most the stated number of messages.
+        // Windows have at most the number of messages that the option states.
         let windows = csv.lines().filter(|row| row.split(',').nth(1) == Some("window"));
         assert!(windows.clone().count() > 0 && windows.clone().all(|row| row.split(',').nth(4) == Some("8")), "{csv}");
         assert!(csv.contains(",posted_receive,"), "{csv}");
-        // The result is a usable machine.
+        // The resulting platform file can be used for predictions.
         let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));
         assert_eq!(run(here, &format!("--quiet --platform {layer}.toml --ranks 2 {app}")).code, Some(0));
     }
@@ -63,7 +63,7 @@ fn sockets_and_shared_memory_are_measured_and_stand_side_by_side() {
     }
 }
 
-/// A library over a socket of the system, whose name is the address.
+/// C source of a layer library that uses a Unix socket, whose name is the address.
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
 #include "mcpsim_layer.h"
@@ -153,7 +153,7 @@ fn a_library_of_five_functions_is_measured() {
     assert!(ran.code == Some(2) && ran.stderr.contains(said), "{}", ran.stderr);
 }
 
-/// Four nodes in a ring: 2 us and 2 GB/s to a neighbour, 9 us and 1 GB/s across.
+/// Platform of four nodes in a ring: 2 us and 2 GB/s to a neighbour, 9 us and 1 GB/s to the opposite node.
 const PLATFORM: &str = r#"
 name = "ring"
 nct = [4, 1, 1]
@@ -192,7 +192,7 @@ fn messages_cost_what_the_class_of_their_pair_says() {
     fs::write(here.join("pairs.toml"), PAIRS).unwrap();
     for law in ["ideal", "share", "queue", "fair"] {
         fs::write(here.join("ring.toml"), PLATFORM.replace("LAW", law)).unwrap();
-        // A message of 8000 B: 2 us and 4 us, or 9 us and 8 us; a thousand round trips.
+        // A message of 8000 B takes 2 us and 4 us, or 9 us and 8 us; there are a thousand round trips.
         for (a, b, each) in [(0, 1, 6e-6), (3, 0, 6e-6), (0, 2, 17e-6), (3, 1, 17e-6)] {
             let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));
             let of = |workers: u32| {
@@ -205,10 +205,11 @@ fn messages_cost_what_the_class_of_their_pair_says() {
             };
             let one = of(1);
             let predicted = one["predicted_s"].as_f64().unwrap();
-            // The `fair` contention model changes rates at slots only.
+            // The `fair` contention model changes rates only at slots, so its times are less exact.
             let near = if law == "fair" { 0.05 } else { 1e-6 };
             assert!((predicted / (2000.0 * each) - 1.0).abs() < near, "{law}, {a} and {b}: {predicted}");
-            // The parts of the path are those of the class too, and do not depend on workers.
+            // The parts of the critical path follow from the class of the pair, and do not depend on the number of
+            // workers.
             let contention = &one["path"]["levels"]["inter_node"]["contention_ps"];
             assert!(law == "fair" || *contention == 0, "{one}");
             let mut three = of(3);
@@ -216,7 +217,7 @@ fn messages_cost_what_the_class_of_their_pair_says() {
             assert_eq!(three, one, "{law}");
         }
     }
-    // Another shape has other cores.
+    // Cores of another machine shape do not match the file of pairs.
     let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));
     let ran = run(here, &format!("--quiet --json - --platform ring.toml --nct 2,1,1 {app}"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -1,4 +1,4 @@
-//! `mcpsim measure` without MPI: kernels, comparison of machines, and messages for wrong requests.
+//! `mcpsim measure` without MPI: compute kernels, comparison of machines, and error messages for invalid requests.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::{Ran, ended, holds_within_limit, interrupt, is_full, is_there, mcpsim, run, skipped};
 
-/// Runs `mcpsim measure` with `line` in `directory`, without variables of launchers.
+/// Runs `mcpsim measure` with `line` in `directory`, without the environment variables of launchers.
 fn measure(directory: &Path, line: &str) -> Ran {
     run(directory, &format!("measure {line}"))
 }
@@ -30,7 +30,7 @@ fn a_machine_compared_with_half_its_speed_is_scaled_by_two() {
 
 #[test]
 fn kernels_on_a_loaded_host_are_refused() {
-    // More threads than processors compute, so that the kernels must wait or others use the processors.
+    // More threads than processors compute, so the kernels must wait for a processor.
     let over = AtomicBool::new(false);
     let threads = 2 * std::thread::available_parallelism().map_or(2, |count| count.get());
     std::thread::scope(|scope| {
@@ -162,7 +162,8 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
         ran.stdout
     };
     let files = imported(&all);
-    // Other values are those of another machine. The table on the screen shows which values have data.
+    // Values that no benchmark file contains are copied from another machine. The printed table shows which values have
+    // data.
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("made.toml");
     let told = measure(&directory, &format!("{files}--base default --nct 2,2,16 -o {}", out.display()));
@@ -174,10 +175,10 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
         assert!(rows.iter().any(|found| found == row), "{row} in {}", told.stdout);
     }
     assert!(rows.iter().any(|row| row.starts_with("capacity data windows one way")), "{}", told.stdout);
-    // Windows of all sizes give more values.
+    // With windows of all sizes, more values have data.
     assert!(rows.iter().any(|row| row == "gap data messages a second of 32 pairs up to"), "{}", told.stdout);
     assert!(told.stdout.lines().all(|line| line.chars().count() <= 80), "{}", told.stdout);
-    // Without --name the machine has the name of its file.
+    // Without --name, the name of the machine is that of its file.
     assert!(told.stdout.starts_with("made: (2, 2, 16)\n"), "{}", told.stdout);
     assert!(fs::read_to_string(&out).unwrap().contains("\nname = \"made\"\n"));
     let network = |text: &str| text.split_once("\n\n# import/osu_latency").unwrap().1.to_owned();
@@ -264,14 +265,14 @@ fn a_program_that_times_its_pairs_finds_what_pairs_of_a_simulated_machine_take()
         let of_test: Vec<_> = rows.iter().filter(|row| row[0] == test).collect();
         assert_eq!(of_test.len(), 8 * 7, "{}", told.stdout);
         let mut far = Vec::new();
-        // One pair per level, in both directions.
+        // One pair of ranks per level, in both directions.
         for pair in [["0", "1"], ["1", "0"], ["2", "0"], ["1", "3"], ["7", "1"], ["0", "4"]] {
             let row = of_test.iter().find(|row| row[1..3] == pair).unwrap();
             let ran = run(here, &format!("cluster p_median.nc --at {},2000", pair.join(",")));
             let simulated: f64 = ran.stdout.trim().parse().unwrap();
-            // Reading the clock takes a program 20 ns. Headers of one-sided messages may differ by a byte.
+            // Reading the clock takes 20 ns in the C program. Headers of one-sided messages may differ by a byte.
             let off = row[3].parse::<f64>().unwrap() - 20e-9 - simulated;
-            // Ranks that read the clock begin a broadcast later by this time, one after another.
+            // Ranks that read the clock begin a broadcast later by the time of reading, one rank after another.
             let most = if test == "bcast" { 60e-9 } else { 0.5e-9 };
             assert!(off.abs() < most, "{test} {pair:?}: {off:e} s, of {simulated:e}");
             far.push(off.abs() / simulated);
@@ -313,7 +314,7 @@ fn an_inferred_machine_shares_adapters_with_classes_of_pairs_and_without_and_run
         let ran = run(here, line);
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
     }
-    // 16 MB from one node to the other: 136 ms on gigabit Ethernet, for any cost of single messages.
+    // 16 MB from one node to the other take 136 ms on gigabit Ethernet, for any cost of single messages.
     let many = "name = \"many\"\nmain = [{ if = \"rank < 8\",
         then = [{ repeat = 20, do = [{ isend = { to = \"rank + 8\", bytes = 100000 } }] }, \"waitall\"],
         else = [{ repeat = 20, do = [{ irecv = { from = \"rank - 8\" } }] }, \"waitall\"] }]\n";
@@ -334,7 +335,7 @@ fn an_inferred_machine_shares_adapters_with_classes_of_pairs_and_without_and_run
     }
     let levels = seconds("--platform levels.toml many.toml");
     assert!((levels / 0.1363 - 1.0).abs() < 0.01, "{levels} s");
-    // The same with a handshake far below the latency.
+    // The same holds with a handshake that is much shorter than the latency.
     for machine in ["levels.toml", "classes.toml", "levels.toml --set platform.inter_node.handshake=1ns"] {
         let [one, two] = [1, 2].map(|workers| outcome(&format!("--platform {machine} --workers {workers} many.toml")));
         assert_eq!((one.1, two.1), (1, 2), "{machine}");
@@ -357,10 +358,10 @@ fn a_machine_comes_back_from_the_times_of_its_pairs() {
         assert!(ran.stdout.starts_with(&told) && !ran.stdout.contains("NOT EXPLAINED"), "{test}: {}", ran.stdout);
         assert!(ran.stdout.ends_with("platform in g.toml\n"), "{test}: {}", ran.stdout);
         if test == "async_one_to_one" {
-            // Concurrent messages in both directions share resources, so no message is alone.
+            // Concurrent messages in both directions share resources, so no message is undisturbed.
             continue;
         }
-        // Messages take the same time on the inferred machine as on the real one.
+        // Messages take the same time on the inferred machine as on the simulated machine that was measured.
         let time = |platform: &str, b: u32| {
             let ranks = shape.iter().map(|n| n.parse::<u32>().unwrap()).product::<u32>();
             let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));

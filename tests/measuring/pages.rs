@@ -1,4 +1,4 @@
-//! Memory of benchmark buffers: it must not be mcpsim's, whose large pages make copies faster.
+//! Tests that benchmark buffers do not use mcpsim's allocator, whose large pages make copies faster.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use mcpsim::measure::ProgramVec;
 
 use crate::support::not_allowed;
 
-/// Returns whether the memory has the advice for pages of 2 MiB, according to the flags of its mapping.
+/// Returns whether the system was advised to use pages of 2 MiB for this memory, according to the flags of the mapping.
 fn is_advised(memory: &[u8]) -> bool {
     let maps = fs::read_to_string("/proc/self/smaps").unwrap();
     let address = memory.as_ptr() as usize;

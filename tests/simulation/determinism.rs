@@ -1,7 +1,7 @@
-//! Random programs on random machines: the Outcome, the observations of each program and each error are the same for
-//! any number of workers.
+//! Random programs on random machines: the Outcome, the observations of each program, and each error are equal for any
+//! number of workers.
 //!
-//! All times are multiples of one unit, which is also the cost of a failed test or probe, so that most events are
+//! All times are multiples of one unit, which is also the cost of an unsuccessful test or probe, so most events are
 //! simultaneous.
 
 use crate::support::{self, Do, Saw, link, machine, ns, row, run_placed};
@@ -12,42 +12,42 @@ use mcpsim::units::{Bandwidth, Bytes, SimSpan, SimTime};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Nanoseconds, and the bytes that take as long.
+/// Length of the time unit in nanoseconds, and number of bytes that take as long.
 const UNIT: u64 = 100;
 
-/// A random program of all ranks, and its machine.
+/// A random program for all ranks, and the machine on which it runs.
 #[derive(Clone, Debug)]
 struct Case {
     nct: [u32; 3],
     links: [LinkSpec; 3],
     sites: Vec<Site>,
     phases: Vec<Phase>,
-    /// Blocks share scarce memory bandwidth.
+    /// Whether compute blocks share scarce memory bandwidth.
     scarce: bool,
 }
 
-/// A link in units.
+/// A link, with costs in time units.
 #[derive(Clone, Debug)]
 struct LinkSpec {
     law: Contention,
     latency: u64,
-    /// Latency of messages longer than a unit.
+    /// Latency of messages whose bytes take more than one unit.
     long_latency: u64,
     send_overhead: u64,
     recv_overhead: u64,
     gap: u64,
-    /// Eager threshold; without it all messages are eager.
+    /// Eager threshold; without a threshold all messages are eager.
     threshold: Option<u64>,
     handshake: u64,
 }
 
-/// Messages, and the order of the ranks' sends and receives.
+/// Messages of a phase, and the order in which each rank makes its sends and receives.
 #[derive(Clone, Debug)]
 struct Phase {
     mails: Vec<Mail>,
-    /// By rank.
+    /// Manner in which each rank makes its calls.
     manners: Vec<Manner>,
-    /// All calls are in a strand of each rank.
+    /// Whether each rank makes all calls of the phase in a strand.
     strand: bool,
 }
 
@@ -58,33 +58,33 @@ struct Mail {
     units: u64,
     tag: u32,
     mode: SendMode,
-    /// A blocking receive has no room for it.
+    /// Whether the message exceeds the buffer of its blocking receive.
     too_long: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     style: Style,
-    /// Receives messages from any source.
+    /// Whether the rank receives messages from any source.
     wild: bool,
-    /// Units computed before the first call, and between the two parts of the phase.
+    /// Units of time that the rank computes before its first call, and between the two parts of the phase.
     before: u64,
     between: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Style {
-    /// Posts all receives, starts all sends, waits for one after another.
+    /// Posts all receives, starts all sends, and waits for each request in turn.
     PostFirst,
-    /// Starts all sends, receives one after another.
+    /// Starts all sends, and makes one receive after another.
     SendFirst,
-    /// Posts all receives, sends one after another, tests in between.
+    /// Posts all receives, and makes one send after another with tests in between.
     Polling,
-    /// Starts all sends, probes for every message.
+    /// Starts all sends, and probes for every message before receiving it.
     Probing,
-    /// Exchanges as much as possible, one after another.
+    /// Combines sends and receives to blocking exchanges as far as possible, one after another.
     Exchanging,
-    /// Blocks in the first operation of the list of messages.
+    /// Makes blocking sends and receives in the order of the list of messages.
     InOrder,
 }
 
@@ -164,7 +164,7 @@ impl Case {
     }
 }
 
-/// All blocks move one byte per nanosecond.
+/// Makes all compute blocks move one byte per nanosecond.
 fn moving(script: &mut [Do]) {
     for line in script {
         match line {
@@ -221,7 +221,7 @@ impl Phase {
                 let pairs = sent.len().min(received.len());
                 lines.extend(sent[pairs..].iter().map(isend));
                 lines.extend(sent.iter().zip(&received).flat_map(|(sent, received)| {
-                    // Both messages of an exchange have one tag here.
+                    // Both messages of an exchange have the same tag in these tests.
                     match sent.tag == received.tag {
                         true => vec![ExchangeTag(sent.to, sent.units * UNIT, received.from, sent.tag)],
                         false => vec![isend(sent), recv(received)],
@@ -293,7 +293,7 @@ fn phase(ranks: u32) -> impl Strategy<Value = Phase> {
         1 => Just(SendMode::Synchronous),
         1 => Just(SendMode::Buffered)
     ];
-    // Messages to itself match the rank's own probes and waits.
+    // Messages from a rank to itself match the rank's own probes and waits.
     let ends = prop_oneof![4 => (0..ranks, 0..ranks), 1 => (0..ranks).prop_map(|rank| (rank, rank))];
     let mail = (ends, 0u64..5, prop_oneof![4 => Just(0u32), 1 => Just(1u32)], mode, prop::bool::weighted(0.01))
         .prop_map(|((from, to), units, tag, mode, too_long)| Mail { from, to, units, tag, mode, too_long });
@@ -304,10 +304,10 @@ fn phase(ranks: u32) -> impl Strategy<Value = Phase> {
 
 fn case() -> impl Strategy<Value = Case> {
     let shape = (2u32..5, 1u32..3, 1u32..4);
-    // Few ranks are often alone with their events, many seldom.
+    // With few ranks, a rank often has no simultaneous events of others; with many ranks, seldom.
     let ranks = prop_oneof![2u32..=3, 2u32..=12];
     (shape, ranks, [links(), links(), links()]).prop_flat_map(|((nodes, cmps, cores), ranks, mut links)| {
-        // Several workers need some latency between nodes; another test has a single worker without latency.
+        // Several workers need some latency between nodes. Another test covers a single worker without latency.
         let inter_node = &mut links[2];
         for least in [&mut inter_node.latency, &mut inter_node.long_latency, &mut inter_node.handshake] {
             *least = (*least).max(1);
@@ -332,7 +332,7 @@ fn comparable(outcome: &Outcome) -> serde_json::Value {
     value
 }
 
-/// Returns the results of a run without its host part.
+/// Returns the results of a run, without the host part of the Outcome.
 fn simulate(case: &Case, workers: u32) -> Result<(serde_json::Value, Vec<(Rank, Saw)>), RunError> {
     let (outcome, saw) = run_placed(&case.platform(), case.sites.clone(), &case.scripts(), workers)?;
     for rank in &outcome.per_rank {
@@ -347,7 +347,7 @@ fn simulate(case: &Case, workers: u32) -> Result<(serde_json::Value, Vec<(Rank, 
     Ok((comparable(&outcome), saw))
 }
 
-/// Uses the same cases each time, unless PROPTEST_CASES requests a search for new ones.
+/// Uses the same cases in each test run, unless PROPTEST_CASES requests new cases.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
@@ -371,8 +371,8 @@ proptest! {
 proptest! {
     #![proptest_config(config())]
 
-    /// The same on machines with the `fair` contention model at all levels or only between nodes, and with shared
-    /// memory or not.
+    /// The number of workers also changes nothing if the contention model is `fair` at all levels or only between
+    /// nodes, with shared memory or without it.
     #[test]
     fn the_number_of_workers_changes_nothing_where_shares_are_fair(
         case in case(),
@@ -383,11 +383,11 @@ proptest! {
         if all {
             case.links.iter_mut().for_each(|link| link.law = Contention::Fair);
         }
-        // Sizes that affect other flows.
+        // Larger messages, which affect the rates of other flows.
         for mail in case.phases.iter_mut().flat_map(|phase| &mut phase.mails) {
             mail.units *= 1 + u64::from(mail.tag) * 7;
         }
-        // The test above covers the effects of polling on the way back.
+        // Ranks do not poll, because the previous test covers the effect of polling on the critical path.
         for manner in case.phases.iter_mut().flat_map(|phase| &mut phase.manners) {
             manner.style = match manner.style {
                 Style::Polling => Style::PostFirst,
@@ -402,7 +402,7 @@ proptest! {
     }
 }
 
-/// A synchronous send needs a control message at any size, which may be faster than any message with data.
+/// A synchronous send of any size needs a control message, which may be faster than any message with data.
 #[test]
 fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
     let mut platform = machine([2, 1, 1], Contention::Ideal);
@@ -411,22 +411,24 @@ fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
     let sites = [0, 1].map(|node| Site { node, cmp: 0, core: 0 });
     for workers in [1, 2] {
         let (outcome, _) = run_placed(&platform, sites.to_vec(), &scripts, workers).unwrap();
-        // The request arrives at 1, the receiver is ready at 100, its grant arrives at 101; the transfer takes 1000 +
-        // 50.
+        // The request to send arrives at 1, the receiver is ready at 100, and its grant arrives at 101. The transfer
+        // takes 1000 + 50.
         assert_eq!(outcome.per_rank.iter().map(|rank| rank.clock).max(), Some(support::at(1151)), "{workers} workers");
     }
 }
 
-/// The probe may or may not find the message, but the result is the same for any number of workers.
+/// A probe may or may not find a message that arrives at the same time, but the result does not depend on the number of
+/// workers.
 #[test]
 fn a_probe_at_the_time_of_an_arrival_is_decided_the_same_for_any_number_of_workers() {
     let mut platform = machine([2, 1, 1], Contention::Ideal);
-    // Both ranks on one core of node 1: latency 100 under `share`; nodes 100 apart, so a window of 100.
+    // Both ranks are on one core of node 1, with a latency of 100 under `share`. Nodes are 100 apart, so a window is
+    // 100 long.
     platform.links[0] = link(Contention::Share, 100);
     platform.links[2] = link(Contention::Ideal, 100);
     let sites = vec![Site { node: 1, cmp: 0, core: 0 }; 2];
     for start in [0u64, 50, 100, 200] {
-        // Leaves at `start`; its head arrives at start + 100, when the rank probes.
+        // The message leaves at `start`, and its head arrives at start + 100, when the rank probes.
         let scripts = [
             vec![Do::Compute(start), Do::Clock, Do::Recv(1)],
             vec![

@@ -1,5 +1,5 @@
-//! Runs that end in an error, on machines with 1 ns per byte and latencies of 10, 100 and 1000 ns: the error that is
-//! reported.
+//! Runs that end in an error: tests which error is reported. The machines have 1 ns per byte and latencies of 10, 100
+//! and 1000 ns.
 
 use crate::support::Do::*;
 use crate::support::{Do, at, machine, row, run_with, with_link};
@@ -8,13 +8,13 @@ use mcpsim::platform::{Contention, Level, Link, Placement, Platform, Row};
 use mcpsim::rank::{Call, Pattern, Program, Rank, Reply, Source, TagPattern};
 use mcpsim::units::{Bytes, SimSpan, SimTime};
 
-/// Returns the error for each number of workers.
+/// Returns the error of the run for each number of workers.
 fn errors(platform: &Platform, scripts: &[Vec<Do>]) -> Vec<RunError> {
     (1..=scripts.len() as u32).map(|workers| run_with(platform, scripts, workers).unwrap_err()).collect()
 }
 
-/// Waits until `time` less the cost of a failed test, so that there is an event. Then fails `later` by a message to
-/// itself that exceeds the receive.
+/// Waits until `time` minus the cost of an unsuccessful test, so that the rank has an event at `time`. `later` after
+/// it, sends a message to itself that exceeds its receive, which is an error.
 fn fails(rank: Rank, time: u64, later: u64) -> Vec<Do> {
     vec![Compute(time), Test, Compute(later - 110), Send(rank, 1), RecvUpTo(rank, 0)]
 }
@@ -22,8 +22,8 @@ fn fails(rank: Rank, time: u64, later: u64) -> Vec<Do> {
 #[test]
 fn the_failure_that_comes_first_is_reported_though_its_worker_is_behind() {
     let platform = machine([3, 1, 1], Contention::Ideal);
-    // The window of rank 0 ends at 5900 and that of rank 1 at 5000. Rank 0 fails at 5800, rank 1 at 5200 and rank 2 at
-    // 5300.
+    // The time window of rank 0 ends at 5900 and that of rank 1 at 5000. Rank 0 fails at 5800, rank 1 at 5200 and rank
+    // 2 at 5300.
     let scripts = [fails(0, 4000, 1800), fails(1, 4900, 300), fails(2, 4900, 400)];
     for error in errors(&platform, &scripts) {
         let RunError::Truncated { rank, clock, .. } = error else { panic!("{error}") };
@@ -34,7 +34,7 @@ fn the_failure_that_comes_first_is_reported_though_its_worker_is_behind() {
 #[test]
 fn what_a_failed_rank_sent_before_can_still_make_others_fail_earlier() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // Rank 0 sends at 4000 a message that exceeds rank 1's receive at 5000, and itself fails at 5100.
+    // At 4000, rank 0 sends a message that exceeds rank 1's receive at 5000. Rank 0 itself fails at 5100.
     let scripts = [
         vec![Compute(4000), Test, Send(1, 1), Compute(990), Send(0, 1), RecvUpTo(0, 0)],
         vec![Compute(4800), Test, RecvUpTo(0, 0)],
@@ -68,7 +68,7 @@ fn a_message_that_would_come_after_the_last_instant_is_an_overflow_and_no_deadlo
     }
 }
 
-/// Posts receives without end, and never waits for them.
+/// A program that posts receives without end, and never waits for them.
 struct Poster;
 
 impl Program for Poster {
@@ -139,7 +139,7 @@ fn there_are_never_so_many_workers_that_they_alone_fill_the_memory() {
     assert_eq!(Simulation::new(&platform, sites, options, Labels::default()).workers(), 1024);
 }
 
-/// Waits for a message that no rank sends, and states its position.
+/// A program that waits for a message that no rank sends. It states a source position.
 struct Stuck;
 
 impl Program for Stuck {

@@ -1,5 +1,5 @@
-//! Shares over time compared with a plain max-min solver: transfers between the nodes of the machine `default`. Each
-//! has its own source and destination rank, so that cores are no limit.
+//! Comparison of the `fair` contention model with a simple max-min solver, for transfers between nodes of the machine
+//! `default`. Each transfer has its own source and destination ranks, so cores do not limit transfers.
 
 #[path = "../support/maxmin.rs"]
 mod maxmin;
@@ -17,7 +17,8 @@ use mcpsim::units::Bytes;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Creates `default` with this number of nodes and cores, in the `fair` contention model, with the settings of `more`.
+/// Returns the machine `default` with this number of nodes and cores, the contention model `fair`, and the settings
+/// `more`.
 fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
     let mut settings =
         vec!["platform.inter_node.contention=\"fair\"".to_owned(), format!("platform.nct=[{nodes},1,{cores}]")];
@@ -26,7 +27,7 @@ fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
     Platform::load(Platform::default_document(), &settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns the arrival time of each transfer in the engine, seconds, without the overheads of receives.
+/// Returns the arrival time in seconds of each transfer in the engine, without the overheads of receives.
 fn simulated(platform: &Platform, transfers: &[Transfer], workers: u32) -> Vec<f64> {
     let mut used = vec![0; platform.shape.nodes as usize];
     let mut sites = Vec::new();
@@ -62,16 +63,17 @@ fn simulated(platform: &Platform, transfers: &[Transfer], workers: u32) -> Vec<f
     (0..transfers.len()).map(arrived).collect()
 }
 
-/// Deviations of the engine from the solver.
+/// Deviations of the engine's times from the solver's times.
 #[derive(Debug, Default)]
 struct Errors {
-    /// Transfers that take at least 20 latencies alone: relative errors of durations.
+    /// Relative errors of the durations of long transfers, which would take at least 20 latencies without other
+    /// transfers.
     long: Vec<f64>,
-    /// Shorter transfers: relative errors, and errors in slots.
+    /// Relative errors, and errors in slots, of the durations of shorter transfers.
     short: Vec<(f64, f64)>,
-    /// Error of the total end, in units of 0.3 %, or of two slots if that is more.
+    /// Error of the time at which all transfers have ended, in units of 0.3 % or of two slots, whichever is greater.
     end: f64,
-    /// Greatest utilisation of a resource over 20 slots or more, by transfers that began and ended in them.
+    /// Greatest utilisation of a resource over at least 20 slots, by transfers that began and ended within these slots.
     delivered: f64,
 }
 
@@ -124,13 +126,13 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Returns the value that 99 of 100 do not exceed.
+/// Returns the value that 99 % of the values do not exceed.
 fn most_of(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get((values.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
-/// Asserts the bounds that the model guarantees, over all `sets` on the machine with the settings of `more`.
+/// Asserts the error bounds that the model guarantees, for all `sets` on the machine with the settings `more`.
 fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
     let mut all = Errors::default();
     for transfers in sets {
@@ -143,7 +145,7 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
     }
     let Errors { long, short, end, delivered } = all;
     let (long_mean, long_most) = (mean(&long) * 100.0, most_of(long.clone()) * 100.0);
-    // A short transfer is right within two slots or 6 %, whichever is better.
+    // The duration of a short transfer is exact to two slots or to 6 %, whichever is better.
     let short_most = most_of(short.iter().map(|(part, slots)| (part / 0.06).min(slots / 2.0)).collect());
     let told = format!(
         "{name}, {more:?}: {} long ones off by {long_mean:.2} % in the mean, 99 of 100 by {long_most:.2} %; {} short \
@@ -156,10 +158,11 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
     assert!(long_mean <= 1.0 && long_most <= 6.0 && short_most <= 1.0 && end <= 1.0 && delivered <= 1.02, "{told}");
 }
 
-/// Spans in nanoseconds over which starts are evenly distributed.
+/// Time spans in nanoseconds over which the starts of transfers are evenly distributed.
 const SPREADS: [u64; 2] = [20_000, 100_000];
 
-/// Machines: adapters alone (two resources per path), both directions together (four), pairs of nodes as well (five).
+/// Machines in which transfers share adapters only (two resources per path), also both directions of an adapter
+/// together (four), and also links of node pairs (five).
 const SHARED: [&[&str]; 3] = [&[], &["duplex=\"18 GB/s\""], &["duplex=\"18 GB/s\"", "pair_duplex=\"15 GB/s\""]];
 
 fn random(count: usize, nodes: u32, spread: u64, seed: u64) -> Vec<Transfer> {
@@ -167,14 +170,14 @@ fn random(count: usize, nodes: u32, spread: u64, seed: u64) -> Vec<Transfer> {
     let mut transfer = || {
         let from = random.random_range(0..nodes);
         let to = (from + random.random_range(1..nodes)) % nodes;
-        // 3 KB to 3 MB, evenly by their logarithm.
+        // Sizes are 3 KB to 3 MB, evenly distributed by their logarithm.
         let bytes = 10f64.powf(random.random_range(3.477..6.477)) as u64;
         Transfer { from, to, start: random.random_range(0..spread), bytes }
     };
     (0..count).map(|_| transfer()).collect()
 }
 
-/// Creates `each` transfers from every node to those that `near` returns.
+/// Returns `each` transfers from every node to the nodes that `near` returns for it.
 fn around(nodes: u32, each: u32, bytes: u64, spread: u64, near: impl Fn(u32) -> Vec<u32>) -> Vec<Transfer> {
     let mut random = Pcg64Mcg::seed_from_u64(u64::from(nodes) + bytes);
     let mut all = Vec::new();
@@ -221,7 +224,7 @@ fn alltoalls_are_shared_as_the_solver_says() {
 
 #[test]
 fn incasts_are_shared_as_the_solver_says() {
-    // Half of the other nodes also send elsewhere.
+    // Half of the other nodes also send to other destinations.
     let into = |node: u32| match node {
         0 => vec![],
         1..8 => vec![0, node + 8],
@@ -233,13 +236,14 @@ fn incasts_are_shared_as_the_solver_says() {
 #[test]
 fn the_solver_knows_what_is_known_by_hand() {
     let flow = |start: f64, bytes: f64, pace: f64, uses: &[usize]| Flow { start, bytes, pace, uses: uses.to_vec() };
-    // One byte per second each: alone 100, then shared by two, then alone.
+    // Each flow has a rate of 1 byte per second if it is alone, then both flows share this rate, then one is alone
+    // again.
     let two = [flow(0.0, 100.0, 9.0, &[0]), flow(50.0, 100.0, 9.0, &[0])];
     assert_eq!(ends(&[1.0], &two), [150.0, 200.0]);
-    // One has its own rate, the other gets the rest.
+    // One flow has its own limited rate, and the other flow gets the remaining bandwidth.
     let paced = [flow(0.0, 25.0, 0.25, &[0]), flow(0.0, 75.0, 9.0, &[0])];
     assert_eq!(ends(&[1.0], &paced), [100.0, 100.0]);
-    // A chain: the middle flow shares both ends.
+    // The flows form a chain: the middle flow shares a resource with each of the other two.
     let chain = [flow(0.0, 50.0, 9.0, &[0]), flow(0.0, 50.0, 9.0, &[0, 1]), flow(0.0, 150.0, 9.0, &[1])];
     assert_eq!(ends(&[1.0, 2.0], &chain), [100.0, 100.0, 100.0]);
 }

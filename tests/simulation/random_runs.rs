@@ -1,5 +1,5 @@
-//! Random applications on random machines: the Outcome, with all optional parts, and the trace are the same for 1, 2
-//! and 3 workers. `./check` runs a few seeds, `./check full` many.
+//! Random applications on random machines: the Outcome with all optional parts, and the trace, are equal for 1, 2 and 3
+//! workers. `./check` runs a few seeds, `./check full` runs many.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::random::{Case, KEYS};
 use crate::tools::is_full;
 
-/// Statements and their keys, as errors list them; random applications must use all of them.
+/// Statements and their keys, as error messages list them. The random applications together must use all of them.
 const STATEMENTS: [(&str, &str); 22] = [
     ("send", "to bytes tag comm mode"),
     ("isend", "to bytes tag comm mode request"),
@@ -51,7 +51,7 @@ fn all_details() -> Details {
     }
 }
 
-/// Returns the Outcome without the host part, and the trace; or the error.
+/// Returns the Outcome without the host part, and the trace, or returns the error.
 fn predicted(request: &RunRequest, workers: u32, details: Details) -> Result<(Value, Option<Vec<u8>>), String> {
     let recorded = details != Details::default();
     let given = Given { workers: Some(workers), pairs: Some(recorded), ..Given::default() };
@@ -65,7 +65,7 @@ fn predicted(request: &RunRequest, workers: u32, details: Details) -> Result<(Va
     Ok((outcome, prediction.trace))
 }
 
-/// Number of seeds in all checks, and of additional seeds in `./check full`.
+/// Number of seeds in every check, and number of additional seeds in `./check full`.
 const SEEDS: u64 = 24;
 const MORE_SEEDS: u64 = 200;
 
@@ -104,7 +104,7 @@ fn random_runs_are_the_same_for_any_number_of_workers() {
     assert!(failed * 10 <= seeds, "{failed} of {seeds} random runs have no prediction");
 }
 
-/// Returns the parts of two results that differ.
+/// Returns the parts in which two results differ.
 fn apart(
     found: &Result<(Value, Option<Vec<u8>>), String>,
     expected: &Result<(Value, Option<Vec<u8>>), String>,
@@ -124,7 +124,7 @@ fn apart(
     }
 }
 
-/// Returns the keys that `error` lists as expected.
+/// Returns the keys that the message `error` lists as expected.
 fn listed(error: &str) -> Vec<String> {
     let list = error.split_once("expected ").map_or("", |(_, list)| list.split(" in --set").next().unwrap_or_default());
     list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
@@ -144,7 +144,7 @@ fn random_runs_use_every_statement_and_every_key_of_a_machine() {
         keys.split_whitespace().for_each(|key| assert!(is_used(key), "{statement}: {key} is not used"));
     }
     let mut missing = Vec::new();
-    // Keys that a machine's file accepts, from the errors for unknown keys.
+    // Keys that a platform file accepts, taken from the error messages for unknown keys.
     let taken = Mutex::new(BTreeSet::new());
     cases
         .iter()
@@ -174,7 +174,7 @@ fn random_runs_use_every_statement_and_every_key_of_a_machine() {
     assert!(missing.is_empty(), "no random machine has {missing:?}");
 }
 
-/// Returns the error for an unknown key in a table.
+/// Returns the error message for an unknown key in a table.
 fn unknown(directory: &Path, table: &str) -> String {
     let case = Case { app: "main = []".to_owned(), sets: vec![format!("{table}zzzzzzzz=1")] };
     case.request(directory)

@@ -1,5 +1,5 @@
-//! One program at growing sizes: its messages and times equal its formula, and memory grows with the ranks, not with
-//! their square.
+//! The same program with a growing number of ranks: its messages and times follow from a formula, and memory grows in
+//! proportion to the number of ranks, not to its square.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use mcpsim::units::{Bytes, SimTime};
 
 const SIZES: [u32; 5] = [64, 256, 1024, 4096, 16_384];
 
-/// Actions of a rank in one turn.
+/// Actions of a rank in one iteration.
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// Sends to the next rank and receives from the previous one.
+    /// Sends to the next rank of a ring and receives from the previous rank.
     Ring,
-    /// The same with the six neighbours in a periodic box, all at once.
+    /// Exchanges messages with the six neighbours in a periodic box, all at once.
     Halo,
-    /// A barrier by dissemination.
+    /// A barrier by the dissemination algorithm.
     Barrier,
-    /// An allreduce by recursive doubling.
+    /// An allreduce by recursive doubling of messages.
     Allreduce,
 }
 
-/// One of `ranks` ranks that repeat their body.
+/// A rank that repeats the same iteration.
 struct Turns {
     body: Body,
     rank: Rank,
@@ -35,7 +35,7 @@ struct Turns {
     requests: Vec<RequestId>,
 }
 
-/// Returns the neighbours of `rank` in a box of 2^k ranks that is as near to a cube as powers of two allow.
+/// Returns the neighbours of `rank` in a box of 2^k ranks that is as similar to a cube as powers of two allow.
 fn neighbours(rank: u32, ranks: u32) -> [u32; 6] {
     let bits = ranks.trailing_zeros();
     let x = bits / 3;
@@ -75,7 +75,7 @@ impl Turns {
         }
     }
 
-    /// Returns the call of a step of the body; `None` at the end of the turn.
+    /// Returns the call of a step in the iteration; `None` at the end of the iteration.
     fn call(&mut self, step: usize) -> Option<MpiCall> {
         let (rank, ranks) = (self.rank, self.ranks);
         let collective = |collective, algorithm, size| {
@@ -92,7 +92,7 @@ impl Turns {
                 let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
                 MpiCall::Call(Call::Exchange(self.message(next, 0), self.pattern(before, 0)))
             }
-            // A message from one side was sent to the other side.
+            // A message that arrives from one direction was sent in the opposite direction.
             (Body::Halo, 0..6) => {
                 MpiCall::Call(Call::Irecv(self.pattern(neighbours(rank, ranks)[step], step as u32 ^ 1)))
             }
@@ -127,7 +127,7 @@ impl MpiProgram for Turns {
     }
 }
 
-/// Creates two CMPs per node of eight cores each.
+/// Returns a machine whose nodes have two CMPs of eight cores each.
 fn cluster(ranks: u32, law: Contention) -> Platform {
     machine([ranks / 16, 2, 8], law)
 }
@@ -143,7 +143,7 @@ fn simulate(platform: &Platform, body: Body, ranks: u32, turns: u32, workers: u3
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
-/// Returns the messages per turn and rank.
+/// Returns the number of messages per iteration and rank.
 fn messages(body: Body, ranks: u32) -> u64 {
     match body {
         Body::Ring => 1,
@@ -183,15 +183,16 @@ fn times_are_as_their_formulas_say_at_every_size() {
     for ranks in SIZES {
         let platform = cluster(ranks, Contention::Ideal);
         let predicted = |body, turns| simulate(&platform, body, ranks, turns, 2).unwrap().predicted;
-        // The data that a rank receives in its third turn have passed three ranks, at most once from another node (1000
-        // + 100), otherwise within a CMP (10 + 100).
+        // The data that a rank receives in its third iteration have passed three ranks. At most one of these messages
+        // is between nodes (1000 + 100); the others are within a CMP (10 + 100).
         assert_eq!(predicted(Body::Ring, 3), at(1100 + 2 * 110), "{ranks}");
-        // A path through the rounds passes 1, 2, 4 and 8 ranks, 15 in total: over one border of nodes (1000) and one of
-        // CMPs (100), otherwise within a CMP (10). All further steps, of 16 ranks and more, are between nodes.
+        // The longest path passes ranks at distances 1, 2, 4 and 8, in total 15. It crosses one border between nodes
+        // (1000) and one between CMPs (100); other messages are within a CMP (10). All further steps, of 16 ranks and
+        // more, are between nodes.
         let rounds = u64::from(ranks.ilog2());
         assert_eq!(predicted(Body::Barrier, 1), at(1000 + 100 + 2 * 10 + (rounds - 4) * 1000), "{ranks}");
-        // Pairs at distance 1, 2, 4 (10 + 8), 8 (100 + 8), 16 and more (1000 + 8), combining 8 bytes in 24, after a
-        // copy in 16.
+        // Messages at distance 1, 2, 4 take 10 + 8, at 8 they take 100 + 8, at 16 and more 1000 + 8. Each step combines
+        // 8 bytes in 24 ns. A copy takes 16 ns at the start.
         let expected = 16 + 3 * 18 + 108 + (rounds - 4) * 1008 + rounds * 24;
         assert_eq!(predicted(Body::Allreduce, 1), at(expected), "{ranks}");
     }
@@ -199,7 +200,7 @@ fn times_are_as_their_formulas_say_at_every_size() {
 
 #[test]
 fn events_grow_as_the_messages() {
-    // The number of events of a run is the least --max-events.
+    // The least valid --max-events is the number of events of a run.
     let events = |ranks: u32, body: Body| {
         let platform = cluster(ranks, Contention::Ideal);
         let sites = Placement::Block.sites(platform.shape, ranks, false).unwrap();
@@ -225,13 +226,13 @@ fn events_grow_as_the_messages() {
         most
     };
     for body in [Body::Ring, Body::Halo] {
-        // The work of each rank does not depend on the number of ranks.
+        // The work per rank does not depend on the number of ranks.
         let at_64 = events(64, body);
         assert_eq!((at_64 % 64, events(1024, body)), (0, at_64 / 64 * 1024), "{body:?}");
     }
 }
 
-/// Returns the resident set of this process in KiB, from Linux.
+/// Returns the resident memory of this process in KiB, as Linux reports it.
 fn resident(what: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(what)).unwrap_or("0 kB");
@@ -240,7 +241,7 @@ fn resident(what: &str) -> u64 {
 
 #[test]
 fn memory_grows_with_the_ranks_and_not_with_their_square() {
-    // The test runs in a separate process, because other tests would be counted too.
+    // The test runs in a separate process, because memory of other tests would be counted too.
     if std::env::var_os("MCPSIM_TEST_ALONE").is_none() {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "memory_grows_with_the_ranks_and_not_with_their_square", "--nocapture"]);
@@ -252,7 +253,7 @@ fn memory_grows_with_the_ranks_and_not_with_their_square() {
     for ranks in [16_384, 65_536] {
         simulate(&cluster(ranks, Contention::Share), Body::Barrier, ranks, 1, 1).unwrap();
         let grown = resident("VmHWM:") - before;
-        // A table of all pairs would take 256 MiB and 4 GiB.
+        // A table of all pairs of ranks would take 256 MiB and 4 GiB.
         assert!(grown < u64::from(ranks) * 4, "{grown} KiB for {ranks} ranks");
     }
 }

@@ -1,5 +1,5 @@
-//! Collectives in traces are calls. On the recorded machine a replay equals the run. With another library it equals the
-//! run of the program with that library.
+//! Traces record collectives as calls. On the recorded machine a replay equals the run. On a machine with another MPI
+//! library the replay equals a run of the program with that library.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn on(library: Library) -> Platform {
     Platform { collectives: CollectiveRules::with_library(library), ..machine([3, 1, 2], Contention::Share) }
 }
 
-/// Returns the part of `rank` in a collective of communicator `id` with these members.
+/// Returns the call of `rank` in a collective on the communicator `id` with the members `group`.
 fn part(collective: Collective, id: u32, group: &Group, rank: u32, size: u64) -> Option<CollectiveCall> {
     let comm = CommMember::new(id, group.member(rank)?, group.clone());
     let members = comm.size();
@@ -26,7 +26,7 @@ fn part(collective: Collective, id: u32, group: &Group, rank: u32, size: u64) ->
     let sizes = match collective {
         Collective::Gatherv | Collective::Scatterv if comm.rank() != root => Sizes::Same(each_of(&sizes, comm.rank())),
         Collective::Gatherv | Collective::Scatterv | Collective::Allgatherv | Collective::ReduceScatter => each(&sizes),
-        // Rank i sends rank j as much as rank j sends rank i.
+        // Rank i sends rank j as many bytes as rank j sends rank i.
         Collective::Alltoallv => each(&sizes.iter().map(|size| size + sizes[comm.rank() as usize]).collect::<Vec<_>>()),
         _ => same(size),
     };
@@ -37,7 +37,7 @@ fn each_of(sizes: &[u64], member: u32) -> mcpsim::units::Bytes {
     mcpsim::units::Bytes::new(sizes[member as usize])
 }
 
-/// Returns all collectives of all sizes in three communicators, blocking and nonblocking, some in loops.
+/// Returns programs with all collectives of all sizes in three communicators, blocking and nonblocking, some in loops.
 fn programs() -> Vec<Vec<Line>> {
     let world = Group::Strided { first: 0, stride: 1, size: RANKS };
     let odd = Group::Strided { first: 1, stride: 2, size: 3 };
@@ -83,7 +83,7 @@ fn a_replay_is_the_run_that_its_library_would_have_made() {
                     continue;
                 }
                 let run = run_lines(&platform, &programs, workers).unwrap();
-                // The name of the program, and options that differ between the two runs.
+                // The name of the program and some options differ between the two runs.
                 let replayed = replay(&trace, &platform, &sites, workers).unwrap();
                 let replayed = Outcome { pairs: run.pairs.clone(), ..without_host(replayed, &run) };
                 assert!(replayed == run, "recorded with {library:?}, replayed with {other:?} on {workers}");
@@ -97,9 +97,9 @@ fn collectives_take_a_line_each_in_a_trace_of_any_library() {
     let programs = programs();
     let recorded = |library| Trace::read(record_lines(&on(library), &programs)).unwrap();
     let [trace, other] = [Library::Mpich3Flat, Library::OpenMpi41].map(recorded);
-    // No property of the library remains.
+    // The trace does not depend on the MPI library of the recorded machine.
     assert_eq!(stats(&trace), stats(&other));
-    // All messages belong to collectives.
+    // All messages are sent by collectives.
     assert!(info(&trace).contains("\n  messages     0, 0 B\n"), "{}", info(&trace));
     let calls: usize =
         programs.iter().flatten().filter(|line| matches!(line, Line::Collective(_) | Line::Begin(_))).count();

@@ -1,5 +1,5 @@
-//! Damaged, truncated, old, or malicious traces: the result is an error or a run within its limits, never a panic, a
-//! hang, or much memory.
+//! Damaged, truncated, old or malicious traces cause an error, or a run within its limits. They never cause a panic, an
+//! endless run, or large memory use.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use mcpsim::units::SimTime;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Start of the body: after magic, version, length and checksum.
+/// Start of the body in bytes, after magic, version, length and checksum.
 const FRONT: usize = 28;
 
 fn platform() -> Platform {
     machine([2, 1, 2], Contention::Share)
 }
 
-/// Returns the trace file of a run of these scripts.
+/// Returns the trace file of a run that executes these scripts.
 fn recorded(scripts: &[Vec<Do>]) -> Vec<u8> {
     let platform = platform();
     let sites = Placement::Block.sites(platform.shape, scripts.len() as u32, false).unwrap();
@@ -36,7 +36,8 @@ fn recorded(scripts: &[Vec<Do>]) -> Vec<u8> {
     recording.finish(&Header { app: "scripts".to_owned(), ..Header::default() }).unwrap()
 }
 
-/// Returns a trace with everything that traces can contain: every kind of call, loops, listed values, strands, answers.
+/// Returns a trace with everything that traces can contain: every kind of call, loops, lists of values, strands,
+/// answers.
 fn everything() -> Vec<u8> {
     let poll = Poll(Polling { probe: false, idle: Some((2, 50)), free: false });
     let turn = vec![Irecv(1), Isend(1, 8), Isend(1, 100_000), WaitAll, Compute(5)];
@@ -55,8 +56,8 @@ fn everything() -> Vec<u8> {
     recorded(&[first, second])
 }
 
-/// Returns a trace with collectives as calls: with all forms of sizes, in several communicators, blocking and
-/// nonblocking, with forced algorithms.
+/// Returns a trace that contains collectives as calls: with all forms of sizes, in several communicators, blocking and
+/// nonblocking, and with forced algorithms.
 fn collectives() -> Vec<u8> {
     let world = |of, rank, sizes| part(of, rank, 4, sizes);
     let program = |rank: u32| {
@@ -80,7 +81,7 @@ fn collectives() -> Vec<u8> {
     record_lines(&platform(), &programs)
 }
 
-/// Computes the FNV-1a hash of 64 bits over words of eight bytes, and over the rest byte by byte.
+/// Returns the 64-bit FNV-1a hash over words of eight bytes, and over the remaining bytes one by one.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x100_0000_01b3);
     let words = bytes.chunks_exact(8);
@@ -89,7 +90,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     rest.iter().fold(hash, |hash, &byte| step(hash, byte.into()))
 }
 
-/// Returns a file with this body, a valid length and checksum.
+/// Returns a trace file with this body, and with a valid length and checksum.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = b"MCPSIM\0T".to_vec();
     file.extend(7u32.to_le_bytes());
@@ -99,12 +100,12 @@ fn sealed(body: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Returns the error for these bytes.
+/// Returns the error that reading these bytes causes.
 fn error(bytes: &[u8]) -> String {
     Trace::read(bytes.to_vec()).unwrap_err().to_string()
 }
 
-/// Replays a readable trace, within limits.
+/// Replays a readable trace with limits on time and events.
 fn replay(trace: Trace) -> Result<(), RunError> {
     let trace = Arc::new(trace);
     let ranks = trace.header().ranks;
@@ -165,32 +166,33 @@ fn a_flipped_bit_is_noticed() {
     }
 }
 
-/// Returns the header of one rank without names: shape, seed, rates, no factors; one empty name; the group of the rank
-/// alone.
+/// Returns the start of a body for one rank without names: shape, seed, rates, no factors; one empty name; the group
+/// that consists of the rank.
 fn front() -> Vec<u8> {
     [&[0, 1, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0], &[1, 0, 0, 1, 1]].concat()
 }
 
-/// Returns a body of one rank that executes these operations by this sequence.
+/// Returns a body for one rank that has these operations and executes them in the sequence `code`.
 fn body(ops: &[&[u8]], code: &[u8]) -> Vec<u8> {
     let mut body = front();
     body.push(ops.len() as u8);
     ops.iter().for_each(|op| body.extend(*op));
     body.extend([1, code.len() as u8]);
     body.extend(code);
-    // One task: name and sequence 0, all its lists empty. No answers. The rank's task, nothing served.
+    // One task with name and sequence 0, whose lists are all empty. There are no answers. The rank's task serves no
+    // messages.
     body.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     body
 }
 
 const YIELD: &[u8] = &[19];
 const NO_CALL: &[u8] = &[20, 1];
-/// A loop of 2^60 turns.
+/// A loop of 2^60 iterations.
 const ENDLESS: [u8; 9] = [0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20];
 
-/// A loop of 2^40 turns.
+/// A loop of 2^40 iterations.
 const LONG: [u8; 6] = [0x81, 0x80, 0x80, 0x80, 0x80, 0x40];
-/// Sends 8 bytes to itself, eagerly; receives from it.
+/// An eager send of 8 bytes to the own rank, and its receive.
 const ISEND_EAGER: &[u8] = &[5, 0, 0, 0, 0, 9];
 const RECV: &[u8] = &[3, 0, 0, 0, 0];
 
@@ -206,15 +208,16 @@ fn more_than_a_run_can_have_done_is_refused() {
     assert!(Trace::read(sealed(&body(&[ISEND_EAGER, RECV], &matched))).is_ok());
 }
 
-/// Each task starts the previous one four times: the last has more steps than can be counted.
+/// Each task starts the previous task four times, so the number of steps of the last task overflows.
 #[test]
 fn strands_that_multiply_are_counted_and_refused() {
     let strands = |tasks: u8| {
-        // One operation yields, another starts a strand in slot 0, a third waits for it; two sequences.
+        // One operation yields, a second starts a strand in slot 0, and a third waits for the strand. There are two
+        // sequences.
         let mut body = front();
         body.extend([3, 19, 16, 0, 9, 0, 1, 0, 2, 1, 0, 4, 9, 2, 2, 4]);
         body.extend([tasks, 0, 0, 0, 0, 0, 0, 0]);
-        // Four times a strand, which is the previous task, and no step of tags.
+        // Each further task starts a strand of the previous task four times, with no tag offset.
         for task in 1..tasks {
             body.extend([0, 1, 0, 0, 0, 8]);
             body.extend([(task - 1) << 2 | 2, 0].repeat(4));
@@ -229,7 +232,7 @@ fn strands_that_multiply_are_counted_and_refused() {
     replay(few).unwrap();
 }
 
-/// Processing the operations separately for each task would exceed time and memory.
+/// Processing the operations separately for each task would need too much time and memory.
 #[test]
 fn many_operations_in_many_tasks_take_no_more_than_their_file() {
     let many = 30_000u32;
@@ -303,7 +306,7 @@ fn what_cannot_have_been_recorded_ends_the_run_with_an_error() {
     }
 }
 
-/// A collective: kind, which, flags, name, communicator, group, root, element, sizes.
+/// The bytes of a collective are: kind, index, flags, name, communicator, group, root, element, sizes.
 #[test]
 fn a_collective_that_cannot_have_been_called_is_refused() {
     let read = |op: &[u8]| error(&sealed(&body(&[op], &[0])));
@@ -317,7 +320,7 @@ fn a_collective_that_cannot_have_been_called_is_refused() {
         assert!(read(op).ends_with(what), "{}", read(op));
     }
     for (ops, what) in [
-        // The tag of a bcast is 1 more than that of a barrier, which is the first.
+        // The tag of a bcast is by 1 greater than the tag of a barrier, which is the first collective.
         (&[&[25, 1, 0, 0, 0, 0, 0, 1, 9][..]][..], "the trace is damaged: a collective's tag is another's"),
         (&[&[25, 0, 8, 0, 0, 0, 0, 1, 0, 9]], "the trace is damaged: an unknown algorithm"),
         (&[&[25, 0, 0, 0, 0, 0, 0, 1, 0]], "the trace is damaged: its sizes end too soon"),
@@ -337,7 +340,7 @@ fn a_collective_that_cannot_have_been_called_is_refused() {
 
 #[test]
 fn a_group_is_of_ranks_that_differ() {
-    // Two ranks; the group after the names replaces the group of the single rank.
+    // There are two ranks. The group after the names replaces the group of the single rank.
     let with = |group: &[u8]| {
         let mut body = [&[0, 2, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0, 1], group].concat();
         body.extend([0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -349,7 +352,7 @@ fn a_group_is_of_ranks_that_differ() {
     assert!(with(&[0, 1, 1, 2]).ends_with("expected a number of members up to 1; found 2"));
 }
 
-/// A file of version 3 has no groups.
+/// A trace file of version 3 has no groups.
 #[test]
 fn a_trace_of_an_older_version_is_read() {
     let mut body = body(&[YIELD], &[0]);
@@ -371,7 +374,7 @@ fn a_file_cannot_claim_more_ranks_than_it_has_bytes_for() {
     assert!(error(&sealed(&many)).contains("expected a number of ranks up to"));
 }
 
-/// Change of a body at a position, which is taken modulo its length.
+/// Change of the byte at a position in the body. The position is taken modulo the length.
 #[derive(Clone, Debug)]
 enum Change {
     Set(usize, u8),

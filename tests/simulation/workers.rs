@@ -1,4 +1,4 @@
-//! Automatic choice of the number of workers.
+//! Tests of the automatic choice of the number of workers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ use mcpsim::units::Bytes;
 
 const RANKS: u32 = 1024;
 
-/// Passes a token around, or exchanges with both neighbours at once.
+/// Rank that passes on a token in a ring, or exchanges messages with both neighbours at once.
 struct Ring {
     rank: Rank,
     turns: u32,
@@ -44,7 +44,7 @@ impl Program for Ring {
             self.turns -= 1;
             return Call::Exchange(message, pattern);
         }
-        // Rank 0 sends first, the others receive first.
+        // Rank 0 sends before it receives; the other ranks receive first.
         let sends = self.sent == (self.rank != 0);
         if self.sent {
             self.turns -= 1;
@@ -54,14 +54,15 @@ impl Program for Ring {
     }
 }
 
-/// Returns the Outcome, and the number of created programs.
+/// Returns the Outcome, and how many programs were created.
 fn run(token: bool, turns: u32, workers: Option<u32>) -> (Outcome, u32) {
     run_as(token, turns, workers, true)
 }
 
 fn run_as(token: bool, turns: u32, workers: Option<u32>, restartable: bool) -> (Outcome, u32) {
     let platform = machine([64, 1, 16], Contention::Share);
-    // Neighbours on the same node or on different ones: a turn of the exchange then takes a whole window.
+    // For a token, neighbours are on the same node. For exchanges they are on different nodes, so each iteration takes
+    // a whole time window.
     let placement = if token { Placement::Block } else { Placement::Cyclic };
     let sites = placement.sites(platform.shape, RANKS, false).unwrap();
     let made = AtomicU32::new(0);
@@ -81,7 +82,8 @@ fn several_cores() -> bool {
 
 #[test]
 fn a_run_whose_windows_hold_next_to_nothing_begins_again_with_one_worker() {
-    // One message in flight: over a thousand windows, each with some hops of the token.
+    // One message is in flight. The run has more than a thousand time windows, and the token passes a few ranks in
+    // each.
     let (alone, _) = run(true, 60, Some(1));
     let (free, made) = run(true, 60, None);
     assert_eq!(alone.messages.count, u64::from(60 * RANKS));

@@ -1,4 +1,4 @@
-//! The errors that README, `validation/README.md` and the guide state equal those of `validation/results.csv`.
+//! Tests that the errors stated in README, `validation/README.md` and the guide are those in `validation/results.csv`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// Errors in percent of a case's judged points.
+/// Errors in percent of the compared points of a case.
 #[derive(Default)]
 struct Errors(Vec<f64>);
 
@@ -26,7 +26,7 @@ impl Errors {
     }
 }
 
-/// Returns the errors of mcpsim and of the baseline on points whose name contains `part`, by case.
+/// Returns, by case, the errors of mcpsim and of the baseline at points whose name contains `part`.
 fn errors(part: &str) -> BTreeMap<String, [Errors; 2]> {
     let mut errors = BTreeMap::<String, [Errors; 2]>::new();
     let table = text("validation/results.csv");
@@ -39,7 +39,7 @@ fn errors(part: &str) -> BTreeMap<String, [Errors; 2]> {
     errors
 }
 
-/// Returns the forms of a number in tables: with one decimal or with none.
+/// Returns a number in the two forms that tables use: with one decimal and without decimals.
 fn forms(value: f64) -> [String; 2] {
     [format!("{value:.1}"), format!("{value:.0}")]
 }
@@ -48,7 +48,7 @@ fn forms(value: f64) -> [String; 2] {
 fn validation_readme_states_the_errors_of_each_case() {
     let page = text("validation/README.md");
     for (case, [mcpsim, baseline]) in errors("") {
-        // Zero has no sign.
+        // Tables write zero without a sign.
         let bias = format!("{:+.1}", mcpsim.bias()).replace("-0.0", "0.0").replace("+0.0", "0.0");
         let row = format!(
             "| `{case}` | {} | {:.1}, {:.1}, {bias} | {:.1}, {:.1} |",

@@ -1,5 +1,6 @@
-//! `mcpsim revisions` from outside, on a new repository: a commit that is a tenth slower, one that doubles messages,
-//! one that does not build, one whose build hangs. Also tests errors, and that the repository does not change.
+//! `mcpsim revisions` on a new repository with a commit that is 10 % slower, a commit that doubles the messages, a
+//! commit that does not build, and a commit whose build never ends. Also tests errors, and that the repository does not
+//! change.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use crate::support::{self, Ran, finish, mcpsim, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Returns a program of two ranks that compute, with noise, and send messages.
+/// Returns an application of two ranks that compute with noise and send messages.
 fn app(work: &str, messages: u32) -> String {
     format!(
         "name = \"app\"\nmain = [{{ repeat = 20, do = [\n  {{ compute = {{ normal = {{ mean = \"{work}\", sd = \"noise * {work}\" }} }} }},\n  \
@@ -28,7 +29,7 @@ fn git(repo: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Creates a repository with one commit per application and build script; returns its directory.
+/// Creates a repository with one commit for each application and build script. Returns the directory of the repository.
 fn repository(commits: &[(&str, String, &str)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let repo = directory.path().join("repo");
@@ -43,7 +44,7 @@ fn repository(commits: &[(&str, String, &str)]) -> TempDir {
     directory
 }
 
-/// Runs `mcpsim revisions` in the directory of the repository.
+/// Runs `mcpsim revisions` in the directory `directory`.
 fn revisions(directory: &Path, arguments: &[&str]) -> Ran {
     let mut command = mcpsim(directory);
     command.env("MCPSIM_CACHE", directory.join("cache")).arg("revisions").args(arguments);
@@ -54,7 +55,7 @@ fn table(directory: &Path, out: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(directory.join(out).join("revisions.json")).unwrap()).unwrap()
 }
 
-/// Returns all files of a directory with their contents, except times.
+/// Returns the contents of all files in a directory, without their times.
 fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_owned()];
@@ -92,7 +93,7 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
     let directory = story();
     let here = directory.path();
     let repo = here.join("repo");
-    // Uncommitted changes are reported, and neither tested nor lost.
+    // Uncommitted changes are reported. They are not tested, and they are not lost.
     fs::write(repo.join("app.toml"), "changed").unwrap();
     let before = contents(&repo);
     let first = git(&repo, &["rev-list", "--max-parents=0", "HEAD"]);
@@ -114,7 +115,8 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
     assert_eq!(subjects, story);
     let verdict = |row: usize, what: &str| rows[row][what]["verdict"].as_str().unwrap_or("none");
     let times: Vec<&str> = (0..7).map(|row| verdict(row, "time_change")).collect();
-    // Messages take a few microseconds of a millisecond; four of them more than half a percent.
+    // Messages take a few microseconds of a millisecond. Four more messages change the time by more than half a
+    // percent.
     assert_eq!(times[..4], ["none", "same", "more", "none"]);
     assert_eq!((times[5], times[6]), ("none", "same"));
     let percent = rows[2]["time_change"]["percent"].as_f64().unwrap();
@@ -145,7 +147,7 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
         assert!(here.join(format!("figures/revisions-{name}.png")).exists());
     }
 
-    // Finished runs are neither repeated nor built again; only failed ones are.
+    // Finished runs and builds are not repeated; only failed runs are.
     fs::remove_file(here.join("figures/revisions-time.svg")).unwrap();
     let again = revisions(here, &[&TEST[..], &[&range]].concat());
     let notes: Vec<&str> = again.stderr.lines().filter(|line| !line.contains("changes that are")).collect();
@@ -205,7 +207,7 @@ fn soon(mut done: impl FnMut() -> bool) -> bool {
     done()
 }
 
-/// Waits until the file exists or the process has ended; kills the process after a time limit.
+/// Waits until the file exists or the process has ended. Kills the process after a time limit.
 fn follow(child: &mut Child, file: Option<&Path>) {
     let there = |file: &Path| file.exists();
     if !soon(|| file.is_some_and(there) || child.try_wait().unwrap().is_some()) {
@@ -223,7 +225,7 @@ fn is_alive(pid: &str) -> bool {
 
 #[test]
 fn a_signal_ends_the_build_or_run_too_and_the_same_command_goes_on() {
-    // The second revision blocks in its build or its run, as the variable states.
+    // The build or the run of the second revision never ends, as the variable states.
     let hold = |what: &str| {
         format!(
             "if [ \"$HOLD\" = {what} ]; then echo $$ > \"$PLACE/new\" && mv \"$PLACE/new\" \"$PLACE/pid\"; exec sleep 300; fi\n"
@@ -309,7 +311,7 @@ fn who_leaves_the_group_does_not_keep_a_run_from_ending() {
     if !support::is_there("setsid") {
         return support::skipped("no setsid");
     }
-    // The remaining process keeps the output open, and would print another time.
+    // The process that remains in the background keeps the output open, and would print another time.
     let program = "setsid sh -c 'touch there; sleep 30; echo time: 7' &\nwhile [ ! -e there ]; do sleep 0.1; done\necho time: 2\n";
     let directory = repository(&[("First", program.to_owned(), "exit 0\n")]);
     let line = "--repo repo --real --run-timeout 100 --repeats 1 --time-after time: main --run";
@@ -353,7 +355,7 @@ fn what_is_wrong_is_told() {
         assert!(ran.code == Some(2) && ran.stderr.starts_with(&format!("error: {error}")), "{line}\n{}", ran.stderr);
         assert!(!here.join("revisions").exists(), "{line}");
     }
-    // An impossible time is an error too.
+    // An impossible time in the output is an error too.
     let ran =
         revisions(here, &["--repo", "repo", "--real", "--run", "echo time: 1e300 #", "--time-after", "time:", "main"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -361,7 +363,7 @@ fn what_is_wrong_is_told() {
     let error = table(here, "revisions")["revisions"][0]["error"].as_str().unwrap().to_owned();
     assert_eq!(error, "the run printed 1e300 after \"time:\", expected seconds from 0 to 213 days");
     fs::remove_dir_all(here.join("revisions")).unwrap();
-    // A missing or failing program is a row.
+    // A missing or failing program yields a row with an error.
     let ran = revisions(here, &["--repo", "repo", "--run", "other.toml", "main"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let error = table(here, "revisions")["revisions"][0]["error"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! The shipped studies in small form, and figures of each kind drawn from exports of workloads and studies.
+//! Tests of the shipped studies with fewer points, and of figures of each kind, drawn from exported runs and studies.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Runs mcpsim in the project's root; asserts that `line` succeeds and returns the output.
+/// Runs mcpsim in the root directory of the project. Asserts that the command `line` succeeds, and returns its output.
 fn mcpsim(line: &str) -> String {
     let ran = run(root(), line);
     assert_eq!(ran.code, Some(0), "mcpsim {line}\n{}", ran.stderr);
     ran.stdout
 }
 
-/// Returns the words of the figure at `path`, which is SVG; a PNG must have twice the size.
+/// Returns the words in the SVG figure at `path`. Asserts that a PNG file of the figure has twice the size.
 fn words(path: &Path) -> Vec<String> {
     let svg = fs::read_to_string(path.with_extension("svg")).unwrap();
     let document = roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -30,7 +30,7 @@ fn words(path: &Path) -> Vec<String> {
     document.descendants().filter_map(|node| node.attribute("aria-label").map(str::to_owned)).collect()
 }
 
-/// Draws `source` and searches for words in figures.
+/// Draws the figures of `source` and asserts that they contain the expected words.
 fn drawn(source: &Path, formats: &str, expected: &[(&str, &[&str])]) {
     let directory = tempfile::tempdir().unwrap();
     let figures = directory.path().display();
@@ -48,7 +48,7 @@ fn drawn(source: &Path, formats: &str, expected: &[(&str, &[&str])]) {
     }
 }
 
-/// Runs a study of `configs/studies` in small form, draws it, and returns its points.
+/// Runs the study `name` of `configs/studies` with fewer points, draws it, and returns its points.
 fn study(name: &str, small: &str, points: usize, expected: &[(&str, &[&str])]) -> Vec<Value> {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("study");
@@ -108,7 +108,8 @@ fn the_shapes_of_16_cores_are_compared() {
         15,
         &[("study-time", &best), ("study-parts", &["compute", "bytes", "contention"])],
     );
-    // One adapter and one memory bus per rank are best, no network is second, one adapter for eight ranks last.
+    // One adapter and one memory bus per rank are best, a machine without a network is second, and one adapter for
+    // eight ranks is last.
     let time = |nct: &str| predicted(points.iter().find(|point| point["values"]["platform.nct"] == nct).unwrap());
     assert!(time("16,1,1") < time("1,2,8") && time("1,2,8") < time("2,2,4") && time("2,2,4") < time("2,1,8"));
 }
@@ -118,7 +119,7 @@ fn a_slower_network_is_never_faster() {
     let words = ["platform.inter_node.latency", "platform.inter_node.bandwidth:", "1 Gbit/s", "200 Gbit/s"];
     let small = "--set app.iterations=1 --set app.n=64";
     let points = study("jacobi-network", small, 45, &[("study-time", &words)]);
-    // Rows are in order of latency, then of bandwidth.
+    // The rows of the table are in the order of latency, then of bandwidth.
     for (index, point) in points.iter().enumerate() {
         assert!(index % 5 == 4 || predicted(point) >= predicted(&points[index + 1]), "bandwidth at point {index}");
         assert!(index < 5 || predicted(point) >= predicted(&points[index - 5]), "latency at point {index}");
@@ -138,11 +139,11 @@ fn more_processes_pay_off_less_on_slow_networks() {
     };
     let gain = |latency: &str| time(latency, "1") / time(latency, "16");
     assert!(gain("2 us") > gain("20 us") && gain("20 us") > gain("50 us") && gain("50 us") > gain("200 us"));
-    // T = Tv / n + t per step, with Tv = 910 us.
+    // The time per step is T = Tv / n + t, with Tv = 910 us.
     assert!((gain("200 us") - 910.2 / (910.2 / 16.0 + 202.0)).abs() < 0.5, "{}", gain("200 us"));
 }
 
-/// Returns the deviation of each point of a study from its formula, in percent.
+/// Returns how much each point of a study deviates from the study's formula, in percent.
 fn off(name: &str, typed: &str) -> Vec<f64> {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("study");
@@ -249,7 +250,7 @@ fn the_measured_times_of_the_cloud_study_give_its_unknowns() {
     }
 }
 
-/// Returns the shapes of the MCPSim paper's figure 11 under one set of assumptions, the fastest first.
+/// Returns the machine shapes in figure 11 of the MCPSim paper with one set of assumptions, the fastest shape first.
 fn order<'a>(points: &'a [Value], name: &str) -> Vec<&'a str> {
     let mut own: Vec<&Value> = points.iter().filter(|point| point["values"]["platform.name"] == name).collect();
     own.sort_by_key(|point| predicted(point));
@@ -266,19 +267,19 @@ fn the_papers_order_of_shapes_takes_three_assumptions_and_none_of_them_alone_giv
     ));
     let json: Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
     let points = json["points"].as_array().unwrap();
-    // Among shapes with several cores per CMP, the first two are those of the paper under all assumptions together, and
-    // under none of the other sets.
+    // Consider shapes with several cores per CMP: the first two are those of the paper with all assumptions together,
+    // but with none of the other sets.
     let first_two = |name: &str| -> Vec<String> {
         let shapes = order(points, name).into_iter().filter(|shape| !shape.ends_with(",1"));
         shapes.take(2).map(str::to_owned).collect()
     };
     assert_eq!(first_two("all"), ["2,4,2", "4,2,2"]);
     assert_eq!(order(points, "all")[0], "2,4,2");
-    // The most plausible machine: one rank per node first, a single node next, two nodes last.
+    // On the most plausible machine, one rank per node is fastest, a single node is second, and two nodes are slowest.
     let reasons = order(points, "reasons");
     assert_eq!((reasons[0], &reasons[11..]), ("16,1,1", &["2,2,4", "2,4,2", "2,8,1", "2,1,8"][..]));
-    // With the adapter assumption alone, two nodes move from the end to the middle, but one node per pair of ranks is
-    // first.
+    // With only the adapter assumption, two nodes are no longer last but in the middle; however, one node per pair of
+    // ranks is first.
     assert_eq!(order(points, "adapter")[0], "8,2,1");
     assert_eq!(order(points, "sharing")[0], "16,1,1");
     for name in ["reasons", "adapter", "sharing", "memory", "no-adapter", "no-sharing", "no-memory"] {
@@ -286,7 +287,8 @@ fn the_papers_order_of_shapes_takes_three_assumptions_and_none_of_them_alone_giv
         two.sort();
         assert!(two != ["2,4,2", "4,2,2"] && order(points, name)[0] != "2,4,2", "{name}: {two:?}");
     }
-    // Without sharing a single node is first; without the adapter assumption two nodes are last except for full CMPs.
+    // Without shared memory bandwidth a single node is first. Without the adapter assumption two nodes are last, except
+    // for full CMPs.
     assert!(order(points, "no-sharing")[0].starts_with("1,") && order(points, "no-adapter")[0].starts_with("1,"));
 }
 
@@ -304,7 +306,7 @@ fn hpls_messages_are_as_the_paper_says_under_both_mappings_of_the_grid() {
             let number = |level: &&str| run["profile"][interval][*level][what].as_f64().unwrap();
             levels.iter().map(number).sum::<f64>() / run["messages"][what].as_f64().unwrap()
         };
-        // Most messages have 256 B to 4 KB, and most of the volume belongs to those of 16 to 256 KB.
+        // Most messages have 256 B to 4 KB, and most of the volume is in messages of 16 to 256 KB.
         assert!((0.80..0.92).contains(&share(1, "count")), "{}", share(1, "count"));
         assert!((0.50..0.65).contains(&share(3, "bytes")), "{}", share(3, "bytes"));
         let found = run["levels"]["inter_node"]["count"].as_f64().unwrap() / run["messages"]["count"].as_f64().unwrap();

@@ -1,4 +1,4 @@
-//! `mcpsim sweep` from outside: the contents of a study's directory, repeated runs, and the state after a killed sweep.
+//! `mcpsim sweep`: contents of a study's directory, repeated sweeps, and the state after a sweep was killed.
 
 #[path = "sweep/programs.rs"]
 mod programs;
@@ -12,7 +12,7 @@ use crate::support::{self, Ran, finish, holds_within_limit, mcpsim, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Ranks compute, then all meet in an allreduce; the time of a rank's work is random.
+/// Application whose ranks compute for a random time, and then call an allreduce.
 const APP: &str = r#"
 # Steps of work and an allreduce.
 name = "steps"
@@ -36,7 +36,7 @@ fn directory() -> TempDir {
     directory
 }
 
-/// Runs a sweep that must end with this code.
+/// Runs `mcpsim sweep` and asserts this exit code.
 fn sweep(directory: &Path, line: &str, code: i32) -> Ran {
     let ran = run(directory, &format!("sweep {line}"));
     assert_eq!(ran.code, Some(code), "mcpsim sweep {line}\n{}", ran.stderr);
@@ -51,7 +51,7 @@ fn json(directory: &Path, name: &str) -> Value {
     serde_json::from_str(&read(directory, name)).expect("JSON")
 }
 
-/// Returns the number of finished runs of points.
+/// Returns the number of points in the study's log.
 fn runs(directory: &Path, study: &str) -> usize {
     fs::read_to_string(directory.join(study).join("points.jsonl")).map_or(0, |text| text.lines().count())
 }
@@ -117,7 +117,7 @@ fn only_what_is_missing_or_changed_is_run() {
     assert_eq!(runs(here, "s"), 5);
     assert!(more.stderr.contains("note: 2 of 4 points were run before and are taken as they are"), "{}", more.stderr);
     assert_eq!(read(here, "s/study.csv").lines().count(), 5);
-    // Every input of a point counts: the application's file, the machine's, options.
+    // The key of a point includes every input: the application file, the platform file, and options.
     fs::write(here.join("app.toml"), APP.replace("bytes = 8", "bytes = 9")).unwrap();
     sweep(here, "--out s --vary app.work=2,3 app.toml", 0);
     assert_eq!(runs(here, "s"), 7);
@@ -135,7 +135,7 @@ fn only_what_is_missing_or_changed_is_run() {
 fn points_that_are_given_the_same_are_run_once() {
     let directory = directory();
     let here = directory.path();
-    // All notations of 8 cores in a row, and another shape.
+    // All notations of a shape of 8 cores on one CMP, and another shape.
     sweep(here, "--out s --vary run.ranks=4 --vary run.nct=8,1,1;[8,1,1];(8,1,1);1,8,1 app.toml", 0);
     assert_eq!(runs(here, "s"), 2);
     assert_eq!(read(here, "s/study.csv").lines().count(), 5);
@@ -155,7 +155,7 @@ fn a_point_that_fails_says_why_in_its_row_and_the_others_go_on() {
     assert!(
         points[1]["error"].as_str().unwrap().starts_with("9 ranks on 8 cores") && points[1].get("outcome").is_none()
     );
-    // The failed point is repeated, the others are not.
+    // The failed point runs again; the other points do not.
     sweep(here, "--out s --quiet --vary run.ranks=4,9,8 app.toml", 1);
     assert_eq!(runs(here, "s"), 4);
 }
@@ -255,14 +255,14 @@ fn questions_that_make_no_sense_are_told_before_the_first_run() {
         assert_eq!(ran.stderr.trim_end(), format!("error: {error}"), "{line}");
         assert!(!here.join("s").exists());
     }
-    // An error in the presentation of results does not lose them.
+    // If the fit of the results fails, the results are not lost.
     let ran = sweep(here, "--quiet --out s --fit a+b+c*n --vary app.work=1,2 app.toml", 2);
     let error = "error: formula \"a+b+c*n\": 3 unknowns (a, b, c) need at least 3 points; there are 2 points";
     assert!(ran.stderr.starts_with(error), "{}", ran.stderr);
     assert!(here.join("s/study.csv").exists() && here.join("s/summary.csv").exists());
 }
 
-/// Returns a sweep of many points that takes some time on any host.
+/// Returns the command of a sweep with many points, which takes some time on any host.
 fn long(here: &Path, out: &str) -> Command {
     let mut command = mcpsim(here);
     let line = format!("sweep --quiet --out {out} --set app.steps=100 --vary app.work=1..12 --vary cores=8 app.toml");
@@ -270,7 +270,7 @@ fn long(here: &Path, out: &str) -> Command {
     command
 }
 
-/// Waits until `points` points are on disk, or the sweep has ended.
+/// Waits until `points` points are stored on disk, or the sweep has ended.
 fn wait_for(child: &mut Child, here: &Path, out: &str, points: usize) {
     let there = holds_within_limit(|| runs(here, out) >= points || child.try_wait().unwrap().is_some());
     assert!(there, "{} of {points} points", runs(here, out));
@@ -298,7 +298,7 @@ fn a_sweep_that_is_killed_again_and_again_ends_with_the_table_of_an_undisturbed_
     for file in ["study.csv", "summary.csv", "study.json", "manifest.json"] {
         assert_eq!(read(here, &format!("torn/{file}")), read(here, &format!("whole/{file}")), "{file}");
     }
-    // Only points that were running at a kill were repeated.
+    // Only points that were running when the sweep was killed ran again.
     let keys: BTreeSet<String> = read(here, "torn/points.jsonl")
         .lines()
         .filter_map(|line| Some(serde_json::from_str::<Value>(line).ok()?["key"].as_str()?.to_owned()))

@@ -1,4 +1,4 @@
-//! The cases in `validation/` in small form, their stored results, and errors in cases.
+//! The cases in `validation/` with fewer points, their stored results, and error messages for invalid cases.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Runs `validate` with `line` in the project's root; returns the cases of its JSON.
+/// Runs `mcpsim validate` with the arguments `line` in the project's root directory. Returns the cases in its JSON
+/// output.
 fn validated(line: &str) -> Vec<Value> {
     let ran = run(root(), &format!("validate --json - {line}"));
     assert!(matches!(ran.code, Some(0 | 5)), "{line}\n{}", ran.stderr);
@@ -18,7 +19,7 @@ fn validated(line: &str) -> Vec<Value> {
     json["cases"].as_array().unwrap().clone()
 }
 
-/// Returns the stored predictions of a case: "POINT,MODEL" and seconds.
+/// Returns the stored predictions of a case: "POINT,MODEL" and predicted seconds.
 fn stored(case: &str) -> Vec<(String, f64)> {
     let text = fs::read_to_string(root().join("validation/results.csv")).unwrap();
     let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
@@ -26,8 +27,8 @@ fn stored(case: &str) -> Vec<(String, f64)> {
     rows.map(|cells| (format!("{},{}", cells[1], cells[3]), cells[8].parse().unwrap())).collect()
 }
 
-/// Runs some points of a case; asserts that predictions equal the stored ones, and that mcpsim's mean error is at most
-/// `percent`.
+/// Runs some points of a case. Asserts that the predictions equal the stored predictions, and that the mean error of
+/// mcpsim's own model is at most `percent`.
 fn small(case: &str, only: &str, points: usize, percent: f64) {
     let found = &validated(&format!("{only} validation/{case}"))[0];
     let stored = stored(case);
@@ -86,7 +87,7 @@ fn stored_results_keep_to_the_limits_and_the_third_level_pays_off() {
     for folder in fs::read_dir(root().join("validation")).unwrap().map(|entry| entry.unwrap().path()) {
         let Ok(case) = fs::read_to_string(folder.join("case.toml")) else { continue };
         let limits: toml::Table = case.parse().unwrap();
-        // Only the case's own machine can predict it, and its results are stored.
+        // The case times real code, so only its own machine can predict it; its results are stored.
         if limits.contains_key("timed_on") {
             continue;
         }
@@ -115,12 +116,12 @@ const CASE: &str = "about = \"a\"\napp = \"app.toml\"\nmeasured = \"m.csv\"\ntim
     [provenance]\napp = \"own\"\n\"app.work\" = \"one rank\"\n";
 const RUNS: &str = "# source: own\n# machine: m\n# date: today\n# licence: own\nranks,time_s\n1,8\n2,4\n4,2.1\n";
 
-/// Validates a case made of these files, with `options`.
+/// Validates a case that consists of these files, with `options`.
 fn own(case: &str, runs: &str, options: &str) -> Ran {
     own_app(APP, case, runs, options)
 }
 
-/// Validates the case with another application.
+/// Validates the case with another application file.
 fn own_app(app: &str, case: &str, runs: &str, options: &str) -> Ran {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("mine")).unwrap();

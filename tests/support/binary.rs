@@ -1,4 +1,4 @@
-//! Shared by integration tests: running the binary and reading its output.
+//! Common code of integration tests that run the mcpsim executable and read its output.
 #![allow(dead_code)]
 
 #[path = "tools.rs"]
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[allow(unused_imports)]
 pub use tools::{is_full, is_there, not_allowed, open_mpi_environment, skipped};
 
-/// Result of a run of the binary.
+/// Result of running the executable.
 #[derive(Debug)]
 pub struct Ran {
     /// Exit code; `None` if a signal ended it.
@@ -20,14 +20,14 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// Returns the command of the binary in `directory`, without variables of launchers. MCPSIM_TEST_BINARY replaces the
-/// binary built for tests.
+/// Returns a command that runs mcpsim in `directory`, without the environment variables of launchers. The variable
+/// MCPSIM_TEST_BINARY replaces the executable that was built for tests.
 pub fn mcpsim(directory: &Path) -> Command {
     let built = env!("CARGO_BIN_EXE_mcpsim").into();
     without_launcher(Command::new(std::env::var_os("MCPSIM_TEST_BINARY").unwrap_or(built)), directory)
 }
 
-/// Removes the variables of launchers from the command, and sets its directory.
+/// Removes the environment variables of launchers from the command, and sets its directory.
 pub fn without_launcher(mut command: Command, directory: &Path) -> Command {
     command.current_dir(directory).stdin(Stdio::null());
     for name in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"] {
@@ -36,21 +36,21 @@ pub fn without_launcher(mut command: Command, directory: &Path) -> Command {
     command
 }
 
-/// Runs the binary in `directory` with the words of `line` as arguments.
+/// Runs mcpsim in `directory` with the words of `line` as arguments.
 pub fn run(directory: &Path, line: &str) -> Ran {
     finish(mcpsim(directory).args(line.split_whitespace()).output().expect("the binary starts"))
 }
 
-/// Converts the output to text.
+/// Converts the output of a process to text.
 pub fn finish(output: Output) -> Ran {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("mcpsim prints UTF-8");
     Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// Time limit of waits in tests; only a failing test waits so long.
+/// Time limit of waits in tests, which only a failing test reaches.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// Waits for the end of the child and returns its output; kills it and fails after [`LIMIT`].
+/// Waits for the end of the child process and returns its output. After [`LIMIT`], kills the process and fails.
 pub fn ended(mut child: Child) -> Ran {
     let over = holds_within_limit(|| child.try_wait().expect("the child can be waited for").is_some());
     if !over {
@@ -75,8 +75,8 @@ pub fn holds_within_limit(mut condition: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Sends SIGINT to mcpsim once Linux reports that it catches the signal; earlier, the signal would end it without a
-/// message. A shell that will execute mcpsim may catch it for itself.
+/// Sends SIGINT to mcpsim once Linux reports that mcpsim catches this signal. An earlier signal would end mcpsim
+/// without a message. A shell that will execute mcpsim may catch the signal for itself.
 pub fn interrupt(child: &mut Child) {
     let pid = child.id().to_string();
     let catches = || {

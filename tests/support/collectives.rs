@@ -1,4 +1,4 @@
-//! Programs of collectives, one rank per node of a tiny machine.
+//! Programs of collective calls, with one rank per node of a small machine.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use mcpsim::units::Bytes;
 
 use super::ns;
 
-/// A line of a program.
+/// A step of a rank's program.
 #[derive(Clone, Debug)]
 pub enum Line {
     Compute(u64),
-    /// A blocking collective.
+    /// Calls a blocking collective.
     Collective(CollectiveCall),
-    /// A nonblocking collective.
+    /// Starts a nonblocking collective.
     Begin(CollectiveCall),
-    /// Waits for the request at this index among the started ones without a wait.
+    /// Waits for a started collective: the one at this index among those for which no wait was made.
     Wait(usize),
     WaitAll,
 }
@@ -47,28 +47,28 @@ impl MpiProgram for Lines {
     }
 }
 
-/// Returns the part of `rank` of `size` in a collective of the world with root 0.
+/// Returns the call of `rank` of `size` ranks in a collective on the world communicator with root 0.
 pub fn part(collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
     let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size });
     CollectiveCall { collective, comm, root: 0, sizes, algorithm: None }
 }
 
-/// Returns the same part with `algorithm`.
+/// Returns the call of [`part`] with the given `algorithm`.
 pub fn part_by(algorithm: Algorithm, collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
     CollectiveCall { algorithm: Some(algorithm), ..part(collective, rank, size, sizes) }
 }
 
-/// Returns one size for all.
+/// Returns sizes that are equal for all ranks.
 pub fn same(size: u64) -> Sizes {
     Sizes::Same(Bytes::new(size))
 }
 
-/// Returns one size per rank.
+/// Returns one size for each rank.
 pub fn each(sizes: &[u64]) -> Sizes {
     Sizes::Each(sizes.iter().copied().map(Bytes::new).collect())
 }
 
-/// Runs one program per rank on `platform`, whose cores have a gigabyte per second of memory each.
+/// Runs one program per rank on `platform`, whose cores have a memory bandwidth of 1 GB/s each.
 pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> Result<Outcome, RunError> {
     let sites = Placement::Block.sites(platform.shape, programs.len() as u32, true).unwrap();
     let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
@@ -77,7 +77,7 @@ pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> R
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
-/// Creates a rank that executes these lines on `platform`; its core has a gigabyte per second of memory and all of the
+/// Returns a rank that executes these steps on `platform`. Its core has a memory bandwidth of 1 GB/s and all of the
 /// caches.
 fn driver(platform: &Arc<Platform>, lines: &[Line]) -> impl Program {
     let lines = Lines { lines: Vec::from(lines).into_iter(), requests: Vec::new() };
@@ -85,7 +85,7 @@ fn driver(platform: &Arc<Platform>, lines: &[Line]) -> impl Program {
     MpiDriver::new(lines, platform.clone(), MemoryPart { bandwidth: 1e9, cache })
 }
 
-/// Returns the trace of a run of [`run_lines`].
+/// Returns the trace of a run as in [`run_lines`].
 ///
 /// # Panics
 /// If the run fails.
@@ -99,7 +99,7 @@ pub fn record_lines(platform: &Platform, programs: &[Vec<Line>]) -> Vec<u8> {
     recording.finish(&Header { app: "lines".to_owned(), ..Header::default() }).expect("it can be recorded")
 }
 
-/// Returns the ranks' final clocks in nanoseconds; asserts that they are equal for one and two workers.
+/// Returns the final clocks of the ranks in nanoseconds. Asserts that the clocks are equal for one and two workers.
 ///
 /// # Panics
 /// If the run fails.

@@ -1,21 +1,22 @@
-//! Max-min fair shares by progressive filling in the simplest form: rates are computed at every start and end.
+//! Max-min fair shares by progressive filling in its simplest form: all rates are computed at every start and end of a
+//! flow.
 
 use mcpsim::platform::{Level, Platform};
 use mcpsim::units::{Bandwidth, Bytes};
 
-/// A transfer that occupies its resources from its start to its end.
+/// A transfer that uses all its resources from its start to its end.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Start of the occupation, seconds.
+    /// Time at which the flow starts to use its resources, seconds.
     pub start: f64,
     pub bytes: f64,
     /// Greatest rate, bytes per second.
     pub pace: f64,
-    /// Resources of its path, each once.
+    /// Indices of the resources on the path, without duplicates.
     pub uses: Vec<usize>,
 }
 
-/// Returns the end of each flow, seconds; `capacities` are those of the resources, bytes per second.
+/// Returns the end of each flow in seconds. `capacities` are the capacities of the resources, bytes per second.
 pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|a, b| flows[*b].start.total_cmp(&flows[*a].start));
@@ -36,7 +37,7 @@ pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
             left[*flow] -= rate * (next - now);
         }
         now = next;
-        // The remainder at an end is rounding: less than a thousandth of a byte.
+        // A remainder below a thousandth of a byte is a rounding error, so the flow has ended.
         active.retain(|flow| {
             let is_over = left[*flow] < 1e-3;
             if is_over {
@@ -51,7 +52,7 @@ pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
 }
 
 /// Returns the rates of the active flows. All rates rise together until a resource is full or a flow has its greatest
-/// rate; then these are fixed.
+/// rate; the rates of the affected flows are then fixed.
 fn rates(capacities: &[f64], flows: &[Flow], active: &[usize]) -> Vec<f64> {
     let mut room = capacities.to_vec();
     let mut rising = vec![0u32; capacities.len()];
@@ -80,7 +81,7 @@ fn rates(capacities: &[f64], flows: &[Flow], active: &[usize]) -> Vec<f64> {
     rates
 }
 
-/// A message from a node to another, sent at a number of nanoseconds after the start.
+/// A message from one node to another, which is sent at a time in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     pub from: u32,
@@ -89,8 +90,9 @@ pub struct Transfer {
     pub bytes: u64,
 }
 
-/// Converts transfers between nodes to capacities and flows of the solver. The resources are each direction of an
-/// adapter, and both directions of an adapter and of a pair of nodes if the machine states them.
+/// Converts transfers between nodes to the capacities and flows of the solver. The resources are both directions of
+/// each adapter separately, and, if the machine limits them, both directions of an adapter together and the link of
+/// each pair of nodes.
 pub fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow>) {
     let link = platform.link(Level::InterNode);
     let rate = |stated: Option<Bandwidth>| stated.map_or(f64::INFINITY, |rate| rate.get() as f64);

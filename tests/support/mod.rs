@@ -25,7 +25,7 @@ pub fn at(count: u64) -> SimTime {
     SimTime::ZERO + ns(count)
 }
 
-/// Creates a row for all sizes: 1 GB/s is 1 ns per byte.
+/// Creates a row for messages of all sizes with 1 GB/s, which is 1 ns per byte.
 pub fn row(latency: u64) -> Row {
     Row {
         above: Bytes::ZERO,
@@ -43,7 +43,7 @@ pub fn row(latency: u64) -> Row {
     }
 }
 
-/// Creates a link with one row; all messages are eager.
+/// Creates a link with one row, on which all messages are eager.
 pub fn link(law: Contention, latency: u64) -> Link {
     Link::new(law, Bytes::MAX, ns(latency), vec![row(latency)])
 }
@@ -64,7 +64,7 @@ pub fn machine(nct: [u32; 3], law: Contention) -> Platform {
     }
 }
 
-/// Returns 1 Gflop/s, 1 Ginstr/s, 1 GB/s of memory for a core, and no other limit.
+/// Returns the rates of a core: 1 Gflop/s, 1 Ginstr/s, 1 GB/s of memory, and no other limit.
 pub fn rates() -> CoreRates {
     let memory = Bandwidth::new(1_000_000_000).unwrap();
     let plenty = Bandwidth::new(1_000_000_000_000_000).unwrap();
@@ -91,17 +91,17 @@ pub fn with_link(mut platform: Platform, level: Level, link: Link) -> Platform {
     platform
 }
 
-/// A line of a script.
+/// A step of a rank's script.
 #[derive(Clone, Debug)]
 pub enum Do {
     Compute(u64),
-    /// A block of this time in ns that moves this number of bytes.
+    /// A compute block that takes this time in ns and moves this number of bytes.
     Work(u64, u64),
-    /// A block of real code that takes this time alone.
+    /// A block of real code that takes this time in ns if no other rank slows it down.
     Code(u64),
-    /// A copy to itself of this number of bytes, which takes this time in caches.
+    /// A copy within the rank's memory: number of bytes, and time in ns if caches hold the data.
     Own(u64, u64),
-    /// Combines this number of bytes in a collective, which takes this time in caches.
+    /// A reduction of data in a collective: number of bytes, and time in ns if caches hold the data.
     Combine(u64, u64),
     Send(Rank, u64),
     SendTag(Rank, u64, u32),
@@ -117,85 +117,85 @@ pub enum Do {
     Exchange(Rank, u64, Rank),
     /// Waits for all requests started since the last wait.
     WaitAll,
-    /// Waits for one of them.
+    /// Waits for one of the requests started since the last wait.
     WaitAny,
-    /// Tests all of them.
+    /// Tests all requests started since the last wait.
     Test,
-    /// Tests all of them; an unsuccessful test costs nothing.
+    /// Tests all requests started since the last wait; an unsuccessful test takes no time.
     Look,
-    /// Sends a message with data to be served; the tag selects the action of its receiver (see [`serve`]).
+    /// Sends a message that the receiver's process serves. The tag selects its action (see [`serve`]).
     Ask(Rank, u64, u32),
-    /// Idles in polls for at most this time.
+    /// Waits for at most this time in ns, as an idle rank that polls does.
     Idle(u64),
-    /// Tests all of them, or probes for any message, until successful.
+    /// Tests all requests started since the last wait, or probes for any message, until this succeeds.
     Poll(Polling),
     /// Cancels the first of the requests started since the last wait.
     Cancel,
     ProbeAny,
     IprobeAny,
-    /// Probes for any message with this tag, and then receives the found message from its source.
+    /// Probes for any message with this tag, and then receives the message from its source.
     ProbeRecv(u32),
     IsendWith(Rank, u64, u32, SendMode),
     IrecvAnyTag(u32),
     RecvAnyTag(u32),
     ExchangeTag(Rank, u64, Rank, u32),
-    /// Starts a strand with its own lines.
+    /// Starts a strand that executes these steps.
     Start(Vec<Do>),
-    /// Starts a strand whose messages are separate from all others, except those of the strands of other ranks with the
-    /// same number.
+    /// Starts a strand whose messages match only those of the strands with the same number on other ranks.
     StartApart(Vec<Do>),
-    /// Records the clock.
+    /// Records the clock of the rank.
     Clock,
 }
 
-/// Method of polling of a script.
+/// How a script polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
-    /// Probes for a message, which it then receives; otherwise tests the requests started since the last wait.
+    /// Whether the script probes for a message and then receives it. Otherwise it tests the requests since the last
+    /// wait.
     pub probe: bool,
-    /// After this number of failed polls it idles for this time before each further poll.
+    /// Number of failed polls after which the rank idles before each further poll, and this idle time in ns.
     pub idle: Option<(u32, u64)>,
-    /// Polls cost nothing, and it idles from the first on.
+    /// Whether polls take no time, and the rank idles from the first poll on.
     pub free: bool,
 }
 
-/// Observation of a script.
+/// Observation that a script records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Saw {
-    /// Clock at a [`Do::Clock`].
+    /// Clock at a step [`Do::Clock`].
     Clock(SimTime),
-    /// Index, source and size of the completion.
+    /// Index of a completed request, and the source and the size of its message.
     Got(u32, Rank, u64),
     /// An unsuccessful test or probe.
     Nothing,
-    /// Index of a cancelled receive.
+    /// Index of a receive that was cancelled.
     Cancelled(u32),
-    /// Time, sender and bytes of a served message.
+    /// Time at which a message was served, its sender, and its bytes.
     Served(SimTime, Rank, u64),
 }
 
-/// The message is served without an answer.
+/// Tag of a message that is served without an answer.
 pub const TAKE: u32 = 0;
-/// The message is served with an answer of 50 bytes to its sender.
+/// Tag of a message that is served with an answer of 50 bytes to its sender.
 pub const ANSWER: u32 = 1;
-/// The message is served by forwarding it to the next rank, which answers to this one.
+/// Tag of a message that is served by forwarding it to the next rank, which answers to the forwarding rank.
 pub const HAND_ON: u32 = 2;
-/// The message is served with an answer to its sender that is also served.
+/// Tag of a message that is served with an answer, which the sender also serves.
 pub const ECHO: u32 = 3;
 
-/// Observations of scripts: the rank, its strand (0 is the main program), and the observation.
+/// Observations of all scripts: the rank, its strand (0 is the main program), and the observation.
 pub type Log = Arc<Mutex<Vec<(Rank, u32, Saw)>>>;
 
-/// Call that the current reply answers, if it matters.
+/// Call whose reply the script expects, if the reply matters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Other,
     Test,
     WaitAny,
     ProbeRecv(u32),
-    /// Method, and number of failures.
+    /// Polling method, and number of failed polls.
     Poll(Polling, u32),
-    /// The same, while it idles.
+    /// The script idles between polls: polling method, and number of failed polls.
     Idle(Polling, u32),
 }
 
@@ -237,7 +237,7 @@ impl Script {
         Call::Start(Box::new(Script { strand: self.strands, context, ..script }))
     }
 
-    /// Returns the next poll of a polling script.
+    /// Returns the next call of a script that polls.
     fn poll(&mut self, how: Polling, failed: u32) -> Call {
         self.asked = Asked::Poll(how, failed);
         match how.probe {
@@ -384,7 +384,8 @@ impl Program for Script {
         let Served { at, from, tag, size, payload } = message;
         let data = payload.expect("it was sent with data");
         assert_eq!(*data, vec![from as u8; size.get() as usize]);
-        // Stored separately from the observations of the program, because their order on the host is undefined.
+        // Observations of served messages are separate from those of programs, because their order on the host is
+        // undefined.
         self.log.lock().unwrap().push((self.rank, u32::MAX, Saw::Served(at, from, size.get())));
         let answer = |to, context, tag, size| {
             let payload = Some(Box::new(vec![self.rank as u8; size as usize]));
@@ -409,7 +410,7 @@ pub fn run_with(
     run_placed(platform, sites, scripts, workers)
 }
 
-/// Runs one script per rank with `workers` workers; returns the Outcome, and the observations of each rank by strand.
+/// Runs one script per rank with `workers` workers. Returns the Outcome, and the observations of each rank by strand.
 pub fn run_placed(
     platform: &Platform,
     sites: Vec<Site>,
@@ -455,7 +456,8 @@ pub fn run_placed_as(
     Ok((outcome, saw.into_iter().map(|(rank, _, saw)| (rank, saw)).collect()))
 }
 
-/// Asserts that a run with the recorded way back agrees with the outcome of the run without, and does not change it.
+/// Asserts that a run with a recorded critical path has the Outcome of the run without, and that the path agrees with
+/// it.
 fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
     let (path, way) = (outcome.path, recorded.critical_path.clone().unwrap());
     let messages = Level::ALL.iter().map(|&level| path.level(level).total()).sum();
@@ -465,7 +467,7 @@ fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
         (shares.iter().map(|share| share.own).sum(), shares.iter().map(|share| share.messages).sum::<SimSpan>())
     };
     let ranks = sum(way.ranks.iter().map(|of| of.share).collect());
-    // The answer to a served message has an overhead that belongs to no rank.
+    // The answer to a served message has an overhead that belongs to no rank's time.
     let answers = ranks.1.saturating_sub(messages);
     assert!(answers <= path.send, "{path:?} {way:?}");
     assert_eq!(ranks, (path.total() - messages - answers, messages + answers));
@@ -488,7 +490,7 @@ pub fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Outcome, Vec<(Rank, Saw
     run_with(platform, scripts, 1).expect("the scripts run to their end")
 }
 
-/// Returns the ranks' final clocks in nanoseconds.
+/// Returns the final clocks of the ranks in nanoseconds.
 pub fn clocks(platform: &Platform, scripts: &[Vec<Do>]) -> Vec<u64> {
     run(platform, scripts).0.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
 }

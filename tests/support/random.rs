@@ -1,4 +1,5 @@
-//! Random applications and machines: every statement of the application language and every key of a platform file.
+//! Random applications and machines, which together use every statement of applications and every key of platform
+//! files.
 #![allow(dead_code)]
 
 #[path = "random/app.rs"]
@@ -17,7 +18,7 @@ use app::application;
 pub use machine::KEYS;
 use machine::machine;
 
-/// A random choice of texts.
+/// Generator of random choices between texts.
 pub struct Draw(Pcg64Mcg);
 
 impl Draw {
@@ -25,12 +26,12 @@ impl Draw {
         Draw(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// Returns a number below `limit`.
+    /// Returns a random number below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0.random_range(0..limit)
     }
 
-    /// Returns one of these texts.
+    /// Returns a random one of these texts.
     pub fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
         of[self.below(of.len())]
     }
@@ -41,17 +42,18 @@ impl Draw {
     }
 }
 
-/// A random run.
+/// A random run: an application and settings.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// File of the application.
+    /// Text of the application file.
     pub app: String,
-    /// Keys of the machine and the run, in the form of `--set`.
+    /// Keys of the machine and the run, in the form of the option `--set`.
     pub sets: Vec<String>,
 }
 
 impl Case {
-    /// Creates the run of this seed, with the machine's keys that are valid together. `directory` is for its files.
+    /// Creates the run for this seed, with those random machine keys that are valid together. Files of the machine are
+    /// written to `directory`.
     pub fn new(seed: u64, directory: &Path) -> Case {
         let mut draw = Draw::new(seed);
         let shape = draw.one(&["2, 1, 1", "3, 1, 2", "2, 2, 2", "4, 1, 1", "3, 2, 1", "5, 1, 1", "1, 2, 2"]);
@@ -68,7 +70,7 @@ impl Case {
         case
     }
 
-    /// Returns the request of the run; the machine's files are in `directory`.
+    /// Returns the request of the run. The files of the machine are in `directory`.
     pub fn request(&self, directory: &Path) -> Result<RunRequest, PredictError> {
         let name = directory.join("app.toml").display().to_string();
         let platform = Some(directory.join("machine.toml"));

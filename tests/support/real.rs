@@ -1,5 +1,5 @@
-//! Shared by tests of real programs: compilation with `mcpsim cc` and with the real MPIs of the machine, and runs with
-//! a time limit.
+//! Common code of tests of real programs: compilation with `mcpsim cc` and with the real MPI libraries of the machine,
+//! and runs with a time limit.
 
 use std::env;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::support::{Ran, finish, mcpsim, open_mpi_environment, skipped};
 
-/// Files of `workloads` with real programs (their names end in "-c"), and arguments that make them short.
+/// Files in `workloads` with real programs (their names end in "-c"), each with arguments that make its run short.
 pub const WORKLOADS: [(&str, &str); 13] = [
     ("alltoall", r#""64","2""#),
     ("empty", ""),
@@ -29,7 +29,7 @@ pub const WORKLOADS: [(&str, &str); 13] = [
     ("sort", r#""1000""#),
 ];
 
-/// Time limit of a child in seconds. Only a hanging child reaches it.
+/// Time limit of a child process in seconds. Only a child that hangs reaches it.
 const LIMIT: u32 = 120;
 
 /// Creates a directory for the compiled files of a test.
@@ -37,7 +37,7 @@ pub fn directory() -> TempDir {
     TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Returns the project's file at `path`.
+/// Returns the path of the project's file `path`.
 pub fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -75,12 +75,12 @@ pub fn limited_to(command: &Command, seconds: u32) -> Ran {
     finish(limited.output().expect("timeout, of the GNU core utilities, starts"))
 }
 
-/// Returns whether `timeout` ended the run, with either of its signals.
+/// Returns whether the command `timeout` has ended the run, with either of its two signals.
 fn is_killed(ran: &Ran) -> bool {
     matches!(ran.code, Some(124 | 137))
 }
 
-/// Describes a run and its result.
+/// Formats a description of a run and its result.
 pub fn told(what: &str, ran: &Ran) -> String {
     let end = match ran.code {
         _ if is_killed(ran) => "killed, as it took too long".to_owned(),
@@ -90,7 +90,7 @@ pub fn told(what: &str, ran: &Ran) -> String {
     format!("{what}: {end}\n{}{}", ran.stdout, ran.stderr)
 }
 
-/// Returns the binary's command with the words of `line` and the cache of all tests.
+/// Returns the command of mcpsim with the words of `line` as arguments, and with the cache directory of all tests.
 fn simulator(line: &str) -> Command {
     let mut command = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
     command.args(line.split_whitespace());
@@ -101,17 +101,17 @@ fn simulator(line: &str) -> Command {
     command
 }
 
-/// Runs the binary, in the project's directory, with the words of `line`.
+/// Runs mcpsim in the project's root directory with the words of `line` as arguments.
 pub fn simulate(line: &str) -> Ran {
     limited(&simulator(line))
 }
 
-/// Compiles `source` with `mcpsim cc`; warnings are errors.
+/// Compiles `source` with `mcpsim cc`. Warnings are errors.
 pub fn compile(source: &Path, flags: &str, program: &Path) -> Result<(), String> {
     compile_with(source, flags, program, "")
 }
 
-/// Compiles as [`compile`] does, with `libraries` after the source.
+/// Compiles like [`compile`], with `libraries` after the source file.
 pub fn compile_with(source: &Path, flags: &str, program: &Path, libraries: &str) -> Result<(), String> {
     let is_cxx = source.extension().is_some_and(|end| end == "cc");
     let line = format!("{} {flags} -Wall -Wextra", if is_cxx { "cxx" } else { "cc" });
@@ -123,14 +123,14 @@ pub fn compile_with(source: &Path, flags: &str, program: &Path, libraries: &str)
     }
 }
 
-/// Runs `program` with `arguments` under mcpsim; the cost of its code is ignored.
+/// Runs `program` with `arguments` under mcpsim. The time of its code is ignored.
 pub fn run(program: &Path, options: &str, arguments: &str) -> Ran {
     let mut command = simulator(&format!("--quiet --compute skip {options}"));
     limited(command.arg(program).arg("--").args(arguments.split_whitespace()))
 }
 
-/// Checks that `program` prints the same lines and has the same Outcome on one worker and on several, where its ranks
-/// run ahead of virtual time.
+/// Checks that `program` prints the same lines and has the same Outcome on one worker and on several workers, with
+/// which its ranks run ahead of virtual time.
 pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) -> Result<(), String> {
     let outcome = |workers: u32| {
         let file = program.with_extension(format!("{workers}.json"));
@@ -154,7 +154,7 @@ pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) ->
     Ok(())
 }
 
-/// A real MPI.
+/// A real MPI library that is installed.
 pub struct RealMpi {
     pub name: &'static str,
     compiler: &'static str,
@@ -162,8 +162,8 @@ pub struct RealMpi {
     pub is_open_mpi: bool,
 }
 
-/// Commands of the installed libraries. Debian has a separate pair for each, and the plain commands belong to one of
-/// them.
+/// Commands of the MPI libraries. Debian has separate commands for each library; the commands without a suffix belong
+/// to one of the libraries.
 const COMMANDS: [[&str; 3]; 3] = [
     ["Open MPI", "mpicc.openmpi", "mpirun.openmpi"],
     ["MPICH", "mpicc.mpich", "mpirun.mpich"],
@@ -176,7 +176,8 @@ const PROBE: &str = "#include <mpi.h>\n#include <stdio.h>\n\
     if (rank == 0) printf(\"%d\\n\", size);\n    return MPI_Finalize();\n}\n";
 
 impl RealMpi {
-    /// Returns the MPI of these commands if they exist, or the reason why it cannot run a program of four ranks.
+    /// Returns the MPI library of these commands if they exist, or the reason why it cannot run a program of four
+    /// ranks.
     fn find([name, compiler, launcher]: [&'static str; 3]) -> Option<Result<RealMpi, String>> {
         let path = env::var_os("PATH")?;
         let there = |command: &&str| env::split_paths(&path).any(|directory| directory.join(command).is_file());
@@ -196,14 +197,14 @@ impl RealMpi {
         Some(probed.map(|()| mpi))
     }
 
-    /// Compiles `source` with this MPI.
+    /// Compiles `source` with this MPI library.
     pub fn compile(&self, source: &Path, program: &Path) -> Result<(), String> {
         self.compile_with(source, program, "")
     }
 
-    /// Compiles as [`RealMpi::compile`] does, with these words after the source.
+    /// Compiles like [`RealMpi::compile`], with the words `flags` after the source file.
     pub fn compile_with(&self, source: &Path, program: &Path, flags: &str) -> Result<(), String> {
-        // The programs are free of warnings under mcpsim; headers of other MPIs may cause some.
+        // The programs cause no warnings under mcpsim, but the headers of other MPI libraries may cause some.
         let is_cxx = source.extension().is_some_and(|end| end == "cc");
         let compiler = if is_cxx { self.compiler.replacen("mpicc", "mpicxx", 1) } else { self.compiler.to_owned() };
         let ran = limited(
@@ -219,7 +220,7 @@ impl RealMpi {
         }
     }
 
-    /// Runs `program` with `arguments`; repeats the run if it does not end, which occurred with Open MPI 4.1 on a busy
+    /// Runs `program` with `arguments`. Repeats a run that does not end, because Open MPI 4.1 sometimes hangs on a busy
     /// machine.
     pub fn run(&self, program: &Path, ranks: u32, arguments: &str) -> Ran {
         let run = || limited(&self.launch(program, ranks, arguments));
@@ -227,12 +228,12 @@ impl RealMpi {
         if is_killed(&first) { run() } else { first }
     }
 
-    /// Returns the command that compiles C programs.
+    /// Returns the compiler command for C programs of this MPI library.
     pub fn compiler(&self) -> &'static str {
         self.compiler
     }
 
-    /// Compiles the Fortran `source`, if there is a compiler for it.
+    /// Compiles the Fortran file `source`. Returns `None` without a Fortran compiler for this MPI library.
     pub fn compile_fortran(&self, source: &Path, program: &Path) -> Option<Result<(), String>> {
         let compiler = self.compiler.replace("mpicc", if self.is_open_mpi { "mpif90" } else { "mpifort" });
         let path = env::var_os("PATH")?;
@@ -244,9 +245,9 @@ impl RealMpi {
         })
     }
 
-    /// Runs `program` as [`RealMpi::run`] does, with these variables set for its ranks.
+    /// Runs `program` like [`RealMpi::run`], with these environment variables set for its ranks.
     pub fn run_with(&self, program: &Path, ranks: u32, arguments: &str, variables: &[(&str, &Path)]) -> Ran {
-        // The launcher itself must not load the libraries of the ranks.
+        // The variables are set only for the ranks, because the launcher must not load the ranks' libraries.
         let settings = variables.iter().map(|(name, value)| format!("{name}={}", value.display()));
         let words = arguments.split_whitespace().map(str::to_owned);
         let own: Vec<String> = settings.chain([program.display().to_string()]).chain(words).collect();
@@ -257,14 +258,15 @@ impl RealMpi {
 
     fn launch(&self, program: &Path, ranks: u32, arguments: &str) -> Command {
         let mut command = Command::new(self.launcher);
-        // There may be more ranks than cores, so waiting ranks must yield.
+        // The test may have more ranks than the host has cores, so waiting ranks must yield.
         if !self.is_open_mpi {
             command.env("MPIR_CVAR_POLLS_BEFORE_YIELD", "1");
         } else {
             command.arg("--oversubscribe");
             command.envs(open_mpi_environment());
             command.envs([
-                // One-sided communication uses shared memory, or else messages: the default of some versions is wrong.
+                // One-sided communication must use shared memory or messages, because the default of some Open MPI
+                // versions is wrong.
                 ("OMPI_MCA_osc", "sm,pt2pt"),
                 ("OMPI_MCA_mpi_yield_when_idle", "1"),
                 ("OMPI_MCA_btl", "vader,self,tcp"),
@@ -275,17 +277,17 @@ impl RealMpi {
     }
 }
 
-/// Returns the real MPIs of this machine that can run programs. Prints on stderr if there is none, and those that
-/// cannot.
+/// Returns the real MPI libraries of this machine that can run programs. Prints on stderr which libraries cannot, and
+/// if there is no library.
 pub fn real_mpis() -> &'static [RealMpi] {
     static FOUND: OnceLock<Vec<RealMpi>> = OnceLock::new();
     FOUND.get_or_init(|| {
-        // The output of `eprintln!` is not shown if the test passes.
+        // The test harness hides the output of `eprintln!` if the test passes.
         let say = |text: &str| writeln!(std::io::stderr(), "{text}").expect("stderr can be written");
         let mut found = Vec::new();
         let [open_mpi, mpich, plain] = COMMANDS;
         for commands in [open_mpi, mpich, plain] {
-            // The plain commands belong to one of the other libraries.
+            // The commands without a suffix belong to a library that was already found.
             if commands == plain && !found.is_empty() {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Recording and replay of every script that is run: on its machine the outcome must be the same, and on another
-//! machine the replay must end.
+//! Recording and replay of every script that tests run. On the recorded machine the Outcome must be the same, and on
+//! another machine the replay must end.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use mcpsim::trace::{Header, Machine, Recording, Trace};
 
 use super::{Do, Log, Script, ns};
 
-/// Asserts that the outcome of `scripts` on `platform` is `expected`, and that the replay of their trace has the same
-/// outcome.
+/// Asserts that the Outcome of `scripts` on `platform` is `expected`, and that the replay of their trace has the same
+/// Outcome.
 pub fn check(platform: &Platform, sites: &[Site], scripts: &[Vec<Do>], expected: &Outcome) {
-    // A recording contains the collectives that such copies belong to.
+    // Scripts with these copies are not recorded, because a trace contains collectives instead of their copies.
     if scripts.iter().flatten().any(|line| matches!(line, Do::Own(..) | Do::Combine(..))) {
         return;
     }
@@ -43,7 +43,7 @@ fn simulation<'a>(platform: &'a Platform, sites: &[Site], workers: u32) -> Simul
     Simulation::new(platform, sites.to_vec(), options, Labels::default())
 }
 
-/// Creates a machine for replays, whose cores have a gigabyte per second of memory each.
+/// Returns a machine for replays, whose cores have a memory bandwidth of 1 GB/s each.
 pub fn replaying(platform: &Platform) -> Machine {
     Machine { platform: Arc::new(platform.clone()), cost: DataCost::new(&platform.core, 1e9), memory: 1e9 }
 }
@@ -54,7 +54,7 @@ pub fn replay(trace: &Arc<Trace>, platform: &Platform, sites: &[Site], workers: 
     simulation(platform, sites, workers).run(|rank| trace.program(rank, &machine, 1.0), &Progress::default())
 }
 
-/// Returns the trace of a replay.
+/// Returns the trace that is recorded during a replay.
 pub fn record(trace: &Arc<Trace>, platform: &Platform, sites: &[Site]) -> Vec<u8> {
     let recording = Arc::new(Recording::new(sites.len() as u32));
     let machine = replaying(platform);
@@ -69,7 +69,7 @@ fn same(found: &Outcome, expected: &Outcome, what: &str) {
     assert!(found == *expected, "{what}: {}\nexpected {}", parts(&found), parts(expected));
 }
 
-/// Returns the same machine with other latencies, so that messages arrive in another order.
+/// Returns the same machine with other latencies, so that messages arrive in a different order.
 fn slower(platform: &Platform) -> Platform {
     let mut other = platform.clone();
     for (link, more) in other.links.iter_mut().zip([700, 30, 4]) {

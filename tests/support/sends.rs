@@ -1,5 +1,5 @@
-//! Messages between ranks in a collective: the prediction of mcpsim, and the counts of Open MPI's component
-//! `pml_monitoring`.
+//! Messages that ranks send in a collective: those of mcpsim's prediction, and those that Open MPI's component
+//! `pml_monitoring` counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +7,11 @@ use std::path::Path;
 
 use super::support;
 
-/// Messages and bytes by sender and receiver.
+/// Number of messages and bytes, by sender and receiver.
 pub type Sends = BTreeMap<(u64, u64), (u64, u64)>;
 
-/// Returns the messages of mcpsim's ranks on a machine of this shape with the library, and the algorithm.
+/// Returns the messages of simulated ranks on a machine of this shape with this MPI library, and the selected
+/// algorithm.
 pub fn predicted(directory: &Path, shape: &str, library: &str, what: &str, bytes: u32) -> (Sends, String) {
     let argument = if what.ends_with("barrier") { String::new() } else { format!("bytes = {bytes}") };
     let wait = if what.starts_with('i') { ", \"waitall\"" } else { "" };
@@ -21,7 +22,7 @@ pub fn predicted(directory: &Path, shape: &str, library: &str, what: &str, bytes
     (of_outcome(&ran.stdout), outcome["collectives"][0]["algorithm"].to_string())
 }
 
-/// Returns the messages of the ranks in the run with this JSON.
+/// Returns the messages of the ranks in this JSON output of a run.
 pub fn of_outcome(json: &str) -> Sends {
     let outcome: serde_json::Value = serde_json::from_str(json).expect("an outcome");
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
@@ -31,13 +32,13 @@ pub fn of_outcome(json: &str) -> Sends {
         .collect()
 }
 
-/// Returns the messages that Open MPI's ranks wrote to the directory with the options of [`monitoring`].
+/// Returns the messages that Open MPI's ranks have written to `directory` with the options of [`monitoring`].
 pub fn monitored(directory: &Path, ranks: u32) -> Result<Sends, String> {
     let mut sends = Sends::new();
     let mut files = 0;
     for entry in fs::read_dir(directory).map_err(|error| error.to_string())?.flatten() {
         files += 1;
-        // I sender receiver "100 bytes" "1 msgs sent" …
+        // Format of a line: I sender receiver "100 bytes" "1 msgs sent" …
         for line in fs::read_to_string(entry.path()).unwrap_or_default().lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             if let ["I", from, to, bytes, "bytes", count, ..] = words[..] {
@@ -49,7 +50,7 @@ pub fn monitored(directory: &Path, ranks: u32) -> Result<Sends, String> {
     if files == ranks { Ok(sends) } else { Err(format!("{files} files of {ranks} ranks")) }
 }
 
-/// Returns the options of Open MPI's launcher with which each rank writes its messages to a file of the directory.
+/// Returns the launcher options of Open MPI with which each rank writes its messages to a file in `directory`.
 pub fn monitoring(directory: &Path) -> String {
     format!(
         "--mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 --mca pml_monitoring_filename {}",
@@ -57,8 +58,8 @@ pub fn monitoring(directory: &Path) -> String {
     )
 }
 
-/// Returns the messages of each of two further calls, because the first of `three` may have additional ones; an error
-/// if they differ.
+/// Returns the messages of one call: half of the difference between a run of three calls and a run of one call, because
+/// the first call may send additional messages. An odd or negative difference is an error.
 pub fn one_more<K: Ord + Copy>(
     one: &BTreeMap<K, (u64, u64)>,
     three: BTreeMap<K, (u64, u64)>,

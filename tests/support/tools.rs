@@ -1,4 +1,4 @@
-//! Optional tools of tests, and long comparisons.
+//! Optional tools that tests need, and long comparisons.
 #![allow(dead_code)]
 
 use std::env;
@@ -11,24 +11,25 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Prints that a test is skipped because `what` is missing. With MCPSIM_REQUIRE_TOOLS=1 the test fails.
+/// Prints that a test is skipped because the tool `what` is missing. The test fails if MCPSIM_REQUIRE_TOOLS=1.
 pub fn skipped(what: &str) {
     assert!(!is_set("MCPSIM_REQUIRE_TOOLS"), "skipped: {what}; MCPSIM_REQUIRE_TOOLS is set");
-    // The output of `eprintln!` is not shown if the test passes.
+    // The test harness hides the output of `eprintln!` if the test passes.
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// Prints that a test is skipped because the system does not permit it, with any tool.
+/// Prints that a test is skipped because the operating system does not permit it, whichever tools are installed.
 pub fn not_allowed(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped, as this system does not allow it: {what}");
 }
 
-/// Returns whether the program is in `PATH`.
+/// Returns whether the program is found in `PATH`.
 pub fn is_there(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|place| place.join(program).is_file()))
 }
 
-/// Returns whether long comparisons are requested, as by `./check full` (MCPSIM_TEST_FULL=1); prints a note if not.
+/// Returns whether long comparisons are requested, as `./check full` does with MCPSIM_TEST_FULL=1. Otherwise prints a
+/// note.
 pub fn is_full(what: &str) -> bool {
     let full = is_set("MCPSIM_TEST_FULL");
     if !full {
@@ -37,8 +38,8 @@ pub fn is_full(what: &str) -> bool {
     full
 }
 
-/// Returns the environment that Open MPI's launcher needs: it may be started by root, and many launchers run
-/// concurrently.
+/// Returns the environment variables that Open MPI's launcher needs, because tests may run as root and start many
+/// launchers concurrently.
 pub fn open_mpi_environment() -> [(&'static str, String); 3] {
     let directory = session_directory().to_string_lossy().into_owned();
     [
@@ -48,9 +49,9 @@ pub fn open_mpi_environment() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Returns the session directory of Open MPI's launchers. Each creates a directory `ompi.HOST.USER` in it and removes
-/// that once it is empty. A launcher that starts at this moment fails. A directory inside it, which launchers do not
-/// remove, prevents this.
+/// Returns the session directory for Open MPI's launchers. Each launcher creates a directory `ompi.HOST.USER` in it and
+/// removes that directory once it is empty; a launcher that starts at this moment fails. Another directory inside,
+/// which launchers do not remove, prevents the removal.
 fn session_directory() -> PathBuf {
     let user = fs::metadata("/proc/self").map_or(0, |of| of.uid());
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

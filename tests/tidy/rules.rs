@@ -1,14 +1,14 @@
-//! The rules. Each takes a file's path from the root and its text, and returns its findings.
+//! Rules for source files. Each rule gets a file's path from the project's root and its text, and returns its findings.
 
 use std::collections::BTreeMap;
 
-/// Modules of all packages; a module may use those before it.
+/// Modules of all packages in order. A module may use only the modules before it.
 const ORDER: [&str; 18] = [
     "units", "config", "platform", "profile", "rank", "engine", "mpi", "trace", "app", "measure", "loader", "cc",
     "process", "mpi_api", "run", "study", "report", "cli",
 ];
 
-/// Greatest percentage of a module in all Rust lines of `src`.
+/// Greatest percentage of all Rust lines in `src` that one module may have.
 const LARGEST_PERCENT: usize = 15;
 
 /// Greatest number of lines in a file.
@@ -17,24 +17,25 @@ const LONGEST_FILE: usize = 500;
 /// Greatest number of type names that are defined in several places.
 pub const DOUBLED: usize = 13;
 
-/// Modules that access files.
+/// Modules that may access files.
 const FILES: [&str; 7] = ["config", "loader", "cc", "process", "run", "study", "cli"];
 
-/// Files between `units` and `mpi` that may read a clock of the host, each with the reason. There are none: `cli` times
-/// a run.
+/// Files in the modules from `units` to `mpi` that may read a clock of the host, each with the reason. The list is
+/// empty, because `cli` measures the time of runs.
 const CLOCKS: [(&str, &str); 0] = [];
 
-/// Places where `unsafe` is permitted: files, and folders in which every file needs it. Each file states it as well.
+/// Files in which `unsafe` is permitted, and folders in which every file needs it. Each file also permits it by an
+/// attribute.
 const UNSAFE: &[&str] = &[
-    // Code on separate stacks.
+    // Coroutines on separate stacks.
     "src/core/rank/fiber.rs",
     "src/core/rank/fiber/float.rs",
     "src/core/engine/prefetch.rs",
     "src/core/engine/flows/limit_counts.rs",
     "src/core/engine/transport/mpi",
-    // Datatypes of the host's MPI.
+    // Datatypes of a real MPI library.
     "src/cli/measure/datatypes.rs",
-    // Data of C programs, by datatypes and operations.
+    // Access to data of C programs by datatypes and operations.
     "src/core/mpi/datatype.rs",
     "src/core/mpi/datatype/external.rs",
     "src/core/mpi/datatype/movement.rs",
@@ -42,7 +43,7 @@ const UNSAFE: &[&str] = &[
     "src/core/mpi/op.rs",
     "src/core/mpi/op/arithmetic.rs",
     "src/core/mpi/op/long_double.rs",
-    // Machine code in memory.
+    // Machine code that is loaded into memory.
     "src/real/cc/sysroot.rs",
     "src/real/loader/backtrace.rs",
     "src/real/loader/dl.rs",
@@ -55,7 +56,7 @@ const UNSAFE: &[&str] = &[
     "src/real/loader/runtime.rs",
     "src/real/loader/space.rs",
     "src/real/loader/tls.rs",
-    // C functions, and ranks that run C.
+    // C functions of MPI, and ranks that run C code.
     "src/real/process/ask.rs",
     "src/real/process/clib",
     "src/real/process/crash",
@@ -78,13 +79,13 @@ const UNSAFE: &[&str] = &[
     "src/real/mpi_api/window/make.rs",
     "src/real/mpi_api/window/origin.rs",
     "src/real/mpi_api/window/target.rs",
-    // Memory requested from the system.
+    // Memory that is requested from the operating system.
     "src/cli/memory.rs",
-    // Functions of a C library that the user names.
+    // Functions of a C library of the user.
     "src/cli/measure/layers/library.rs",
 ];
 
-/// Test binaries, each of which takes seconds to link. A new test is a module of one of them.
+/// Test executables, each of which takes seconds to link. A new test should be a module of one of them.
 pub const TESTS: [&str; 11] = [
     "command",
     "guide",
@@ -107,8 +108,8 @@ pub struct Finding {
     pub what: String,
 }
 
-/// Iterates over the lines with code, numbered from 1, without comments. Strings remain, because they rarely contain a
-/// word of a rule.
+/// Iterates over the lines of code without their comments, with line numbers from 1. String literals remain, because
+/// they rarely contain a word of a rule.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     lines.map(|(number, line)| {
@@ -117,7 +118,7 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns whether `line` has `word` without an adjacent letter, digit or underscore.
+/// Returns whether `line` contains `word` without an adjacent letter, digit or underscore.
 fn has_word(line: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
@@ -125,8 +126,8 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Returns the path of a file within its crate, whose root is `src/core`, `src/real` or `src`. (That of `src/measure`
-/// is a module.)
+/// Returns the path of a file within its crate, whose root is `src/core`, `src/real` or `src`. (`src/measure` counts as
+/// a module of `src`.)
 fn in_crate(path: &str) -> Option<&str> {
     ["src/core/", "src/real/", "src/"].iter().find_map(|root| path.strip_prefix(root))
 }
@@ -153,12 +154,14 @@ fn words(path: &str, text: &str, allowed: bool, words: &[&str], what: &str) -> V
         .collect()
 }
 
-/// Checks that paths from the crate's root, by `crate::` or by enough `super::`, refer to modules on the left.
+/// Checks that paths from the crate's root, by `crate::` or a sufficient number of `super::`, refer only to earlier
+/// modules of [`ORDER`].
 pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
     let (Some(own), Some(path)) = (module(path), in_crate(path)) else { return Vec::new() };
-    // engine.rs is one `super` from the root, engine/a.rs two; nested tests are one further, which is also checked.
+    // engine.rs is one `super` below the root, and engine/a.rs is two. Nested test modules are one further, which is
+    // also checked.
     let depth = path.matches('/').count() + 1;
-    // Comments are removed, line numbers remain: a `use` may span several lines.
+    // Comments are removed without changing line numbers. A `use` may span several lines.
     let code: String = code(text).map(|(_, line)| format!("{line}\n")).collect();
     let mut findings = Vec::new();
     let mut look = |at: usize| {
@@ -178,7 +181,7 @@ pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
     while let Some(found) = code[rest..].find("super::") {
         let start = rest + found;
         let times = code[start..].split("super::").take_while(|part| part.is_empty()).count();
-        // `split` gives one empty part before each `super::` that directly follows another.
+        // `split` yields an empty part for each `super::` that directly follows another `super::`.
         rest = start + times * "super::".len();
         if times >= depth {
             look(rest);
@@ -188,7 +191,7 @@ pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Returns the first names of the path or of the braced list of paths at `at`, with their positions.
+/// Returns the first names in the path, or in the braced list of paths, at `at`, with their positions.
 fn first_names(code: &str, at: usize) -> Vec<(usize, &str)> {
     let name_at = |start: usize| {
         let end = code[start..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(code.len(), |end| start + end);
@@ -222,7 +225,7 @@ pub fn modules_without_place(lib: &str) -> Vec<String> {
     declared.filter(|name| !ORDER.contains(name)).map(str::to_owned).collect()
 }
 
-/// Checks that only `cli` prints.
+/// Checks that only the module `cli` prints.
 pub fn printing(path: &str, text: &str) -> Vec<Finding> {
     let macros = ["println!", "eprintln!", "print!", "eprint!"];
     let streams = ["stdout()", "stderr()"];
@@ -242,7 +245,7 @@ fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
-/// Returns the text before the tests at its end.
+/// Returns the text of a file before its tests.
 fn without_tests(text: &str) -> &str {
     text.find("#[cfg(test)]\nmod tests {").map_or(text, |at| &text[..at])
 }
@@ -253,20 +256,20 @@ pub fn wall_clock(path: &str, text: &str) -> Vec<Finding> {
     words(path, text, allowed, &["Instant", "SystemTime"], "no clock of the host between units and mpi")
 }
 
-/// Checks that `unsafe` occurs only where [`UNSAFE`] permits it, and in tests, for which the compiler checks it.
+/// Checks that `unsafe` occurs only in tests and where [`UNSAFE`] permits it; the compiler checks it in tests.
 pub fn unsafe_code(path: &str, text: &str) -> Vec<Finding> {
     let allowed = is_test(path) || UNSAFE.iter().any(|allowed| path.starts_with(allowed));
     words(path, without_tests(text), allowed, &["unsafe"], "only files that the rules list may")
 }
 
-/// Returns places of [`UNSAFE`] without `unsafe`.
+/// Returns the entries of [`UNSAFE`] that contain no `unsafe`.
 pub fn unsafe_without_need(files: &[(String, String)]) -> Vec<&'static str> {
     let uses = |text: &str| code(text).any(|(_, line)| has_word(line, "unsafe"));
     let needed = |place: &str| files.iter().any(|(path, text)| path.starts_with(place) && uses(text));
     UNSAFE.iter().copied().filter(|place| !needed(place)).collect()
 }
 
-/// Returns modules that exceed [`LARGEST_PERCENT`], with their percentage of all lines.
+/// Returns the modules that exceed [`LARGEST_PERCENT`], with their percentage of all lines.
 pub fn too_large(files: &[(String, String)]) -> Vec<(&'static str, usize)> {
     let lines = |place: Option<usize>| -> usize {
         let own = files.iter().filter(|(path, _)| place.is_none() || module(path) == place);
@@ -284,7 +287,7 @@ pub fn long_files(files: &[(String, String)]) -> Vec<String> {
     long.map(|(path, lines)| format!("{path}: {lines} lines")).collect()
 }
 
-/// Returns names of types that several files define, except in tests.
+/// Returns the names of types that several files define, not counting tests.
 pub fn doubled_types(files: &[(String, String)]) -> Vec<String> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, text) in files.iter().filter(|(path, _)| !is_test(path) && !path.ends_with("/model.rs")) {
@@ -302,13 +305,14 @@ pub fn doubled_types(files: &[(String, String)]) -> Vec<String> {
     places.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Returns the test binaries, by name.
+/// Returns the names of the test executables.
 pub fn test_binaries(files: &[(String, String)]) -> Vec<&str> {
     let names = files.iter().filter_map(|(path, _)| path.strip_prefix("tests/")?.strip_suffix(".rs"));
     names.filter(|name| !name.contains('/')).collect()
 }
 
-/// Checks that nothing is marked unfinished. The words are composed here so that this file does not contain them.
+/// Checks that nothing is marked as unfinished. The searched words are composed here, so that this file does not
+/// contain them.
 pub fn unfinished(_path: &str, text: &str) -> Vec<Finding> {
     let marks = [
         concat!("to", "do!("),
@@ -327,13 +331,13 @@ pub fn unfinished(_path: &str, text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Checks that the first line describes the file.
+/// Checks that the first line of a file is a comment that describes the file.
 pub fn module_docs(_path: &str, text: &str) -> Vec<Finding> {
     let found = text.lines().next().is_some_and(|line| line.starts_with("//! "));
     if found { Vec::new() } else { vec![Finding { line: 1, what: "expected //! and what this file is for".into() }] }
 }
 
-/// Checks that a described workload or machine begins with a description: a comment or the key `about`.
+/// Checks that the file of a described workload or machine begins with a description: a comment or the key `about`.
 pub fn toml_comment(_path: &str, text: &str) -> Vec<Finding> {
     let found = text.starts_with('#') || text.lines().take(2).any(|line| line.starts_with("about = "));
     let what = "expected # or, after the name, about = and what this file describes".to_owned();

@@ -1,11 +1,11 @@
-//! Habits of English that readers have to read twice, counted in documents and comments.
+//! Habits of English that are hard to read, counted in documents and comments.
 
 use regex::Regex;
 
-/// A habit: an expression that finds it in a line, and the advice.
+/// A habit: a regular expression that finds it in a line, and advice.
 type Habit = (&'static str, &'static str);
 
-/// The habits. A line counts once per habit.
+/// Habits that are counted. A line counts once per habit.
 const HABITS: [Habit; 7] = [
     (
         r"\b[Ww]hat (an?|the|one|it|is|are|has|have|was|of|goes|comes|passes|stands|remains|lies|they)\b",
@@ -22,8 +22,8 @@ const HABITS: [Habit; 7] = [
     (r"\bof (those|that|them|these|which|it|what|all|whom)\b", "repeat the noun"),
 ];
 
-/// Parts of the project, each with its greatest number of habits per thousand words. A part ends at the next longer
-/// path: files of `src/real/process` do not count in `src/real`.
+/// Parts of the project, each with its greatest number of habits per thousand words. A file belongs to the part with
+/// the longest matching path: files in `src/real/process` do not count in `src/real`.
 pub const LEVELS: [(&str, f64); 24] = [
     ("ARCHITECTURE.md", 3.0),
     ("CHANGELOG.md", 3.0),
@@ -51,7 +51,7 @@ pub const LEVELS: [(&str, f64); 24] = [
     ("workloads", 3.6),
 ];
 
-/// Lines of text in a file: comments of Rust and TOML, text of Markdown outside blocks of code.
+/// Returns the lines of text in a file: comments of Rust and TOML, and text of Markdown outside blocks of code.
 fn lines<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
     let mut code = false;
     let comment = |line: &'a str, mark: &str| {
@@ -71,7 +71,7 @@ fn lines<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Number of words and habits of files.
+/// Returns the number of words and the number of habits in the files.
 pub fn count(files: &[&(String, String)]) -> (usize, usize) {
     let habits: Vec<Regex> = HABITS.iter().map(|(habit, _)| Regex::new(habit).unwrap()).collect();
     let mut found = (0, 0);
@@ -84,14 +84,14 @@ pub fn count(files: &[&(String, String)]) -> (usize, usize) {
     found
 }
 
-/// The part of [`LEVELS`] with the longest path that begins `path`.
+/// Returns the index in [`LEVELS`] of the part with the longest path that is a prefix of `path`.
 fn part_of(path: &str) -> Option<usize> {
     let begins = |part: &str| path == part || path.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'));
     let parts = LEVELS.iter().enumerate().filter(|(_, (part, _))| begins(part));
     parts.max_by_key(|(_, (part, _))| part.len()).map(|(index, _)| index)
 }
 
-/// Parts above their level, and files without a part.
+/// Returns the parts that exceed their level, and the files that belong to no part.
 pub fn above_level(files: &[(String, String)]) -> Vec<String> {
     let mut parts = vec![Vec::new(); LEVELS.len()];
     let mut wrong = Vec::new();
@@ -111,7 +111,7 @@ pub fn above_level(files: &[(String, String)]) -> Vec<String> {
     wrong
 }
 
-/// The first lines with a habit and the advice.
+/// Returns the first lines that have a habit, with the advice.
 fn advice(files: &[&(String, String)]) -> String {
     let mut found = Vec::new();
     for (habit, advice) in HABITS {

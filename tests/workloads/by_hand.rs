@@ -1,8 +1,8 @@
-//! Messages and times computed by hand.
+//! Messages and times of workloads, compared with values computed by hand.
 
 use super::{messages, number, outcome};
 
-/// 16 ranks: every level is used, and a grid of three dimensions is 4 × 2 × 2.
+/// Machine for 16 ranks, which use every level. A three-dimensional grid of 16 ranks is 4 × 2 × 2.
 const MACHINE: &str = "--nct 4,2,2";
 const P: u64 = 16;
 
@@ -32,7 +32,7 @@ fn an_alltoall_above_the_smallest_sizes_has_a_message_a_pair() {
 
 #[test]
 fn short_allreduces_have_log2_of_the_ranks_messages_a_rank() {
-    // 4, 8 and 16 B, twice each, with a barrier before each size.
+    // The sizes 4, 8 and 16 B are sent twice each, and a barrier precedes each size.
     let (count, bytes) = (3 * P * 4 + 3 * 2 * P * 4, 2 * P * 4 * (4 + 8 + 16));
     assert_eq!(totals("allreduce", "app.iterations=2 app.most=16"), (count, bytes));
 }
@@ -42,8 +42,8 @@ fn halo3d_has_six_messages_a_rank_and_iteration() {
     assert_eq!(totals("halo3d", "app.iterations=2 app.bytes=10"), (2 * 6 * P, 2 * 6 * P * 10));
 }
 
-/// Between the parts of a 4 × 2 × 2 grid without wrap-around there are 3 + 1 + 1 cuts, crossed by 4, 8 and 8 pairs of
-/// ranks.
+/// Number of cuts between the parts of a 4 × 2 × 2 grid without wrap-around: 3, 1 and 1 per dimension. They are crossed
+/// by 4, 8 and 8 pairs of ranks.
 const CUTS: u64 = 3 + 1 + 1;
 const PAIRS: u64 = 3 * 4 + 8 + 8;
 
@@ -59,7 +59,7 @@ fn jacobi3d_sends_both_sides_of_every_cut_and_an_allreduce() {
 fn heat3d_sends_both_sides_of_every_cut_and_gathers_the_room() {
     let n = 16;
     let gathered = 4 * n * n * n * (P - 1) / P;
-    // After the first step and at the end; poles and cubes also at the beginning.
+    // Data are gathered after the first step and at the end; poles and cubes are also gathered at the beginning.
     let sends = |pairs, cuts, times| (3 * 2 * pairs + times * (P - 1), 3 * 2 * cuts * n * n * 4 + times * gathered);
     for exchange in ["blocking", "nonblocking"] {
         let totals = |split: &str| {
@@ -73,9 +73,9 @@ fn heat3d_sends_both_sides_of_every_cut_and_gathers_the_room() {
 
 #[test]
 fn the_integer_sort_exchanges_counts_and_all_keys_but_its_own() {
-    // Class S: 2^16 keys, 512 buckets. 2068 B exceed a short allreduce: 2 log2 P messages per rank, in which the data
-    // are sent once in each direction except a P-th part. The alltoall of 4 B is Bruck's: half of the blocks log2 P
-    // times.
+    // Class S has 2^16 keys and 512 buckets. The allreduce of 2068 B is not short: each rank sends 2 log2 P messages,
+    // in which the data except a P-th part are sent once in each direction. The alltoall of 4 B uses Bruck's algorithm:
+    // half of the blocks are sent log2 P times.
     let iterations = 3;
     let count = P * 8 + P * 4 + P * (P - 1);
     let bytes = 2 * (4 * 517) * (P - 1) + P * 4 * (4 * P / 2) + 4 * (1 << 16) * (P - 1) / P;
@@ -88,7 +88,7 @@ fn a_master_answers_every_request_and_ends_every_worker_once() {
     let (requests, workers) = (tasks + P - 1, P - 1);
     let totals = totals("master-worker", "app.tasks=100 app.task_bytes=1000 app.result_bytes=10");
     assert_eq!(totals, (2 * requests, requests * 10 + (requests - workers) * 1000));
-    // A task takes 1 ms on average and 15 workers execute tasks; requests and orders take microseconds.
+    // A task takes 1 ms on average, and 15 workers execute tasks. Requests and orders take microseconds.
     let alone = outcome("master-worker", "app.tasks=10000", "--nct 1,1,1");
     let seconds = alone["predicted_s"].as_f64().unwrap();
     assert!((seconds - 10.0).abs() < 0.4, "four standard deviations of 10,000 exponential draws; found {seconds}");
@@ -113,9 +113,9 @@ fn the_effective_bandwidth_sends_to_both_neighbours_in_every_pattern_and_size() 
 
 #[test]
 fn the_effective_bandwidth_of_two_ranks_is_that_of_the_best_method() {
-    // Both send 64 B to each other, to the right and to the left, at 1 us + 64 B / (1 GB/s) = 1.064 us per message.
-    // With concurrent messages this is the time of all four; with Sendrecv they are sequential; MPI_Alltoallv sends 128
-    // B in one, in 1.128 us. The best: 4 · 64 B in 1.064 us.
+    // Both ranks send 64 B to each other, to the right and to the left, at 1 us + 64 B / (1 GB/s) = 1.064 us per
+    // message. Concurrent messages take this time for all four; MPI_Sendrecv sends them sequentially; MPI_Alltoallv
+    // sends 128 B in one message, in 1.128 us. The best method sends 4 · 64 B in 1.064 us.
     let platform = "platform.inter_node.contention=ideal platform.inter_node.latency=1us platform.inter_node.bandwidth=1GB/s \
                     platform.inter_node.send_overhead=0s platform.inter_node.recv_overhead=0s";
     let sets = |method: &str| {
@@ -147,18 +147,18 @@ fn primes_are_counted_with_one_allreduce_evenly_or_with_the_last_rank_waited_for
     let (even, blocks) = (compute(""), compute("app.split=blocks"));
     assert!(even.windows(2).all(|pair| pair[0] == pair[1]), "{even:?}");
     assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
-    // The total work is the same, except that the rest at the end of a share is evaluated at other points.
+    // The total work is equal, except that the remainder at the end of a share is evaluated at other points.
     let (even, blocks) = (even.iter().sum::<u64>() as f64, blocks.iter().sum::<u64>() as f64);
     assert!((even / blocks - 1.0).abs() < 1e-3, "{even} {blocks}");
 }
 
-/// Platform on which an exchange of 64 B takes 201 us + 64 B / (64 MB/s) = 202 us, as the authors derive, without
-/// contention.
+/// Platform without contention, on which an exchange of 64 B takes 201 us + 64 B / (64 MB/s) = 202 us, as the
+/// application's authors derive.
 const JINR: &str = "platform.inter_node.contention=ideal platform.inter_node.latency=201us \
                     platform.inter_node.bandwidth=64MB/s platform.inter_node.send_overhead=0s \
                     platform.inter_node.recv_overhead=0s";
 
-/// Returns T = Tv · I / n + I · t, in picoseconds.
+/// Returns the predicted time T = Tv · I / n + I · t, in picoseconds.
 fn closed_form(steps: u64, ranks: u64) -> f64 {
     let step = 7937.241e12 / 8_720_000.0;
     let exchange = if ranks > 1 { 202e6 } else { 0.0 };
@@ -172,17 +172,17 @@ fn josephson_junctions_take_what_the_closed_form_says() {
         let sets = format!("{JINR} app.sd=0 app.steps={steps}");
         let outcome = outcome("ljj", &sets, &format!("--nct {ranks},1,1"));
         assert_eq!(messages(&outcome), (2 * (ranks - 1) * steps, 2 * (ranks - 1) * steps * 64));
-        // Clocks are whole picoseconds: the part of each step is rounded by at most half of one.
+        // Clocks are whole picoseconds, so each step is rounded by at most half a picosecond.
         let off = number(&outcome["predicted_ps"]) as f64 - closed_form(steps, ranks);
         assert!(off.abs() <= 0.5 * steps as f64 + 1.0, "{ranks} ranks are off by {off} ps");
     }
-    // The authors measured 5731.212 s on two processes. t is rounded to 1 us of some 660 per step.
+    // The authors measured 5731.212 s on two processes. t is rounded to 1 us, and a step takes about 660 us.
     assert!((closed_form(8_720_000, 2) / 5731.212e12 - 1.0).abs() < 1e-3);
 }
 
 #[test]
 fn random_steps_of_josephson_junctions_take_longer_than_their_mean() {
-    // Neighbours wait for the later of them.
+    // Each rank waits for the later of its neighbours.
     let outcome = outcome("ljj", &format!("{JINR} app.sd=0.05 app.steps=300"), "--nct 10,1,1");
     let ratio = number(&outcome["predicted_ps"]) as f64 / closed_form(300, 10);
     assert!(ratio > 1.0 && ratio < 1.05, "{ratio}");

@@ -1,17 +1,17 @@
-//! The shipped described applications, in forms and sizes for tests.
+//! The shipped described applications, in the forms and sizes that tests use.
 
 /// A workload in one of its forms.
 pub struct Case {
     pub workload: &'static str,
-    /// Settings of the form: `--set` for each word.
+    /// Settings of the form; each word is the value of a `--set` option.
     pub form: &'static str,
-    /// Settings that make it short enough for many runs.
+    /// Settings that make the workload short enough for many runs.
     pub small: &'static str,
 }
 
 impl Case {
-    /// Returns whether the workload is a program of fragments. It cannot be recorded, and decisions of its managers
-    /// depend on time.
+    /// Returns whether the workload is a program of a task runtime's code fragments. Such programs cannot be recorded,
+    /// and the decisions of their managers depend on time.
     pub fn of_fragments(&self) -> bool {
         self.workload.ends_with("-tasks")
     }

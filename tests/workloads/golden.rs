@@ -1,16 +1,16 @@
-//! Stored predictions in `tests/golden.txt`.
+//! Comparison of predictions with those stored in `tests/golden.txt`.
 
 use std::fmt::Write;
 
 use super::{CASES, messages, number, outcome, root};
 
-/// Each machine uses all levels.
+/// Machines; the workloads use all levels of each machine.
 const MACHINES: [(&str, &str); 2] = [("default", "--nct 4,2,2"), ("lcc2", "--platform configs/lcc2.toml --nct 2,2,2")];
 
-/// Each machine in its own form, which is the `fair` contention model, and with loads judged once.
+/// Contention models: that of the machine's file, which is `fair`, and one that judges loads only once.
 const LAWS: [(&str, &str); 2] = [("fair", ""), ("share", SHARE)];
 
-/// Loads judged once.
+/// Settings of a contention model that judges the load of a resource only once per message.
 pub const SHARE: &str = " --set platform.intra_cmp.contention=ideal --set platform.inter_cmp.contention=ideal --set platform.inter_node.contention=share";
 
 const HEAD: &str = "\
@@ -29,7 +29,7 @@ fn predictions_are_the_golden_ones() {
     for ((machine, options), (law, set)) in machines {
         let options = format!("{options}{set}");
         for case in CASES {
-            // Forms for other numbers of ranks than those of the machines are for the other tests.
+            // Forms that require other numbers of ranks than these machines have belong to other tests.
             if case.form.contains("run.ranks") || case.form.contains("app.b=12") {
                 continue;
             }

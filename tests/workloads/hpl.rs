@@ -1,4 +1,4 @@
-//! High-Performance Linpack: sizes of the ranks' parts, and the MCPSim paper's statements on messages.
+//! High-Performance Linpack: sizes of the parts that ranks own, and the statements of the MCPSim paper on its messages.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use super::{messages, number, outcome};
 
 #[test]
 fn most_messages_are_small_and_most_bytes_are_in_large_ones_as_the_paper_found() {
-    // The paper: N = 4096, NB = 64 on (4,2,2): most messages between 256 B and 4 KB, most volume between 16 and 256 KB.
+    // The paper states for N = 4096, NB = 64 on shape (4,2,2): most messages have 256 B to 4 KB, most volume is in
+    // messages of 16 to 256 KB.
     let outcome = outcome("hpl", "app.n=4096 app.nb=64", "--nct 4,2,2 --intervals 256,4KiB,16KiB,256KiB");
     let (count, bytes) = messages(&outcome);
     let row = |above: u64, key: &str| -> u64 {
@@ -22,23 +23,24 @@ fn most_messages_are_small_and_most_bytes_are_in_large_ones_as_the_paper_found()
 
 #[test]
 fn every_pivot_is_a_binary_exchange_of_two_rows_and_four_numbers() {
-    // Two rows of 16 columns and four numbers: 288 B, a size of no other message. A column of four ranks: two messages
-    // per rank.
+    // Two rows of 16 columns and four numbers are 288 B, a size that no other message has. A column of four ranks sends
+    // two such messages per rank.
     let pivots = |sets: &str, ranks: u32| {
         let options = format!("--nct 1,1,{ranks} --intervals 287,288");
         let outcome = outcome("hpl", &format!("app.n=96 app.nb=16 {sets}"), &options);
         number(&outcome["profile"][1]["intra_cmp"]["count"])
     };
     assert_eq!(pivots("app.p=4", 8), 96 * 4 * 2);
-    // Of three ranks, two exchange, and the third exchanges its data with one of them.
+    // Of three ranks, two exchange messages, and the third rank exchanges its data with one of these two.
     assert_eq!(pivots("app.p=3", 6), 96 * (2 + 2));
     assert_eq!(pivots("app.p=1", 6), 0);
 }
 
 #[test]
 fn only_the_cluster_of_the_root_sends_all_pivot_rows() {
-    // Four rows of ranks, one column; the panels leave 49, 33, 17 and 1 columns, in total 100 of 16 numbers. Binary
-    // exchange: first the root all and three ranks a quarter, then two all and two half: 4.75. Spread: 1; roll: 3.
+    // There are four rows of ranks and one column. The panels leave 49, 33, 17 and 1 columns, in total 100 columns of
+    // 16 numbers. In the binary exchange the root first sends all data and three ranks a quarter, then two ranks send
+    // all and two send half: 4.75 times the data. Spreading sends 1 and rolling 3 times the data.
     let bytes = |way: &str| {
         let outcome = outcome("hpl", &format!("app.n=64 app.nb=16 app.p=4 app.swapping={way}"), "--nct 1,1,4");
         number(&outcome["messages"]["bytes"])
@@ -55,7 +57,7 @@ fn every_ring_brings_the_panel_to_every_column_once() {
         outcome["messages"].clone()
     };
     let ring = messages("");
-    // 13 panels; 12 sums are passed at the end.
+    // There are 13 panels, and 12 sums are passed on at the end.
     assert_eq!(number(&ring["count"]), 13 * 7 + 12);
     for depth in 0..2 {
         for way in ["one_ring", "one_ring_m", "two_ring", "two_ring_m"] {
@@ -85,7 +87,8 @@ fn factoring_ahead_hides_a_panel_behind_the_update() {
 
 #[test]
 fn panels_are_the_rows_that_a_rank_owns() {
-    // With three columns, messages to the right are panels, and messages to the left are back substitution.
+    // With three columns of ranks, messages to the right belong to panels, and messages to the left to the back
+    // substitution.
     let (n, nb, p, q) = (101u64, 8, 2, 3);
     let outcome = outcome("hpl", &format!("app.n={n} app.nb={nb} app.p={p} app.q={q}"), "--nct 1,1,6 --pairs");
     let mut expected: BTreeMap<(u64, u64), u64> = BTreeMap::new();
@@ -93,7 +96,7 @@ fn panels_are_the_rows_that_a_rank_owns() {
         let width = nb.min(n - k * nb);
         for row in 0..p {
             let below = (k * nb + width..n).filter(|i| i / nb % p == row).count() as u64;
-            // From the owner to the right, but not back to it.
+            // Panels are passed from their owner to the right, but not back to the owner.
             for hop in 0..q - 1 {
                 let column = (k + hop) % q;
                 let pair = (row * q + column, row * q + (column + 1) % q);
@@ -111,8 +114,8 @@ fn panels_are_the_rows_that_a_rank_owns() {
     assert_eq!(sent, expected);
 }
 
-/// Blocks cost their flops and almost nothing else, at 1 Gflop/s; each of six ranks has as much memory bandwidth as a
-/// single one.
+/// Settings with which blocks cost only their floating-point operations, at 1 Gflop/s. Each of six ranks has as much
+/// memory bandwidth as a single rank.
 const ONLY_FLOPS: &str = "app.dgemm_start=0 app.panel_efficiency=1 platform.core.flops=1Gflop/s \
                           platform.core.memory_bandwidth=1000000GB/s platform.cmp.memory_bandwidth=6000000GB/s";
 
@@ -123,14 +126,14 @@ fn work(sets: &str, options: &str) -> f64 {
 
 #[test]
 fn the_work_is_that_of_gauss_and_columns_divide_it() {
-    // HPL counts 2/3 n³ + 3/2 n² flops. With half of a panel's columns per pivot, one column is counted too much, 1 /
-    // 32 of a small part.
+    // HPL counts 2/3 n³ + 3/2 n² operations. With half of a panel's columns per pivot, one column is counted too much,
+    // which is 1 / 32 of a small part.
     let n = 512.0_f64;
     let alone = work("app.n=512 app.nb=32", "--nct 1,1,1");
     let gauss = 2.0 / 3.0 * n.powi(3) + 1.5 * n * n;
     assert!((alone / gauss - 1.0).abs() < 0.01, "{alone} flops, expected {gauss}");
-    // Each column has an owner, whether or not the blocks divide evenly; picoseconds are rounded, at most half of one
-    // per block: 0.0005 flops.
+    // Each column has an owner, whether or not the blocks divide evenly. Rounding to picoseconds is at most half a
+    // picosecond per block: 0.0005 operations.
     for n in [511, 512, 520] {
         let sets = format!("app.n={n} app.nb=32");
         let (alone, shared) = (work(&sets, "--nct 1,1,1"), work(&format!("{sets} app.p=1"), "--nct 1,1,6"));

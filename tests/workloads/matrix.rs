@@ -1,11 +1,11 @@
-//! Every workload on every number of workers, placement and model: the outcome is the same, and each rank's time adds
-//! up.
+//! Every workload with every number of workers, placement and model: the Outcome is the same, and the time parts of
+//! each rank sum to its clock.
 
 use serde_json::Value;
 
 use super::{CASES, number, outcome};
 
-/// One worker is the reference; more workers than nodes would equal four.
+/// Compares Outcomes with that of one worker. The machine has four nodes, and a run never uses more workers than nodes.
 fn same_on_any_number_of_workers(options: &str) {
     for case in CASES {
         let sets = format!("{} {}", case.form, case.small);
@@ -23,8 +23,8 @@ fn same_on_any_number_of_workers(options: &str) {
     }
 }
 
-/// Asserts that a rank's times for computing, sending, receiving and waiting, separately and in collectives, add up to
-/// its clock. Also asserts that the parts of the path add up to the predicted time.
+/// Asserts that each rank's times for computing, sending, receiving and waiting, separately and in collectives, sum to
+/// the rank's clock. Also asserts that the parts of the critical path sum to the predicted time.
 pub fn parts_add_up(outcome: &Value) {
     let ranks = outcome["per_rank"].as_array().unwrap();
     assert_eq!(ranks.len() as u64, number(&outcome["ranks"]));

@@ -1,4 +1,5 @@
-//! Backtracking of the critical path: the whole predicted time, with the same parts for any number of workers.
+//! Backtracking of the critical path: it covers the whole predicted time, and its parts are the same for any number of
+//! workers.
 
 use serde_json::Value;
 
@@ -34,7 +35,7 @@ fn the_way_back_is_all_of_the_path_on_any_number_of_workers() {
             let found = (sum(&way[shares], "own_ps"), sum(&way[shares], "messages_ps"));
             assert_eq!(found, (own, messages), "{} {sets}: {shares} of {way}", case.workload);
         }
-        // The named line of the file contains the word of the statement.
+        // The line of the application file that a position names contains the name of the statement.
         for site in way["sites"].as_array().unwrap().iter().filter(|site| site["site"] != "unknown") {
             let (operation, line) = (site["operation"].as_str().unwrap(), site["line"].as_str().unwrap());
             let (file, number) = line.split_once(':').unwrap();

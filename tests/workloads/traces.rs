@@ -1,5 +1,5 @@
-//! Every workload recorded and replayed: the trace is the same for any number of workers, and the outcome is the
-//! recorded one.
+//! Every workload is recorded and replayed: the trace is the same for any number of workers, and the Outcome of the
+//! replay is that of the recorded run.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{CASES, number, outcome};
 
-/// Returns the outcome without the fields in which a replay may differ.
+/// Returns the Outcome without the fields in which a replay may differ from the recorded run.
 fn comparable(mut outcome: Value) -> Value {
     super::matrix::parts_add_up(&outcome);
     let object = outcome.as_object_mut().unwrap();
@@ -26,7 +26,7 @@ fn replayed(file: &Path, options: &str) -> Value {
 fn recorded_and_replayed(options: &str, elsewhere: &str) {
     let directory = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
-    // Programs of fragments are not recorded: see the next test.
+    // Programs of a task runtime's code fragments cannot be recorded; the next test covers them.
     for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
         let name = format!("{} {} {} {options}", case.workload, case.form, case.small);
         let sets = format!("{} {}", case.form, case.small);
@@ -37,7 +37,7 @@ fn recorded_and_replayed(options: &str, elsewhere: &str) {
         let mut expected = record(&first, 1);
         assert!(record(&second, 3) == expected, "{name}: recorded by three workers");
         assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap(), "{name}: the traces differ");
-        // A trace holds no timers, so replays have no results.
+        // A trace contains no timers, so a replay yields no results of the application.
         expected.as_object_mut().unwrap().remove("results");
         for workers in 1..=4 {
             let found = replayed(&first, &format!("--nct 4,2,2 --workers {workers} {options}"));

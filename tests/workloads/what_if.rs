@@ -1,4 +1,5 @@
-//! First-order answers compared with runs on the changed machine, with changes small enough to keep the path.
+//! First-order savings in an Outcome compared with runs on the changed machine. The changes are so small that the
+//! critical path remains the same.
 
 use serde_json::Value;
 
@@ -6,11 +7,11 @@ use super::{CASES, number, outcome};
 
 const OPTIONS: &str = "--nct 4,2,2 --workers 1";
 
-/// Compares the saving by a change of one part in fifty for each workload, from the outcome and from a run. They differ
-/// by at most 2 % of the predicted time, mostly by less than 0.1 %, and savings above noise mostly have the same sign.
-/// Exceptions are unavoidable: if transfers share ports, any step changes their order, and the time by more than the
-/// step itself. A full change, to a half or to the double, saves `whole` times as much. Managers of fragments decide by
-/// time, so their order differs on any other machine.
+/// For each workload, compares the saving by a change of one fiftieth according to the Outcome with that of a run. Both
+/// savings differ by at most 2 % of the predicted time, mostly by less than 0.1 %, and savings above noise mostly have
+/// the same sign. Exceptions are unavoidable: if transfers share ports, any change alters their order, which changes
+/// the time by more than the change itself. A full change, to a half or to the double, saves `whole` times as much.
+/// Managers of code fragments decide by time, so their order differs on any other machine.
 fn agrees(change: &str, factor: &str, whole: f64) {
     let (mut answers, mut near, mut above_noise, mut same_sign) = (0, 0, 0, 0);
     for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
@@ -52,8 +53,8 @@ fn two_hundredths_more_bandwidth_saves_what_the_path_says() {
     agrees("bandwidth_doubled", "bandwidth_factor=1.02", 0.5 / (1.0 - 1.0 / 1.02));
 }
 
-/// Returns, for each workload, the saving of a run without a level's contention, the saving in the outcome, and the
-/// prediction.
+/// Returns, for each workload, the saving of a run without the contention of a level, the saving in the Outcome, and
+/// the predicted time.
 fn without_contention(options: &str, mut check: impl FnMut(&str, [u64; 3])) {
     let mut answers = 0;
     for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
@@ -74,9 +75,9 @@ fn without_contention(options: &str, mut check: impl FnMut(&str, [u64; 3])) {
     assert!(answers > 10);
 }
 
-/// With loads judged once, removing contention shortens all paths, but none by more than that of the longest path: the
-/// stated saving is an upper bound. Blocking exchanges of `heat3d` save 46 ns of 181 us more; the cause is not known,
-/// so a thousandth of the run is allowed. The run saves at least four fifths.
+/// If loads are judged only once, removing contention shortens all paths, but no path by more than the longest. The
+/// saving in the Outcome is therefore an upper bound. Blocking exchanges of `heat3d` save 46 ns of 181 us more for an
+/// unknown reason, so a thousandth of the run is tolerated. The run saves at least four fifths of the bound.
 #[test]
 fn no_more_is_saved_without_contention_than_the_path_says() {
     let options = format!("{OPTIONS}{}", super::golden::SHARE);
@@ -85,8 +86,8 @@ fn no_more_is_saved_without_contention_than_the_path_says() {
     });
 }
 
-/// In the `fair` contention model a core copies messages from both levels of its node, one at a time. Without one
-/// level's contention, the other level's may increase by as much.
+/// In the `fair` contention model a core copies the messages of both levels in its node, one at a time. Without the
+/// contention of one level, that of the other level may increase by as much.
 #[test]
 fn no_more_is_saved_without_fair_shares_than_the_path_says() {
     without_contention(OPTIONS, |what, [predicted, saved, most]| {
@@ -107,13 +108,13 @@ fn a_ping_pong_saves_exactly_what_the_path_says() {
         ("bandwidth_doubled", "platform.inter_node.bandwidth_factor=2"),
     ] {
         let really = number(&before["predicted_ps"]) - number(&run(set)["predicted_ps"]);
-        // Each transfer's bytes are rounded to a picosecond.
+        // The transfer time of each message's bytes is rounded to a picosecond.
         let rounding = number(&before["messages"]["count"]);
         assert!(really.abs_diff(saved(change)) <= rounding, "{change}: {really} ps, not {}", saved(change));
     }
 }
 
-/// A sender that resumes by a control message, before which the bytes have arrived: no bandwidth shortens its path.
+/// A control message resumes the sender, and the bytes arrive before this message, so no bandwidth shortens the path.
 #[test]
 fn a_sender_that_waits_for_the_end_of_a_short_transfer_saves_exactly_what_the_path_says() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -134,7 +135,7 @@ fn a_sender_that_waits_for_the_end_of_a_short_transfer_saves_exactly_what_the_pa
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{line}");
         serde_json::from_str(&ran.stdout).unwrap()
     };
-    // The bytes take 1 us or 20 us, a handshake more or less than that.
+    // The bytes take 1 us or 20 us, and the handshake takes more or less time than the bytes.
     for (bytes, handshake) in [(1000, "10us"), (20_000, "10us"), (1000, "500ns")] {
         let sets = format!("app.bytes={bytes} platform.inter_node.handshake={handshake}");
         let before = run(&sets);
@@ -151,7 +152,7 @@ fn a_sender_that_waits_for_the_end_of_a_short_transfer_saves_exactly_what_the_pa
     }
 }
 
-/// Send overheads are the difference between the path and its other parts: without overheads the difference must be
+/// Send overheads are the part of the path that remains after all other parts, so without overheads this part must be
 /// zero.
 #[test]
 fn nothing_is_taken_for_a_send_overhead_that_is_none() {

@@ -28,8 +28,7 @@ pub struct Ask {
 /// Optional parts of an assessment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
-    /// Number of runs with noise per point, instead of the number in the case. With fewer than two, points have no
-    /// intervals.
+    /// Number of runs with noise per point, instead of the case's number. Fewer than two runs yield no intervals.
     pub repeats: Option<u32>,
     /// Machine effects that are switched off one at a time.
     pub effects: Option<&'a [Effect]>,
@@ -274,8 +273,7 @@ impl<'a> Fits<'a> {
                 search.tell(value, sum);
             }
         }
-        // If the baseline model has no such parameter, it predicts the same time for all values, and nothing is
-        // calibrated.
+        // A baseline model without such a parameter predicts the same time for all values, and is not calibrated.
         if is_baseline && searches.iter().all(|(.., search)| search.is_flat()) {
             return Ok(());
         }
@@ -339,8 +337,7 @@ mod tests {
         let run = |ask: &Ask| {
             let ranks = value(ask, "run.ranks").unwrap();
             let start = if ranks > 1.0 { value(ask, "app.start").unwrap_or(0.0) } else { 0.0 };
-            // Noise adds a tenth per seed; the effect `progress` adds one second; connections add the time that the
-            // settings state.
+            // Noise adds a tenth per seed, progress by calls the time `calls`, and connections the time `connect`.
             let noise =
                 value(ask, "app.noise").map_or(1.0, |noise| 1.0 + noise * value(ask, "run.seed").unwrap_or(0.0));
             let calls =

@@ -1,4 +1,4 @@
-//! Messages for wrong machines, options, files and arguments.
+//! Error messages for invalid machines, options, files and arguments.
 
 use super::*;
 
@@ -105,7 +105,7 @@ fn platform_files_and_overrides() {
         let ran = run(here, "a.toml --platform p.toml");
         says(&ran, error, text);
     }
-    // In a complete configuration, line numbers are those of its file.
+    // In a complete configuration, errors have the line numbers of the configuration file.
     write(here, "p.toml", format!("{MACHINE}latency = \"1 us\"\nbandwidth = \"1 GB/s\"\n"));
     let whole = run(here, "a.toml --platform p.toml --show-config").stdout;
     let line = whole.lines().position(|line| line.starts_with("flops")).unwrap() + 1;
@@ -171,7 +171,7 @@ fn options() {
         ),
         ("a.toml --nct", "a value is required for '--nct <N,C,T>' but none was supplied"),
     ]);
-    // The number of workers is limited by the number of nodes, not by the option.
+    // The number of nodes, not the option, limits the number of workers.
     let directory = directory();
     write(directory.path(), "a.toml", "main = [\"barrier\"]");
     let ran = run(directory.path(), "a.toml --nct 4,1,1 --workers 4294967295 --quiet");
@@ -222,7 +222,7 @@ fn results_that_cannot_be_written() {
     ]);
 }
 
-/// Generated extreme files also end with an error, neither with a crash nor with an endless line.
+/// Extreme files cause an error message of limited length, not a crash.
 #[test]
 fn files_made_to_break_things() {
     let directory = directory();
@@ -271,7 +271,7 @@ fn files_made_to_break_things() {
         assert!(ran.stderr.starts_with("error: ") && cut, "{start}: {}", ran.stderr);
         assert_eq!((ran.stderr.lines().count(), ran.stderr.len() < 4100), (1, true), "{start}: {}", ran.stderr);
     }
-    // The greatest permitted depth and length.
+    // This application has the greatest permitted depth and length.
     write(here, "a.toml", conditions(29));
     assert_eq!(run(here, "a.toml --nct 1,1,2").code, Some(0));
     write(here, "a.toml", expression(&deep("(", "0", ")", 99)));
@@ -330,7 +330,7 @@ fn deadlocks_show_who_waits_for_whom() {
              1  wait        0 s  a message from rank 0, tag 0  main[1] of a.toml:1\n  \
              cycle: rank 0 -> 1 -> 0\n",
         ),
-        // The message is too long to be sent without a receiver.
+        // The message is longer than the eager threshold, so its send waits for a receive.
         (
             "main = [{ send = { to = \"1 - rank\", bytes = \"1 MiB\" } }, { recv = { from = \"1 - rank\" } }]",
             "  rank  waits in     since  for                             at\n     \

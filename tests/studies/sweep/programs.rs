@@ -1,9 +1,10 @@
-//! Real programs in sweeps: run once for all points with the same behaviour, recorded, replayed.
+//! Real programs in sweeps: each program runs and is recorded once for all points at which it behaves the same; the
+//! points replay the recording.
 
 use super::*;
 
-/// Sweeps over a program whose argument is its number of barriers, and which crashes at 13; the sweep must end with
-/// this code.
+/// Sweeps over a program whose argument is its number of barriers, and which crashes at 13 barriers. Asserts this exit
+/// code of the sweep.
 fn barriers(here: &Path, line: &str, code: i32) -> Ran {
     let source = "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int c, char **v) { int rank, size; MPI_Init(&c, &v);\n\
                   MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);\n\
@@ -43,7 +44,7 @@ fn real_programs_are_run_once_for_all_points_at_which_they_do_the_same() {
     let line = "--nct 2,2,2 --vary app.program.arguments=[4];[13];[8] --vary run.ranks=2,4 \
                 --vary platform.inter_node.latency=1us,2us,9us --vary run.placement=block,cyclic b.toml";
     barriers(here, &format!("--out s {line}"), 1);
-    // One per number of ranks and argument; crashed runs have none.
+    // There is one trace per number of ranks and argument; runs that crashed have no trace.
     assert_eq!(traces(here, "s"), 4);
     let points = json(here, "s/study.json")["points"].as_array().unwrap().clone();
     let at = |arguments: &str, ranks: &str| -> Vec<Value> {
@@ -52,24 +53,24 @@ fn real_programs_are_run_once_for_all_points_at_which_they_do_the_same() {
         };
         points.iter().filter(wanted).cloned().collect()
     };
-    // A barrier of two ranks is two messages, one of four is eight.
+    // A barrier of two ranks sends two messages, and a barrier of four ranks sends eight.
     for (arguments, ranks, messages) in
         [("[4]", "2", 4 * 2), ("[4]", "4", 4 * 8), ("[8]", "2", 8 * 2), ("[8]", "4", 8 * 8)]
     {
         let points = at(arguments, ranks);
         assert_eq!(points.len(), 6);
         assert!(points.iter().all(|point| point["outcome"]["messages"]["count"] == messages), "{arguments} {ranks}");
-        // Measured times are the same at all points, because only the network differs.
+        // The measured times of code are equal at all points, because only the network differs.
         let compute = |point: &Value| point["outcome"]["mean_parts"]["compute_ps"].as_u64().unwrap();
         assert!(points.iter().all(|point| compute(point) == compute(&points[0]) && compute(point) > 0));
-        // With block placement of two CMPs per node two ranks are neighbours, with cyclic placement they are not.
+        // With block placement and two CMPs per node, two ranks are neighbours; with cyclic placement they are not.
         let time = |point: &Value| point["outcome"]["predicted_ps"].as_u64().unwrap();
         assert!(time(&points[1]) < time(&points[3]) && time(&points[3]) < time(&points[5]));
     }
     for point in at("[13]", "2") {
         assert!(point["error"].as_str().unwrap().contains("crashed with signal 11"), "{point}");
     }
-    // In a repetition recorded runs remain, so only the crashing program is measured again.
+    // If the sweep is repeated, recorded runs remain, so only the crashing program is run again.
     let table = || {
         let csv = read(here, "s/study.csv");
         csv.lines()
@@ -112,7 +113,7 @@ fn a_trace_that_cannot_be_read_is_recorded_anew() {
     let table = read(here, "s/study.csv");
     let trace = fs::read_dir(here.join("s/traces")).unwrap().next().unwrap().unwrap().path();
     let bytes = fs::read(&trace).unwrap();
-    // A trace of another version, and a damaged one.
+    // The first trace has another format version, the second is damaged.
     for (at, found) in [(8, "version 254 of the format"), (bytes.len() - 1, "its checksum does not agree")] {
         let mut other = bytes.clone();
         other[at] = 254 - u8::from(other[at] == 254);
@@ -133,7 +134,7 @@ fn a_program_is_recorded_anew_where_its_own_code_takes_another_time() {
     let line = "--out s --compute 1us --nct 1,2,2 --vary platform.core.slowdown=[1.0];[1.0,3.0] --vary run.ranks=2 \
                 --vary run.placement=block,cyclic b.toml";
     barriers(here, line, 0);
-    // Without a slowdown the placement has no effect; with one, ranks that share a CMP are slower.
+    // Without a slowdown of cores the placement has no effect. With a slowdown, ranks that share a CMP are slower.
     let points = json(here, "s/study.json")["points"].as_array().unwrap().clone();
     assert_eq!((points.len(), traces(here, "s")), (4, 2));
 }

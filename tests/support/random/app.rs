@@ -1,12 +1,12 @@
-//! Random applications that end on any number of ranks. The actions of ranks in a phase are the same for all, or agreed
-//! on by both sides of each message.
+//! Random applications that end on any number of ranks. In each phase all ranks act the same, or the sender and the
+//! receiver of each message act accordingly.
 
 use super::Draw;
 
 const SIZES: [&str; 6] = ["0", "8", "n", "5000", "70_000 * (1 + coord(box, 0) % 2)", "300 KiB"];
 const TIMES: [&str; 5] = ["\"1 us\"", "\"0.3 us * (rank + 1)\"", "\"10 us\"", "\"random() * 20 us\"", "\"0 s\""];
 
-/// Collectives with their keys; each has an algorithm that is valid for any number of ranks and any operator.
+/// Collectives with their keys. The algorithms in the list are valid for any number of ranks and any operator.
 const COLLECTIVES: [(&str, &str, &[&str]); 15] = [
     ("barrier", "", &["dissemination", "binomial", "recursive_doubling"]),
     ("bcast", "root", &["binomial", "scatter_allgather", "linear", "chain"]),
@@ -25,7 +25,7 @@ const COLLECTIVES: [(&str, &str, &[&str]); 15] = [
     ("reduce_scatter", "peer", &["recursive_halving", "pairwise", "binomial"]),
 ];
 
-/// Returns statements in a random order, and the tables that they use.
+/// Returns an application with statements in a random order, and the tables that the statements use.
 pub fn application(draw: &mut Draw) -> String {
     let phases = 3 + draw.below(6);
     let mut main = Vec::new();
@@ -84,7 +84,7 @@ show.mean = {{ value = "mean(times, 0) + shortest(times, 1)" }}
     )
 }
 
-/// Returns the statements of a phase, with at most `depth` levels of control.
+/// Returns the statements of a phase, with at most `depth` nested control statements.
 fn statements(draw: &mut Draw, phase: usize, depth: usize) -> String {
     let count = 1 + draw.below(3);
     let all: Vec<String> = (0..count).map(|_| statement(draw, phase, depth)).collect();
@@ -142,7 +142,7 @@ fn compute(draw: &mut Draw) -> String {
     }
 }
 
-/// Each rank sends to `far`, a shift of all ranks by one.
+/// Returns statements in which each rank sends to `far`, a shift of all ranks by one.
 fn ring(draw: &mut Draw, far: &str, tag: &str) -> String {
     let (size, mode) = (draw.one(&["8", "n", "70_000"]), draw.one(&["standard", "synchronous", "buffered"]));
     format!(
@@ -151,7 +151,8 @@ fn ring(draw: &mut Draw, far: &str, tag: &str) -> String {
     )
 }
 
-/// Pairs of neighbours in a communicator, one after the other; the last rank of an odd number has no partner.
+/// Returns messages between pairs of neighbours in a communicator, one after the other. If the number of ranks is odd,
+/// the last rank has no partner.
 fn blocking(draw: &mut Draw) -> String {
     let (size, mode) = (draw.one(&SIZES), draw.one(&["standard", "synchronous", "buffered"]));
     let comm = draw.one(&["world", "row", "plane"]);
@@ -167,7 +168,7 @@ fn blocking(draw: &mut Draw) -> String {
     )
 }
 
-/// Named and unnamed requests, with several kinds of waits.
+/// Returns sends and receives with named and unnamed requests, and several kinds of waits.
 fn requests(draw: &mut Draw) -> String {
     let (size, mode) = (draw.one(&SIZES), draw.one(&["standard", "synchronous", "buffered"]));
     let size = size.replace("coord(box, 0)", "1");
@@ -189,7 +190,7 @@ fn requests(draw: &mut Draw) -> String {
     format!("{start}, {middle}, {end}")
 }
 
-/// Several receives, completed one by one in the order of completion.
+/// Returns several receives that are completed one by one, in the order in which they complete.
 fn any_of_several(draw: &mut Draw) -> String {
     let start = "{ irecv = { from = \"before\", tag = 4, request = \"first\" } }, { irecv = { from = \"next\", tag = 5, \
                  request = \"second\" } }, { isend = { to = \"before\", bytes = \"n\", tag = 5 } }, { isend = { to = \
@@ -210,7 +211,7 @@ fn any_of_several(draw: &mut Draw) -> String {
     }
 }
 
-/// Ranks poll for a message while they compute.
+/// Returns statements in which ranks poll for a message while they compute.
 fn polling(draw: &mut Draw) -> String {
     let from = draw.one(&["any", "before"]);
     format!(
@@ -221,7 +222,7 @@ fn polling(draw: &mut Draw) -> String {
     )
 }
 
-/// A master receives from any source; a barrier separates later messages.
+/// Returns statements in which a master receives from any source. A barrier separates these messages from later ones.
 fn wildcards(draw: &mut Draw) -> String {
     let tag = draw.one(&["\"any\"", "6"]);
     let look = match draw.once_in(2) {
@@ -253,7 +254,7 @@ fn collective(draw: &mut Draw, prefix: &str, request: &str) -> String {
     if keys.contains("root") {
         arguments.push(format!("root = \"{} % comm_size({comm})\"", draw.below(3)));
     }
-    // Nonblocking collectives of a library have their own algorithms.
+    // MPI libraries have separate algorithms for nonblocking collectives.
     if draw.once_in(2) {
         arguments.push(format!("algorithm = \"{}\"", draw.one(algorithms)));
     }
