@@ -1,5 +1,6 @@
-/* Functions with counts. N forms MPI's name, P that of the profiling interface, COUNT is the type of counts and DISPL
- * that of displacements. Included once for int and, if MPI has them, once for large counts. */
+/* Functions with counts. The macro N forms the name of an MPI function, P that of the profiling interface. COUNT is the
+ * type of counts, DISPL the type of displacements. This file is included once for int and, if the MPI library has large
+ * counts, once more for these. */
 
 #define WRAP_SEND(name)                                                                                                  \
     int N(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm)                      \
@@ -100,8 +101,8 @@ int N(Sendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int to, in
     return result;
 }
 
-/* Collectives, blocking and non-blocking: parameters, arguments, root, size of the undivided unit, whether
- * contributions are combined in order, and the form of the sizes in the log. */
+/* Defines a blocking and a non-blocking collective by parameters, arguments, root, size of an element, whether
+ * contributions are combined in order of ranks, and form of the sizes in the log. */
 #define STRIP(...) __VA_ARGS__
 #define WRAP_BOTH(name, iname, parameters, arguments, root, element, ordered, sizes)                                     \
     int N(name)(STRIP parameters)                                                                                        \
@@ -185,7 +186,7 @@ WRAP_BOTH(Reduce_scatter_block, Ireduce_scatter_block,
           (const void *from, void *to, COUNT count, MPI_Datatype type, MPI_Op with, MPI_Comm comm),
           (from, to, count, type, with, comm), 0, type_size(type), in_order(with), SAME(to, count, type))
 
-/* Neighbourhood collectives: the neighbours and the size for each. */
+/* Neighbourhood collectives are recorded with the neighbours and the size for each neighbour. */
 int N(Neighbor_allgather)(const void *from, COUNT count, MPI_Datatype type, void *to, COUNT room, MPI_Datatype other,
                           MPI_Comm comm)
 {

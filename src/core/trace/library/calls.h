@@ -1,38 +1,44 @@
-/* Actions around each call: whether it is recorded, and its times. */
+/* Actions of this library before and after each MPI call of the program: recording the call and measuring its times. */
 
-/* Calls that an MPI library makes internally are nested in a call of the program. */
+/* Number of MPI calls that this thread is inside of. MPI libraries make further MPI calls within a call of the program. */
 static __thread int depth __attribute__((tls_model("initial-exec")));
-/* Its address tells threads apart. */
+/* A variable of each thread. Its address identifies the thread. */
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
 
-/* Threads may call MPI, one at a time: the one whose call was the last, and whether one is inside of a call. */
+/* Several threads may call MPI, but only one at a time. `last_thread` is the thread that made the last call, `inside`
+ * states whether a thread is inside a call. */
 static char *last_thread;
 static int many_threads, inside, overlapped;
-static __thread char claimed __attribute__((tls_model("initial-exec"))); /* 1: this thread is inside; 2: another one was. */
+/* 1: this thread is inside a call; 2: another thread was inside a call when this one began. */
+static __thread char claimed __attribute__((tls_model("initial-exec")));
 
-enum { SHORT = 5000 }; /* Blocks up to this length in ns are timed by the wall clock, which is read without a system call. */
+/* Code and calls up to this length in ns are timed by the wall clock, which is read without a system call. */
+enum { SHORT = 5000 };
 enum { LONG = 20000 }; /* Page faults are counted for code and calls longer than this, in ns. */
 
 static int by_cpu = 1;
 static uint64_t left_at;          /* End of the last call. */
-static uint64_t pair_wall, pair_cpu; /* Values of both clocks when they were last read together. */
-static uint64_t held_code, held_gap; /* Time since the last record without the block before this call. */
+/* Values of the wall clock and of the thread's CPU clock when both were last read together. */
+static uint64_t pair_wall, pair_cpu;
+/* Times in ns since the last record, without the code directly before the present call: time of code, and all time. */
+static uint64_t held_code, held_gap;
 static uint64_t polls_failed, polls_time;
 static int polled; /* The last call was a poll without success. */
 static uint64_t page_cost;        /* Time of the first access to a page in ns. */
 static uint64_t faults_seen;      /* Number of page faults of this thread at the last count. */
-static uint64_t uncounted;        /* Time of code and calls since the last count in ns; their faults belong to no long call. */
+/* Time of short code and calls since the last count in ns. Page faults in this time do not belong to a long call. */
+static uint64_t uncounted;
 
-enum { PAUSE = 100000 }; /* Code that had no core for so many ns may have slept. */
-static int waits_file = -1;       /* The system's figures of the last thread. */
-static int64_t waited_seen = -1;  /* How long it had waited for a core, when that was last read. */
+enum { PAUSE = 100000 }; /* Code that did not run on a core for this many ns may have slept. */
+static int waits_file = -1;       /* The file /proc/thread-self/schedstat of `last_thread`. */
+static int64_t waited_seen = -1;  /* Time in ns for which `last_thread` had waited for a core, when it was last read. */
 
 struct span {
     uint64_t wall, code, gap, slept, end;
     int on;
 };
 
-/* A call that cannot be replayed: the log ends with it, even while recording is off. */
+/* Ends the log with a call that cannot be replayed. The log ends even if recording is off. */
 static void refuse(int function, const char *why)
 {
     if (!active)
@@ -50,9 +56,9 @@ static uint64_t faults(void)
     return getrusage(RUSAGE_THREAD, &used) == 0 ? (uint64_t)used.ru_minflt : faults_seen;
 }
 
-/* If a call writes data to memory that the program has not accessed before, the system must provide pages. That is
- * work of the program on any machine and under any MPI, not of the network. Returns the time of this work in the
- * call. */
+/* If a call writes data to memory that the program has not accessed before, the operating system must provide pages.
+ * The program needs this work on any machine and under any MPI; it is not time of the network. Returns the time of this
+ * work in a call of `duration` ns. */
 static inline uint64_t first_touches(uint64_t duration)
 {
     if (duration <= LONG) {
@@ -66,7 +72,8 @@ static inline uint64_t first_touches(uint64_t duration)
     return took < duration ? took : duration;
 }
 
-/* For how long this thread was ready to run and had no core, ns: the second figure of the system's file. -1: unknown. */
+/* Returns the time in ns for which this thread was ready to run but had no core, which is the second number in
+ * /proc/thread-self/schedstat; -1 if unknown. */
 static int64_t waited_for_core(void)
 {
     char text[128];
@@ -78,7 +85,8 @@ static int64_t waited_for_core(void)
     return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? waited : -1;
 }
 
-/* Another thread calls MPI than before: its clock and the system's figures of it say nothing of the time up to now. */
+/* Makes this thread the last thread. Its CPU clock and waiting times cannot be compared with those of the previous
+ * thread, so the comparison starts now. */
 static void change_thread(uint64_t now)
 {
     last_thread = &this_thread;
@@ -91,8 +99,8 @@ static void change_thread(uint64_t now)
     pair_wall = now, pair_cpu = cpu();
 }
 
-/* Of the time for which the code before a call did not run, what it slept, or waited for files and other threads: what
- * the system did not keep it from a core. */
+/* Returns the time that the code before a call slept or waited for files and other threads. `away` is the time that
+ * this code did not run; the time that it waited for a core is subtracted. */
 static uint64_t slept(uint64_t away)
 {
     int64_t before = waited_seen, now = waited_for_core();
@@ -103,7 +111,7 @@ static uint64_t slept(uint64_t away)
     return away > waited + PAUSE / 2 ? away - waited : 0;
 }
 
-/* The call begins now: what passed since its time was taken was this library's. */
+/* Sets the beginning of the call to now. The time since the first reading of the clock is time of this library. */
 static inline void skip_own_time(struct span *s)
 {
     uint64_t now = wall();
@@ -111,8 +119,8 @@ static inline void skip_own_time(struct span *s)
     s->wall = now;
 }
 
-/* Whether this thread may write down its call: no other is inside of one. The thread that is ends the log, as it writes
- * there. */
+/* Returns whether this thread may record its call, which is the case if no other thread is inside a call. Otherwise the
+ * thread that is inside a call ends the log, because only that thread writes to the log. */
 static inline int take_turn(void)
 {
     if (!many_threads || claimed)
@@ -125,7 +133,7 @@ static inline int take_turn(void)
     return claimed < 2;
 }
 
-/* A call that replays do not have. */
+/* Ends the log with a call that cannot be replayed, if it is a call of the program. */
 static void refuse_call(int function, const char *why)
 {
     if (depth == 0 && active && take_turn())
@@ -169,7 +177,7 @@ static inline void enter(struct span *s)
     }
 }
 
-/* The call of the MPI library has returned. */
+/* Records the end of the MPI library's function. */
 static inline void leave(struct span *s)
 {
     depth--;
@@ -177,7 +185,7 @@ static inline void leave(struct span *s)
         s->end = wall();
 }
 
-/* Reads the thread's clock after a call that took long, and for how long it had no core in it. */
+/* After a long call, reads the CPU clock of the thread and its waiting time for a core. */
 static inline void look_at_clock(uint64_t now, uint64_t duration)
 {
     if (by_cpu && duration > SHORT) {
@@ -188,7 +196,7 @@ static inline void look_at_clock(uint64_t now, uint64_t duration)
     }
 }
 
-/* The call is over for this library: another thread may have the next one. */
+/* Ends the call for this library, so that another thread may make the next call. */
 static inline void end_span(struct span *s)
 {
     left_at = wall();
@@ -201,12 +209,12 @@ static inline void end_span(struct span *s)
     __atomic_store_n(&inside, 0, __ATOMIC_RELEASE);
 }
 
-/* Records the operation of this call. */
+/* Records the call with its times. */
 static inline void noted(struct span *s)
 {
     uint64_t now = s->end, duration = now - s->wall;
     look_at_clock(now, duration);
-    /* A pause between polls that find nothing is a part of waiting. */
+    /* Sleeping between polls without success is a part of waiting. */
     if (!polled)
         sleep_time += s->slept;
     uint64_t touched = first_touches(duration);
@@ -216,7 +224,7 @@ static inline void noted(struct span *s)
     end_span(s);
 }
 
-/* A poll without success: its time is waiting, and so is the time of short code between two such polls. */
+/* Handles a poll without success. Its time is waiting time, as is the time of short code between two such polls. */
 static inline void found_nothing(struct span *s)
 {
     uint64_t now = s->end, duration = now - s->wall;
@@ -232,7 +240,7 @@ static inline void found_nothing(struct span *s)
     end_span(s);
 }
 
-/* A call without a record of its own: its time is not attributed. */
+/* Handles a call that is not recorded. Its time is part of the time before the next record. */
 static inline void passed(struct span *s)
 {
     uncounted += s->end - s->wall;
@@ -243,7 +251,7 @@ static inline void passed(struct span *s)
     end_span(s);
 }
 
-/* Makes the call, and records it if it succeeded. */
+/* Makes an MPI call, and records the call if it succeeded. */
 #define DO(call, note)                                                                                                   \
     struct span span;                                                                                                    \
     enter(&span);                                                                                                        \
@@ -258,7 +266,7 @@ static inline void passed(struct span *s)
         }                                                                                                                \
     }
 
-/* Makes a call that has no record. */
+/* Makes an MPI call that is not recorded. */
 #define SILENT(call, note)                                                                                               \
     struct span span;                                                                                                    \
     enter(&span);                                                                                                        \

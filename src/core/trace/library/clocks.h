@@ -1,16 +1,16 @@
-/* Alignment of the clocks of hosts, and times reported by the system: waiting for a core, first access to a page. */
+/* Comparison of the clocks of hosts, and the time of the first access to a page. */
 
-/* A duplicate of MPI_COMM_WORLD: what this library sends meets no receive of the program. */
+/* A duplicate of MPI_COMM_WORLD, so that messages of this library match no receive of the program. */
 static MPI_Comm own_world;
 
-static int64_t asked_at; /* This host's clock at the answer found by `ask_offset`. */
+static int64_t asked_at; /* Clock of this host to which the result of `ask_offset` refers. */
 
 /* Least number of exchanges with a host, and of exchanges after the last improvement. If the uncertainty is at least
  * SLOW ns, cores or the network may be busy, and there are more exchanges. */
 enum { TURNS = 64, SLOW = 100000 };
 
-/* Lead of the clock of rank 0 over this one. Hosts exchange messages with rank 0; the quickest ones in both
- * directions determine the result. */
+/* Returns the lead of rank 0's clock over the clock of this host, in ns. Hosts exchange messages with rank 0; the
+ * fastest messages in each direction determine the result. */
 static int64_t ask_offset(void)
 {
     MPI_Comm node, leaders;
@@ -29,7 +29,8 @@ static int64_t ask_offset(void)
                 uint64_t start = wall(), width = UINT64_MAX;
                 int64_t low = INT64_MIN, high = INT64_MAX;
                 for (int turn = 0, improved = 0; more; turn++) {
-                    /* A process that has just slept gets a core at once, even if all cores are busy. */
+                    /* The process sleeps, because a process that has just slept gets a core at once, even if all cores
+                     * are busy. */
                     if (turn % 8 == 0)
                         nanosleep(&(struct timespec){0, 100000}, NULL);
                     more = turn < TURNS ||
@@ -38,7 +39,7 @@ static int64_t ask_offset(void)
                     uint64_t before_it = wall();
                     REAL(Send)(&more, 1, MPI_INT64_T, other, 0, leaders);
                     REAL(Recv)(&theirs, 1, MPI_INT64_T, other, 0, leaders, MPI_STATUS_IGNORE);
-                    /* The other clock was read between the two readings of this one. */
+                    /* The other host read its clock between the two readings of this host's clock. */
                     int64_t least = (int64_t)before_it - theirs, most = (int64_t)wall() - theirs;
                     low = least > low ? least : low;
                     high = most < high ? most : high;
@@ -75,7 +76,7 @@ static int64_t ask_offset(void)
     return found[0];
 }
 
-/* Time of the first access to a page in ns, measured on unused pages. */
+/* Measures the time of the first access to a page in ns, on unused pages. */
 static uint64_t cost_of_a_page(void)
 {
     enum { PAGES = 256 };

@@ -1,14 +1,15 @@
-/* `use mpi_f08`. Most of its functions are implemented by functions with the other names, or in C, and are recorded
- * there. The functions of this file are not: under both MPIs those with logical arguments, under MPICH all without a
- * buffer. Handles and statuses are those of the other modules; the last argument is optional. */
+/* Functions as called with `use mpi_f08`. MPI libraries implement most of these functions by calls of other functions,
+ * which record the call. This file has the other functions: under Open MPI and MPICH those with logical arguments,
+ * under MPICH also those without a buffer. Handles and statuses are the same as with `use mpi`; the last argument is
+ * optional. */
 
 typedef void *A; /* All arguments are passed by address. */
 
 #ifdef OPEN_MPI
 #define PLAIN(status) (status)
 #else
-/* This module's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE have addresses of their own. Those of the other modules are
- * null until the first of their functions is called. */
+/* MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE of `mpi_f08` have other addresses than those of `use mpi`, which are null
+ * until the first function of `use mpi` is called. Returns the address for `use mpi`. */
 static A PLAIN(A status)
 {
     MPI_F08_status **one = VARIABLE(MPI_F08_STATUS_IGNORE), **all = VARIABLE(MPI_F08_STATUSES_IGNORE);

@@ -1,22 +1,25 @@
-/* The functions as called from Fortran (mpif.h and `use mpi`): handles are integers, and all arguments are passed by
- * address. The program's own functions are not replaced; those of libraries without Fortran are never called. */
+/* MPI functions as called from Fortran (mpif.h and `use mpi`): handles are integers, and all arguments are passed by
+ * address. These definitions do not replace functions of the program itself. If the MPI library has no Fortran
+ * interface, these functions are never called. */
 
 #define T(type) F2C(Type, *(type))
 #define C(comm) F2C(Comm, *(comm))
 #define R(request) F2C(Request, *(request))
 #define U(count) ((uint64_t)(*(count) < 0 ? 0 : *(count)))
 #ifdef OPEN_MPI
-/* `use mpi_f08` calls these names of the same functions. */
+/* Names by which `use mpi_f08` calls the same functions. */
 #define NAME_F08(name) __attribute__((alias("mpi_" #name "_"))) void ompi_##name##_f();
 #else
 #define NAME_F08(name)
 #endif
-/* Compilers append one underscore or two. A name without any may be a C function of the program. */
+/* Fortran compilers append one underscore or two to a name. Names without an underscore are not defined, because they
+ * may be C functions of the program. */
 #define NAMES(name)                                                                                                      \
     __attribute__((alias("mpi_" #name "_"))) void mpi_##name##__();                                                      \
     NAME_F08(name)
 
-/* The arguments of the C functions for Fortran's special addresses do not matter: they are neither read nor written. */
+/* Defines a Fortran function, which records the call like the C function. Special addresses of Fortran need no
+ * conversion, because recording neither reads nor writes these buffers. */
 #define FORTRAN(name, parameters, arguments, before_it, found, note)                                                     \
     void mpi_##name##_ parameters                                                                                        \
     {                                                                                                                    \
@@ -101,7 +104,7 @@ static int *from_one(int count, const MPI_Fint *indices)
     return list;
 }
 
-/* Whether this is Fortran's MPI_IN_PLACE: a variable of the MPI library, at an address of its own. */
+/* Returns whether `buffer` is Fortran's MPI_IN_PLACE, which is a variable of the MPI library. */
 static int is_in_place(const void *buffer)
 {
     void **mpich = SYMBOL("MPIR_F_MPI_IN_PLACE");
@@ -338,7 +341,7 @@ FORTRAN(neighbor_allgatherv,
         , 1,
         note_near(F_Neighbor_allgatherv, C(comm), U(count) * type_size(T(type)), NULL))
 
-/* Functions that end a trace. */
+/* Defines a Fortran function that cannot be replayed and ends the trace. */
 #define FORTRAN_REFUSED(name, F_name, parameters, arguments)                                                             \
     void mpi_##name##_ parameters                                                                                        \
     {                                                                                                                    \

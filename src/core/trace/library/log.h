@@ -33,12 +33,12 @@ enum { INFO = 0, RECORDS = 1, END = 2 }; /* Kinds of chunks. */
 enum { ROOM = 1 << 18, LONGEST_KNOWN = 1 << 16, MOST_KNOWN = 1 << 25, MOST_OPS = 1 << 16, OP_HEADS = 1 << 17 };
 
 static int world_rank, world_size;
-/* Whether records are written, whether Pcontrol permits it, and whether an action was not recorded, so that the log
- * is incomplete. */
+/* Whether records are written; whether MPI_Pcontrol permits recording; whether an action was not recorded, so that the
+ * log is incomplete. */
 static int active, allowed = 1, cut;
 static int file = -1;
 static char path[4096], parts[4000], target[3900];
-static unsigned char *chunk; /* Capacity of the chunk, which grows for long calls. */
+static unsigned char *chunk; /* Present chunk. Its capacity `chunk_room` grows for long calls. */
 static size_t used, chunk_room;
 static uint64_t flushed_at, records_made;
 
@@ -111,7 +111,7 @@ static void tell(const char *format, ...)
     release_size_signal(held);
 }
 
-/* Whether this rank is the first of its host with a message. */
+/* Returns whether this rank is the first rank on its host that prints a message. */
 static int tells(void)
 {
     char note[4096];
@@ -132,7 +132,7 @@ static void ends_here(const char *why)
         tell("mcpsim-trace: rank %d: %s: the trace ends here, the program goes on\n", world_rank, why);
 }
 
-/* The disk is full. */
+/* Handles an error of writing the log, for example a full disk. */
 static void cannot_write(int error)
 {
     char why[5000];
@@ -183,7 +183,7 @@ static void flush_log(void)
     flushed_at = wall();
 }
 
-/* Numbers have seven bits per byte, least significant first. */
+/* Appends a number, with seven bits per byte, least significant bits first. */
 static inline unsigned char *put(unsigned char *at, uint64_t number)
 {
     while (number >= 0x80)
@@ -192,10 +192,10 @@ static inline unsigned char *put(unsigned char *at, uint64_t number)
     return at;
 }
 
-/* The operation under construction. */
+/* Bytes of the call that is being recorded. */
 static unsigned char first_op[LONGEST_KNOWN];
 static unsigned char *op = first_op, *op_end = first_op, *op_limit = first_op + LONGEST_KNOWN - 16;
-static int op_lost; /* There was no memory for the whole operation. */
+static int op_lost; /* There was no memory for all bytes of the call. */
 
 static inline void op_begin(int function)
 {
@@ -231,7 +231,7 @@ static inline void op_signed(int64_t number)
     op_put((uint64_t)number << 1 ^ (uint64_t)(number >> 63));
 }
 
-/* Makes room for this many more bytes in the chunk. Returns 0 if there is no memory. */
+/* Makes room for `more` bytes in the chunk. Returns 0 if there is no memory. */
 static int chunk_fits(size_t more)
 {
     if (used + more <= chunk_room)
@@ -243,8 +243,8 @@ static int chunk_fits(size_t more)
     return 1;
 }
 
-/* Operations that were written before are stored by their numbers, unless they are too long or there are too many.
- * Writer and reader count alike. */
+/* Table of the calls that were written before. Such a call is stored by its number, unless it is too long or there are
+ * too many calls. The reader of the log assigns the same numbers. */
 static struct known {
     uint32_t hash, length;
     unsigned char *bytes;
@@ -252,7 +252,7 @@ static struct known {
 static uint32_t known_count, heads[OP_HEADS];
 static size_t known_bytes;
 
-/* Appends a call: its number, and its bytes if it is new. NULL if there is no memory. */
+/* Appends a call: its number, and its bytes if the call was not written before. Returns NULL if there is no memory. */
 static unsigned char *put_call(unsigned char *at, const unsigned char *call, size_t length)
 {
     uint64_t sum = checksum(call, length);
@@ -277,14 +277,14 @@ static unsigned char *put_call(unsigned char *at, const unsigned char *call, siz
     return at + length;
 }
 
-/* Time used by this library since the last record in ns. It is elapsed time, but not the program's. */
+/* Time in ns that this library has used since the last record. It is elapsed time, but not time of the program. */
 static uint64_t own_time;
-enum { OWN_TIME = 1000 }; /* Recorded from this many ns on. */
+enum { OWN_TIME = 1000 }; /* Least time of this library in ns that is recorded. */
 
-/* What the code before the next record slept, ns: it passes on any machine, by no processor. */
+/* Time in ns that the code before the next record slept. This time passes on any machine, whatever the processor. */
 static uint64_t sleep_time;
 
-/* Writes a call without arguments down, before which `passed` ns went by. */
+/* Appends a record of a call without arguments, with `passed` ns before the call. */
 static unsigned char *put_passed(unsigned char *at, int function, uint64_t passed)
 {
     unsigned char call = (unsigned char)function;
@@ -292,7 +292,8 @@ static unsigned char *put_passed(unsigned char *at, int function, uint64_t passe
     return at ? put(put(put(at, 0), passed), 0) : NULL;
 }
 
-/* Appends the operation and its times: of the code before it, of other activities before it, and its own. */
+/* Appends a record of the call and its times in ns: the code before the call, all time before the call, and the call
+ * itself. */
 static void record_always(uint64_t code, uint64_t gap, uint64_t duration, uint64_t now)
 {
     if (!active)

@@ -60,7 +60,7 @@ static void note_start(int function, const void *buffer, uint64_t count, MPI_Dat
     op_started(slot);
 }
 
-/* A request that is started later, any number of times. */
+/* Stores a persistent request, which the program may start later, any number of times. */
 static void persistent(int function, const void *buffer, uint64_t count, MPI_Datatype type, int peer, int tag,
                        MPI_Comm comm, MPI_Request request, int receives)
 {
@@ -69,7 +69,7 @@ static void persistent(int function, const void *buffer, uint64_t count, MPI_Dat
     slots[slot].started = 0;
 }
 
-/* A further start of a persistent request. */
+/* Records a further start of a persistent request. */
 static void restart(int slot)
 {
     op_begin(F_Start);
@@ -83,7 +83,7 @@ static void restart(int slot)
     op_started(slot);
 }
 
-/* Message of a receive: an open source or tag is taken from its status. */
+/* Records a receive. If its source or tag is open, the source and tag of the message are taken from the status. */
 static void note_received(int function, const void *buffer, uint64_t count, MPI_Datatype type, int source, int tag,
                           MPI_Comm comm, const MPI_Status *status)
 {
@@ -106,7 +106,7 @@ static void note_probe(int function, int comm, const MPI_Status *status)
     op_signed(tag_of(status->MPI_TAG));
 }
 
-/* The receive of a message that a probe matched. */
+/* Records the receive of a message that a probe matched. */
 static void note_mrecv(MPI_Message handle, const void *buffer, uint64_t count, MPI_Datatype type)
 {
     struct message one = take_message(handle);
@@ -120,8 +120,8 @@ static void note_imrecv(MPI_Message handle, const void *buffer, uint64_t count, 
     op_started(new_message(F_Imrecv, buffer, count, type, one.source, one.tag, one.comm, request, 1));
 }
 
-/* Beginning of a collective: the request's slot plus one (or 0), communicator, root, and twice the undivided unit,
- * plus one if contributions are combined in order of ranks. */
+/* Appends the arguments of a collective: the request's slot plus one (or 0), communicator, root, and twice the size of
+ * an element in bytes, plus one if contributions are combined in order of ranks. */
 static void op_collective(int function, MPI_Comm comm, int root, uint64_t element, int in_order, MPI_Request *request)
 {
     int slot = -1;
@@ -134,7 +134,7 @@ static void op_collective(int function, MPI_Comm comm, int root, uint64_t elemen
     op_put(element << 1 | (uint64_t)in_order);
 }
 
-/* One size for all. */
+/* Appends a single size, which is that of all ranks. */
 static void op_same(const void *buffer, uint64_t count, MPI_Datatype type)
 {
     uint64_t size = type_size(type);
@@ -219,7 +219,7 @@ static struct near near_of(MPI_Comm comm)
     return near;
 }
 
-/* An exchange with the neighbours: one size for all, or one per neighbour. */
+/* Records a neighbourhood collective with one size for all neighbours (`same`), or one size per neighbour (`sizes`). */
 static void note_near(int function, MPI_Comm comm, uint64_t same, const uint64_t *sizes)
 {
     struct near near = near_of(comm);

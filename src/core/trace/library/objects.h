@@ -11,7 +11,7 @@ static MPI_Group world_group;
 
 /* Communicators with equal members are numbered in the order of their creation, which is the same at all members. */
 static struct made {
-    uint64_t members; /* A checksum of the members. */
+    uint64_t members; /* Checksum of the communicator's members. */
     int count;
 } *kinds;
 static int kind_count, kind_room;
@@ -64,9 +64,9 @@ static void drop_comm(MPI_Comm handle)
         }
 }
 
-/* Records a communicator created by all members of `from`, and the data that they exchanged for it: 0 one number for
- * all, 1 three numbers per member, 2 a number among the new members alone, 3 nothing, because it is created while
- * recording is off and may be used later. */
+/* Records the communicator `made`, which all members of `from` created. `telling` is the kind of data that members
+ * exchanged: 0 one number among all members, 1 three numbers per member, 2 one number among the new members, 3 no data.
+ * Kind 3 is a communicator that is created while recording is off and may be used later. */
 static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
 {
     int inter = 0, size = 0, parent = comm_of(from)->number;
@@ -99,7 +99,7 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
     op_begin(function);
     op_put((uint64_t)parent);
     op_put((uint64_t)telling);
-    op_put((uint64_t)++comm_next); /* Its number plus one. */
+    op_put((uint64_t)++comm_next); /* Number of the new communicator plus one. */
     op_put((uint64_t)ranks[0]);
     op_put((uint64_t)how_manieth(ranks, size));
     op_put((uint64_t)size);
@@ -114,7 +114,8 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
         record_always(0, 0, 0, flushed_at);
 }
 
-/* Buffers are numbered in the order of their first use; 0 if there are too many. */
+/* Greatest number of buffers that get numbers. Buffers are numbered in the order of their first use; further buffers
+ * have number 0. */
 enum { BUFFERS = 1 << 13 };
 
 static uint64_t buffer_number(const void *address)
@@ -146,7 +147,7 @@ static uint64_t type_size(MPI_Datatype type)
     return (uint64_t)size;
 }
 
-/* Number of the buffer, and its extent if it differs from the size of the data. */
+/* Appends the number of the buffer, and its extent if the extent differs from the size of the data. */
 static void op_buffer(const void *address, uint64_t count, MPI_Datatype type, uint64_t size)
 {
     MPI_Aint lower = 0, extent = 0;
@@ -155,10 +156,10 @@ static void op_buffer(const void *address, uint64_t count, MPI_Datatype type, ui
     op_put((uint64_t)extent == size ? 0 : count * (uint64_t)extent);
 }
 
-/* A request has a slot, the lowest free one. */
+/* A request of the program. Its index is its slot, the lowest free one. */
 struct request {
     MPI_Request handle;
-    int next;           /* Next slot in its chain, plus one. */
+    int next;           /* Next slot in the same hash chain, plus one. */
     char there, started, persistent, receives, wild, recorded, cancelled;
     int function, peer, tag, comm;
     const void *buffer;
@@ -218,7 +219,7 @@ static void drop_request(int slot)
         slot_first = slot;
 }
 
-/* Completions of a wait: slots, and the messages of receives with an open source or tag. */
+/* Completions of a wait: `done` contains slots, `got` the messages of receives with an open source or tag. */
 static int *done, *got;
 static int done_count, got_count, done_room;
 

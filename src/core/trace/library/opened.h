@@ -1,7 +1,7 @@
-/* Programs that look MPI's functions up (`dlsym`), as languages with a foreign function interface do, get those of this
- * library: calls that go past it are not recorded. */
+/* Programs that look up MPI functions with `dlsym`, as languages with a foreign function interface do, must get the
+ * functions of this library. Otherwise their calls would not be recorded. */
 
-/* This library's function of the name; NULL if it has none. */
+/* Returns this library's function with the name `name`; NULL if it has no such function. */
 static void *own_function(const char *name)
 {
     static void *own;
@@ -14,7 +14,8 @@ static void *own_function(const char *name)
     return found && dladdr(found, &there) && there.dli_fbase == here.dli_fbase ? found : NULL;
 }
 
-/* `RTLD_NEXT` depends on the caller, so that the C library's function must return to it: these calls are tail calls. */
+/* The result for `RTLD_NEXT` depends on the caller, which the C library finds by the return address. The call of the
+ * real function must therefore be a tail call. */
 __attribute__((optimize("O2"))) void *dlsym(void *restrict handle, const char *restrict name)
 {
     static void *(*real)(void *, const char *);

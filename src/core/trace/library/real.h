@@ -1,26 +1,27 @@
-/* Functions and variables of the program's MPI. They are looked up at run time: a program may open its MPI long after this
- * library is loaded, and need not show it to others (RTLD_LOCAL). */
+/* Functions and variables of the program's MPI library. Their addresses are looked up at run time, because a program
+ * may open its MPI library long after this library is loaded, and hide it from other libraries (RTLD_LOCAL). */
 
 struct symbol {
     const char *name;
     void *address;
 };
 
-/* The entries of all uses of SYMBOL, one after another. */
+/* Array of the symbols of all uses of SYMBOL. */
 extern struct symbol __start_mcpsim_symbols[] __attribute__((visibility("hidden")));
 extern struct symbol __stop_mcpsim_symbols[] __attribute__((visibility("hidden")));
 
-/* The address of the MPI's symbol, NULL if it has none of this name. */
+/* Address of the MPI library's symbol with this name; NULL if it has no such symbol. */
 #define SYMBOL(text)                                                                                                     \
     ({                                                                                                                   \
         static struct symbol one __attribute__((section("mcpsim_symbols"), used)) = {text, NULL};                        \
         one.address;                                                                                                     \
     })
-/* A function of the profiling interface; one of Fortran's; a variable. */
+/* Returns a function of the profiling interface, a function of the Fortran interface, and a variable of the MPI
+ * library. */
 #define REAL(name) ((__typeof__(&PMPI_##name))SYMBOL("PMPI_" #name))
 #define REAL_FORTRAN(name, parameters) ((void(*) parameters)SYMBOL("pmpi_" #name "_"))
 #define VARIABLE(name) ((__typeof__(&name))SYMBOL(#name))
-/* C's handle from Fortran's: a function, or a macro where both are the same. */
+/* Converts a handle of Fortran to C. In some MPI libraries the handles are the same, and the conversion is a macro. */
 #ifdef PMPI_Comm_f2c
 typedef MPI_Datatype MPI_Type;
 #define F2C(kind, handle) ((MPI_##kind)(handle))
@@ -32,7 +33,7 @@ typedef MPI_Datatype MPI_Type;
 #define OMPI_PREDEFINED_GLOBAL(type, global) ((type)(void *)VARIABLE(global))
 #endif
 
-/* The C library's `dlsym`: this library has one of its own (`opened.h`). */
+/* Returns `dlsym` of the C library, because `opened.h` defines another `dlsym`. */
 static void *(*real_dlsym(void))(void *, const char *)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
@@ -62,7 +63,7 @@ static int add_object(struct dl_phdr_info *object, size_t size, void *none)
     return 0;
 }
 
-/* The loaded object that has `name`, or depends on one that has it; NULL if there is none. */
+/* Returns the loaded object that defines the symbol `name`, or depends on an object that does; NULL if no object does. */
 static void *object_with(const char *name)
 {
     object_count = 0;
@@ -70,15 +71,17 @@ static void *object_with(const char *name)
     for (int at = 0; at < object_count; at++) {
         void *handle = dlopen(objects[at], RTLD_LAZY | RTLD_NOLOAD);
         if (handle && find_in(handle, name))
-            return handle; /* It stays open: the MPI is not unloaded while this library knows its addresses. */
+            /* The object is not closed, so the MPI library is not unloaded while this library uses its addresses. */
+            return handle;
         if (handle)
             dlclose(handle);
     }
     return NULL;
 }
 
-static int mpi_is_there;      /* Its symbols were found. */
-static void *mpi_for_c, *mpi_for_fortran; /* Objects that have them, where not all can see them. */
+static int mpi_is_there;      /* The symbols of the MPI library were found. */
+/* Objects that define the symbols for C and Fortran, if the program hides them. */
+static void *mpi_for_c, *mpi_for_fortran;
 
 static void *find_symbol(const char *name)
 {
@@ -88,7 +91,7 @@ static void *find_symbol(const char *name)
     return found || !mpi_for_fortran ? found : find_in(mpi_for_fortran, name);
 }
 
-/* Looks all symbols up, if the program has its MPI by now. */
+/* Looks up all symbols, if the program has loaded its MPI library. */
 static void look_for_mpi(void)
 {
     if (!find_in(RTLD_DEFAULT, "PMPI_Init") && !(mpi_for_c = object_with("PMPI_Init")))

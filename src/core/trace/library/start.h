@@ -1,10 +1,10 @@
-/* Beginning and end: the log file, the alignment of clocks, the merge of all logs into one file. */
+/* Beginning and end of a recording: opening the log file, comparing the clocks, merging all logs into one file. */
 
 static int64_t clock_offset;
 static uint64_t run_id;
 static int64_t waited_before, waited_after = -1; /* Value of `waited_for_core` at the beginning and at the end. */
 static int began, any_log; /* Whether any rank has a log. */
-static int parts_lock = -1; /* On rank 0: the lock on the directory of logs. */
+static int parts_lock = -1; /* On rank 0, file descriptor of the lock on the directory of logs. */
 static pid_t own_process;
 static uint64_t stopped_at; /* Time at which recording was switched off, and the position of the times in the log. */
 
@@ -51,7 +51,8 @@ static void tell_of_other_mpi(const char *found)
             "with the program's mpicc: mcpsim trace lib --mpicc MPICC -o FILE\n", found);
 }
 
-/* The MPI that the program has by now, else the one whose launcher started it; NULL if neither is known. */
+/* Returns the name of the MPI library that the program has loaded, else of the MPI whose launcher started the program;
+ * NULL if neither is known. */
 static const char *mpi_of_program(void)
 {
     int is_open_mpi = find_symbol("ompi_mpi_comm_world") != NULL;
@@ -61,7 +62,8 @@ static const char *mpi_of_program(void)
     return !is_open_mpi && !mpi_is_there && getenv("OMPI_COMM_WORLD_RANK") ? "Open MPI" : NULL;
 }
 
-/* Under another MPI, handles have another size and cannot be forwarded: restarts the program without this library. */
+/* Restarts the program without this library if the program uses another MPI than this library. Handles of another MPI
+ * have another size, so this library cannot pass them on. */
 static void leave_other_mpi(void)
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -105,7 +107,8 @@ __attribute__((constructor)) static void loaded(void)
 /* Whether the program uses the MPI for which this library was compiled. */
 static int is_right_mpi(void)
 {
-    static char version[1 << 16]; /* The text of another MPI may be longer. */
+    /* The version text of another MPI may be longer than MPI_MAX_LIBRARY_VERSION_STRING. */
+    static char version[1 << 16];
     int length = 0;
     REAL(Get_library_version)(version, &length);
     if (strstr(version, BUILT_FOR))
@@ -115,8 +118,8 @@ static int is_right_mpi(void)
     return 0;
 }
 
-/* Waits for all ranks. A rank without this library never arrives. This function does not disturb such a rank's
- * collectives, because those block or are called later. */
+/* Waits until all ranks have called this function. A rank without this library never calls it. The waiting does not
+ * interfere with the collectives of such a rank, because these block or are called later. */
 static void meet(void)
 {
     MPI_Request all;
@@ -134,14 +137,14 @@ static void meet(void)
     }
 }
 
-/* Locks the directory of logs for this run. Returns 1 if another run has locked it. */
+/* Locks the directory of logs for this run. Returns 1 if another run has locked the directory. */
 static int taken(void)
 {
     for (;;) {
         struct stat of;
         int at = mkdir(parts, 0777) == 0 || errno == EEXIST ? open(parts, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
         if (at < 0)
-            return 0; /* Reported when the log is opened. */
+            return 0; /* The error is reported when the log is opened. */
         if (flock(at, LOCK_EX | LOCK_NB) != 0) {
             int is_taken = errno == EWOULDBLOCK;
             close(at);
@@ -151,11 +154,11 @@ static int taken(void)
             parts_lock = at;
             return 0;
         }
-        close(at); /* The other run has removed the directory meanwhile. */
+        close(at); /* Another run has removed the directory since it was opened. */
     }
 }
 
-/* The trace's name, or one with a number appended if another run is being recorded under this name. */
+/* Determines the name of the trace. Appends a number if another run is being recorded under the same name. */
 static void claim(char *name, size_t room)
 {
     static char asked[sizeof target + 8];
@@ -218,7 +221,7 @@ static void open_log(void)
         what = "write", which = path;
         file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
     }
-    /* The first failing rank, and whether all ranks fail. */
+    /* `all` is the first rank that failed, and whether all ranks failed. */
     int error = errno, own[2] = {file < 0 ? world_rank : world_size, file < 0}, all[2];
     REAL(Allreduce)(own, all, 2, MPI_INT, MPI_MIN, own_world);
     any_log = !all[1];
@@ -266,7 +269,7 @@ static void begin(void)
     at = put(at, (uint64_t)world_rank);
     at = put(at, (uint64_t)world_size);
     at = put(at, (uint64_t)by_cpu);
-    /* The times of the first record start at the time stored in the log. */
+    /* The times of the first record are measured from the time stored in the log. */
     left_at = wall();
     at = put_word(at, left_at);
     at = put_word(at, (uint64_t)clock_offset);
@@ -293,7 +296,7 @@ static void begin(void)
     left_at = flushed_at;
 }
 
-/* End of the log; `finished` is 1 in MPI_Finalize, 0 before it. */
+/* Writes the end of the log. `finished` is 1 in MPI_Finalize, 0 before MPI_Finalize. */
 static void end_log(int finished, int64_t offset)
 {
     unsigned char end[128], *at = end;
@@ -324,7 +327,7 @@ static void send_log(const char *from)
     for (; size > 0; size -= PIECE) {
         int count = size < PIECE ? (int)size : PIECE;
         if (read(source, piece, (size_t)count) != count)
-            memset(piece, 0, (size_t)count); /* The checksums reveal errors. */
+            memset(piece, 0, (size_t)count); /* The piece could not be read. Its checksum will not match. */
         REAL(Send)(piece, count, MPI_BYTE, 0, 0, own_world);
     }
     if (source >= 0)
@@ -418,7 +421,7 @@ static void finish(void)
     }
 }
 
-/* Before MPI_Init: a program that opens its MPI by itself has it by now. */
+/* Called before MPI_Init. A program that opens its MPI library itself has opened it before this call. */
 static void start_mpi(void)
 {
     find_mpi();
@@ -476,7 +479,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     return result;
 }
 
-/* Records the end before MPI ends. */
+/* Records the end of the run before MPI_Finalize ends MPI. */
 static void before_finalize(void)
 {
     if (!began)
@@ -524,7 +527,7 @@ static void control(int level)
     op_begin(F_Pcontrol);
     op_put((uint64_t)(level < 0 ? 0 : level));
     if (level == 1 && !allowed) {
-        /* The calls made meanwhile are not part of the trace; only their time is. */
+        /* The calls made while recording was off are not part of the trace; only their time is. */
         allowed = 1;
         span.code = span.gap = span.slept = held_code = held_gap = sleep_time = 0;
         own_time = span.wall - stopped_at;

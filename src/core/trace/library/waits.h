@@ -21,7 +21,7 @@ static MPI_Status *before(int count, const MPI_Request *requests, MPI_Status *st
     return statuses == ignored && wild_pending > 0 ? own_statuses : statuses;
 }
 
-/* All requests are complete. */
+/* Records that all requests of a call are complete. */
 static void all_done(int function, int count, const MPI_Status *statuses)
 {
     done_begin(count);
@@ -30,7 +30,7 @@ static void all_done(int function, int count, const MPI_Status *statuses)
     note_wait(function);
 }
 
-/* The requests at `indices` are complete; their statuses are in the same order. */
+/* Records that the requests at `indices` are complete. `statuses` are in the order of `indices`. */
 static void some_done(int function, int count, const int *indices, const MPI_Status *statuses)
 {
     done_begin(count > 0 ? count : 0);
@@ -39,7 +39,7 @@ static void some_done(int function, int count, const int *indices, const MPI_Sta
     note_wait(function);
 }
 
-/* A test that may be without success. */
+/* Defines the body of a test or probe, which may be without success. */
 #define POLL(call, found, note)                                                                                          \
     struct span span;                                                                                                    \
     enter(&span);                                                                                                        \
@@ -125,7 +125,7 @@ int MPI_Start(MPI_Request *request)
     return result;
 }
 
-/* Each start has a record; the first record has the time of the call. */
+/* Records each start of a persistent request. The first record has the time of the call. */
 static void restart_all(struct span *s, int count, const MPI_Request *requests)
 {
     for (int at = 0; at < count; at++) {
@@ -234,7 +234,8 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
     return result;
 }
 
-/* Communicators. `telling` is the kind of data that the members exchange, see note_comm. */
+/* Defines a function that creates a communicator. `telling` is the kind of data that the members exchange, see
+ * note_comm. */
 #define WRAP_COMM(name, telling, parameters, arguments)                                                                  \
     int MPI_##name(STRIP parameters, MPI_Comm *made)                                                                     \
     {                                                                                                                    \
@@ -279,7 +280,8 @@ int MPI_Comm_disconnect(MPI_Comm *comm)
     return result;
 }
 
-/* Calls that cannot be replayed: the program executes them, and the trace ends with their name. */
+/* Defines a function that cannot be replayed. The program executes the call, and the trace ends with the name of the
+ * function. */
 #define WRAP_REFUSED(name, parameters, arguments)                                                                        \
     int MPI_##name parameters                                                                                            \
     {                                                                                                                    \
