@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench hosts [-- FILTER] [--runs N]` builds mcpsim with the feature `mpi` (in `target/mpi-bench`) for
 //! the MPI library of `mpicc` or of the command in `MPICC`, and launches it with `mpirun` or the command in `MPIRUN`.
-//! It prints a table, and whether all Outcomes are equal.
+//! The bench prints a table, and whether all Outcomes are equal.
 
 mod runs;
 

@@ -63,7 +63,7 @@ fn every_workload_is_tested() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-        // These files have real programs, which `programs_c.rs` tests.
+        // Files whose names end in "-c" have real programs, which `programs_c.rs` tests.
         .filter(|name| !name.ends_with("-c"))
         .collect();
     found.sort();

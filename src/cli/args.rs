@@ -328,7 +328,8 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
     Failure { exit: Exit::BadInput, text }
 }
 
-/// Rejects the name of a command in place of the application. This occurs if options precede the command's name.
+/// Rejects the name of a command in place of the application. A command's name is taken for the application if options
+/// precede it.
 pub(super) fn check_command(args: &RunArgs) -> Result<(), Failure> {
     let Some(name) = args.app.to_str().filter(|_| !args.app.exists()) else { return Ok(()) };
     match SUBCOMMANDS.iter().find(|row| row.name == name) {

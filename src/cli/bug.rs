@@ -14,7 +14,7 @@ pub(super) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         static REPORTED: AtomicBool = AtomicBool::new(false);
         if REPORTED.swap(true, Ordering::SeqCst) {
-            // Another thread has panicked first; it prints the report and ends the process.
+            // Another thread has panicked first; that thread prints the report and ends the process.
             loop {
                 std::thread::park();
             }

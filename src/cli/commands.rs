@@ -56,7 +56,7 @@ impl fmt::Debug for Alone {
 pub(super) struct Subcommand {
     /// Name of the subcommand, which precedes its options.
     pub name: &'static str,
-    /// Usage text after the name. It is printed if a user types options before the name.
+    /// Usage text after the name. The usage text is printed if a user types options before the name.
     pub usage: &'static str,
     command: fn() -> Command,
     /// Converts the arguments that clap has matched to a parsed command.

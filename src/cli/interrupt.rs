@@ -54,9 +54,9 @@ impl Drop for Listening {
     }
 }
 
-/// Makes signals end the process at once, while there is no run to cancel. This includes signals that were ignored when
-/// the process started, because a shell without job control ignores them for background processes. The process prints
-/// the message if it `speaks`.
+/// Makes signals end the process at once, while there is no run to cancel. Signals that were ignored when the process
+/// started also end it, because a shell without job control makes background processes ignore signals. The process
+/// prints the message if it `speaks`.
 pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
     let installed =

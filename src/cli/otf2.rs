@@ -14,8 +14,8 @@ use crate::trace::otf2::{TRACE, WRITE};
 /// Writer of one OTF2 archive.
 #[derive(Debug)]
 pub(super) struct Otf2Writer {
-    /// Temporary directory with the compiled program. It is next to the archive, so files can be renamed into the
-    /// archive.
+    /// Temporary directory with the compiled program. The directory is next to the archive, so files can be renamed
+    /// into the archive.
     scratch: TempDir,
     anchor: PathBuf,
 }

@@ -267,7 +267,7 @@ impl OutputTarget {
         }
         check_no_input(&path).map_err(|error| wrong(error.to_string()))?;
         if path.exists() && !path.is_file() {
-            // A device or a pipe cannot be tested without writing to it.
+            // Whether a device or a pipe is writable cannot be tested without writing to it.
             return Ok(OutputTarget::File(path));
         }
         let directory = directory_of(&path);

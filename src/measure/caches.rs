@@ -1,8 +1,8 @@
 //! Cache capacity for message buffers of a CMP, and its copy bandwidth from main memory.
 //!
 //! All pairs of ranks of a CMP exchange messages. Each message has its own buffers, and successive series use more
-//! messages. As in the model, ranks use the buffers in turn, so buffers that together exceed the caches always miss.
-//! Each copied byte counts twice, because the core reads it and writes it:
+//! messages. As in the model, ranks use the buffers in turn, so buffers that together exceed the caches always miss. A
+//! copied byte counts twice, because the core reads the byte and writes the byte:
 //!
 //! ```text
 //! cache          = bytes of all buffers where the rate is √(most · last)

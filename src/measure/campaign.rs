@@ -1,7 +1,8 @@
 //! Order of the tests of a measurement campaign, and number of samples per test. Each test takes as many samples as a
 //! reliable median needs, within a time budget.
 //!
-//! All ranks execute the same program. One rank sends the times on which decisions depend to all others.
+//! All ranks execute the same program. One rank sends the measured times, on which decisions depend, to all other
+//! ranks.
 
 mod effects;
 mod limits;
@@ -38,7 +39,7 @@ const LOADS: u32 = 16;
 pub const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
 /// Greatest number of messages in a short window, and greatest number of bytes in a short window of more than four
-/// messages. These bytes fit into the caches of a core.
+/// messages. The buffers of a short window fit into the caches of a core.
 const SHORT_WINDOW: u32 = 16;
 const SHORT_BYTES: u64 = 1 << 19;
 /// Greatest message size in short windows, bytes.

@@ -193,7 +193,8 @@ mod tests {
             |row: usize| class[row].as_array().unwrap().iter().map(|of| of.as_integer().unwrap()).collect::<Vec<_>>();
         assert_eq!([row(0), row(2)], [vec![0, 1, 2, 3], vec![2, 3, 0, 3]]);
         assert_eq!(table.table()["cost"].as_array().unwrap().len(), 3);
-        // Half a round trip takes 8 us for any size. The upper limit of the cost of 3 B is 0.4 % of it, 16 ns.
+        // Half a round trip takes 8 us for any size. The upper limit of the cost of 3 B is 0.4 % of the time 4 us, 16
+        // ns.
         let flat = "{ up_to = 3, latency = \"3.984 us\", bandwidth = \"187.5 MB/s\" },  # no cost of bytes was seen";
         assert!(text.contains(flat), "{text}");
         // The bandwidth beyond 3 B is at most 1.5 times that of 3 B: 3 B in 4 us.

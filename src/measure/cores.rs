@@ -2,8 +2,8 @@
 //!
 //! | key | from |
 //! |---|---|
-//! | noise.system | pieces that take longer than the median by more than a tenth of it: how often, by how much (fixed work quanta: Sottile and Minnich, Analysis of Microbenchmarks for Performance Tuning of Clusters, IEEE Cluster 2004) |
-//! | nodes.rate | the median piece of the first node divided by that of each node |
+//! | noise.system | frequency and excess time of pieces of work that take more than 1.1 times the median (fixed work quanta: Sottile and Minnich, Analysis of Microbenchmarks for Performance Tuning of Clusters, IEEE Cluster 2004) |
+//! | nodes.rate | median time of a piece of work on the first node, divided by the median on each node |
 
 use std::fmt::Write;
 use std::hint::black_box;

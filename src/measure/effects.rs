@@ -2,10 +2,10 @@
 //!
 //! | key | from |
 //! |---|---|
-//! | connect | the first message of new pairs, less half a round trip, where it is many times that |
-//! | unexpected_copy | s / (late(s) − posted(s)), the median of the three greatest eager sizes s, where a late receive takes longer than one posted early |
-//! | credits | number of sends of 8 B that end before the first receive is posted, where that is limited |
-//! | progress | whether a rendezvous with a posted receive has arrived after the core has computed for longer than the message takes |
+//! | connect | time of a pair's first message minus half a round trip, if the first message takes many times as long |
+//! | unexpected_copy | median of s / (late(s) − posted(s)) over the three greatest eager sizes s, if a late receive takes longer than an early one |
+//! | credits | number of sends of 8 B that end before the first receive is posted, if this number is limited |
+//! | progress | whether a rendezvous message with a posted receive arrives while the core computes for longer than the message takes |
 
 use mcpsim_core::platform::Level;
 

@@ -4,8 +4,8 @@
 //! | key | from |
 //! |---|---|
 //! | collectives.library | the result of MPI_Get_library_version, if platforms know the library |
-//! | collectives.datatype_overhead, block_overhead | a datatype of separate blocks, made, committed, packed, unpacked and freed: a straight line through one block and many |
-//! | core.in_cache | 256 KiB copied by an alltoall of a rank with itself, two bytes moved for each, and added up by MPI_Reduce_local, three: the lower rate |
+//! | collectives.datatype_overhead, block_overhead | time to create, commit, pack, unpack and free a datatype of separate blocks: the straight line through one and many blocks |
+//! | core.in_cache | the lower rate of two operations on 256 KiB: a rank's alltoall with itself (moves 2 bytes per byte), and MPI_Reduce_local (moves 3) |
 
 use std::fmt::Write;
 

@@ -2,12 +2,12 @@
 //!
 //! | parameter | from |
 //! |---|---|
-//! | latency and bandwidth by size | half round trips T(s) = o_s + L + s/B + o_r, and 2 handshakes more above the eager threshold |
+//! | latency and bandwidth by size | half round trips T(s) = o_s + L + s/B + o_r; above the eager threshold 2 handshakes in addition |
 //! | o_s | (PRTT(n, d, s) − PRTT(1, 0, s)) / (n − 1) − d: Hoefler, Lichei, Rehm, IPDPS 2007, after Kielmann, Bal, Verstoep: Fast Measurement of LogP Parameters for Message Passing Platforms, IPDPS 2000 workshops |
 //! | gap | (PRTT(n, 0, s) − PRTT(1, 0, s)) / (n − 1) |
-//! | o_r | a receive posted long after its message has arrived |
-//! | handshake | extra time of an early receive over a late one above the threshold: T(s) − o_s − late(s) |
-//! | columns of loads | slowdown of a message among several concurrent ones |
+//! | o_r | time of a receive that is posted long after its message has arrived |
+//! | handshake | additional time of an early receive over a late receive above the eager threshold: T(s) − o_s − late(s) |
+//! | columns of loads | slowdown of a message by several concurrent messages |
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use super::occupancy::{FIRST_UP_TO, MeasuredOccupancy};
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
-/// Least share of the latency that remains for the network. Measured overheads may overlap with it.
+/// Least share of the latency that remains for the network. Measured core overheads may overlap with the latency.
 pub(super) const NETWORK: f64 = 0.05;
 
 /// Highest ratio of the last piece's bandwidth to the best measured bandwidth, which includes latency.
@@ -251,8 +251,8 @@ fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64
     windows.chain(pings).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
 }
 
-/// Bounds the bandwidth of a piece by the best measured bandwidth. Noise causes too small times per byte, and the last
-/// piece would extrapolate them to all larger sizes. The time at the largest measured size of the piece does not
+/// Bounds the bandwidth of a piece by the best measured bandwidth. Noise causes too small times per byte, which the
+/// last piece would extrapolate to all larger sizes. The time at the largest measured size of the piece does not
 /// change.
 fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     let least = 1.0 / (best * MORE_THAN_SEEN);

@@ -2,10 +2,10 @@
 //!
 //! | parameter | from |
 //! |---|---|
-//! | capacity; within a node a core's copy | windows one way of the greatest size: n s / (T − 2 T(0)); no less than a single message, s / (T(s) − T(0)) |
-//! | capacity between the CMPs of a node | windows one way of 64 KiB and 1 MiB by all pairs that cross, the greater of both, if each is less than that of separate pairs |
-//! | duplex | windows both ways of the greatest size by all pairs: 2 n s / (T − T(0)), if the directions are not independent; one pair is not sufficient, because its cores may be the limit |
-//! | gap | windows of all pairs, 8 B and 128 B: (T − T(s) − T(0)) / (n − 1) − s / capacity, if pairs slow each other down |
+//! | capacity; within a node a core's copy | windows in one direction, greatest size: n s / (T − 2 T(0)), at least the rate of a single message, s / (T(s) − T(0)) |
+//! | capacity between the CMPs of a node | windows in one direction of all pairs between CMPs, 64 KiB and 1 MiB: the greater rate, if all pairs together are slower than separate pairs |
+//! | duplex | windows in both directions of all pairs, greatest size: 2 n s / (T − T(0)), if the directions are not independent; the cores may limit a single pair |
+//! | gap | windows of all pairs, 8 B and 128 B: (T − T(s) − T(0)) / (n − 1) − s / capacity, if concurrent pairs slow each other down |
 
 use mcpsim_core::platform::Level;
 
@@ -149,7 +149,7 @@ impl WindowSamples<'_> {
         self.carried(series, f64::from(series.load.max(1)), 2.0)
     }
 
-    /// Returns the bytes per second in both directions together. These windows have no answer.
+    /// Returns the bytes per second in both directions together. Windows in both directions have no answer message.
     fn both_ways(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, 2.0 * f64::from(series.load.max(1)), 1.0)
     }

@@ -2,8 +2,8 @@
 //!
 //! During a message between two ranks on one core, only this core can process the message. The latency of a ping-pong
 //! is therefore core time: the sender polls and finds no message, the operating system switches to the receiver, and
-//! the receiver polls. The duration of this sequence is a `context_switch`. It does not depend on the event for which
-//! the receiver waits.
+//! the receiver polls. The duration of this sequence is a `context_switch`. The duration does not depend on the event
+//! for which the receiver waits.
 
 use mcpsim_core::platform::Level;
 

@@ -26,8 +26,8 @@ use super::samples::Samples;
 const TEST: u32 = 0;
 const TOLD: u32 = 1;
 
-/// Time in seconds from the arrival of the last member to a joint start. It is longer than the messages to the members
-/// take.
+/// Time in seconds from the arrival of the last member to a joint start. This time is longer than the messages to the
+/// members take.
 const TOGETHER: f64 = 1.0;
 
 /// Stack size of a simulated rank, bytes.

@@ -59,7 +59,7 @@ fn uncertainty(sorted: &[f64], median: f64) -> f64 {
     let count = sorted.len() as f64;
     let reach = 0.98 * count.sqrt();
     let low = (count / 2.0 - reach).floor();
-    // There are too few values for such an interval.
+    // There are too few values for a 95 % confidence interval.
     if low < 0.0 || median <= 0.0 {
         return f64::INFINITY;
     }

@@ -23,7 +23,8 @@ pub struct Cpu {
 pub struct HostFacts {
     /// Name of the node: the host name, or a name that the user states.
     pub node: String,
-    /// Identity of the machine. It distinguishes hosts with equal names, and identifies a machine with several names.
+    /// Identity of the machine. The identity distinguishes machines with equal host names, and identifies a machine
+    /// with several names.
     pub machine: String,
     /// All CPUs of the host; empty if the CPUs are unknown.
     pub cpus: Vec<Cpu>,

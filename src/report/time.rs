@@ -68,9 +68,9 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
     (ranks.len() > 1).then_some([least, most])
 }
 
-/// Returns the parallel efficiency of the POP metrics, which is the share of computing in the ranks' time. It is the
-/// product of load balance (mean divided by greatest compute time) and communication efficiency (greatest compute time
-/// divided by predicted time).
+/// Returns the parallel efficiency of the POP metrics, which is the share of computing in the ranks' time. Parallel
+/// efficiency is the product of load balance (mean divided by greatest compute time) and communication efficiency
+/// (greatest compute time divided by predicted time).
 fn efficiency(outcome: &Outcome) -> String {
     let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;

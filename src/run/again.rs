@@ -11,7 +11,7 @@ use super::resolved::Resolved;
 
 /// The first of several runs.
 pub(super) struct FirstRun {
-    /// Result of the run. It contains a trace only if the user requests one.
+    /// Result of the run. The result contains a trace only if the user requests a trace.
     pub(super) prediction: Prediction,
     /// Description of the same run, from which it is repeated.
     pub(super) again: Resolved,

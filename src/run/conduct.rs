@@ -8,7 +8,8 @@ use crate::rank::Rank;
 
 use super::error::{ErrorKind, PredictError};
 
-/// Destination of real programs' output. It prints the output of ranks and merges that of several host processes.
+/// Destination of real programs' output. The console prints the output of ranks, and merges the output of several host
+/// processes.
 pub trait Console: Output + Screen {}
 
 impl<T: Output + Screen> Console for T {}

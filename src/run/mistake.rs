@@ -1,5 +1,5 @@
-//! Detection of files that are no application although they are passed as one. The error states their kind and gives
-//! advice.
+//! Detection of files that are no application although they are passed as one. The error message states the kind of the
+//! file and gives advice.
 
 use std::path::Path;
 

@@ -51,7 +51,7 @@ pub struct Settings {
     pub model: Model,
     /// Seed of all random draws.
     pub seed: u64,
-    /// Seed that the user explicitly requests. It overrides the seed that a trace contains.
+    /// Seed that the user explicitly requests. The requested seed overrides the seed that a trace contains.
     pub asked_seed: Option<u64>,
     /// Maximum virtual time of any rank.
     pub max_time: Option<SimSpan>,

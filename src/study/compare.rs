@@ -100,9 +100,9 @@ impl Results {
         all
     }
 
-    /// Returns whether the steps of this axis must not be compared. This is so if they change the work or select
-    /// another model of the same machine. A key of the application changes the work, unless the study declares the key
-    /// as a choice or the key belongs to the manager of a task runtime.
+    /// Returns whether the steps of this axis must not be compared. Steps must not be compared if they change the work
+    /// or select another model of the same machine. A key of the application changes the work, unless the study
+    /// declares the key as a choice or the key belongs to the manager of a task runtime.
     fn is_problem(&self, axis: usize) -> bool {
         let managers = |key: &str| key.strip_prefix("app.tasks.").is_some_and(|key| !key.contains('.'));
         let is_choice = |key: &String| managers(key) || self.asked.choices.contains(key);

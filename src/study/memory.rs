@@ -5,8 +5,8 @@ use crate::units::Bytes;
 /// Kind of simulated ranks, which determines their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankKind {
-    /// Rank of a described application. It needs some kilobytes (`benches/README.md`: 1 to 6), more if messages queue
-    /// up.
+    /// Rank of a described application. Such a rank needs some kilobytes (`benches/README.md`: 1 to 6), and more if
+    /// messages queue up.
     Described,
     /// Rank of a real program. The size of its data and stack is known only at run time.
     Real,

@@ -1,5 +1,5 @@
-//! Observed times and the named numbers on which the times depend. They are the input of a fit, from a study's results
-//! or from a table.
+//! Observed times and the named numbers on which the times depend. Observations are the input of a fit; a study's
+//! results or a table provide them.
 
 use std::collections::BTreeMap;
 

@@ -59,7 +59,7 @@ pub struct Study {
 pub struct PreparedPoint {
     /// Index of the point in the plan.
     pub index: usize,
-    /// Hash of all inputs of the point. It includes the trace once the trace exists.
+    /// Hash of all inputs of the point. The hash includes the trace once the trace exists.
     pub key: InputHash,
     /// Hash of all inputs except the trace.
     pub given: InputHash,

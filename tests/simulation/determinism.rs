@@ -221,7 +221,7 @@ impl Phase {
                 let pairs = sent.len().min(received.len());
                 lines.extend(sent[pairs..].iter().map(isend));
                 lines.extend(sent.iter().zip(&received).flat_map(|(sent, received)| {
-                    // Both messages of an exchange have the same tag in these tests.
+                    // In these random programs both messages of an exchange have the same tag.
                     match sent.tag == received.tag {
                         true => vec![ExchangeTag(sent.to, sent.units * UNIT, received.from, sent.tag)],
                         false => vec![isend(sent), recv(received)],

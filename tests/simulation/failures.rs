@@ -139,7 +139,7 @@ fn there_are_never_so_many_workers_that_they_alone_fill_the_memory() {
     assert_eq!(Simulation::new(&platform, sites, options, Labels::default()).workers(), 1024);
 }
 
-/// A program that waits for a message that no rank sends. It states a source position.
+/// A program that waits for a message that no rank sends. The program states a source position.
 struct Stuck;
 
 impl Program for Stuck {

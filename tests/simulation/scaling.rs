@@ -186,9 +186,9 @@ fn times_are_as_their_formulas_say_at_every_size() {
         // The data that a rank receives in its third iteration have passed three ranks. At most one of these messages
         // is between nodes (1000 + 100); the others are within a CMP (10 + 100).
         assert_eq!(predicted(Body::Ring, 3), at(1100 + 2 * 110), "{ranks}");
-        // The longest path passes ranks at distances 1, 2, 4 and 8, in total 15. It crosses one border between nodes
-        // (1000) and one between CMPs (100); other messages are within a CMP (10). All further steps, of 16 ranks and
-        // more, are between nodes.
+        // The longest path passes ranks at distances 1, 2, 4 and 8, in total 15. The path crosses one border between
+        // nodes (1000) and one between CMPs (100); other messages are within a CMP (10). All further steps, of 16 ranks
+        // and more, are between nodes.
         let rounds = u64::from(ranks.ilog2());
         assert_eq!(predicted(Body::Barrier, 1), at(1000 + 100 + 2 * 10 + (rounds - 4) * 1000), "{ranks}");
         // Messages at distance 1, 2, 4 take 10 + 8, at 8 they take 100 + 8, at 16 and more 1000 + 8. Each step combines

@@ -1,5 +1,5 @@
-//! Damaged, truncated, old or malicious traces cause an error, or a run within its limits. They never cause a panic, an
-//! endless run, or large memory use.
+//! Damaged, truncated, old or malicious traces cause an error, or a run within its limits. Such traces never cause a
+//! panic, an endless run, or large memory use.
 
 use std::sync::Arc;
 

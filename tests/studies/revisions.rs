@@ -93,7 +93,7 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
     let directory = story();
     let here = directory.path();
     let repo = here.join("repo");
-    // Uncommitted changes are reported. They are not tested, and they are not lost.
+    // Uncommitted changes are reported. Uncommitted changes are not tested, and remain in the work tree.
     fs::write(repo.join("app.toml"), "changed").unwrap();
     let before = contents(&repo);
     let first = git(&repo, &["rev-list", "--max-parents=0", "HEAD"]);

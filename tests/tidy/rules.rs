@@ -24,8 +24,8 @@ const FILES: [&str; 7] = ["config", "loader", "cc", "process", "run", "study", "
 /// empty, because `cli` measures the time of runs.
 const CLOCKS: [(&str, &str); 0] = [];
 
-/// Files in which `unsafe` is permitted, and folders in which every file needs it. Each file also permits it by an
-/// attribute.
+/// Files in which `unsafe` is permitted, and folders in which every file needs it. Each file also permits `unsafe` by
+/// an attribute.
 const UNSAFE: &[&str] = &[
     // Coroutines on separate stacks.
     "src/core/rank/fiber.rs",

@@ -42,8 +42,8 @@ fn halo3d_has_six_messages_a_rank_and_iteration() {
     assert_eq!(totals("halo3d", "app.iterations=2 app.bytes=10"), (2 * 6 * P, 2 * 6 * P * 10));
 }
 
-/// Number of cuts between the parts of a 4 × 2 × 2 grid without wrap-around: 3, 1 and 1 per dimension. They are crossed
-/// by 4, 8 and 8 pairs of ranks.
+/// Number of cuts between the parts of a 4 × 2 × 2 grid without wrap-around: 3, 1 and 1 per dimension. The cuts of the
+/// three dimensions are crossed by 4, 8 and 8 pairs of ranks.
 const CUTS: u64 = 3 + 1 + 1;
 const PAIRS: u64 = 3 * 4 + 8 + 8;
 
@@ -182,7 +182,7 @@ fn josephson_junctions_take_what_the_closed_form_says() {
 
 #[test]
 fn random_steps_of_josephson_junctions_take_longer_than_their_mean() {
-    // Each rank waits for the later of its neighbours.
+    // Each rank waits for the neighbour that is later.
     let outcome = outcome("ljj", &format!("{JINR} app.sd=0.05 app.steps=300"), "--nct 10,1,1");
     let ratio = number(&outcome["predicted_ps"]) as f64 / closed_form(300, 10);
     assert!(ratio > 1.0 && ratio < 1.05, "{ratio}");

@@ -50,7 +50,8 @@ impl HostLoad {
         }
     }
 
-    /// Returns the reasons why the host was not quiet. This thread has computed all the time since `before`.
+    /// Returns the reasons why the host was not quiet. The calling thread must have computed all the time since
+    /// `before`.
     pub(super) fn doubts_since(&self, before: &HostLoad) -> Vec<String> {
         let (wall, own) = (self.wall - before.wall, self.own - before.own);
         let mut found = Vec::new();

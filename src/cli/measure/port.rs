@@ -38,7 +38,7 @@ pub(super) struct RealPort {
     members: Option<SimpleCommunicator>,
     /// Operands and result of reductions.
     numbers: [ProgramVec<f64>; 2],
-    /// Excess of the actual over the requested compute time until now, in seconds. It results from the clock's
+    /// Excess of the actual over the requested compute time until now, in seconds. The excess results from the clock's
     /// resolution.
     excess: f64,
 }

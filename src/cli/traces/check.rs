@@ -78,7 +78,7 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
         let off = percent(replayed, measured);
         let _ = writeln!(out, "{name:<28} {measured:>14.6} {replayed:>14.6} {off:>10}");
     };
-    // A replay does not make some calls, such as MPI_Finalize, so these calls take no time in it.
+    // A replay does not make some calls, such as MPI_Finalize, so these calls take no time in the replay.
     let mut left_out = String::new();
     let longest = ranks.clone().map(|rank| logs.measured(rank)).max().unwrap_or(0);
     line("total, s", seconds(longest), outcome.predicted_s);

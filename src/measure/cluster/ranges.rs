@@ -1,7 +1,7 @@
 //! Steps 1 and 2 of the clustering: ranges of similar values within one matrix.
 
-/// Greatest width of a range of values. It is also the greatest distance between the value of a cluster and an element
-/// that the cluster's value represents.
+/// Greatest width of a range of values. The width is also the greatest distance between the value of a cluster and an
+/// element that this value represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Precision {
     /// Seconds.
@@ -19,8 +19,8 @@ impl Precision {
         }
     }
 
-    /// Returns whether `value` may represent `element`. Values of one range differ at most by its width, so each value
-    /// may represent all others of its range. A tolerance of a billionth allows for rounding errors.
+    /// Returns whether `value` may represent `element`. Values of a range differ at most by the width of the range, so
+    /// each value may represent all others of its range. A tolerance of a billionth allows for rounding errors.
     pub fn allows(self, value: f64, element: f64) -> bool {
         (value - element).abs() <= self.width(element) * (1.0 + 1e-9)
     }
@@ -28,10 +28,11 @@ impl Precision {
 
 /// Returns the index of each value's range, from 0, in the order of increasing values.
 ///
-/// The least `first` values form the first range, regardless of its width. They are the diagonal, if the diagonal has
-/// the least values. A range is extended to greater values while it is no wider than the precision. Then the range is
-/// shifted by one value, and the shift is retained if the range can be extended again. Each value that a shift leaves
-/// behind forms its own range. The next range begins with the next value, because `first` applies only to the diagonal.
+/// The least `first` values form the first range, regardless of its width. These values are the diagonal of the matrix,
+/// if the diagonal has the least values. A range is extended to greater values while it is no wider than the precision.
+/// Then the range is shifted by one value, and the shift is retained if the range can be extended again. Each value
+/// that a shift leaves behind forms its own range. The next range begins with the next value, because `first` applies
+/// only to the diagonal.
 pub fn ranges(values: &[f64], first: usize, precision: Precision) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|a, b| values[*a as usize].total_cmp(&values[*b as usize]).then(a.cmp(b)));

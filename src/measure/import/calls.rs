@@ -20,7 +20,7 @@ pub struct MeasuredCalls {
 
 impl MeasuredCalls {
     /// Adds the calls in `text`. `processes` is the number of ranks of programs that do not print this number. If a
-    /// program prints it, only its tables with this number are used.
+    /// program prints the number, only its tables with `processes` ranks are used.
     ///
     /// # Errors
     /// No table of a call, or an unknown number of processes.

@@ -1,15 +1,16 @@
-//! Parameters of a level from the output of benchmarks.
+//! Parameters of a level, derived from the output of benchmarks. T(s) is half a round trip of a message of s bytes, and
+//! a window has n messages.
 //!
 //! | parameter | from |
 //! |---|---|
-//! | latency and bandwidth by size | ping-pong: half a round trip T(s) = o_s + L + s/B + o_r, and 2 handshakes more above the eager threshold |
-//! | o_s = o_r by size | windows of one pair: (n/rate − T(s) − T(0)) / (n − 1); both ends overlap, so each takes as long |
-//! | post_overhead, of a core | windows both ways of one pair, 8 B and 128 B: 2/rate − o_s − o_r, the mean of both; windows one way hide it in the latency of the first message |
-//! | gap by size | windows of most pairs: 1/rate − s/capacity, where the adapter and not the cores limit it |
+//! | latency and bandwidth by size | ping-pong: T(s) = o_s + L + s/B + o_r; above the eager threshold 2 handshakes in addition |
+//! | o_s = o_r by size | windows of one pair: (n/rate − T(s) − T(0)) / (n − 1); sender and receiver overlap, so this is the overhead of each |
+//! | post_overhead, of a core | windows of one pair in both directions, 8 B and 128 B: mean of 2/rate − o_s − o_r; in one direction the latency hides this cost |
+//! | gap by size | windows of the most pairs: 1/rate − s/capacity, if the adapter and not the cores are the limit |
 //! | a core's copies by size within a node | windows of one pair, see [`super::super::copies`] |
 //! | capacity, or a core's copy within a node | windows of one pair, the greatest size |
-//! | duplex | windows both ways of fewest pairs, the greatest size |
-//! | duplex_gap | windows both ways of most pairs, 8 B: 1/rate − s/duplex, where it is more than half of the gap |
+//! | duplex | windows of the fewest pairs in both directions, the greatest size |
+//! | duplex_gap | windows of the most pairs in both directions, 8 B: 1/rate − s/duplex, if this is more than half of the gap |
 
 use mcpsim_core::config::ConfigError;
 use mcpsim_core::platform::Level;

@@ -43,7 +43,7 @@ pub struct BenchmarkTable {
     pub benchmark: Benchmark,
     /// Program and version according to its output.
     pub program: String,
-    /// Number of processes, which is two per pair; 0 if the output does not state it.
+    /// Number of processes, which is two per pair; 0 if the output does not state this number.
     pub processes: u32,
     /// Whether several ping-pongs ran concurrently.
     pub together: bool,

@@ -33,8 +33,8 @@ pub struct EffectErrors {
     pub predicted_s: Vec<f64>,
 }
 
-/// Returns whether a calibrated parameter sets a machine effect or a corresponding application setting. This is so if
-/// the last word of its key names an effect.
+/// Returns whether a calibrated parameter sets a machine effect or a corresponding application setting. The last word
+/// of such a parameter's key names an effect.
 pub(super) fn states_an_effect(calibrate: &Calibrate) -> bool {
     const OF_APPLICATIONS: [&str; 3] = ["slowdown", "capacity", "connect"];
     let last = calibrate.key.rsplit('.').next().unwrap_or_default();

@@ -13,7 +13,7 @@ pub(super) struct GoldenSection {
     /// Interior points of the search interval, each with its function value.
     inside: [Option<(f64, f64)>; 2],
     steps: usize,
-    /// Least and greatest function value so far.
+    /// Least and greatest function value among the parameter values that were evaluated.
     range: (f64, f64),
 }
 

@@ -42,7 +42,7 @@ impl LikelyRange {
     ///
     /// The method is split-conformal prediction (Vovk, Gammerman and Shafer 2005), excluding one point at a time. The
     /// bounds are ratios of measured runs to predictions. Each of the n other points has a least and a greatest ratio;
-    /// the bounds are the values of rank (n + 1) / 40 from below and from above.
+    /// the bounds are the values at position (n + 1) / 40 from below and from above.
     pub(super) fn of(points: &[ValidatedPoint], measured: &[&MeasuredPoint]) -> Vec<Option<LikelyRange>> {
         let range = |place: usize| {
             let others = (0..points.len()).filter(|&other| other != place && !points[other].given);
