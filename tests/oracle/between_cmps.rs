@@ -1,5 +1,6 @@
-//! Expected times of copies that share the interconnect between the CMPs of a node, computed by hand: 1 ns per byte by
-//! a core, latencies of 10 ns within a CMP and 100 between CMPs, 1 GB/s each way of a CMP unless stated.
+//! Expected times of copies that share the interconnect between the CMPs of a node, computed by hand. A core copies 1
+//! byte per ns. Latencies are 10 ns within a CMP and 100 ns between CMPs. The interconnect of a CMP has 1 GB/s in each
+//! direction, unless a test states another bandwidth.
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
@@ -11,8 +12,8 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
     Bandwidth::new((gigabytes * 1e9) as u64)
 }
 
-/// Creates a node of two CMPs of four cores with this interconnect bandwidth each way; messages up to `eager` bytes are
-/// eager.
+/// Creates a node of two CMPs with four cores each. `gigabytes` is the bandwidth of the interconnect in GB/s in each
+/// direction. Messages of up to `eager` bytes are eager.
 fn node(gigabytes: f64, eager: u64) -> Platform {
     let copies = || Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     let link = |latency| Link::new(Contention::Fair, Bytes::new(eager), ns(latency), vec![row(latency)]);
@@ -22,7 +23,8 @@ fn node(gigabytes: f64, eager: u64) -> Platform {
     Platform { memory: rate(gigabytes).map(CopyMemory::of_interconnect), ..platform }
 }
 
-/// Creates messages of 2000 bytes between pairs of ranks; the sender first computes for the given time in ns.
+/// Creates scripts that send messages of 2000 bytes between pairs of ranks. Each entry contains the sender, the
+/// receiver, and the time in ns that the sender computes before the send.
 fn messages(of: &[(usize, usize, u64)]) -> Vec<Vec<Do>> {
     let mut scripts: Vec<Vec<Do>> = (0..8).map(|_| Vec::new()).collect();
     for &(from, to, later) in of {
@@ -32,7 +34,7 @@ fn messages(of: &[(usize, usize, u64)]) -> Vec<Vec<Do>> {
     scripts
 }
 
-/// Returns the times at which these messages have been received.
+/// Returns the times in ns at which the receivers have received these messages.
 fn received(platform: &Platform, of: &[(usize, usize, u64)]) -> Vec<u64> {
     let clocks = clocks(platform, &messages(of));
     of.iter().map(|&(_, to, _)| clocks[to]).collect()
@@ -40,7 +42,8 @@ fn received(platform: &Platform, of: &[(usize, usize, u64)]) -> Vec<u64> {
 
 #[test]
 fn a_copy_alone_is_no_faster_than_what_is_between_cmps() {
-    // 2000 bytes at 0.5 GB/s in place of the core's 1 GB/s; two copies have half of it each.
+    // One copy moves its 2000 bytes at the interconnect's 0.5 GB/s instead of the core's 1 GB/s. Two copies in the same
+    // direction have half of the interconnect's bandwidth each.
     let narrow = node(0.5, 5000);
     assert_eq!(received(&narrow, &[(0, 4, 0)]), [4100]);
     assert_eq!(received(&narrow, &[(0, 4, 0), (1, 5, 0)]), [8100; 2]);
@@ -52,15 +55,15 @@ fn copies_from_one_cmp_to_another_share_what_is_between_them() {
         let one = node(1.0, eager);
         assert_eq!(received(&one, &[(0, 4, 0)]), [2100 + handshakes]);
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0)]), [4100 + handshakes; 2]);
-        // The other direction is independent, and so is a message within a CMP.
+        // Messages in the other direction and messages within a CMP do not share this bandwidth.
         assert_eq!(received(&one, &[(0, 4, 0), (5, 1, 0)]), [2100 + handshakes; 2]);
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (6, 2, 0)])[2], 2100 + handshakes);
         let within = if eager == 0 { 20 } else { 0 };
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (2, 3, 0)])[2], 2010 + within);
-        // The second begins 1000 ns later, when the first has half its bytes. Both have half the rate until the first
-        // has the rest 2000 ns later; then the second continues alone with its other half.
+        // The second copy begins 1000 ns later, when the first copy has moved half of its bytes. Both copies then have
+        // half of the rate until the first copy ends 2000 ns later. The second copy moves its remaining half alone.
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 1000)]), [3100 + handshakes, 4100 + handshakes]);
-        // Three share 2 GB/s: 3 ns for two bytes.
+        // Three copies share 2 GB/s, so each copy needs 3 ns for two bytes.
         assert_eq!(received(&node(2.0, eager), &[(0, 4, 0), (1, 5, 0), (2, 6, 0)]), [3100 + handshakes; 3]);
     }
 }
@@ -87,7 +90,7 @@ fn messages_below_a_kibibyte_do_not_count() {
 
 #[test]
 fn ranks_that_cannot_fill_it_do_not_ask() {
-    // Four cores on each side copy 4 GB/s at most.
+    // Four concurrent copies by four cores of a CMP move at most 4 GB/s.
     let all = [(0, 4, 0), (1, 5, 0), (2, 6, 0), (3, 7, 0)];
     assert_eq!(received(&node(4.0, 5000), &all), [2100; 4]);
     let (outcome, _) = run_with(&node(4.0, 5000), &messages(&all), 1).unwrap();
@@ -97,8 +100,8 @@ fn ranks_that_cannot_fill_it_do_not_ask() {
 
 #[test]
 fn it_counts_beside_memory_beyond_caches() {
-    // Each byte is read at one CMP's memory and written at the other's, which have 2 GB/s each. The two copies need no
-    // more, and share 1 GB/s between the CMPs.
+    // Each byte is read from one CMP's memory and written to the other CMP's memory. Each memory has 2 GB/s, which is
+    // sufficient for the two copies. The copies share the interconnect's 1 GB/s.
     let traffic = CopyTraffic::Two;
     let memory = |cmp: f64| CopyMemory {
         cache: Bytes::ZERO,
@@ -110,9 +113,10 @@ fn it_counts_beside_memory_beyond_caches() {
     };
     let of = |cmp: f64| Platform { memory: Some(memory(cmp)), ..node(1.0, 5000) };
     assert_eq!(received(&of(2.0), &[(0, 4, 0), (1, 5, 0)]), [4100; 2]);
-    // With half the memory bandwidth, memory is the limit: 0.25 GB/s each.
+    // With a quarter of the memory bandwidth, memory limits the copies to 0.25 GB/s each.
     assert_eq!(received(&of(0.5), &[(0, 4, 0), (1, 5, 0)]), [8100; 2]);
-    // In opposite directions: each memory reads for one copy and writes for the other; the interconnect is no limit.
+    // The two copies move in opposite directions. Each memory is read by one copy and written by the other. The
+    // interconnect does not limit the copies.
     assert_eq!(received(&of(1.0), &[(0, 4, 0), (5, 1, 0)]), [4100; 2]);
 }
 
@@ -127,7 +131,8 @@ fn what_it_cost_is_told() {
         let charged = outcome.contention.unwrap().inter_cmp;
         assert_eq!((charged.interconnect, charged.memory, charged.other), (ns(2000), ns(0), ns(0)));
         let used: Vec<_> = outcome.utilisation.iter().filter(|of| of.resource == SharedKind::Interconnect).collect();
-        // Two of four directions, out of the first CMP and into the second, are full for 4000 of 4100 ns.
+        // Of the four directions of the two CMPs, out of the first CMP and into the second CMP are fully used for 4000
+        // of 4100 ns.
         assert_eq!(used.len(), 1);
         assert_eq!((used[0].count, used[0].greatest), (4, Some(1.0)));
         assert!((used[0].busiest - 4000.0 / 4100.0).abs() < 1e-9, "{:?}", used[0]);

@@ -1,4 +1,5 @@
-//! Expected times of blocks that share memory over time, computed by hand: a core moves 1 byte per ns.
+//! Expected times of local execution blocks that share memory bandwidth over time, computed by hand. A core moves 1
+//! byte per ns.
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_placed, run_with, with_link};
@@ -12,7 +13,7 @@ fn rate(gigabytes: f64) -> Bandwidth {
     Bandwidth::new((gigabytes * 1e9) as u64).unwrap()
 }
 
-/// Creates nodes whose CMPs share this memory bandwidth in GB/s over time.
+/// Creates nodes on which the cores of a CMP share the memory bandwidth `of_cmp` in GB/s over time.
 fn sharing(nct: [u32; 3], of_cmp: f64) -> Platform {
     let mut platform = machine(nct, Contention::Ideal);
     (platform.core.cmp_memory, platform.core.memory_sharing) = (rate(of_cmp), MemorySharing::Fair);
@@ -30,37 +31,40 @@ fn a_block_alone_takes_the_longer_of_core_and_memory() {
         let lone = |block: Do| clocks(&node, &blocks(&[&[block], &[]]))[0];
         assert_eq!([lone(Work(500, 1000)), lone(Work(2000, 1000)), lone(Work(700, 0))], [1000, 2000, 700]);
     }
-    // A core gets no more than the bandwidth of its CMP.
+    // The bandwidth of the CMP, 0.5 bytes per ns, limits a single core.
     assert_eq!(clocks(&sharing([1, 1, 1], 0.5), &blocks(&[&[Work(0, 1000)]])), [2000]);
 }
 
 #[test]
 fn blocks_share_memory_for_as_long_as_they_are_under_way() {
     let node = sharing([1, 1, 4], 1.0);
-    // Both have half for the whole time; or the second begins at 500, and has the rest alone.
+    // In the first case both blocks have half of the bandwidth for the whole time. In the second case the second block
+    // begins at 500 ns and moves its last bytes alone.
     assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &[Work(0, 1000)]])), [2000; 2]);
     let second = [Compute(500), Work(0, 1000)];
     assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &second])), [1500, 2000]);
-    // A third runs from 1000 to 1300, when all have a third: 0 has 750 at 1000, 850 at 1300, and ends at 1600; 1 has
-    // 250, 350, 500 then, and 500 more alone.
+    // A third block runs from 1000 to 1300 ns, while each block has a third of the bandwidth. Rank 0 has moved 750
+    // bytes at 1000 ns and 850 bytes at 1300 ns, and ends at 1600 ns. Rank 1 has moved 250, 350 and 500 bytes at these
+    // times, and moves its last 500 bytes alone.
     let third = [Compute(1000), Work(0, 100)];
     assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &second, &third])), [1600, 2100, 1300]);
-    // Sequential blocks do not overlap.
+    // Blocks that run one after another do not share the bandwidth.
     assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &[Compute(1000), Work(0, 1000)]])), [1000, 2000]);
 }
 
 #[test]
 fn a_block_that_its_core_bounds_asks_for_no_more_than_it_needs() {
-    // 1000 bytes in 4000 ns need a quarter of a byte per ns, so the other block gets the rest.
+    // A block with 1000 bytes and 4000 ns of work needs a quarter of a byte per ns, so the other block gets the
+    // remaining bandwidth.
     let node = sharing([1, 1, 4], 1.0);
     let own = clocks(&node, &blocks(&[&[Work(4000, 1000)], &[Work(0, 600)]]));
     assert_eq!(own[0], 4000);
-    // The demand is rounded up by less than 0.4 %.
+    // The demand of a block is rounded up by less than 0.4 %, so the expected time is a range.
     assert!((800..804).contains(&own[1]), "{own:?}");
-    // Five need a quarter each, and get a fifth.
+    // Five blocks need a quarter of the bandwidth each and get a fifth.
     let node = sharing([1, 1, 5], 1.0);
     assert_eq!(clocks(&node, &vec![vec![Work(4000, 1000)]; 5]), [5000; 5]);
-    // If core and memory are equal limits, or nearly, no block waits.
+    // If the demands of all blocks together equal the bandwidth, or nearly equal it, no block waits.
     assert_eq!(clocks(&node, &vec![vec![Work(4000, 1000)]; 4]), [4000; 4]);
 }
 
@@ -73,7 +77,7 @@ fn each_cmp_has_its_memory_and_a_node_may_have_less() {
     node.core.node_memory = rate(1.0);
     assert_eq!(clocks(&node, &all), [4000; 4]);
     assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &[], &[Work(0, 1000)]])), [2000, 0, 2000]);
-    // Nodes share nothing; one may have half as much as others.
+    // Nodes do not share memory bandwidth. One of the nodes has half of the bandwidth of the other node.
     let mut nodes = sharing([2, 1, 2], 1.0);
     nodes.conditions.nodes.memory = vec![1.0, 0.5];
     assert_eq!(clocks(&nodes, &all), [2000, 2000, 4000, 4000]);
@@ -89,7 +93,7 @@ fn ranks_of_one_core_take_turns_at_it() {
         outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect::<Vec<_>>()
     };
     assert_eq!(run(2.0, vec![site; 2]), [2000; 2]);
-    // The third is alone on its core; all three have a third of the bandwidth.
+    // The third rank is alone on its core. All three ranks have a third of the memory bandwidth.
     assert_eq!(run(1.0, vec![site, site, Site { core: 1, ..site }]), [3000; 3]);
 }
 
@@ -110,11 +114,12 @@ fn copies_and_blocks_share_one_memory() {
         Platform { memory: Some(memory), ..node }
     };
     let with_block = |bytes| blocks(&[&[Send(1, 1000)], &[Recv(0)], &[Work(0, bytes)]]);
-    // From 10 on, the copy, which moves two bytes per byte copied, and the block run at 2/3 of a byte per ns. The block
-    // ends at 1495, when the copy lacks 10 bytes.
+    // From 10 ns on, the copy and the block share the memory bandwidth. The copy moves two bytes per copied byte, so
+    // copy and block progress at 2/3 of a byte per ns. The block ends at 1495 ns, when the copy has 10 more bytes to
+    // copy.
     assert_eq!(clocks(&node(2.0), &with_block(1000))[1..], [1505, 1495]);
     assert_eq!(clocks(&node(2.0), &with_block(0))[1..], [1010, 0]);
-    // Memory moves 4 bytes per ns, but copies alone get no more than 2: each of their bytes counts twice.
+    // Memory moves 4 bytes per ns. A single copy uses only 2 bytes per ns, because each copied byte is moved twice.
     assert_eq!(clocks(&node(4.0), &with_block(10_000))[1..], [1260, 10_250]);
     let two = blocks(&[&[Send(1, 1000)], &[Recv(0)], &[Send(3, 1000)], &[Recv(2)]]);
     assert_eq!(clocks(&node(4.0), &two), [10, 2010, 10, 2010].map(|end| if end == 10 { 0 } else { end }));
@@ -132,7 +137,7 @@ fn what_others_cost_a_block_is_computing_and_is_counted() {
 
 #[test]
 fn many_unlike_blocks_are_recorded_and_replayed_as_they_were() {
-    // There are more lengths than a trace has operations; the run is also replayed.
+    // The blocks have more different lengths than a trace has operations. The test also replays the trace of the run.
     let lines = |rank: u64| (0..200).map(|turn| Work(7 * turn + rank, 100 + 13 * (turn % 90) * rank)).collect();
     let (outcome, _) = run_with(&sharing([1, 1, 3], 1.5), &(0..3).map(lines).collect::<Vec<Vec<Do>>>(), 1).unwrap();
     let found = outcome.blocks.unwrap();
@@ -141,7 +146,8 @@ fn many_unlike_blocks_are_recorded_and_replayed_as_they_were() {
 
 #[test]
 fn a_block_that_never_ends_is_an_error() {
-    // 200 days each alone, twice as long together, exceeds the greatest time.
+    // Each block alone takes 200 days. Two concurrent blocks take twice as long, which exceeds the greatest virtual
+    // time.
     let days = 200 * 24 * 3600 * 1_000_000_000;
     let ran = run_with(&sharing([1, 1, 2], 1.0), &vec![vec![Work(0, days)]; 2], 1);
     assert!(matches!(ran, Err(RunError::ClockOverflow { rank: 0, .. })), "{ran:?}");

@@ -1,5 +1,6 @@
-//! Resources that contention is charged to in the `fair` contention model, and utilisation over time, computed by hand:
-//! 1 ns per byte, latencies of 10 ns within a CMP and 1000 between nodes.
+//! Contention of each resource in the `fair` contention model, and utilisation of resources over time, compared with
+//! values computed by hand. A byte takes 1 ns. Latencies are 10 ns within a CMP and 1000 ns between nodes. Comments
+//! give times in ns.
 
 use crate::support::Do::{self, *};
 use crate::support::{machine, ns, row, run_with, with_link};
@@ -12,7 +13,7 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
     Bandwidth::new((gigabytes * 1e9) as u64)
 }
 
-/// Creates nodes of one core; `change` sets the resources that messages between them occupy.
+/// Creates nodes with one core each. `change` sets the resources that messages between the nodes occupy.
 fn network(nodes: u32, row: Row, change: impl Fn(&mut Occupancy)) -> Platform {
     let link = Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![row]);
     let mut occupancy = Occupancy { capacity: rate(1.0), ..link.occupancy().clone() };
@@ -20,14 +21,15 @@ fn network(nodes: u32, row: Row, change: impl Fn(&mut Occupancy)) -> Platform {
     with_link(machine([nodes, 1, 1], Contention::Fair), Level::InterNode, link.occupying(occupancy))
 }
 
-/// Creates a CMP whose receivers' cores copy; messages up to `eager` bytes are eager.
+/// Creates a CMP on which the receiver's core copies the data of each message. Messages of up to `eager` bytes are
+/// eager.
 fn copying(cores: u32, eager: u64) -> Platform {
     let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     let link = Link::new(Contention::Fair, Bytes::new(eager), ns(10), vec![row(10)]).occupying(copies);
     with_link(machine([1, 1, cores], Contention::Fair), Level::IntraCmp, link)
 }
 
-/// Removes the caches, and sets the memory bandwidth.
+/// Removes the caches of the platform and sets the memory bandwidth of a CMP in GB/s.
 fn through_memory(platform: Platform, gigabytes: f64) -> Platform {
     let cmp = rate(gigabytes);
     let memory =
@@ -35,13 +37,13 @@ fn through_memory(platform: Platform, gigabytes: f64) -> Platform {
     Platform { memory: Some(memory), ..platform }
 }
 
-/// Asserts that the run ends at `end`, and that the contention on its path is charged as expected, in ns, for any
-/// number of workers.
+/// Asserts that the run ends at `end` ns, and that the contention on the critical path is charged to the expected
+/// resources with the expected times in ns. The results must be the same for any number of workers.
 fn charged(platform: &Platform, scripts: &[Vec<Do>], level: Level, end: u64, expected: &[(Resource, u64)]) -> Outcome {
     charged_within(1, platform, scripts, level, end, expected)
 }
 
-/// Asserts the same within `within` ns.
+/// Variant of [`charged`] that accepts differences of up to `within` ns.
 fn charged_within(
     within: u64,
     platform: &Platform,
@@ -96,13 +98,13 @@ fn what_leaves_by_one_adapter_waits_for_it() {
     let platform = network(3, row(1000), |_| {});
     let end = 201_000;
     let outcome = charged(&platform, &scripts, Level::InterNode, end, &[(Resource::AdapterOut, 100_000)]);
-    // 200,000 bytes left through one of three adapters, and arrived through two.
+    // 200,000 bytes leave through one of three adapters and arrive through the two other adapters.
     let [out, into] = [SharedKind::AdapterOut, SharedKind::AdapterIn].map(|kind| used(&outcome, kind));
     assert_eq!((out.count, out.greatest, into.greatest), (3, Some(1.0), Some(0.5)));
     is(out.busiest, 200.0 / 201.0);
     is(out.mean, 200.0 / 201.0 / 3.0);
     is(into.busiest, 100.0 / 201.0);
-    // An adapter of twice the capacity saves half of it, to first order.
+    // With twice the capacity, an adapter would save half of the contention, to first order.
     let saved =
         |change| outcome.what_if.iter().find(|what| what.change == change).map(|what| what.saved.as_ps() / 1000);
     assert_eq!(saved(Change::CapacityDoubled), Some(50_000));
@@ -115,7 +117,7 @@ fn an_incast_waits_for_the_adapter_inwards() {
     scripts.push(vec![Irecv(0), Irecv(1), Irecv(2), Irecv(3), WaitAll]);
     let platform = network(5, row(1000), |_| {});
     charged(&platform, &scripts, Level::InterNode, 401_000, &[(Resource::AdapterIn, 300_000)]);
-    // As rendezvous: two handshakes later.
+    // With the rendezvous protocol, the run ends two handshakes later.
     let link = platform.link(Level::InterNode).clone();
     let rendezvous = Link::new(Contention::Fair, Bytes::ZERO, ns(1000), vec![row(1000)]);
     let platform = with_link(platform, Level::InterNode, rendezvous.occupying(link.occupancy().clone()));
@@ -124,8 +126,9 @@ fn an_incast_waits_for_the_adapter_inwards() {
 
 #[test]
 fn a_transfer_is_charged_to_what_it_was_bound_to_each_for_its_time() {
-    // From 0 two leave, half each: one has its 100 kB at 201,000, the other the same part of its 200. Then another is
-    // sent to the destination of the first, until 401,000.
+    // Two messages leave rank 0 with half of the bandwidth each. The message of 100 kB arrives at 201,000, when the
+    // message of 200 kB has also transferred 100 kB. Then rank 1 sends a message to the destination of the message of
+    // 200 kB, and both share the destination's adapter until 401,000.
     let scripts = [
         vec![Isend(2, 200_000), Isend(3, 100_000), WaitAll],
         vec![Compute(200_000), Send(2, 100_000)],
@@ -133,7 +136,7 @@ fn a_transfer_is_charged_to_what_it_was_bound_to_each_for_its_time() {
         vec![Recv(0)],
     ];
     let expected = [(Resource::AdapterOut, 100_000), (Resource::AdapterIn, 100_000)];
-    // Shares change at slots of 500 ns.
+    // Shares change only at the boundaries of slots of 500 ns, so the results may differ by 500 ns.
     charged_within(500, &network(4, row(1000), |_| {}), &scripts, Level::InterNode, 401_000, &expected);
 }
 
@@ -148,37 +151,40 @@ fn both_ways_wait_for_what_they_share() {
         let outcome = charged(&platform, &scripts, Level::InterNode, 201_000, &[(Resource::Duplex, 100_000)]);
         let both = used(&outcome, if pair { SharedKind::PairDuplex } else { SharedKind::Duplex });
         assert_eq!((both.count, both.greatest), (if pair { 1 } else { 2 }, Some(1.0)));
-        // A slot's use counts in full: that of a pair is known to 500 ns.
+        // A partly used slot counts in full, so the use of a pair of adapters is accurate to 500 ns.
         assert!((both.busiest - 200.0 / 201.0).abs() < 0.003, "{}", both.busiest);
     }
 }
 
 #[test]
 fn small_messages_wait_for_the_gap() {
-    // Each holds the adapter for 100 and 8 ns: the tenth leaves at 972.
+    // Each message holds the adapter for the gap of 100 ns and the 8 ns of its bytes, so the tenth message leaves at
+    // 972.
     let platform = network(2, Row { gap: ns(100), ..row(1000) }, |_| {});
     let scripts = [window(1, 10, 8), window_from(0, 10)];
     let outcome = charged(&platform, &scripts, Level::InterNode, 1980, &[(Resource::Gap, 972)]);
     let out = used(&outcome, SharedKind::AdapterOut);
     is(out.busiest, 1080.0 / 1980.0);
     assert_eq!(out.greatest, None);
-    // Without a gap they wait for the bytes of earlier ones.
+    // Without a gap, messages wait only for the bytes of earlier messages.
     let platform = network(2, row(1000), |_| {});
     charged(&platform, &scripts, Level::InterNode, 1080, &[(Resource::AdapterOut, 72)]);
 }
 
 #[test]
 fn both_ways_small_messages_may_share_one_gap() {
-    // Twenty of 8 B each way: each holds the adapter for 92 and 8 ns in its direction. The last leaves at 1900.
+    // Twenty messages of 8 B are sent in each direction. Each message holds the adapter in its direction for 92 + 8 ns.
+    // The last message leaves at 1900.
     let both = |other: u32| [vec![Irecv(other); 20], vec![Isend(other, 8); 20], vec![WaitAll]].concat();
     let scripts = [both(1), both(0)];
     let platform = |gap: Option<u64>| network(2, Row { gap: ns(92), ..row(1000) }, |of| of.duplex_gap = gap.map(ns));
-    // Half of the gap: both directions together have as many messages per second as separately.
+    // If no gap or half of the gap also counts for the other direction, each direction has as many messages per second
+    // as a direction alone.
     for gap in [None, Some(46)] {
         charged(&platform(gap), &scripts, Level::InterNode, 2908, &[(Resource::Gap, 1900)]);
     }
-    // All of it: outgoing messages hold the adapter until 20 x 92 = 1840. Then twenty arrive, the last at 1840 + 19 x
-    // 92 = 3588 instead of 2900.
+    // If the whole gap counts for both directions, outgoing messages hold the adapter until 20 x 92 = 1840. Then twenty
+    // messages arrive, the last one at 1840 + 19 x 92 = 3588 instead of 2900.
     let expected = [(Resource::Gap, 1900), (Resource::Duplex, 688)];
     charged(&platform(Some(92)), &scripts, Level::InterNode, 3596, &expected);
 }
@@ -194,12 +200,12 @@ fn a_window_within_a_node_waits_for_the_core() {
         is(core.busiest, 4000.0 / end as f64);
         is(core.mean, 2000.0 / end as f64);
     }
-    // The sender copies: each message leaves when its copy begins.
+    // The sender's core copies, and each message leaves when its copy begins.
     let link = copying(2, 5000).link(Level::IntraCmp).clone();
     let sender = link.clone().occupying(Occupancy { copies: Copies::Sender, ..link.occupancy().clone() });
     let platform = with_link(copying(2, 5000), Level::IntraCmp, sender);
     charged(&platform, &scripts, Level::IntraCmp, 4010, &[(Resource::Core, 3000)]);
-    // A single one, by a core that copies at half the ping-pong's bandwidth.
+    // A single message is copied by a core whose copy bandwidth is half of the ping-pong's bandwidth.
     let slow = Row { copy_bandwidth: rate(0.5), ..row(10) };
     let link = Link::new(Contention::Fair, Bytes::MAX, ns(10), vec![slow]).occupying(link.occupancy().clone());
     let platform = with_link(copying(2, 5000), Level::IntraCmp, link);
@@ -212,7 +218,7 @@ fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
     let pairs = |number: u32| -> Vec<Vec<Do>> {
         (0..number).flat_map(|pair| [window(2 * pair + 1, 1, 1000), window_from(2 * pair, 1)]).collect()
     };
-    // With 2 GB/s one core copies at full speed, two at half.
+    // With a memory bandwidth of 2 GB/s, one core copies at full speed and two cores copy at half speed.
     for eager in [5000, 0] {
         let later = if eager == 0 { 20 } else { 0 };
         let platform = through_memory(copying(4, eager), 2.0);
@@ -220,7 +226,8 @@ fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
         is(used(&outcome, SharedKind::CmpMemory).busiest, 1000.0 / (1010 + later) as f64);
         charged(&platform, &pairs(2), Level::IntraCmp, 2010 + later, &[(Resource::Memory, 1000)]);
     }
-    // With 0.5 GB/s one takes 4000 ns: its loss alone is due to caches that do not hold its buffers.
+    // With a memory bandwidth of 0.5 GB/s, one copy takes 4000 ns. The loss of a single copy is charged to caches that
+    // do not hold its buffers.
     let platform = through_memory(copying(4, 5000), 0.5);
     charged(&platform, &pairs(1), Level::IntraCmp, 4010, &[(Resource::Cache, 3000)]);
     let expected = [(Resource::Cache, 3000), (Resource::Memory, 4000)];
@@ -232,7 +239,8 @@ fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
 
 #[test]
 fn where_a_law_judges_once_it_is_told_what_changed_under_way() {
-    // Both leave through one adapter, the second 10 ns later; each arrives through its own.
+    // Both messages leave through one adapter, the second message 10 ns later. The messages arrive through different
+    // adapters.
     let scripts = [vec![Isend(1, 1000), Compute(10), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
     for (law, part) in [(Contention::Share, 0.5), (Contention::Queue, 0.25)] {
         for workers in 1..=3 {

@@ -1,5 +1,6 @@
-//! Expected times in the `fair` contention model, computed by hand: 1 ns per byte, latencies of 10, 100 and 1000 ns,
-//! slots of 500 ns.
+//! Expected times in the `fair` contention model, computed by hand. A byte takes 1 ns. Latencies are 10 ns within a
+//! CMP, 100 ns between CMPs and 1000 ns between nodes. Slots have 500 ns. Comments give times in ns unless they state
+//! another unit.
 
 #[path = "fair/solver.rs"]
 mod solver;
@@ -11,7 +12,7 @@ use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{Contention, Copies, Level, Link, Occupancy, Platform, Rails, Row, Tolerance};
 use mcpsim::units::{Bandwidth, Bytes};
 
-/// Creates nodes of one core.
+/// Creates `count` nodes with one core each.
 fn nodes(count: u32) -> Platform {
     machine([count, 1, 1], Contention::Fair)
 }
@@ -20,7 +21,7 @@ fn rate(gigabytes: f64) -> Option<Bandwidth> {
     Bandwidth::new((gigabytes * 1e9) as u64)
 }
 
-/// Changes the adapters.
+/// Changes the resources that messages between nodes occupy.
 fn with_adapters(platform: Platform, change: impl Fn(&mut Occupancy)) -> Platform {
     let link = platform.link(Level::InterNode).clone();
     let mut occupancy = link.occupancy().clone();
@@ -28,7 +29,7 @@ fn with_adapters(platform: Platform, change: impl Fn(&mut Occupancy)) -> Platfor
     with_link(platform, Level::InterNode, link.occupying(occupancy))
 }
 
-/// Asserts that each rank's clock in ns is within `within` ns of the expected one.
+/// Asserts that each time in ns is within `within` ns of the expected time.
 fn near(found: &[u64], expected: &[u64], within: u64) {
     let far = found.iter().zip(expected).any(|(found, expected)| found.abs_diff(*expected) > within);
     assert!(!far && found.len() == expected.len(), "{found:?}, expected {expected:?}");
@@ -38,7 +39,7 @@ fn near(found: &[u64], expected: &[u64], within: u64) {
 fn alone_a_message_takes_what_the_ping_pong_says_to_the_picosecond() {
     for size in [0, 1, 8, 30, 499, 500, 501, 12_345, 1_000_003, 100_000_000] {
         assert_eq!(clocks(&nodes(2), &[vec![Send(1, size)], vec![Recv(0)]]), [0, 1000 + size], "{size}");
-        // Odd departure times and an odd rate.
+        // The departure times and the rate are not round numbers.
         let odd = Row { bandwidth: Bandwidth::new(777_777_777).unwrap(), ..row(1000) };
         for law in [Contention::Ideal, Contention::Fair] {
             let link = Link::new(law, Bytes::new(1000), ns(300), vec![odd.clone()]);
@@ -58,7 +59,8 @@ fn alone_a_message_takes_what_the_ping_pong_says_to_the_picosecond() {
 
 #[test]
 fn two_transfers_that_overlap_share_for_as_long_as_they_do() {
-    // Ranks 0 and 1 send to 2 through one adapter of 1 GB/s. The first of 100 MB starts at 0, the second after 10 us.
+    // Ranks 0 and 1 send to rank 2 through the adapter of rank 2, which has 1 GB/s. The first message has 100 MB and
+    // starts at 0. The second message starts at 10 us.
     let ends = |second: u64| {
         let scripts = [
             vec![Isend(2, 100_000_000), WaitAll],
@@ -74,9 +76,11 @@ fn two_transfers_that_overlap_share_for_as_long_as_they_do() {
             })
             .collect::<Vec<_>>()
     };
-    // Equal sizes: from 10 us on each has half, so that the first ends at 200 ms less 10 us, the second at 200 ms.
+    // If both messages have 100 MB, each message has half of the bandwidth from 10 us on. The first message ends 10 us
+    // before 200 ms, and the second message ends at 200 ms.
     near(&ends(100_000_000), &[199_991_000, 200_001_000], 2000);
-    // 1 MB has half for 2 ms; 100 MB end when all 101 MB have passed.
+    // A second message of 1 MB has half of the bandwidth for 2 ms. The message of 100 MB ends when all 101 MB have been
+    // transferred.
     near(&ends(1_000_000), &[2_011_000, 101_001_000], 2000);
 }
 
@@ -94,8 +98,8 @@ fn those_that_meet_at_one_node_share_its_adapter() {
 
 #[test]
 fn in_a_chain_each_end_has_its_own_share() {
-    // 0 sends to 2 and 3, 1 to 3: two flows share adapter 0, and two share adapter 3. All have half; when these are
-    // done nothing is shared.
+    // Rank 0 sends to ranks 2 and 3, and rank 1 sends to rank 3. Two flows share the adapter of rank 0, and two flows
+    // share the adapter of rank 3. All flows have half of the bandwidth.
     let scripts = [
         vec![Isend(2, 1_000_000), Isend(3, 1_000_000), WaitAll],
         vec![Send(3, 500_000)],
@@ -103,9 +107,10 @@ fn in_a_chain_each_end_has_its_own_share() {
         vec![Irecv(0), Irecv(1), WaitAll],
     ];
     let found = clocks(&nodes(4), &scripts);
-    // 500 kB at half end at 1 ms. From 0 two still share 1 GB/s, so 1 MB each at half until 2 ms.
+    // The flow of 500 kB ends at 1 ms. The two flows of rank 0 still share 1 GB/s, so their 1 MB each end at 2 ms.
     near(&found[2..], &[2_001_000, 2_001_000], 1000);
-    // A third flow at 0 leaves a third to each; at 3 the other flow has the rest, two thirds.
+    // With a third flow from rank 0, each flow of rank 0 has a third of the bandwidth. At rank 3, the flow of rank 1
+    // has the remaining two thirds.
     let scripts = [
         vec![Isend(2, 1_000_000), Isend(3, 1_000_000), Isend(4, 1_000_000), WaitAll],
         vec![Send(3, 1_000_000)],
@@ -124,7 +129,8 @@ fn in_a_chain_each_end_has_its_own_share() {
 
 #[test]
 fn a_wider_wire_carries_several_messages_each_at_its_pace() {
-    // 1 GB/s each, 4 GB/s of the adapter: four concurrent messages take as long as one, eight twice as long.
+    // A message has at most 1 GB/s, and the adapter has 4 GB/s. Four concurrent messages take as long as one message,
+    // and eight messages take twice as long.
     let platform = with_adapters(nodes(2), |wire| wire.capacity = rate(4.0));
     let window = |count: usize| {
         let mut send = vec![Isend(1, 100_000); count];
@@ -139,7 +145,8 @@ fn a_wider_wire_carries_several_messages_each_at_its_pace() {
 
 #[test]
 fn an_adapter_that_carries_less_than_a_message_alone_bounds_it() {
-    // 1 GB/s of a message, 0.5 GB/s of the adapter: 1 MB takes 2 ms, two messages 4 ms. Others ignore the adapter.
+    // A message has at most 1 GB/s, and the adapter has 0.5 GB/s. A message of 1 MB takes 2 ms, and two messages take 4
+    // ms. The other contention models ignore the capacity of the adapter.
     for (contention, alone) in [("fair", 2001), ("ideal", 1001), ("share", 1001), ("queue", 1001)] {
         let text = format!(
             "name = \"narrow\"\nnct = [2, 1, 2]\n[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\n\
@@ -160,16 +167,18 @@ fn an_adapter_that_carries_less_than_a_message_alone_bounds_it() {
 
 #[test]
 fn both_directions_share_what_they_have_together() {
-    // 0 and 1 send to each other 1 MB.
+    // Ranks 0 and 1 send 1 MB to each other.
     let both = [vec![Irecv(1), Isend(1, 1_000_000), WaitAll], vec![Irecv(0), Isend(0, 1_000_000), WaitAll]];
     assert_eq!(clocks(&nodes(2), &both), [1_001_000; 2]);
-    // 1.25 GB/s of an adapter both ways: 0.625 each.
+    // An adapter has 1.25 GB/s for both directions together, so each direction has 0.625 GB/s.
     let duplex = with_adapters(nodes(3), |wire| wire.duplex = rate(1.25));
     near(&clocks(&duplex, &both), &[1_601_000; 2], 500);
-    // Partners differ: 0 sends to 1, 1 to 2, 2 to 0. The same at each adapter.
+    // In a ring, rank 0 sends to rank 1, rank 1 to rank 2 and rank 2 to rank 0. Each adapter has the same load as
+    // before.
     let ring = |to: u32, from: u32| vec![Irecv(from), Isend(to, 1_000_000), WaitAll];
     near(&clocks(&duplex, &[ring(1, 2), ring(2, 0), ring(0, 1)]), &[1_601_000; 3], 500);
-    // A single pair shares 1 GB/s; the ring does not.
+    // With a limit of 1 GB/s per pair of nodes, the two messages of a pair share 1 GB/s. The messages of the ring do
+    // not share this limit.
     let pair = with_adapters(nodes(3), |wire| wire.pair_duplex = rate(1.0));
     near(&clocks(&pair, &both), &[2_001_000; 2], 500);
     assert_eq!(clocks(&pair, &[ring(1, 2), ring(2, 0), ring(0, 1)]), [1_001_000; 3]);
@@ -177,7 +186,8 @@ fn both_directions_share_what_they_have_together() {
 
 #[test]
 fn messages_divide_among_rails() {
-    // Two ranks of a node send one message each: the first uses one adapter, the second the other.
+    // Two ranks of a node with two adapters send one message each. The first message uses one adapter, and the second
+    // message uses the other adapter.
     let turns = with_adapters(machine([2, 1, 2], Contention::Fair), |wire| {
         wire.rails = Rails { count: 2, of_cmp: Vec::new() };
     });
@@ -188,7 +198,7 @@ fn messages_divide_among_rails() {
     near(&[clocks(&nodes(2), &scripts)[1]], &[201_000], 500);
     let rails = with_adapters(nodes(2), |wire| wire.rails = Rails { count: 2, of_cmp: Vec::new() });
     assert_eq!(clocks(&rails, &scripts)[1], 101_000);
-    // One core on each of two CMPs, each with a separate adapter, or with one for both.
+    // The node has two CMPs with one core each. Each CMP has a separate adapter, or both CMPs share one adapter.
     for (of_cmp, end) in [(vec![0, 1], 101_000), (vec![0, 0], 201_000)] {
         let platform = machine([2, 2, 1], Contention::Fair);
         let platform = with_adapters(platform, |wire| wire.rails = Rails { count: 2, of_cmp: of_cmp.clone() });
@@ -197,7 +207,7 @@ fn messages_divide_among_rails() {
     }
 }
 
-/// Creates nodes whose adapters carry 1 GB/s and have a gap.
+/// Creates nodes whose adapters have 1 GB/s and a gap of `gap` ns per message.
 fn spaced(count: u32, gap: u64) -> Platform {
     let spaced = Row { gap: ns(gap), ..row(1000) };
     with_link(nodes(count), Level::InterNode, Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![spaced]))
@@ -205,19 +215,20 @@ fn spaced(count: u32, gap: u64) -> Platform {
 
 #[test]
 fn a_small_message_holds_an_adapter_for_its_gap_and_its_bytes_out_and_in() {
-    // A message that holds an adapter for at most a sixteenth of a slot of 500 ns does not affect others: 20 ns and 8
-    // bytes.
+    // A message that holds an adapter for at most a sixteenth of a slot of 500 ns does not share bandwidth with other
+    // messages. The messages of this test hold an adapter for a gap of 20 ns and 8 bytes.
     let platform = spaced(4, 20);
-    // Out: messages leave at 0, 28, 56.
+    // Outgoing messages leave at 0, 28 and 56.
     let scripts = [vec![Send(1, 8), Send(2, 8), Send(3, 8)], vec![Recv(0)], vec![Recv(0)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &scripts)[1..], [1008, 1036, 1064]);
-    // In: three arrive at 1000.
+    // Three messages arrive at the same adapter at 1000.
     let mut incast = vec![vec![Send(3, 8)]; 3];
     incast.push(vec![Irecv(0), Irecv(1), Irecv(2), WaitAll]);
     assert_eq!(clocks(&platform, &incast)[3], 1000 + 2 * 28 + 8);
-    // Without a gap only the bytes count.
+    // Without a gap, messages hold the adapter only for their bytes.
     assert_eq!(clocks(&nodes(4), &scripts)[1..], [1008, 1016, 1024]);
-    // Requests and answers of a rendezvous do not hold an adapter: 1 sends its answer to 0 at 1000 without a wait.
+    // Requests and grants of a rendezvous do not hold an adapter. Rank 1 sends its grant to rank 0 at 1000 without
+    // waiting.
     let link = Link::new(Contention::Fair, Bytes::new(4), ns(1000), vec![Row { gap: ns(20), ..row(1000) }]);
     let platform = with_link(nodes(2), Level::InterNode, link);
     assert_eq!(
@@ -228,7 +239,8 @@ fn a_small_message_holds_an_adapter_for_its_gap_and_its_bytes_out_and_in() {
 
 #[test]
 fn both_directions_hold_what_an_adapter_has_together() {
-    // 20 ns and 8 bytes of 1 GB/s are 28 ns each way; of 1.4 GB/s together, 20 ns.
+    // A gap of 20 ns and 8 bytes at 1 GB/s hold a direction of the adapter for 28 ns. At the adapter's 1.4 GB/s for
+    // both directions together, the message counts for 20 ns.
     let duplex = with_adapters(spaced(2, 20), |wire| wire.duplex = rate(1.4));
     let window = |peer: u32, count: usize| {
         let mut lines = vec![Irecv(peer); count];
@@ -236,7 +248,8 @@ fn both_directions_hold_what_an_adapter_has_together() {
         lines.push(WaitAll);
         lines
     };
-    // One way the direction is slower: 28 ns per message. Both ways 2 x 20 ns per pair of messages.
+    // If all messages have the same direction, the direction limits them to 28 ns per message. With messages in both
+    // directions, a pair of messages takes 2 x 20 ns.
     let mut send = vec![Isend(1, 8); 100];
     send.push(WaitAll);
     let mut receive = vec![Irecv(0); 100];
@@ -248,8 +261,8 @@ fn both_directions_hold_what_an_adapter_has_together() {
 
 #[test]
 fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
-    // Alone it takes the time of a ping-pong. Its rate is 0.5 GB/s, the adapter's rate 2: a gap of 900 ns is 1800
-    // bytes.
+    // A single message takes the time of a ping-pong. The message has at most 0.5 GB/s and the adapter has 2 GB/s, so a
+    // gap of 900 ns counts as 1800 bytes.
     let row = Row { gap: ns(900), bandwidth: rate(0.5).unwrap(), ..row(1000) };
     let link = Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![row]);
     let platform = with_link(nodes(2), Level::InterNode, link);
@@ -262,9 +275,9 @@ fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
         clocks(&platform, &[send, receive])[1]
     };
     assert_eq!(window(1), 21_000);
-    // Each holds it for 900 ns and 5000: a hundred for 590 us.
+    // Each message holds the adapter for 900 ns and 5000 ns, so a hundred messages hold it for 590 us.
     near(&[window(100)], &[591_000], 600);
-    // A gap of less than a twentieth of the bytes is ignored: 1,800 of 200,000.
+    // A gap that counts as less than a twentieth of the message's bytes is ignored, as 1,800 of 200,000 bytes.
     let scripts = [vec![Isend(1, 200_000); 10], vec![Irecv(0); 10]].map(|mut lines| {
         lines.push(WaitAll);
         lines
@@ -272,7 +285,8 @@ fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
     near(&[clocks(&platform, &scripts)[1]], &[1_001_000], 600);
 }
 
-/// Creates a node whose receivers' cores copy.
+/// Creates a node on which cores copy the data of messages, as `copies` states. Messages of up to `eager` bytes are
+/// eager.
 fn copying(copies: Copies, eager: u64) -> Platform {
     let mut platform = machine([1, 1, 4], Contention::Fair);
     let link = Link::new(Contention::Fair, Bytes::new(eager), ns(10), vec![row(10)]);
@@ -301,17 +315,18 @@ fn a_window_within_a_node_goes_at_a_cores_speed() {
 
 #[test]
 fn a_message_that_waited_for_its_receive_is_copied_then() {
-    // Head at 10; posted at 5000, copied until 6000.
+    // The head of the message arrives at 10. The receive is posted at 5000, and the data are copied until 6000.
     let platform = copying(Copies::Receiver, 5000);
     assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Compute(5000), Recv(0)]])[1], 6000);
-    // Another arrives at 3010 and is copied first, because its receive is posted: until 4010. Then both are.
+    // A second message arrives at 3010. Its receive is already posted, so it is copied first, until 4010. The first
+    // message is copied after its receive is posted.
     let scripts = [
         vec![Send(1, 1000)],
         vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],
         vec![Compute(3000), SendTag(1, 1000, 5)],
     ];
     assert_eq!(clocks(&platform, &scripts)[1], 6000);
-    // It arrives at 4510: until 5510. The first follows until 6510.
+    // If the second message arrives at 4510, it is copied until 5510, and the first message is copied until 6510.
     let scripts = [
         vec![Send(1, 1000)],
         vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],
@@ -323,9 +338,9 @@ fn a_message_that_waited_for_its_receive_is_copied_then() {
 #[test]
 fn a_sender_that_copies_goes_on_after_it() {
     let platform = copying(Copies::Sender, 5000);
-    // The send returns after 1000; the message takes 1010 as before.
+    // The sender's core copies, so the send returns after 1000. The message takes 1010 as before.
     assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Recv(0)]]), [1000, 1010]);
-    // Two at once: the second is copied from 1000 to 2000 and arrives at 2010.
+    // If the rank sends two messages at once, the second message is copied from 1000 to 2000 and arrives at 2010.
     let scripts = [vec![Isend(1, 1000), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &scripts)[..3], [2000, 1010, 2010]);
 }

@@ -1,4 +1,5 @@
-//! Expected times of messages, computed by hand on machines with 1 ns per byte and latencies of 10, 100 and 1000 ns.
+//! Expected times of messages, computed by hand. A byte takes 1 ns. Latencies are 10 ns within a CMP, 100 ns between
+//! CMPs and 1000 ns between nodes. Comments give times in ns.
 
 use crate::support::Do::*;
 use crate::support::{Saw, at, clocks, link, machine, ns, row, run, run_placed, run_with, with_link};
@@ -10,7 +11,7 @@ use mcpsim::units::{Bandwidth, Bytes, SimTime};
 #[test]
 fn a_message_takes_latency_plus_bytes_over_bandwidth_at_each_level() {
     let platform = machine([2, 2, 2], Contention::Ideal);
-    // Ranks 0 and 1 share a CMP, 2 is on the other CMP of their node, 4 on the other node.
+    // Ranks 0 and 1 are on the same CMP, rank 2 is on the other CMP of the same node, and rank 4 is on the other node.
     for (to, latency) in [(1, 10), (2, 100), (4, 1000)] {
         let mut scripts = vec![Vec::new(); 5];
         scripts[0] = vec![Send(to, 500)];
@@ -28,27 +29,28 @@ fn overheads_are_paid_before_leaving_and_after_the_arrival() {
         Level::InterNode,
         Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![costly]),
     );
-    // Leaves at 30, arrives at 30 + 1000 + 500.
+    // The message leaves at 30 and arrives at 30 + 1000 + 500. Receiving it takes 7.
     assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Recv(0)]]), [30, 1537]);
-    // Posted after its arrival: max(1530, 2000) + 7.
+    // If the receive is posted after the message has arrived, it completes at max(1530, 2000) + 7.
     assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Compute(2000), Recv(0)]]), [30, 2007]);
 }
 
 #[test]
 fn what_a_message_holds_takes_the_cores_time_beside_their_overheads() {
-    // 2 ns per byte at the sender, half a ns at the receiver.
+    // The overheads include 2 ns per byte at the sender and 0.5 ns per byte at the receiver.
     let [send_bandwidth, recv_bandwidth] = [500_000_000, 2_000_000_000].map(Bandwidth::new);
     let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), send_bandwidth, recv_bandwidth, ..row(1000) };
     let of = |eager| {
         let link = Link::new(Contention::Ideal, Bytes::new(eager), ns(1000), vec![costly.clone()]);
         with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link)
     };
-    // The message leaves at 30 + 1000, arrives 1000 + 500 later, and takes 7 + 250 more.
+    // The message leaves at 30 + 1000 and arrives 1000 + 500 later. Receiving it takes 7 + 250.
     assert_eq!(clocks(&of(500), &[vec![Send(1, 500)], vec![Recv(0)]]), [1030, 2787]);
     assert_eq!(clocks(&of(500), &[vec![Send(1, 0)], vec![Recv(0)]]), [30, 1037]);
-    // Request and grant take 1000 each; the end reaches the sender a control message after the head.
+    // The request and the grant of the rendezvous take 1000 each. The sender learns of the end one control message
+    // after the head has arrived.
     assert_eq!(clocks(&of(499), &[vec![Send(1, 500)], vec![Recv(0)]]), [5030, 4787]);
-    // An exchange has both costs on either core.
+    // In an exchange, each core has the costs of a send and of a receive.
     assert_eq!(clocks(&of(500), &[vec![Exchange(1, 500, 1)], vec![Exchange(0, 500, 0)]]), [2787; 2]);
 }
 
@@ -58,20 +60,24 @@ fn posting_a_receive_takes_its_core_time_which_a_wait_hides() {
     let link = |eager| Link::new(Contention::Ideal, Bytes::new(eager), ns(10), costly());
     let mut platform = with_link(machine([1, 1, 2], Contention::Ideal), Level::IntraCmp, link(1000));
     platform.core.post_overhead = ns(40);
-    // The message arrives at 30 + 10 + 10, and the receive is posted at 40.
+    // The message arrives at 30 + 10 + 10. Posting the receive takes 40, so the receive completes after the message has
+    // arrived.
     assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Recv(0)]]), [30, 57]);
-    // Posted later, at 140.
+    // If the rank computes for 100 first, the receive is posted at 140.
     assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [30, 147]);
-    // Four in one direction: sent until 120, arrived by 140; posted until 160, then four times 7.
+    // Four messages are sent in one direction. The sends end at 120, and the messages have arrived by 140. Posting the
+    // receives takes until 160, and completing them takes four times 7.
     let sends = [vec![Isend(1, 10); 4], vec![WaitAll]].concat();
     let receives = |from| [vec![Irecv(from); 4], vec![WaitAll]].concat();
     assert_eq!(clocks(&platform, &[sends.clone(), receives(0)]), [120, 188]);
-    // Four in both directions: 40 + 30 + 7 per message, because all messages arrive while the core is busy.
+    // With four messages in each direction, each core needs 40 + 30 + 7 per message, because all messages arrive while
+    // the core is busy.
     let both = |other| [vec![Irecv(other); 4], vec![Isend(other, 10); 4], vec![WaitAll]].concat();
     assert_eq!(clocks(&platform, &[both(1), both(0)]), [308; 2]);
-    // An exchange posts first: its message leaves at 70 and arrives at 90.
+    // An exchange posts its receive first, so its message leaves at 70 and arrives at 90.
     assert_eq!(clocks(&platform, &[vec![Exchange(1, 10, 1)], vec![Exchange(0, 10, 0)]]), [97; 2]);
-    // A rendezvous is granted when its receive is posted: requested at 40, granted from 140 to 150, arrived 20 later.
+    // A rendezvous is granted when its receive is posted. The request arrives at 40. The receive is posted at 140, the
+    // grant arrives at 150, and the data arrive 20 later.
     let mut late = with_link(platform, Level::IntraCmp, link(0));
     assert_eq!(clocks(&late, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [170, 177]);
     late.core.post_overhead = ns(0);
@@ -99,24 +105,27 @@ fn a_rendezvous_pays_a_handshake_and_starts_when_both_are_there() {
         Level::InterNode,
         Link::new(Contention::Ideal, Bytes::new(100), ns(400), vec![row(1000)]),
     );
-    // Request at 400, grant received at 800, transfer of 1000 + 600; the blocking send returns at its end.
+    // The request arrives at 400 and the grant arrives at 800. The transfer takes 1000 + 600, and the blocking send
+    // returns at the end of the transfer.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Recv(0)]]), [2400, 2400]);
-    // At the threshold a message is still eager.
+    // A message whose size equals the threshold is still eager.
     assert_eq!(clocks(&platform, &[vec![Send(1, 100)], vec![Recv(0)]]), [0, 1100]);
-    // The receiver is last, at 5000: grant at 5400, end at 7000.
+    // If the receive is posted at 5000, the grant arrives at 5400 and the transfer ends at 7000.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Compute(5000), Recv(0)]]), [7000, 7000]);
-    // A nonblocking sender computes meanwhile.
+    // A nonblocking sender computes during the transfer.
     let overlap = [vec![Isend(1, 600), Compute(3000), WaitAll], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &overlap), [3000, 2400]);
-    // A synchronous send of any size is a rendezvous, a buffered one never is. The end of a short transfer (800 + 1000
-    // + 50) reaches the sender no sooner than a control message after its head: 800 + 1000 + 400.
+    // A synchronous send of any size uses the rendezvous protocol, and a buffered send never does. The sender of a
+    // short transfer, which ends at 800 + 1000 + 50, learns of the end one control message after the head has arrived:
+    // 800 + 1000 + 400.
     let mode = |mode| [vec![SendMode(1, 50, mode)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &mode(SendMode::Synchronous)), [2200, 1850]);
     let large = [vec![SendMode(1, 600, SendMode::Buffered)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &large), [0, 1600]);
 }
 
-/// Sends three messages of 600 bytes from the ranks 0, 1, 2 at the same time; the machine determines their level.
+/// Simulates messages of 600 bytes that `count` ranks send at the same time at the level `level`. Returns the times of
+/// the messages.
 fn three_at_once(law: Contention, level: Level, count: u32) -> Vec<u64> {
     let nct = match level {
         Level::IntraCmp => [1, 1, 6],
@@ -140,10 +149,11 @@ fn transfers_that_share_a_resource_follow_the_load_law() {
         };
         expect(Contention::Ideal, &[600, 600]);
         expect(Contention::Ideal, &[600, 600, 600]);
-        // Share: the first alone, the second with half, the third with a third of the bandwidth.
+        // In the model `share`, the first message has the whole bandwidth, the second message half, and the third
+        // message a third.
         expect(Contention::Share, &[600, 1200]);
         expect(Contention::Share, &[600, 1200, 1800]);
-        // Queue: the second waits for the first's 600 ns.
+        // In the model `queue`, the second message waits 600 for the bytes of the first message.
         expect(Contention::Queue, &[600, 1200]);
         expect(Contention::Queue, &[600, 1200, 1800]);
     }
@@ -179,14 +189,15 @@ fn measured_columns_give_cost_by_load() {
         scripts[rank as usize] = vec![Send(rank + 3, 600)];
         scripts[rank as usize + 3] = vec![Recv(rank)];
     }
-    // Load 1: 1000 + 600. Load 2 is interpolated: 1200 + 900. Load 3: 1400 + 1200.
+    // With load 1, a message takes 1000 + 600. The times for load 2 are interpolated: 1200 + 900. With load 3, a
+    // message takes 1400 + 1200.
     assert_eq!(clocks(&platform, &scripts)[3..], [1600, 2100, 2600]);
 }
 
 #[test]
 fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
     let platform = machine([3, 1, 1], Contention::Share);
-    // Both heads arrive at 1000; the second has load 2 there: 1000 + 2 · 600.
+    // Both heads arrive at 1000. The second message has load 2 at the receiver and takes 1000 + 2 · 600.
     let scripts = [vec![RecvAny, RecvAny], vec![Send(0, 600)], vec![Send(0, 600)]];
     let (outcome, saw) = run(&platform, &scripts);
     assert_eq!(outcome.predicted, at(2200));
@@ -196,10 +207,11 @@ fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
 #[test]
 fn a_resource_is_free_again_at_the_end_of_a_transfer() {
     let platform = machine([2, 1, 2], Contention::Share);
-    // The first transfer holds both NICs until 1600; the second leaves at this instant.
+    // The first transfer holds both network adapters until 1600. The second message leaves at this time and does not
+    // share them.
     let scripts = [vec![Send(2, 600)], vec![Compute(1600), Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
     assert_eq!(clocks(&platform, &scripts), [0, 1600, 1600, 3200]);
-    // A nanosecond earlier it shares both.
+    // A message that leaves one nanosecond earlier shares both network adapters.
     let scripts = [vec![Send(2, 600)], vec![Compute(1599), Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
     assert_eq!(clocks(&platform, &scripts), [0, 1599, 1600, 3799]);
 }
@@ -214,7 +226,7 @@ fn a_small_message_does_not_overtake_a_large_one_of_the_same_pair() {
             Level::InterNode,
             Link::new(law, Bytes::MAX, ns(1000), vec![small.clone(), large.clone()]),
         );
-        // The large message is first, although the small one's head would arrive 8000 ns earlier.
+        // The large message is received first, although the head of the small message would arrive 8000 ns earlier.
         let scripts = [vec![Send(1, 500), Send(1, 1)], vec![RecvAny, Clock, RecvAny, Clock]];
         let (_, saw) = run(&platform, &scripts);
         let sizes: Vec<_> = saw.iter().filter(|(_, saw)| matches!(saw, Saw::Got(..))).cloned().collect();
@@ -228,7 +240,7 @@ fn a_wildcard_takes_the_message_whose_head_came_first() {
     let platform = machine([3, 1, 1], Contention::Ideal);
     let scripts = [vec![Compute(50_000), RecvAny, RecvAny], vec![Compute(10), Send(0, 1)], vec![Send(0, 9000)]];
     let (outcome, saw) = run(&platform, &scripts);
-    // The long message's head arrives at 1000, the short one's at 1010.
+    // The head of the long message arrives at 1000, and the head of the short message arrives at 1010.
     assert_eq!(saw, [(0, Saw::Got(0, 2, 9000)), (0, Saw::Got(0, 1, 1))]);
     assert_eq!(outcome.predicted, at(50_000));
 }
@@ -248,10 +260,11 @@ fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
         Level::InterNode,
         Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![costly]),
     );
-    // Arrivals at 1010 (rank 1) and 1012 (rank 2): 1010 + 7 = 1017, then + 7.
+    // The message of rank 1 arrives at 1010 and the message of rank 2 arrives at 1012. The first receive completes at
+    // 1010 + 7 = 1017, and the second receive 7 later.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Send(0, 12)]];
     assert_eq!(clocks(&platform, &scripts)[0], 1024);
-    // With separate arrivals each has its own overhead: max(1017, 3010) + 7.
+    // If the second message arrives later, its receive completes at max(1017, 3010) + 7.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Compute(2000), Send(0, 10)]];
     assert_eq!(clocks(&platform, &scripts)[0], 3017);
 }
@@ -259,7 +272,8 @@ fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
 #[test]
 fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
     let platform = machine([3, 1, 1], Contention::Ideal);
-    // Rank 2's head arrives at 1000 and its end at 6000; rank 1's message arrives at 2100.
+    // The head of rank 2's message arrives at 1000, and its last byte arrives at 6000. The message of rank 1 arrives at
+    // 2100.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAny, Clock], vec![Compute(1000), Send(0, 100)], vec![Send(0, 5000)]];
     assert_eq!(run(&platform, &scripts).1, [(0, Saw::Got(1, 1, 100)), (0, Saw::Clock(at(2100)))]);
 }
@@ -267,7 +281,7 @@ fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
 #[test]
 fn a_test_sees_what_is_complete_at_its_time_and_a_failed_one_costs_a_poll() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // Arrives at 1100: tests at 1050 and 1150.
+    // The message arrives at 1100. The tests are at 1050 and 1150.
     let scripts = [vec![Irecv(1), Compute(1050), Test, Clock, Test, Clock], vec![Send(0, 100)]];
     let saw = [Saw::Nothing, Saw::Clock(at(1150)), Saw::Got(0, 1, 100), Saw::Clock(at(1150))];
     assert_eq!(run(&platform, &scripts).1, saw.map(|saw| (0, saw)));
@@ -298,7 +312,7 @@ fn a_rank_can_send_to_itself() {
 #[test]
 fn a_strand_proceeds_by_itself() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // The strand sends at 0 and has its answer at 2200, while its rank computes until 2000.
+    // The strand sends at 0 and receives its answer at 2200, while the rank computes until 2000.
     let strand = Start(vec![Send(1, 100), Recv(1)]);
     let scripts = [vec![strand.clone(), Compute(2000), WaitAll], vec![Recv(0), Send(0, 100)]];
     assert_eq!(clocks(&platform, &scripts), [2200, 1100]);
@@ -320,7 +334,7 @@ fn the_parts_of_a_rank_sum_to_its_clock() {
     let (outcome, _) = run(&platform, &scripts);
     let parts = outcome.per_rank[0].parts;
     assert_eq!((parts.compute, parts.send, parts.recv), (ns(11), ns(30), ns(7)));
-    // 11 + 30 + 1500 + 7 + 5 + 30 + 1003 + 7
+    // The clock is the sum of the costs in order: 11 + 30 + 1500 + 7 + 5 + 30 + 1003 + 7.
     assert_eq!(outcome.per_rank[0].clock, at(2593));
     for rank in &outcome.per_rank {
         assert_eq!(rank.clock.as_ps(), rank.parts.total().as_ps());
@@ -377,7 +391,7 @@ fn a_machine_without_inter_node_latency_runs_on_one_worker() {
 #[test]
 fn ranks_on_one_core_take_turns_at_computing() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // Ranks 0 and 1 on the first core, rank 2 alone: 2 · 100 and 100.
+    // Ranks 0 and 1 share the first core and need 2 · 100. Rank 2 is alone on its core and needs 100.
     let sites = Placement::Block.sites(platform.shape, 3, true).unwrap();
     let scripts = [vec![Compute(100)], vec![Compute(100)], vec![Compute(100)]];
     let (outcome, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
@@ -388,7 +402,8 @@ fn ranks_on_one_core_take_turns_at_computing() {
 #[test]
 fn a_strand_is_not_held_up_by_what_its_rank_sends_later() {
     let platform = two_latencies();
-    // The strand answers rank 2 at 1000; the main program has run ahead and sends a slow message at 50,000.
+    // The strand answers rank 2 at 1000. The main program has run ahead of virtual time and sends a slow message at
+    // 50,000.
     let scripts = [
         vec![Start(vec![Recv(2), Send(1, 0)]), Compute(50_000), Send(1, 500), WaitAll],
         vec![RecvAny, Clock, RecvAny, Clock],
@@ -405,7 +420,7 @@ fn a_strand_is_not_held_up_by_what_its_rank_sends_later() {
 fn a_strand_does_not_overtake_itself_while_its_rank_runs_ahead() {
     let platform = two_latencies();
     let mut ahead = vec![Start(vec![Send(1, 500), Recv(2), Send(1, 0)]), Compute(50_000)];
-    // The number of slow messages is so large that passed heads are removed.
+    // The number of slow messages is so large that the engine removes heads of earlier messages from its list.
     ahead.extend((0..40).map(|_| Send(2, 500)));
     ahead.push(WaitAll);
     let mut receiver = vec![Send(0, 0)];
@@ -431,7 +446,7 @@ fn clock(saw: &Saw) -> Option<SimTime> {
     }
 }
 
-/// Creates three nodes; messages above 100 bytes have a latency of 9000 ns.
+/// Creates three nodes. Messages of more than 100 bytes have a latency of 9000 ns.
 fn two_latencies() -> Platform {
     let small = Row { up_to: Bytes::new(100), ..row(1000) };
     let large = Row { above: Bytes::new(100), ..row(9000) };
@@ -441,7 +456,7 @@ fn two_latencies() -> Platform {
 
 #[test]
 fn nodes_without_ranks_take_no_room() {
-    // A port for each of the 2^32 nodes would take hundreds of gigabytes.
+    // State for the network adapters of all 2^32 nodes would need hundreds of gigabytes of memory.
     let platform = machine([u32::MAX, 1, 1], Contention::Share);
     let sites = [0, u32::MAX - 1].map(|node| Site { node, cmp: 0, core: 0 }).to_vec();
     for workers in [1, 2, 3] {

@@ -1,4 +1,5 @@
-//! Parts of the predicted time, compared with parts computed by hand.
+//! Tests of the critical path: the parts of the predicted time are compared with values computed by hand. Comments give
+//! times in ns.
 
 use crate::support::Do::{self, *};
 use crate::support::collectives::{Line, part, run_lines, same};
@@ -9,12 +10,12 @@ use mcpsim::profile::{LevelParts, PathParts, TransferParts};
 use mcpsim::rank::SendMode;
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
-/// Asserts that the path of the outcome has these parts, for one and several workers.
+/// Asserts that the critical path of the run has these parts, for one worker and for several workers.
 fn made_of(platform: &Platform, scripts: &[Vec<Do>], expected: PathParts) -> Outcome {
     let (outcome, _) = run(platform, scripts);
     assert_eq!(outcome.path.total(), outcome.predicted.since(at(0)), "the parts sum to the predicted time");
     let path = outcome.path;
-    // Imbalance is computation on the path.
+    // Imbalance is a part of the computation on the critical path.
     let path = PathParts { compute: path.compute + path.imbalance, imbalance: ns(0), ..path };
     assert_eq!(path, expected);
     for workers in 2..=platform.shape.nodes {
@@ -28,12 +29,13 @@ fn inter_node(parts: TransferParts) -> LevelParts {
     LevelParts { inter_node: parts, ..LevelParts::default() }
 }
 
-/// Returns a transfer's latency, bytes, contention and protocol, in nanoseconds.
+/// Returns the parts of a transfer: latency, bytes, contention and protocol, in nanoseconds.
 fn parts(latency: u64, bytes: u64, contention: u64, protocol: u64) -> TransferParts {
     TransferParts { latency: ns(latency), bytes: ns(bytes), contention: ns(contention), protocol: ns(protocol) }
 }
 
-/// Creates two nodes of one core, with overheads of 20 ns per send and 30 per receive; rendezvous above `eager` bytes.
+/// Creates two nodes with one core each. A send costs 20 ns and a receive costs 30 ns of core time. Messages of more
+/// than `eager` bytes use the rendezvous protocol.
 fn pair(eager: u64) -> Platform {
     let row = Row { send_overhead: ns(20), recv_overhead: ns(30), ..row(1000) };
     let link = Link::new(Contention::Ideal, Bytes::new(eager), ns(400), vec![row]);
@@ -42,7 +44,8 @@ fn pair(eager: u64) -> Platform {
 
 #[test]
 fn a_receive_that_waits_is_the_senders_path_and_the_transfer() {
-    // Left at 520, arrived at 1620, received by 1650: rank 1's own 700 are not on the path.
+    // The message leaves at 520, arrives at 1620 and is received by 1650. The 700 that rank 1 computes are not on the
+    // critical path.
     let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(700), Recv(0)]];
     let expected = PathParts {
         compute: ns(500),
@@ -73,7 +76,7 @@ fn compute_beyond_the_mean_of_the_ranks_is_imbalance() {
 
 #[test]
 fn a_rendezvous_waits_for_the_request_and_the_grant() {
-    // The request leaves at 520 and arrives at 920, the grant at 1320; the end is 1000 + 500 later.
+    // The request leaves at 520 and arrives at 920. The grant arrives at 1320, and the transfer ends 1000 + 500 later.
     let scripts = [vec![Compute(500), Send(1, 500)], vec![Compute(700), Recv(0)]];
     let levels = inter_node(parts(1000, 500, 0, 800));
     let expected = PathParts { compute: ns(500), send: ns(20), recv: ns(30), levels, ..PathParts::default() };
@@ -82,12 +85,13 @@ fn a_rendezvous_waits_for_the_request_and_the_grant() {
 
 #[test]
 fn a_rendezvous_whose_receive_comes_last_is_the_receivers_path_back_to_the_sender() {
-    // Posted at 2000, granted at 2400, ended at 3900 at both; the sender then computes.
+    // The receive is posted at 2000, the grant arrives at 2400, and the transfer ends at 3900 at both ranks. The sender
+    // then computes.
     let scripts = [vec![Compute(500), Send(1, 500), Compute(60)], vec![Compute(2000), Recv(0)]];
     let levels = inter_node(parts(1000, 500, 0, 400));
     let expected = PathParts { compute: ns(2060), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(3960));
-    // At the same time as the request, which arrives at 920.
+    // The receive is posted at 920, at the same time as the request arrives.
     let scripts = [vec![Compute(500), Send(1, 500), Compute(60)], vec![Compute(920), Recv(0)]];
     let expected = PathParts { compute: ns(980), ..expected };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2880));
@@ -95,21 +99,22 @@ fn a_rendezvous_whose_receive_comes_last_is_the_receivers_path_back_to_the_sende
 
 #[test]
 fn a_receive_posted_before_other_work_counts_from_where_it_was_posted() {
-    // Posted at 600 although the request arrives at 420; the grant arrives at 1000, the end is at 2500; the work is
-    // done by 1400.
+    // The request arrives at 420, and the receive is posted at 600. The grant arrives at 1000, and the transfer ends at
+    // 2500. The receiver's computation ends at 1400.
     let scripts = [vec![Send(1, 500)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
     let levels = inter_node(parts(1000, 500, 0, 400));
     let expected = PathParts { compute: ns(600), recv: ns(30), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2530));
-    // An exchange posts its receive before it spends the 20 of its send, which are not on the path.
+    // An exchange posts its receive before the 20 of its send. The 20 are therefore not on the critical path.
     let scripts = [vec![Send(1, 500), Recv(1)], vec![Compute(600), Exchange(0, 10, 0)]];
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2530));
 }
 
 #[test]
 fn the_end_of_a_short_rendezvous_is_news_that_takes_a_handshake() {
-    // Synchronous, 10 bytes: requested at 20, granted at 820; the head arrives at 1820, the end at 1830. The end
-    // reaches the sender at 2220, a handshake after the head, so the bytes are not on the sender's path.
+    // A synchronous message of 10 bytes is requested at 20, and the grant arrives at 820. The head arrives at 1820 and
+    // the last byte at 1830. The sender learns of the end at 2220, one control message after the head has arrived. The
+    // bytes are therefore not on the sender's critical path.
     let scripts = [vec![IsendWith(1, 10, 0, SendMode::Synchronous), WaitAll, Compute(100)], vec![Recv(0)]];
     let levels = inter_node(parts(1000, 0, 0, 400 + 400 + 400));
     let expected = PathParts { compute: ns(100), send: ns(20), levels, ..PathParts::default() };
@@ -118,7 +123,8 @@ fn the_end_of_a_short_rendezvous_is_news_that_takes_a_handshake() {
 
 #[test]
 fn shared_bandwidth_is_contention() {
-    // Both leave at 0 and share the adapter: 1000 + 500 for the first, 1000 + 2 × 500 for the second.
+    // Both messages leave at 0 and share the adapter. The first message takes 1000 + 500, and the second message takes
+    // 1000 + 2 × 500.
     let platform = machine([2, 1, 2], Contention::Share);
     let scripts = [vec![Send(2, 500)], vec![Send(3, 500)], vec![Recv(0)], vec![Recv(1)]];
     let levels = inter_node(parts(1000, 500, 500, 0));
@@ -127,7 +133,8 @@ fn shared_bandwidth_is_contention() {
 
 #[test]
 fn waiting_for_a_port_is_contention() {
-    // The second waits 500 at the sender's adapter; both ends are synchronous, so it does not wait at the receiver's.
+    // The second message waits 500 at the sender's adapter. The message does not wait at the receiver's adapter,
+    // because the messages arrive one after the other.
     let platform = machine([2, 1, 2], Contention::Queue);
     let scripts = [vec![Send(2, 500)], vec![Send(3, 500)], vec![Recv(0)], vec![Recv(1)]];
     let levels = inter_node(parts(1000, 500, 500, 0));
@@ -136,7 +143,7 @@ fn waiting_for_a_port_is_contention() {
 
 #[test]
 fn what_measured_loads_cost_more_is_contention() {
-    // Alone 100 + 500; two concurrent ones 150 + 1000.
+    // A single message takes 100 + 500, and two concurrent messages take 150 + 1000.
     let column = |load, latency, megabytes: u64| LoadColumn {
         load,
         latency: ns(latency),
@@ -152,8 +159,8 @@ fn what_measured_loads_cost_more_is_contention() {
 
 #[test]
 fn a_message_that_may_not_overtake_is_held_up_by_contention() {
-    // 100 bytes have a latency of 1000, 10 only 200: their head may not arrive before 1000, and their end arrives with
-    // it.
+    // The message of 100 bytes has a latency of 1000, and the message of 10 bytes has a latency of 200. The head of the
+    // second message may not arrive before 1000, and its last byte arrives at the same time as the head.
     let rows = vec![Row { up_to: Bytes::new(50), ..row(200) }, Row { above: Bytes::new(50), ..row(1000) }];
     let link = Link::new(Contention::Ideal, Bytes::MAX, ns(200), rows);
     let platform = with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link);
@@ -164,8 +171,8 @@ fn a_message_that_may_not_overtake_is_held_up_by_contention() {
 
 #[test]
 fn of_several_requests_the_last_waited_for_counts_and_the_overheads_after_it() {
-    // Rank 0 is ready at 1100 from rank 1 and at 1120 from rank 2; the first is completed by 1130, so the core is busy
-    // for the second.
+    // The message of rank 1 arrives at 1100 and the message of rank 2 arrives at 1120. Rank 0 completes the first
+    // receive at 1130, so its core is busy when the second message arrives.
     let row = Row { recv_overhead: ns(30), ..row(1000) };
     let link = Link::new(Contention::Ideal, Bytes::MAX, ns(400), vec![row]);
     let platform = with_link(machine([3, 1, 1], Contention::Ideal), Level::InterNode, link);
@@ -175,10 +182,11 @@ fn of_several_requests_the_last_waited_for_counts_and_the_overheads_after_it() {
     let levels = inter_node(parts(1000, 100, 0, 0));
     let expected = PathParts { recv: ns(60), levels, ..PathParts::default() };
     assert_eq!(made_of(&platform, &receive(0, 20), expected).predicted, at(1160));
-    // If it is ready at 1140, the core waits again: only its own overhead is on the path.
+    // If the second message arrives at 1140, the core waits for it. Only the overhead of the second receive is on the
+    // critical path.
     let expected = PathParts { compute: ns(40), recv: ns(30), levels, ..PathParts::default() };
     assert_eq!(made_of(&platform, &receive(0, 40), expected).predicted, at(1170));
-    // Of two simultaneous arrivals, the first in the list is completed first.
+    // If two messages arrive at the same time, the receive that is first in the list is completed first.
     let expected = PathParts { compute: ns(40), recv: ns(60), levels, ..PathParts::default() };
     assert_eq!(made_of(&platform, &receive(40, 40), expected).predicted, at(1200));
     let any = [vec![Irecv(1), Irecv(2), WaitAny], vec![Compute(70), Send(0, 100)], vec![Compute(50), Send(0, 100)]];
@@ -203,7 +211,7 @@ fn a_probe_waits_for_the_latency_only() {
 fn a_rank_that_polls_waits_for_what_it_finds_and_polls_from_there() {
     let mut platform = pair(1000);
     platform.core.poll = ns(70);
-    // The message arrives at 1130 and is found at 17 × 70 = 1190.
+    // The message arrives at 1130, and the poll at 17 × 70 = 1190 finds it.
     let levels = inter_node(parts(1000, 110, 0, 0));
     let expected = PathParts { send: ns(20), recv: ns(30), poll: ns(60), levels, ..PathParts::default() };
     for idle in [None, Some((3, 5000))] {
@@ -211,10 +219,10 @@ fn a_rank_that_polls_waits_for_what_it_finds_and_polls_from_there() {
         let scripts = [vec![Irecv(1), poll], vec![Send(0, 110)]];
         assert_eq!(made_of(&platform, &scripts, expected).predicted, at(1220));
     }
-    // A single test after work is not a wait: the work is the path.
+    // A single test after a computation is not a wait, so the computation is on the critical path.
     let scripts = [vec![Irecv(1), Compute(2000), Test], vec![Send(0, 100)]];
     made_of(&platform, &scripts, PathParts { compute: ns(2000), recv: ns(30), ..PathParts::default() });
-    // After an unsuccessful test, the whole path is the rank's own.
+    // After an unsuccessful test, the critical path contains only the rank's own time.
     let scripts = [vec![Irecv(1), Test, Compute(3000), Test], vec![Send(0, 100)]];
     let expected = PathParts { compute: ns(3000), poll: ns(70), recv: ns(30), ..PathParts::default() };
     made_of(&platform, &scripts, expected);
@@ -222,7 +230,8 @@ fn a_rank_that_polls_waits_for_what_it_finds_and_polls_from_there() {
 
 #[test]
 fn a_strand_is_waited_for_by_the_path_it_took() {
-    // Started at 10 by both; rank 0's strand receives from rank 1 at 10 + 20 + 1100 and takes 30.
+    // Both ranks start their strands at 10. The message of rank 1's strand arrives at rank 0's strand at 10 + 20 +
+    // 1100, and the receive takes 30.
     let strand = |lines: Vec<Do>| vec![Compute(10), Start(lines), Compute(100), WaitAll];
     let scripts = [strand(vec![Recv(1)]), strand(vec![Send(0, 100)])];
     let levels = inter_node(parts(1000, 100, 0, 0));
@@ -232,8 +241,8 @@ fn a_strand_is_waited_for_by_the_path_it_took() {
 
 #[test]
 fn a_reduction_combines_on_its_path() {
-    // Two ranks, 1000 bytes to rank 0: arrived at 2000. Combining 1000 bytes is 125 flops or 3000 bytes of memory: 3000
-    // ns.
+    // Two ranks reduce 1000 bytes to rank 0. The data arrive at 2000. Combining 1000 bytes takes 125 flops and moves
+    // 3000 bytes of memory, which takes 3000.
     let call = |rank| Line::Collective(part(Collective::Reduce, rank, 2, same(1000)));
     let programs = [vec![call(0)], vec![Line::Compute(300), call(1)]];
     let outcome = run_lines(&machine([2, 1, 1], Contention::Ideal), &programs, 1).unwrap();
@@ -245,15 +254,15 @@ fn a_reduction_combines_on_its_path() {
 
 #[test]
 fn a_served_message_answers_by_the_path_it_came() {
-    // Requested at 20, served at 1120; the answer of 50 bytes leaves at 1140 and arrives at 2190.
+    // The request leaves at 20 and is served at 1120. The answer of 50 bytes leaves at 1140 and arrives at 2190.
     let scripts = [vec![Ask(1, 100, 1), Recv(1)], vec![]];
     let levels = inter_node(parts(2000, 150, 0, 0));
     let expected = PathParts { send: ns(40), recv: ns(30), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(1000), &scripts, expected).predicted, at(2220));
 }
 
-/// Returns the way back: its hops, and for each rank its own time and that of messages in nanoseconds, the greatest
-/// first.
+/// Returns the critical path followed backwards: its number of hops, and for each rank the rank's own time and the time
+/// of messages in nanoseconds. The rank with the greatest time is first.
 fn way_back(platform: &Platform, scripts: &[Vec<Do>]) -> (u64, Vec<(u32, u64, u64)>) {
     let options = RunOptions { workers: Some(2), critical_path: true, ..RunOptions::default() };
     let (outcome, _) = run_as(platform, scripts, options).unwrap();
@@ -265,31 +274,34 @@ fn way_back(platform: &Platform, scripts: &[Vec<Do>]) -> (u64, Vec<(u32, u64, u6
 
 #[test]
 fn the_way_back_follows_whoever_was_waited_for() {
-    // Rank 0 computes 500 and sends, 20; rank 1 waits 1100 for it and takes 30.
+    // Rank 0 computes for 500 and sends, which takes 20. Rank 1 waits 1100 for the message, and the receive takes 30.
     let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(700), Recv(0)]];
     assert_eq!(way_back(&pair(1000), &scripts), (1, vec![(1, 30, 1100), (0, 520, 0)]));
-    // No rank waits.
+    // The message arrives before the receive is posted, so no rank waits.
     let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(2000), Recv(0)]];
     assert_eq!(way_back(&pair(1000), &scripts), (0, vec![(1, 2030, 0)]));
-    // A rendezvous posted at 600, ended at 2500, whose sender computes afterwards: 600 of rank 1, and its grant and the
-    // transfer.
+    // The receive of a rendezvous is posted at 600, the transfer ends at 2500, and the sender computes afterwards. The
+    // critical path contains 600 of rank 1, the grant and the transfer.
     let scripts = [vec![Send(1, 500), Compute(60)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
     assert_eq!(way_back(&pair(50), &scripts), (1, vec![(0, 60, 1900), (1, 600, 0)]));
-    // The same without the computation: the run ends with the receive, and the path never leaves rank 1.
+    // If the sender does not compute afterwards, the run ends with the receive, and the critical path never leaves rank
+    // 1.
     let scripts = [vec![Send(1, 500)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
     assert_eq!(way_back(&pair(50), &scripts), (0, vec![(1, 630, 1900)]));
 }
 
 #[test]
 fn the_way_back_goes_through_strands_answers_and_polls() {
-    // 10 of its own before rank 1's strand sends, 20; rank 0's strand waits 1100 and takes 30.
+    // Rank 1 computes for 10 before its strand sends, which takes 20. The strand of rank 0 waits 1100 for the message,
+    // and the receive takes 30.
     let strand = |lines: Vec<Do>| vec![Compute(10), Start(lines), Compute(100), WaitAll];
     let scripts = [strand(vec![Recv(1)]), strand(vec![Send(0, 100)])];
     assert_eq!(way_back(&pair(1000), &scripts), (1, vec![(0, 30, 1100), (1, 30, 0)]));
-    // Requested at 20, answered at 2190: the path has only messages, including the answer's overhead.
+    // The request leaves at 20 and the answer arrives at 2190. After the request, the critical path consists of the
+    // time of messages, including the overhead of the answer.
     let scripts = [vec![Ask(1, 100, 1), Recv(1)], vec![]];
     assert_eq!(way_back(&pair(1000), &scripts), (0, vec![(0, 50, 2170)]));
-    // Arrived at 1130, found by polling at 1190, received by 1220.
+    // The message arrives at 1130, polling finds it at 1190, and it is received by 1220.
     let mut platform = pair(1000);
     platform.core.poll = ns(70);
     for idle in [None, Some((3, 5000))] {

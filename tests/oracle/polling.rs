@@ -1,4 +1,5 @@
-//! Results of programs that poll, cancel receives or idle, compared with times computed by hand.
+//! Tests of programs that poll, cancel receives or idle. The results are compared with times computed by hand. Comments
+//! give times in ns.
 
 use crate::support::Do::{self, *};
 use crate::support::{Polling, Saw, at, machine, ns, run, run_with};
@@ -13,12 +14,13 @@ fn main_saw<const N: usize>(saw: [Saw; N]) -> Vec<(u32, Saw)> {
 #[test]
 fn a_receive_without_a_message_can_be_withdrawn() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // The head arrives at 1000: the receive cancelled at 999 does not match it, and the next one does.
+    // The head of the message arrives at 1000. A receive that is cancelled at 999 does not match the message, and the
+    // next receive matches it.
     let withdraw = |when| vec![Irecv(1), Compute(when), Cancel, Clock, WaitAll, Clock, Compute(5000), IprobeAny];
     let early = Saw::Cancelled(0);
     let saw = main_saw([Saw::Clock(at(999)), early, Saw::Clock(at(999)), Saw::Got(0, 1, 100)]);
     assert_eq!(run(&platform, &[withdraw(999), vec![Send(0, 100)]]).1, saw);
-    // Cancelled at 1001, the receive completes normally.
+    // A receive that is cancelled at 1001 has already matched the message and completes normally.
     let saw = main_saw([Saw::Clock(at(1001)), Saw::Got(0, 1, 100), Saw::Clock(at(1100)), Saw::Nothing]);
     assert_eq!(run(&platform, &[withdraw(1001), vec![Send(0, 100)]]).1, saw);
 }
@@ -26,7 +28,8 @@ fn a_receive_without_a_message_can_be_withdrawn() {
 #[test]
 fn what_is_not_an_unmatched_receive_cannot_be_withdrawn() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // A rendezvous: request at 1000, answer at 2000, end at 3100. An eager send is already complete.
+    // A cancelled send with the rendezvous protocol completes: the request arrives at 1000, the grant at 2000, and the
+    // transfer ends at 3100. An eager send is already complete.
     let sender = |mode| vec![IsendWith(1, 100, 0, mode), Cancel, WaitAll, Clock];
     let (outcome, saw) = run(&platform, &[sender(SendMode::Synchronous), vec![Recv(0)]]);
     assert_eq!(saw[..2], main_saw([Saw::Got(0, 0, 0), Saw::Clock(at(4000))]));
@@ -52,7 +55,8 @@ fn a_failed_test_costs_a_poll_or_nothing() {
     assert_eq!(run(&platform, &scripts).1, saw);
 }
 
-/// Polls the requests, or for messages, step by step; or idles for at most the given time.
+/// Returns an action that polls the requests, or probes for messages if `probe` is true, one poll at a time. If `idle`
+/// is given, the action idles for at most the given time instead.
 fn polling(probe: bool, idle: Option<(u32, u64)>, free: bool) -> Do {
     Poll(Polling { probe, idle, free })
 }
@@ -61,7 +65,7 @@ fn polling(probe: bool, idle: Option<(u32, u64)>, free: bool) -> Do {
 fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
     let mut platform = machine([2, 1, 1], Contention::Ideal);
     platform.core.poll = ns(30);
-    // The message of 100 bytes arrives at 1100, its head at 1000.
+    // The head of the message of 100 bytes arrives at 1000, and its last byte arrives at 1100.
     let clock = |script: Vec<Do>| {
         let saw = run(&platform, &[script, vec![Send(0, 100)]]).1.into_iter();
         let clock = saw.filter_map(|(_, saw)| if let Saw::Clock(clock) = saw { Some(clock) } else { None });
@@ -70,16 +74,17 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
     assert_eq!(clock(vec![Irecv(1), Idle(1_000_000), Clock]), 1110);
     assert_eq!(clock(vec![Irecv(1), Compute(5), Idle(1_000_000), Clock]), 1115);
     assert_eq!(clock(vec![Idle(1_000_000), Clock]), 1020);
-    // At the limit, rounded up to a whole poll.
+    // Idling ends at the limit, rounded up to a whole poll.
     assert_eq!(clock(vec![Irecv(1), Idle(61), Clock]), 90);
     assert_eq!(clock(vec![Irecv(1), Idle(0), Clock]), 30);
-    // A later idling still sees an earlier completion; an earlier change ends the first idling, not the second.
+    // Idling ends at once if a request of the rank has already completed. A change before the first idle action ends
+    // the first idle action and not the second one.
     assert_eq!(clock(vec![Irecv(1), Compute(1050), Idle(1_000_000), Clock]), 1110);
     assert_eq!(clock(vec![Irecv(1), Compute(1500), Idle(300), Clock]), 1500);
     assert_eq!(clock(vec![Irecv(1), Compute(1500), Idle(300), Idle(300), Clock]), 1800);
-    // A limit in between does not reset this.
+    // An idle action that ends at its limit does not change this rule.
     assert_eq!(clock(vec![Irecv(1), Idle(600), Idle(300), Idle(900), Clock]), 1110);
-    // The end of a strand is a change.
+    // The end of a strand is a change that ends idling.
     assert_eq!(clock(vec![Start(vec![Recv(1), Compute(50)]), Idle(1_000_000), Clock]), 1170);
 }
 
@@ -87,8 +92,9 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
 fn a_limit_that_passed_unused_does_not_hide_a_change_at_the_next() {
     let mut platform = machine([3, 1, 1], Contention::Ideal);
     platform.core.poll = ns(30);
-    // Rank 2's head at 1000 ends the first at 1020, before its limit of 1500. Rank 1's head arrives at 1400 and
-    // determines the arrival of its message at 1800, the limit of the second.
+    // The head of rank 2's message arrives at 1000 and ends the first idle action at 1020, before the limit of 1500.
+    // The head of rank 1's message arrives at 1400. The last byte arrives at 1800, which is also the limit of the
+    // second idle action.
     let scripts = [vec![Irecv(1), Idle(1500), Idle(780), Clock], vec![Compute(400), Send(0, 400)], vec![Send(0, 0)]];
     assert_eq!(run(&platform, &scripts).1, main_saw([Saw::Clock(at(1800))]));
 }
@@ -106,14 +112,14 @@ fn ranks_that_idle_for_each_other_are_a_deadlock() {
         assert_eq!(waiting, [(0, "polling".to_owned(), at(270)), (1, "polling".to_owned(), at(270))]);
         assert_eq!(deadlock.finished, 1);
     }
-    // A late message is not a deadlock.
+    // A message that arrives late is not a deadlock.
     let late = vec![Compute(3_000_000_000_070), Send(0, 10), Send(1, 10)];
     let scripts = [vec![Irecv(2), polling(false, Some((2, 10_000_000_000)), false)], vec![Recv(2)], late];
     assert_eq!(run_with(&platform, &scripts, 2).unwrap().0.per_rank[0].clock, at(3_000_000_001_100));
 }
 
-/// Actions of another rank for the polling one: grid steps computed, tens of bytes sent, and whether it is a
-/// rendezvous.
+/// Messages that another rank sends to the polling rank: computing time before the send in steps of the time grid, size
+/// in tens of bytes, and true if the message uses the rendezvous protocol.
 type Sends = Vec<(u64, u64, bool)>;
 
 fn sends() -> impl Strategy<Value = Sends> {
@@ -129,14 +135,14 @@ proptest! {
         (after, span, probe, strands, last) in (1..4u32, 1..3000u64, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
         workers in 1..4u32,
     ) {
-        // All times are on the grid of polls or slightly next to it, so that many are simultaneous.
+        // All times are on the time grid of the polls or close to it, so that many events are simultaneous.
         let mut platform = machine([4, 1, 1], Contention::Share);
         platform.core.poll = ns(50);
         let me = if last { partners.len() as u32 } else { 0 };
         let rank = |partner: usize| partner as u32 + u32::from(!last);
         let mut owed: Vec<usize> = partners.iter().map(Vec::len).collect();
         if probe {
-            // Messages found by probes may have any source, so no rank may be awaited at the end.
+            // Probes find messages of any source, so the polling rank must not wait for a particular rank at the end.
             owed.iter_mut().skip(1).for_each(|count| *count = 0);
         }
         let script = |look: Do| {

@@ -1,17 +1,19 @@
-//! Messages that the receiving rank's adapter serves, compared with times computed by hand.
+//! Tests of messages that the adapter of the receiving rank serves without the rank's program. The results are compared
+//! with times computed by hand. Comments give times in ns.
 
 use crate::support::Do::{self, *};
 use crate::support::{ANSWER, ECHO, HAND_ON, Saw, TAKE, at, machine, ns, row, run_with, with_link};
 use mcpsim::platform::{Contention, Level, Link, Platform, Row};
 use mcpsim::units::Bytes;
 
-/// Creates three nodes with overheads of 30 ns per send and 7 ns per receive, and a poll of 100 ns.
+/// Creates three nodes on which a send costs 30 ns, a receive costs 7 ns and a poll costs 100 ns of core time.
 fn costly(law: Contention) -> Platform {
     let row = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(1000) };
     with_link(machine([3, 1, 1], law), Level::InterNode, Link::new(law, Bytes::ZERO, ns(1000), vec![row]))
 }
 
-/// Returns the final clocks in nanoseconds, and the observations; the same for one to three workers.
+/// Returns the final clocks of the ranks in nanoseconds, and the observations of the programs. Asserts that one, two
+/// and three workers give the same results.
 fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) {
     let result = |workers| {
         let (outcome, saw) = run_with(platform, scripts, workers).unwrap();
@@ -26,8 +28,8 @@ fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) 
 #[test]
 fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
     let platform = costly(Contention::Ideal);
-    // The message leaves at 30, although no message is small enough to be eager, and ends at 1130. The answer leaves at
-    // 1160 and ends at 2210, and takes 7 ns to receive.
+    // The message leaves at 30 and arrives at 1130. It leaves at once, although no message of this platform is small
+    // enough to be eager. The answer leaves at 1160 and arrives at 2210, and receiving it takes 7.
     let ask = vec![Ask(1, 100, ANSWER), Clock, Recv(1)];
     let served = (1, Saw::Served(at(1130), 0, 100));
     for (other, end) in [(vec![Compute(10_000)], 10_000), (vec![], 0), (vec![Compute(1130)], 1130)] {
@@ -35,13 +37,14 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
         assert_eq!(clocks, [2217, end]);
         assert_eq!(saw, [(0, Saw::Clock(at(30))), (0, Saw::Got(0, 1, 50)), served.clone()]);
     }
-    // The rank waits for a message: a rendezvous of rank 2, request at 1030, grant at 2030, end at 3040.
+    // The served rank waits for a message of rank 2 with the rendezvous protocol. The request arrives at 1030, the
+    // grant arrives at 2030, and the transfer ends at 3040.
     let (clocks, _) = run(&platform, &[ask.clone(), vec![Recv(2)], vec![Send(1, 10)]]);
     assert_eq!(clocks, [2217, 3047, 4030]);
-    // The rank idles: idling ends at the next poll.
+    // If the served rank idles, the served message ends idling at the next poll.
     let (clocks, _) = run(&platform, &[ask.clone(), vec![Compute(20), Idle(5000)]]);
     assert_eq!(clocks, [2217, 1220]);
-    // An earlier served message ends the first idling at once, and only the first.
+    // A message that was served before the rank idles ends the first idle action at once, and only the first.
     let (clocks, _) = run(&platform, &[ask, vec![Compute(2000), Idle(5000), Idle(300)]]);
     assert_eq!(clocks, [2217, 2300]);
 }
@@ -49,7 +52,8 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
 #[test]
 fn messages_of_a_pair_are_served_in_order() {
     let platform = costly(Contention::Ideal);
-    // The large message ends at 6030, the small one at 1070; rank 2's is not delayed.
+    // The large message ends at 6030 and the small message of the same rank at 1070. The message of rank 2 is not
+    // delayed.
     let (_, saw) = run(&platform, &[vec![Ask(1, 5000, TAKE), Ask(1, 10, TAKE)], vec![], vec![Ask(1, 20, TAKE)]]);
     let served = [(1050, 2, 20), (6030, 0, 5000), (6030, 0, 10)];
     assert_eq!(saw, served.map(|(time, from, size)| (1, Saw::Served(at(time), from, size))));
@@ -58,7 +62,8 @@ fn messages_of_a_pair_are_served_in_order() {
 #[test]
 fn answers_may_be_served_too() {
     let platform = costly(Contention::Ideal);
-    // 0 to 1: 1130. 1 to 2: 1160 to 2260. 2 answers to 1: 2290 to 3340.
+    // The message from rank 0 to rank 1 arrives at 1130. The message from rank 1 to rank 2 leaves at 1160 and arrives
+    // at 2260. The answer of rank 2 to rank 1 leaves at 2290 and arrives at 3340.
     let (clocks, saw) = run(&platform, &[vec![Ask(1, 100, HAND_ON)], vec![Recv(2)], vec![]]);
     assert_eq!(clocks, [30, 3347, 0]);
     let served = [(1, Saw::Served(at(1130), 0, 100)), (2, Saw::Served(at(2260), 1, 100))];
@@ -70,7 +75,7 @@ fn answers_may_be_served_too() {
 
 #[test]
 fn a_rank_serves_itself() {
-    // 10 + 100 ns within a CMP, and the answer 10 + 50.
+    // A message of a rank to itself takes 10 + 100, and the answer takes 10 + 50.
     let (clocks, saw) = run(&machine([1, 1, 1], Contention::Ideal), &[vec![Ask(0, 100, ANSWER), Recv(0)]]);
     assert_eq!(clocks, [170]);
     assert_eq!(saw, [(0, Saw::Got(0, 0, 50)), (0, Saw::Served(at(110), 0, 100))]);
@@ -79,8 +84,8 @@ fn a_rank_serves_itself() {
 #[test]
 fn answers_meet_ports_and_are_counted_as_messages() {
     let platform = costly(Contention::Queue);
-    // Both leave at 30 and arrive at the same adapter at 1030: served at 1130 and 1230. The answers leave at 1160 and
-    // 1260: ends at 2210 and 2310.
+    // Both messages leave at 30, and their heads arrive at the same adapter at 1030. The adapter serves them at 1130
+    // and 1230. The answers leave at 1160 and 1260 and arrive at 2210 and 2310.
     let scripts = [vec![], vec![Ask(0, 100, ANSWER), Recv(0)], vec![Ask(0, 100, ANSWER), Recv(0)]];
     assert_eq!(run(&platform, &scripts).0, [0, 2217, 2317]);
     let (outcome, _) = run_with(&platform, &scripts, 1).unwrap();

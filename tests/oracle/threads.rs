@@ -1,4 +1,5 @@
-//! Expected times of ranks on hardware threads of one core, computed by hand: a core moves 1 byte per ns.
+//! Expected times of ranks on hardware threads of one core and of ranks that share a core, computed by hand. A core
+//! moves 1 byte per ns. Comments give times in ns.
 
 use crate::support::Do::*;
 use crate::support::collectives::{Line, line_clocks, part_by, same};
@@ -11,14 +12,15 @@ use mcpsim::platform::{
 use mcpsim::rank::SendMode::Synchronous;
 use mcpsim::units::{Bandwidth, Bytes};
 
-/// Creates nodes of one CMP whose cores have two threads, each slowed by a factor of 1.6 beside the other.
+/// Creates nodes with one CMP. The cores have two hardware threads. If both threads of a core are busy, each thread is
+/// slowed by a factor of 1.6.
 fn threaded(cores: u32) -> Platform {
     let mut platform = machine([1, 1, cores], Contention::Ideal);
     platform.core.threads = HardwareThreads::new(2, vec![1.6]).unwrap();
     platform
 }
 
-/// Returns the clocks, in ns, of ranks that fill the machine's places in order.
+/// Returns the final clocks in ns of ranks that are placed on the cores of the machine in order.
 fn clocks(platform: &Platform, scripts: &[&[Do]], oversubscribe: bool) -> Vec<u64> {
     let (ranks, threads) = (scripts.len() as u32, platform.core.threads.count());
     let sites = Placement::Block.sites_by_threads(platform.shape, threads, ranks, oversubscribe).unwrap();
@@ -32,11 +34,11 @@ fn computing_is_slower_beside_a_busy_sibling() {
     let node = threaded(2);
     let computes: &[Do] = &[Compute(1000)];
     assert_eq!(clocks(&node, &[computes; 2], false), [1000; 2], "a core each");
-    // The third rank shares a core with the first, and 1 has its core alone.
+    // The third rank shares a core with the first rank, and the second rank is alone on its core.
     assert_eq!(clocks(&node, &[computes; 3], false), [1600, 1000, 1600]);
     assert_eq!(clocks(&node, &[&[Code(1000)], &[Code(500)], &[Code(500)]], false), [1600, 500, 800]);
     assert_eq!(clocks(&node, &[computes; 4], false), [1600; 4]);
-    // Six ranks on four threads: three on each core, which share two threads.
+    // Six ranks run on four hardware threads. The three ranks of a core share the core's two threads.
     assert_eq!(clocks(&node, &[computes; 6], true), [2400; 6]);
 }
 
@@ -48,18 +50,20 @@ fn without_threads_ranks_on_a_core_take_turns() {
 
 #[test]
 fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
-    // Two threads of a core need 1/1.6 bytes per ns each, 1.25 together, and the CMP has 1.5: it is no limit.
+    // The two threads of a core need 1/1.6 bytes per ns each, which is 1.25 together. The CMP has 1.5 bytes per ns and
+    // does not limit them.
     let mut node = threaded(1);
     node.core.memory_sharing = MemorySharing::Fair;
     let cmp = |bytes_per_us: u64| Bandwidth::new(bytes_per_us * 1_000_000).unwrap();
     node.core.cmp_memory = cmp(1500);
     let block: &[Do] = &[Work(0, 1000)];
     assert_eq!(clocks(&node, &[block; 2], false), [1600; 2]);
-    // The CMP has 1: half each. The slowdowns of core and memory do not multiply.
+    // If the CMP has 1 byte per ns, each thread has half. The slowdowns by the core and by memory are not multiplied.
     node.core.cmp_memory = cmp(1000);
     assert_eq!(clocks(&node, &[block; 2], false), [2000; 2]);
     assert_eq!(clocks(&node, &[&[Work(1000, 10)], &[Work(1000, 10)]], false), [1600; 2], "arithmetic");
-    // With sharing by placement the result is the same: the remaining rate of each rank is slowed by 1.6.
+    // With `MemorySharing::Placed` the result is the same, because the remaining rate of each rank is slowed by a
+    // factor of 1.6.
     node.core.memory_sharing = MemorySharing::Placed;
     let sites = vec![Site { node: 0, cmp: 0, core: 0 }; 2];
     let memory = |node: &_, sites: &[Site]| -> Vec<f64> {
@@ -71,7 +75,7 @@ fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
     assert_eq!(memory(&node, &sites[..1]), [1e9]);
 }
 
-/// Creates nodes of one core whose messages cost it 30 ns per send and 40 ns per receive.
+/// Creates nodes with one core each. A send costs 30 ns and a receive costs 40 ns of core time.
 fn costly(nodes: u32, law: Contention) -> Platform {
     let row = Row { send_overhead: ns(30), recv_overhead: ns(40), ..row(1000) };
     with_link(machine([nodes, 1, 1], law), Level::InterNode, Link::new(law, Bytes::MAX, ns(1000), vec![row]))
@@ -80,24 +84,27 @@ fn costly(nodes: u32, law: Contention) -> Platform {
 #[test]
 fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second leaves at 60 and arrives at 1070, when the first one's receiver has the core until 1080.
+    // The second message leaves at 60 and arrives at 1070. At this time the receiver of the first message uses the core
+    // until 1080.
     assert_eq!(clocks(&costly(2, Contention::Fair), &sends, true), [30, 60, 1080, 1120]);
     assert_eq!(clocks(&costly(2, Contention::Ideal), &sends, true), [30, 30, 1080, 1080], "other laws know no turns");
     let apart = machine([2, 1, 2], Contention::Fair);
     let apart = with_link(apart, Level::InterNode, costly(2, Contention::Fair).links[2].clone());
     assert_eq!(clocks(&apart, &sends, true), [30, 30, 1080, 1090], "a core each; the adapter carries 10 B in 10 ns");
-    // A rank keeps its core until it waits. The second requests it at 20 (computing counts twice) and has it at 60.
+    // A rank uses its core until the rank waits. The second rank requests the core at 20, because computing on the
+    // shared core takes twice as long, and receives the core at 60.
     let twice: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &twice, true), [60, 90, 1120, 1160]);
-    // Computing releases the core: the second has it from 30 on.
+    // If the first rank computes between its sends, it releases the core, and the second rank receives the core at 30.
     let between: [&[Do]; 4] =
         [&[Send(2, 10), Compute(5), Send(2, 10)], &[Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &between, true), [90, 60, 1160, 1120]);
-    // Requests are completed when the last is ready; of two waits, the earlier has the core first.
+    // A wait for several requests uses the core when the last request is ready. Of two waiting ranks, the rank that
+    // began to wait earlier receives the core first.
     let all: [&[Do]; 4] =
         [&[Isend(2, 10), Isend(3, 10), WaitAll], &[], &[Irecv(0), WaitAll], &[Compute(100), Irecv(0), WaitAll]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &all, true), [60, 0, 1080, 1120]);
-    // A rank that has not waited continues at once, to the picosecond.
+    // A rank that has not waited continues at exactly the same picosecond.
     let sites = Placement::Block.sites(costly(2, Contention::Fair).shape, 4, true).unwrap();
     let scripts: Vec<Vec<Do>> = all.iter().map(|script| script.to_vec()).collect();
     let (outcome, _) = run_placed(&costly(2, Contention::Fair), sites, &scripts, 1).unwrap();
@@ -106,9 +113,9 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
 
 #[test]
 fn all_overheads_of_a_wait_take_of_a_shared_core() {
-    // The messages leave one after the other, from 30, 60, 90 and 120 on. Both of the first receiver's arrive by 1070:
-    // it has had the core since 1040. The second requests the core for both when its own have arrived, at 1130: from
-    // 1120 on.
+    // The messages leave at 30, 60, 90 and 120. The two messages of the first receiver have arrived by 1070, and this
+    // receiver uses the core from 1040 to 1120. The second receiver requests the core for both receives when its
+    // messages have arrived, at 1130.
     let two = |to| vec![Isend(to, 10), Isend(to, 10), WaitAll];
     let both = |from| vec![Irecv(from), Irecv(from), WaitAll];
     let scripts = [two(2), two(3), both(0), both(1)];
@@ -126,12 +133,13 @@ fn strands_take_of_a_core_as_they_do_where_it_is_not_shared() {
 
 #[test]
 fn an_exchange_on_a_shared_core_posts_its_receive_before_it_sends() {
-    // From 100 B on a message waits for its receiver; a handshake takes 1000 ns.
+    // Messages of 100 B and more use the rendezvous protocol. A control message takes 1000.
     let mut platform = costly(2, Contention::Fair);
     let rows = platform.links[2].rows().to_vec();
     platform.links[2] = Link::new(Contention::Fair, Bytes::new(99), ns(1000), rows);
-    // Both have computed at 10,000. The second has the core at 10,030 and grants then: the data leave at 11,030 and
-    // arrive at 13,030. Its own message leaves at 10,060; the core of its receiver is busy from 11,040 to 11,080.
+    // Both ranks have computed until 10,000. The second rank receives the core at 10,030 and grants the request. The
+    // data leave at 11,030 and arrive at 13,030. The second rank's own message leaves at 10,060, and the core of its
+    // receiver is busy from 11,040 to 11,080.
     let scripts: [&[Do]; 4] = [
         &[Compute(5000), Send(2, 10)],
         &[Compute(5000), Exchange(3, 1, 3)],
@@ -141,18 +149,18 @@ fn an_exchange_on_a_shared_core_posts_its_receive_before_it_sends() {
     assert_eq!(clocks(&platform, &scripts, true), [10_030, 13_070, 11_080, 13_030]);
 }
 
-/// Creates nodes of one core; messages from 100 B on between its ranks wait for their receivers.
+/// Changes the platform so that messages of 100 B and more between ranks of one core use the rendezvous protocol.
 fn near(platform: Platform) -> Platform {
     with_link(platform, Level::IntraCmp, Link::new(Contention::Fair, Bytes::new(99), ns(100), vec![row(100)]))
 }
 
 #[test]
 fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
-    // The request arrives at 100, the grant at 200, the data from 300 to 500. The receiver has copied them, and sends
-    // until 530.
+    // The request arrives at 100, the grant arrives at 200, and the data arrive from 300 to 500. The receiver has then
+    // copied the data, and its own send takes until 530.
     let scripts: [&[Do]; 4] = [&[Send(1, 200)], &[Recv(0), Send(2, 10)], &[Recv(1)], &[]];
     assert_eq!(clocks(&near(costly(2, Contention::Fair)), &scripts, true), [530, 530, 1580, 0]);
-    // The same with exchanged rank numbers.
+    // The test repeats the run with exchanged rank numbers.
     let scripts: [&[Do]; 4] = [&[Recv(1), Send(2, 10)], &[Send(0, 200)], &[Recv(0)], &[]];
     assert_eq!(clocks(&near(costly(2, Contention::Fair)), &scripts, true), [530, 530, 1580, 0]);
 }
@@ -161,7 +169,7 @@ fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
 fn what_a_collective_combines_has_the_core_alone() {
     let line = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Reduce, rank, 2, same(90)));
     let programs: Vec<_> = (0..2).map(|rank| vec![line(rank)]).collect();
-    // 90 B arrive at 190 and take 3 ns each; the sender has left long before.
+    // The 90 B arrive at 190, and combining takes 3 per byte. The sender has already ended.
     assert_eq!(line_clocks(&near(machine([1, 1, 1], Contention::Fair)), &programs), [190 + 270, 0]);
 }
 
@@ -192,31 +200,33 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     let mut platform = costly(2, Contention::Fair);
     platform.core.context_switch = ns(5);
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second has not waited. Its message arrives at 1070; the first one's receiver has the core from 1045 to 1085.
+    // The second sender has not waited. Its message arrives at 1070, while the receiver of the first message uses the
+    // core from 1045 to 1085.
     assert_eq!(clocks(&platform, &sends, true), [30, 60, 1085, 1130]);
-    // A rank without a wait continues at once: at 5000, when both messages have arrived.
+    // A rank that does not wait continues at once, in this test at 5000, when both messages have arrived.
     let late: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[], &[Compute(2500), Recv(0), Recv(0)], &[]];
     assert_eq!(clocks(&platform, &late, true), [60, 0, 5080, 0]);
-    // A rank in the queue for the core does not wait in this sense: the second, from 20 on. Its receiver polled last,
-    // so the other receiver has the core from 1045 to 1125, and the second's from 1130.
+    // A rank that is queued for the core does not count as waiting, as the second rank from 20 on. Its receiver polled
+    // last. The other receiver therefore uses the core from 1045 to 1125, and the receiver of the second rank from
+    // 1130.
     let line: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&platform, &line, true), [60, 90, 1125, 1170]);
-    // A round trip on one core, 100 ns and 1 ns per byte each way: the second has polled last and receives at once, the
-    // first a switch later.
+    // Two ranks of one core exchange a round trip, whose messages take 100 and 1 per byte. The second rank has polled
+    // last and receives at once. The first rank receives after a context switch.
     let to_and_fro: [&[Do]; 2] = [&[Send(1, 10), Recv(1)], &[Recv(0), Send(0, 10)]];
     let mut one = near(costly(1, Contention::Fair));
     one.core.context_switch = ns(5);
     assert_eq!(clocks(&one, &to_and_fro, true), [225, 110]);
-    // The switch counts as polling of the path, and nowhere else.
+    // The critical path counts the context switch as polling, and no other value includes it.
     let scripts: Vec<Vec<Do>> = to_and_fro.iter().map(|script| script.to_vec()).collect();
     let sites = Placement::Block.sites(one.shape, 2, true).unwrap();
     let (outcome, _) = run_placed(&one, sites, &scripts, 1).unwrap();
     assert_eq!(outcome.path.poll, ns(5));
-    // With two threads, two active ranks have one each permanently.
+    // If the core has two hardware threads, each of the two ranks always has one thread.
     one.core.threads = HardwareThreads::new(2, vec![1.0]).unwrap();
     let third: [&[Do]; 3] = [&[], &[Send(2, 10), Recv(2)], &[Recv(1), Send(1, 10)]];
     assert_eq!(clocks(&one, &third, true), [0, 220, 110]);
-    // With separate cores, or another law, there is no switch.
+    // If the ranks have separate cores, or with another contention model, no context switch occurs.
     let mut apart = near(machine([1, 1, 2], Contention::Fair));
     apart.core.context_switch = ns(5);
     assert_eq!(clocks(&apart, &to_and_fro, true), [220, 110]);

@@ -1,7 +1,8 @@
-//! Random programs under random conditions. The Outcome is the same for any number of workers. Without strands it does
-//! not depend on how far programs run ahead of virtual time.
+//! Tests random programs under random conditions. The Outcome must be the same for any number of workers. For programs
+//! without strands, the Outcome must not depend on how far programs run ahead of virtual time.
 //!
-//! Levels have different laws, so that some messages of a rank are priced at the send and others at their departure.
+//! The levels of the machine have different contention models, so that the cost of some messages is determined at the
+//! send and of others at the departure.
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
 use mcpsim::platform::{
@@ -15,7 +16,8 @@ use proptest::test_runner::RngSeed;
 
 use crate::support::{Do, Log, Script, machine, ns, row};
 
-/// Nanoseconds, and the bytes that take as long: most events are simultaneous with others.
+/// Unit of all times in ns and of all sizes in bytes. With a common unit, most events are simultaneous with other
+/// events.
 const UNIT: u64 = 100;
 
 #[derive(Clone, Debug)]
@@ -39,14 +41,15 @@ struct LinkSpec {
     rails: u32,
 }
 
-/// Messages that all ranks have received before the next round.
+/// A round of a random program. All ranks have received the messages of a round before the next round.
 #[derive(Clone, Debug)]
 struct Round {
-    /// Source, destination, units, whether it is synchronous.
+    /// Source, destination and size in units of each message, and true if the send is synchronous.
     mails: Vec<(Rank, Rank, u64, bool)>,
-    /// By rank: units computed before, and between start and wait.
+    /// For each rank, the computing time in units before the messages, and between the start of the messages and the
+    /// wait.
     computes: Vec<(u64, u64)>,
-    /// By rank: it receives first, starts all and waits, or sends first.
+    /// For each rank, the order of its calls: receives first, nonblocking calls with one wait, or sends first.
     manners: Vec<u8>,
     strand: bool,
 }
@@ -103,7 +106,7 @@ impl Round {
         match self.manners[rank as usize] {
             0 => lines.extend(posted.chain(sends).chain([Do::Compute(between * UNIT)])),
             1 => lines.extend(sends.chain([Do::Compute(between * UNIT)]).chain(posted)),
-            // Blocking receives, whose senders need not wait for the rank's own sends.
+            // The receives are blocking. Their senders do not wait for the sends of this rank.
             _ => {
                 lines.extend(sends.chain([Do::Compute(between * UNIT)]));
                 lines.extend(receives().map(|mail| Do::RecvTag(mail.0, 0)));
@@ -114,7 +117,8 @@ impl Round {
     }
 }
 
-/// Waits for its own time before each call, so that no call is ahead of virtual time.
+/// A program that waits until virtual time reaches its own clock before each call, so that no call is ahead of virtual
+/// time.
 struct InTime {
     inner: Box<dyn Program>,
     held: Option<Call>,
@@ -134,7 +138,7 @@ impl Program for InTime {
     }
 }
 
-/// Returns the Outcome of `case`, with programs that run ahead or not.
+/// Simulates `case` and returns the Outcome. If `ahead` is true, programs run ahead of virtual time.
 fn simulate(case: &Case, workers: u32, ahead: bool) -> Outcome {
     let platform = case.platform();
     let make = |rank: Rank| -> Box<dyn Program> {
@@ -204,7 +208,8 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Uses the same cases each time, unless PROPTEST_CASES requests a search for new ones.
+/// Returns the configuration of the random tests. The cases are the same in each run, unless PROPTEST_CASES requests a
+/// search for new cases.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
@@ -224,7 +229,8 @@ proptest! {
             prop_assert_eq!(&several.per_rank, &alone.per_rank, "{} workers", workers);
             prop_assert_eq!(several.path, alone.path, "{} workers", workers);
         }
-        // The order of messages of several tasks of a rank is decided at the send, not at the departure.
+        // If several tasks of a rank send, the order of their messages is decided at the send and not at the departure.
+        // The test therefore uses one task per rank.
         let mut case = case;
         case.rounds.iter_mut().for_each(|round| round.strand = false);
         let alone = simulate(&case, 1, true);

@@ -1,8 +1,8 @@
-//! Comparison of many transfers with a plain solver of max-min fair shares.
+//! Compares the engine's times of many transfers with a simple solver for max-min fair shares.
 
 use super::*;
 
-/// A transfer between nodes in the solver: start of its bytes, source, destination, size.
+/// A transfer between nodes in the solver: start time of its bytes, source, destination and size.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
     start: f64,
@@ -11,8 +11,8 @@ struct Alike {
     bytes: f64,
 }
 
-/// Returns the ends by progressive filling: all rates are computed at every start and end; 1 byte per ns of each
-/// adapter, each way.
+/// Returns the end times of the transfers, computed by progressive filling. The solver computes all rates again at
+/// every start and end of a transfer. Each adapter has 1 byte per ns in each direction.
 fn exact(flows: &[Alike], nodes: usize, pace: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|&a, &b| flows[a].start.total_cmp(&flows[b].start));
@@ -59,7 +59,7 @@ fn exact(flows: &[Alike], nodes: usize, pace: f64) -> Vec<f64> {
     }
 }
 
-/// Returns the ends in the engine: each transfer has its own source and destination rank.
+/// Returns the end times of the transfers in the engine. Each transfer has a separate source rank and destination rank.
 fn simulated(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupancy)) -> Vec<f64> {
     let (mut used, mut places) = (vec![0; nodes], Vec::new());
     let mut scripts = Vec::new();
@@ -88,8 +88,9 @@ fn simulated(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occu
     outcome.per_rank.iter().skip(1).step_by(2).map(|rank| rank.clock.as_ps() as f64 / 1000.0).collect()
 }
 
-/// Returns the errors of durations: the mean and 99 of 100 of long transfers (alone at least 20 latencies), 99 of 100
-/// of short ones in slots, and the total end beyond a slot.
+/// Returns four errors of the engine: the mean and the 99th percentile of the relative error of long transfers, the
+/// 99th percentile of the error of short transfers in slots, and the relative error of the last end beyond one slot. A
+/// transfer is long if it takes at least 20 latencies without contention.
 fn errors(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupancy)) -> [f64; 4] {
     let mut wire = Occupancy::default();
     change(&mut wire);
@@ -99,7 +100,7 @@ fn errors(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupan
     let duration = |i: usize| exact[i] - flows[i].start;
     let (long, short): (Vec<usize>, Vec<usize>) = (0..flows.len()).partition(|&i| flows[i].bytes / pace >= 20_000.0);
     let mut long: Vec<f64> = long.into_iter().map(|i| off(i) / duration(i)).collect();
-    // Two slots of 500 ns or 6 %.
+    // The error of short transfers may be two slots of 500 ns or 6 %.
     let mut short: Vec<f64> =
         short.into_iter().map(|i| f64::min(off(i) / 1000.0, off(i) / duration(i) / 0.06)).collect();
     let last = |ends: &[f64]| ends.iter().copied().fold(0.0, f64::max);
@@ -108,12 +109,13 @@ fn errors(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupan
         if all.is_empty() { 0.0 } else { all[all.len() * 99 / 100] }
     };
     let mean = long.iter().sum::<f64>() / long.len().max(1) as f64;
-    // A transfer that ends within a slot keeps its share until the next slot, so this error is unavoidable.
+    // A transfer that ends within a slot occupies its share until the next slot begins, so an error of one slot is
+    // unavoidable.
     let late = ((last(&found) - last(&exact)).abs() - slot).max(0.0) / last(&exact);
     [mean, percentile(&mut long), percentile(&mut short), late]
 }
 
-/// Pseudorandom numbers.
+/// Generator of pseudorandom numbers.
 struct Noise(u64);
 
 impl Noise {
