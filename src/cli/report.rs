@@ -176,7 +176,8 @@ fn read(source: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// Writes `figures` into `directory` in each of `formats`. Returns the line that lists the files.
+/// Writes the files of `figures` into `directory`, one file per format in `formats`. Returns the line that lists the
+/// files.
 pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> Result<String, Failure> {
     let shown = directory.display();
     fs::create_dir_all(directory)

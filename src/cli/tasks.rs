@@ -91,7 +91,7 @@ pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
     output::print(&text.join("\n"))
 }
 
-/// Returns the runs in `sources`. Individual log files together form one run.
+/// Returns the runs in `sources`. Log files that are named individually together form one run.
 fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     let mut runs = Vec::new();
     let mut logs = Vec::new();

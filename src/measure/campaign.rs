@@ -25,7 +25,7 @@ const MOST: usize = 200;
 /// Multiple of the time budget after which the campaign is late. A late campaign repeats no test and takes one batch of
 /// samples per median. Ranks that wait for cores of a busy machine take a thousand times as long.
 const PATIENCE: f64 = 2.0;
-/// Relative uncertainty at which a median is sufficient.
+/// Relative uncertainty of a median below which no more samples are taken.
 pub(super) const SURE: f64 = 0.004;
 /// Least duration of a sample in seconds, so that the resolution of the clock does not matter.
 const LONG: f64 = 40e-6;

@@ -16,18 +16,18 @@
 //!    N. Three limits apply to t(s): at most the time of a single message, at most t of more bytes, and at least s at
 //!    the best rate of one additional message of any size.
 //! 2. Straight lines a + b s with a ≥ 0 and b ≥ 0 are fitted piecewise to t, and also to half round trips.
-//! 3. The model has a maximum instead of a line. For a row from s₁ to s₂, o_r = f t(s₁) and copies take f t(s₂) / s₂
-//!    per byte. The factor f makes the deficit between the ends of the row equal to the excess at its ends. Rows are
-//!    divided until no size deviates from the line by more than a factor of f. If copies alone are as close, o_r is at
-//!    most its previous value.
+//! 3. The model has a maximum of o_s, o_r and copies instead of a line. For a row from s₁ to s₂, o_r = f t(s₁) and
+//!    copies take f t(s₂) / s₂ per byte. The factor f makes the deficit between the ends of the row equal to the excess
+//!    at its ends. Rows are divided until no size deviates from the line by more than a factor of f. If copies alone
+//!    are as close, o_r is at most its previous value.
 //! 4. The latency decreases by the increase of o_r, so half round trips do not change. A part of the latency must
 //!    remain, and no copy may take longer than the bytes of a single message. If o_r does not fit, rows become short
 //!    enough for copies alone, or time moves from the bytes to the latency. Half round trips at the ends of such a row
 //!    change by at most 5 %.
 //!
-//! Receivers of rows above the eager threshold need room for these times, so the time of control messages is limited.
-//! `start` depends on the rows, so the steps are iterated. Both numbers of messages must be so large that their copies
-//! take longer than the bytes of one message; otherwise the slope of the line is too small.
+//! Above the eager threshold, o_r and copies must fit into the time of a message, so the time of control messages is
+//! limited. `start` depends on the rows, so the steps are iterated. Both numbers of messages must be so large that
+//! their copies take longer than the bytes of one message; otherwise the slope of the line is too small.
 
 use mcpsim_core::platform::Level;
 

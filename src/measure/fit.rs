@@ -9,7 +9,7 @@ const PIECE: f64 = 1e-3;
 /// Straight line start + per_byte · size, for sizes up to and including `up_to`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitPiece {
-    /// Greatest size of the piece; `None` in the last piece.
+    /// Greatest message size of the piece (straight line); `None` in the last piece.
     pub up_to: Option<u64>,
     /// Seconds of a message of zero bytes.
     pub start: f64,
@@ -38,7 +38,7 @@ impl FitPiece {
     }
 }
 
-/// Lower limit of every piece.
+/// Lower limit of the fitted lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Floor {
     /// Seconds of a message of zero bytes.
@@ -73,13 +73,13 @@ pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPie
     found
 }
 
-/// Fits the pieces between two breaks.
+/// Fits straight lines to the points between two breaks.
 fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
     // best[n]: least cost of a fit of the first n points, and the index of the first point of its last piece.
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=points.len() {
-        // A piece of one point has no slope. Such a piece is allowed only if there is no other point, or for zero
-        // bytes.
+        // A line through a single point has no slope. Such a line is allowed only if there is no other point, or for
+        // zero bytes.
         let alone = |start: usize| end - start == 1 && !(points.len() == 1 || (start == 0 && points[0].0 == 0));
         let costs = (0..end).filter(|start| !alone(*start)).map(|start| {
             let (cost, _) = line(&points[start..end], least);

@@ -160,7 +160,7 @@ impl Speed {
         let together = |(ranks, figures): (u32, &Figures)| {
             Some((ranks, memory / factor("triad_far", figures)? * f64::from(ranks)))
         };
-        // Numbers of ranks that were not measured repeat the values of the previous number.
+        // A number of ranks that was not measured has the values of the previous number of ranks.
         let tried = (1..).zip(crowded).filter(|(ranks, of)| *ranks == 1 || crowded[*ranks as usize - 2] != **of);
         let by_ranks = tried.filter_map(together);
         Speed {

@@ -133,8 +133,9 @@ impl LinkFit {
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
-        // A byte takes at least its time in a window, even if the times of two sizes imply less. No piece starts below
-        // 0.7 times the time of an empty message; the factor allows for sizes with different start-up times.
+        // A byte of a single message takes at least its time in a window, even if the times of two message sizes imply
+        // less. No piece starts below 0.7 times the time of an empty message; the factor allows for sizes with
+        // different start-up times.
         let least = Floor { start: 0.7 * points.first()?.1, per_byte: ShortWindows::least_byte(samples, level) };
         let mut found = pieces(&points, &breaks, least);
         let best = best_bandwidth(samples, level, &points);
@@ -234,8 +235,8 @@ pub(super) fn joined(rows: Vec<RowFit>) -> Vec<RowFit> {
     joined
 }
 
-/// Returns the row of a piece, for load 1. `overheads` are the core overheads of the sender and receiver; `control` is
-/// the time of control messages.
+/// Returns the row of a fitted line (piece), for load 1. `overheads` are the core overheads of the sender and receiver;
+/// `control` is the time of control messages.
 pub(super) fn row_of(piece: &FitPiece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
     let [send, recv] = overheads;
     row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
@@ -251,9 +252,9 @@ fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64
     windows.chain(pings).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
 }
 
-/// Bounds the bandwidth of a piece by the best measured bandwidth. Noise causes too small times per byte, which the
-/// last piece would extrapolate to all larger sizes. The time at the largest measured size of the piece does not
-/// change.
+/// Bounds the bandwidth of a fitted line (piece) by the best measured bandwidth. Noise causes too small times per byte,
+/// which the last piece would extrapolate to all larger sizes. The time at the largest measured size of the piece does
+/// not change.
 fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     let least = 1.0 / (best * MORE_THAN_SEEN);
     let last = points.iter().map(|(bytes, _)| *bytes).filter(|bytes| piece.up_to.is_none_or(|end| *bytes <= end)).max();
@@ -264,7 +265,7 @@ fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     piece.flat = false;
 }
 
-/// Returns the row of a piece whose start time includes the overheads and control messages.
+/// Returns the row of a fitted line whose start time includes the overheads and control messages.
 fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit {
     // The start time of a wide interval is below its overheads if the overheads grow with the size.
     let room = (piece.start * (1.0 - NETWORK) - control).max(0.0);
@@ -351,7 +352,7 @@ fn ratios(
             let (Some(one), Some(summary)) = (single(series.bytes), Summary::of(&series.seconds)) else {
                 continue;
             };
-            // The last message leaves after the core has sent the preceding messages.
+            // The core sends the last message after all preceding messages.
             let before = f64::from(series.count - 1) * send(series.bytes);
             let answer = if test == Test::OneWay { single(0).unwrap_or(0.0) } else { before };
             // Load never makes a message faster.

@@ -67,7 +67,7 @@ impl LevelModels {
         let hockney = Hockney::fit(&points)?;
         let small = |bytes| small(samples, level, &points, bytes);
         let log_gp = small(1).map(|at| {
-            // The formula of LogGP counts the bytes after the first byte.
+            // LogGP counts only the bytes after the first byte of a message.
             let excess = LogGp::fit(at.log_p, &points).per_byte * (at.bytes.max(1) - 1) as f64;
             let one = LogP { latency: (at.log_p.latency - excess).max(0.0), ..at.log_p };
             LogGp::fit(one, &points)

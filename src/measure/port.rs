@@ -43,7 +43,7 @@ pub trait RankPort {
     fn rank(&self) -> u32;
     /// Returns the number of ranks.
     fn size(&self) -> u32;
-    /// Returns the seconds on this rank's clock, since an arbitrary instant.
+    /// Returns the time on this rank's clock in seconds since an arbitrary instant.
     fn now(&mut self) -> f64;
     /// Calls MPI_Send.
     fn send(&mut self, to: u32, bytes: u64);

@@ -241,7 +241,7 @@ fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64>
     sizes.dedup();
     let best = |bytes: &u64| {
         let of = rings.iter().filter(|series| series.bytes == *bytes);
-        // Of all repetitions, the one with the best bandwidth is used.
+        // Of all repetitions of an exchange, the fastest is used.
         let least = of.filter_map(|series| Some(Summary::of(&series.seconds)?.least)).reduce(f64::min)?;
         Some(2.0 * f64::from(ranks) * *bytes as f64 / least)
     };
@@ -249,7 +249,7 @@ fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64>
     if all.is_empty() { None } else { Some(all.iter().sum::<f64>() / all.len() as f64) }
 }
 
-/// Number of methods. The load of a series encodes pattern and method.
+/// Number of methods. The field `load` of a ring's series is pattern · METHODS + method.
 pub const METHODS: u32 = NeighbourMethod::ALL.len() as u32;
 
 #[cfg(test)]

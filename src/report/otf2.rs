@@ -44,7 +44,7 @@ pub fn otf2_events(outcome: &Outcome) -> String {
     let mut events: Vec<Vec<(u64, Otf2Event)>> = vec![Vec::new(); ranks];
     for (to, arrow) in drawn_messages(outcome) {
         let (from, bytes) = (arrow.from, arrow.bytes);
-        // The sending call ends when the message leaves, so the send event is placed a picosecond earlier, inside the
+        // The sending call ends when the message is sent, so the send event is placed a picosecond earlier, inside the
         // call.
         let left = arrow.left.as_ps().saturating_sub(1);
         events[from as usize].push((left, Otf2Event::Send { to: to as u32, bytes }));

@@ -48,7 +48,7 @@ pub fn perfetto(outcome: &Outcome) -> String {
     }
     for (to, arrow) in drawn_messages(outcome) {
         let (from, id) = (arrow.from as usize, events.next_id());
-        // The sending call ends when the message leaves, so the arrow starts a picosecond earlier, inside the call.
+        // The sending call ends when the message is sent, so the arrow starts a picosecond earlier, inside the call.
         let left = SimTime::from_ps(arrow.left.as_ps().saturating_sub(1));
         let more = format!(",\"cat\":\"message\",\"id\":{id},\"args\":{{\"bytes\":{}}}", arrow.bytes);
         events.point(("s", node(from), from), left, "message", &more);

@@ -1,4 +1,4 @@
-//! Hash of the inputs of a study's point. Points with equal hashes have equal results.
+//! Hash of all inputs of one point (run) of a study. Points with equal hashes have equal results.
 
 use std::fmt;
 use std::hash::Hasher;

@@ -9,11 +9,11 @@ use super::values;
 /// Key whose values are core counts; each count stands for all machine shapes with that number of cores.
 const CORES: &str = "cores";
 
-/// One or more keys and their values at each step.
+/// Axis of a study: one or more keys, and their values at each step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     keys: Vec<String>,
-    /// One value per key.
+    /// Values of the axis, by step: one value per key.
     steps: Vec<Vec<Value>>,
 }
 
@@ -79,7 +79,7 @@ impl Axis {
         Axis { keys: vec!["run.seed".to_owned()], steps: (first..last).map(seed).collect() }
     }
 
-    /// Keys that vary together.
+    /// Returns the keys that vary together on this axis.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }

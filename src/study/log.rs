@@ -191,7 +191,7 @@ mod tests {
         let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
         for end in line..=whole.len() {
             std::fs::write(&path, &whole[..end]).unwrap();
-            // The newline is not part of the line's content, so a line without it is complete.
+            // The newline is not part of the line's content, so a line whose newline is missing is complete.
             let expected = if end + 1 >= whole.len() { Some(Err("deadlock:\n  rank 0".to_owned())) } else { None };
             let found = PointLog::open(&path).unwrap().into_results(&[key("b"), key("b"), key("c")]);
             assert_eq!(found, [expected.clone(), expected, None], "{end} of {}", whole.len());

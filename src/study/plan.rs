@@ -14,7 +14,7 @@ pub struct StudyPlan {
     points: usize,
 }
 
-/// One run of a study.
+/// A point: one run of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Index of the point in the order of points.

@@ -18,7 +18,7 @@ pub struct Results {
     /// Questions about the results.
     #[serde(flatten)]
     pub asked: Asked,
-    /// One result per point.
+    /// Results of the points, one per point.
     pub points: Vec<PointResult>,
 }
 

@@ -95,13 +95,13 @@ fn at_commas(text: &str) -> Vec<&str> {
 /// Way in which a range progresses from its first to its last value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// This number of values with equal differences.
+    /// The range has this number of values with equal differences.
     Linear(usize),
-    /// This number of values with equal ratios.
+    /// The range has this number of values with equal ratios.
     Log(usize),
-    /// Each value is the previous value plus this step.
+    /// Each value of the range is the previous value plus this step.
     Step(f64),
-    /// Each value is the previous value times this factor.
+    /// Each value of the range is the previous value times this factor.
     Factor(f64),
 }
 
@@ -176,7 +176,7 @@ fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
     Ok(numbers)
 }
 
-/// One end of a range.
+/// First or last value of a range, with its unit.
 #[derive(Clone, Copy, Debug)]
 struct RangeEnd<'a> {
     number: f64,

@@ -1,5 +1,5 @@
-//! Programs of fragments: times computed by hand, properties of any program under any manager, exact texts of errors,
-//! and the analysis from results and from logs.
+//! Programs of a task runtime's code fragments: times computed by hand, properties of any program under any manager,
+//! exact texts of errors, and `mcpsim tasks`.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -245,7 +245,7 @@ fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
-/// Returns the text of a file before its tests.
+/// Returns the text of a source file without the test module at its end.
 fn without_tests(text: &str) -> &str {
     text.find("#[cfg(test)]\nmod tests {").map_or(text, |at| &text[..at])
 }

@@ -126,8 +126,8 @@ fn work(sets: &str, options: &str) -> f64 {
 
 #[test]
 fn the_work_is_that_of_gauss_and_columns_divide_it() {
-    // HPL counts 2/3 n³ + 3/2 n² operations. With half of a panel's columns per pivot, one column is counted too much,
-    // which is 1 / 32 of a small part.
+    // HPL counts 2/3 n³ + 3/2 n² operations. The model counts half of a panel's columns per pivot, which is one column
+    // too many: 1 / 32 of a small part.
     let n = 512.0_f64;
     let alone = work("app.n=512 app.nb=32", "--nct 1,1,1");
     let gauss = 2.0 / 3.0 * n.powi(3) + 1.5 * n * n;

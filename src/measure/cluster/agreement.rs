@@ -17,7 +17,7 @@ pub struct Agreement {
     pub share: f64,
 }
 
-/// Returns the agreement of `labels` with the classes of `truth`.
+/// Returns the agreement of the clusters in `labels` with the classes in `truth`.
 pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     let mut cells: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     let (mut rows, mut columns): (BTreeMap<u32, u64>, BTreeMap<u32, u64>) = Default::default();

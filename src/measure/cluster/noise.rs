@@ -75,7 +75,7 @@ impl Deviations {
         (variance > LEAST_VARIANCE).then_some(Noise(variance))
     }
 
-    /// Returns the common noise of all elements in clusters of more than one element.
+    /// Returns the noise of the elements in clusters of more than one element, as one value for all these clusters.
     pub(super) fn common_noise(&self, members: &[Vec<u32>]) -> Option<Noise> {
         self.noise(members.iter().filter(|of_cluster| of_cluster.len() > 1).flatten())
     }

@@ -9,8 +9,8 @@ pub const COURSE_MESSAGES: u32 = 1000;
 /// Results of the three methods: times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Course {
-    /// L + 2 o: N times, one rank sends and receives while the other receives and sends. The total time is divided by 2
-    /// N.
+    /// L + 2 o: N times, one rank sends and receives while the other receives and sends. L + 2 o is the total time
+    /// divided by 2 N.
     pub message: f64,
     /// g: one rank sends N messages that the other receives. The time until the receiver has all messages is divided by
     /// N.
@@ -31,7 +31,7 @@ impl Course {
         Course { message, gap, overhead: (took - work[0]) / 2.0 }
     }
 
-    /// Returns L, the remaining part of a message's time.
+    /// Returns L, the time of a message without the two overheads o.
     pub fn latency(&self) -> f64 {
         self.message - 2.0 * self.overhead
     }

@@ -70,8 +70,8 @@ pub fn measure_length(
         PairTest::Bcast => {
             for root in 0..of.ranks {
                 let one = |_| {
-                    // The test uses the barrier of the MPI library, as `network_test2` does. Ranks leave this barrier
-                    // at different times, which is part of the sample.
+                    // The test uses the barrier of the MPI library, as `network_test2` does. Ranks return from this
+                    // barrier at different times, and the sample includes this difference.
                     port.collective(Collective::Barrier, 0, 0);
                     let started = port.now();
                     port.collective(Collective::Bcast, root, bytes);

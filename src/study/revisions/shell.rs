@@ -141,7 +141,7 @@ impl ShellOutput {
     }
 }
 
-/// Appends `piece` to `kept`. If the output becomes too long, lines in its middle are dropped.
+/// Appends the output `piece` to `kept`. If the output becomes too long, lines in its middle are dropped.
 fn keep(kept: &mut Vec<u8>, piece: &[u8]) {
     kept.extend_from_slice(piece);
     if kept.len() > 4 * KEPT {
