@@ -122,7 +122,7 @@ pub type Aside = Option<Box<MpiCall>>;
 pub enum MpiCall {
     /// A call that the engine executes unchanged. Its ranks and contexts refer to MPI_COMM_WORLD (see [`CommMember`]).
     Call(Call),
-    /// A blocking collective.
+    /// A blocking collective call.
     Collective(CollectiveCall),
     /// A non-blocking collective. The waits of [`Call`] accept its request.
     StartCollective(CollectiveCall),
@@ -140,13 +140,13 @@ pub enum CallForm {
 /// The part of one rank in a collective.
 #[derive(Clone, Debug)]
 pub struct CollectiveCall {
-    /// The collective.
+    /// Collective that is called.
     pub collective: Collective,
-    /// The communicator.
+    /// Communicator of the collective, as seen by this rank.
     pub comm: CommMember,
     /// The root's rank in `comm`; 0 for collectives without a root.
     pub root: u32,
-    /// Sizes of the data.
+    /// Data sizes of the collective.
     pub sizes: Sizes,
     /// Algorithm fixed by the program. If `None`, the platform's rules choose the algorithm, and else the library's
     /// default.

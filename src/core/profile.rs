@@ -65,7 +65,7 @@ pub struct TimeParts {
 }
 
 impl TimeParts {
-    /// Sum of the parts.
+    /// Sum of the parts of the rank's time.
     pub fn total(&self) -> SimSpan {
         self.compute + self.send + self.recv + self.wait + self.collective
     }

@@ -62,9 +62,9 @@ pub(super) struct ResultCode {
 /// Source file of compiled code.
 #[derive(Debug)]
 pub(super) struct CodeSource {
-    /// File name without directories.
+    /// Name of the source file without directories.
     pub(super) name: String,
-    /// Text of the file.
+    /// Text of the source file.
     pub(super) text: Arc<str>,
     /// Line of each op, computed when a line is first needed.
     lines: OnceLock<Box<[Option<u32>]>>,
@@ -319,7 +319,7 @@ pub(super) struct WaitOp {
     pub(super) reported: bool,
 }
 
-/// Form of a wait.
+/// Form of a wait or test statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitForm {
     All,

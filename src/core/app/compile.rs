@@ -1,7 +1,7 @@
 //! Compiles the statements of a file to ops: names become slots, requests become numbers, and loops become jumps.
 //!
-//! The compiler runs when the file is loaded, to find errors that do not depend on the number of ranks. It runs again
-//! for each number of ranks, and then folds all expressions whose values are known.
+//! The compiler runs when the file is loaded, to find errors that do not depend on the number of ranks. The compiler
+//! runs again for each number of ranks, and then folds all expressions whose values are known.
 
 mod collective;
 mod control;

@@ -20,7 +20,7 @@ pub struct Equation {
     text: String,
     /// Names that the equation uses but does not define, in the order of their first use.
     names: Vec<String>,
-    /// Definitions in order. Their slots follow those of `names`.
+    /// Definitions in order, each with its name and expression. The slots of definitions follow the slots of `names`.
     definitions: Vec<(String, Expr)>,
     result: Expr,
 }
@@ -94,7 +94,7 @@ impl Equation {
         Ok(Equation { text: text.trim().to_owned(), names, definitions, result })
     }
 
-    /// Text of the equation.
+    /// Returns the text of the equation.
     pub fn text(&self) -> &str {
         &self.text
     }

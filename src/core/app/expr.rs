@@ -8,7 +8,7 @@ use super::timers::{self, TimerFunction};
 use super::value::{Binary, EvalError, Evaluated, Value};
 use super::world::AppWorld;
 
-/// An expression tree.
+/// A compiled expression, stored as a tree.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
     Const(Value),

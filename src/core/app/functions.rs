@@ -6,7 +6,7 @@ use super::value::{Binary, EvalError, Evaluated, Value};
 
 macro_rules! functions {
     ($($variant:ident $name:literal $least:literal ..= $most:literal,)*) => {
-        /// A function of numbers.
+        /// A function of numbers in the expression language.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum NumericFunction { $($variant),* }
 
@@ -14,7 +14,7 @@ macro_rules! functions {
             /// All functions, in the order of the language reference.
             pub(super) const ALL: &[NumericFunction] = &[$(NumericFunction::$variant),*];
 
-            /// Name in expressions.
+            /// Name of the function in expressions.
             pub(super) fn name(self) -> &'static str {
                 match self { $(NumericFunction::$variant => $name),* }
             }

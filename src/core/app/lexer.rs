@@ -16,9 +16,9 @@ pub(super) struct SyntaxError {
 pub(super) enum Token<'a> {
     /// A number, multiplied by its unit.
     Number(Value),
-    /// A name or keyword.
+    /// A name or a keyword of the expression language.
     Word(&'a str),
-    /// An operator or bracket.
+    /// An operator or a bracket.
     Symbol(&'static str),
     End,
 }

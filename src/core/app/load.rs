@@ -83,7 +83,7 @@ impl App {
         Ok(app)
     }
 
-    /// Name of the application. The default is the name of the file.
+    /// Name of the application. The default is the name of the application's file.
     pub fn name(&self) -> &str {
         &self.name
     }

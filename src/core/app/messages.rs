@@ -38,7 +38,7 @@ impl Address {
     }
 }
 
-/// MPI_TAG_UB of described applications.
+/// Greatest tag that described applications may use (MPI_TAG_UB).
 const MAX_TAG: i64 = i32::MAX as i64;
 
 impl ProgramState {

@@ -8,7 +8,8 @@ use rand_pcg::Pcg64Mcg;
 use super::permute::mix;
 use super::value::{EvalError, Evaluated};
 
-/// Random number generator of a rank. It is created at the first random number, because most programs use none.
+/// Random number generator of a rank. The generator is created at the first random number, because most programs use
+/// none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Random(Option<Box<Pcg64Mcg>>);
 

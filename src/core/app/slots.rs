@@ -23,12 +23,12 @@ impl Slots {
         Slots { words: vec![0; (count + count.div_ceil(8)) as usize + words].into_boxed_slice() }
     }
 
-    /// The last `count` words.
+    /// Returns the last `count` words.
     pub(super) fn last_words(&self, count: usize) -> &[u64] {
         &self.words[self.words.len() - count..]
     }
 
-    /// The last `count` words, mutable.
+    /// Returns the last `count` words for modification.
     pub(super) fn last_words_mut(&mut self, count: usize) -> &mut [u64] {
         let first = self.words.len() - count;
         &mut self.words[first..]

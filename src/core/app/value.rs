@@ -8,11 +8,11 @@ use std::fmt;
 pub(super) enum Value {
     /// The value of a variable that was never assigned.
     Unset,
-    /// An integer.
+    /// An integer value.
     Int(i64),
-    /// A finite number.
+    /// A finite floating-point value.
     Float(f64),
-    /// A truth value.
+    /// A truth value, true or false.
     Bool(bool),
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Value {
 #[allow(clippy::box_collection)]
 pub(super) struct EvalError(Box<String>);
 
-/// Result of an evaluation.
+/// Result of evaluating an expression.
 pub(super) type Evaluated<T = Value> = Result<T, EvalError>;
 
 impl EvalError {
@@ -81,7 +81,7 @@ pub(super) enum Binary {
 }
 
 impl Value {
-    /// Converts a finite float to a value. Other floats are errors.
+    /// Converts a finite float to a value. An infinite float or a NaN is an error.
     #[inline]
     pub(super) fn finite(x: f64) -> Evaluated {
         if x.is_finite() { Ok(Value::Float(x)) } else { Err(EvalError::overflow()) }

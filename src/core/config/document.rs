@@ -74,7 +74,7 @@ impl Document {
         })
     }
 
-    /// Returns the document with errors that state the line of any value: `inter_node.latency of a.toml:7`. This is
+    /// Returns the document with errors that state the line of any value: `inter_node.latency of a.toml:7`. Lines are
     /// useful for long files with many similar tables.
     pub fn with_error_lines(self) -> Self {
         Document { lines: ErrorLines::All, ..self }

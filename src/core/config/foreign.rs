@@ -74,7 +74,7 @@ macro_rules! trace {
     };
 }
 
-/// Known formats. If several formats fit a file, the first one is reported.
+/// Known formats of other programs. If several formats fit a file, the first one is reported.
 static FORMATS: &[ForeignFormat] = &[
     ForeignFormat {
         what: "a deployment of SimGrid",

@@ -5,16 +5,17 @@ use super::ConfigError;
 /// An option `--set`: a dotted key and its new value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
-    /// Parts of the key. The first is `platform`, `app` or `run`.
+    /// Parts of the dotted key. The first part is `platform`, `app` or `run`.
     pub key: Vec<String>,
-    /// New value. It is parsed as TOML if possible and is otherwise a text, so `2us` needs no quotes.
+    /// New value of the key. The value is parsed as TOML if possible and is otherwise a text, so `2us` needs no
+    /// quotes.
     pub value: toml::Value,
     /// Text of the option as the user wrote it.
     pub text: String,
 }
 
 impl Override {
-    /// Parses `platform.inter_node.latency=2us`.
+    /// Parses an option such as `platform.inter_node.latency=2us`.
     ///
     /// # Errors
     /// The text has no `=`, a part of the key is empty, or the key does not begin with `platform`, `app` or `run`.

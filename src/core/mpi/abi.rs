@@ -9,7 +9,7 @@ pub type Handle = usize;
 /// Least value of a handle created by a program.
 pub const FIRST_USER: Handle = 0x1000;
 
-// Operations.
+// Handles of reduction operations.
 pub const MPI_OP_NULL: Handle = 0x20;
 pub const MPI_SUM: Handle = 0x21;
 pub const MPI_MIN: Handle = 0x22;
@@ -26,42 +26,42 @@ pub const MPI_MAXLOC: Handle = 0x39;
 pub const MPI_REPLACE: Handle = 0x3c;
 pub const MPI_NO_OP: Handle = 0x3d;
 
-// Communicators.
+// Handles of communicators.
 pub const MPI_COMM_NULL: Handle = 0x100;
 pub const MPI_COMM_WORLD: Handle = 0x101;
 pub const MPI_COMM_SELF: Handle = 0x102;
 
-// Groups.
+// Handles of groups.
 pub const MPI_GROUP_NULL: Handle = 0x108;
 pub const MPI_GROUP_EMPTY: Handle = 0x109;
 
-// Windows.
+// Handles of windows.
 pub const MPI_WIN_NULL: Handle = 0x110;
 
-// Files.
+// Handles of files.
 pub const MPI_FILE_NULL: Handle = 0x118;
 
-// Sessions.
+// Handles of sessions.
 pub const MPI_SESSION_NULL: Handle = 0x120;
 
-// Messages.
+// Handles of matched messages (MPI_Mprobe).
 pub const MPI_MESSAGE_NULL: Handle = 0x128;
 pub const MPI_MESSAGE_NO_PROC: Handle = 0x129;
 
-// Info.
+// Handles of info objects.
 pub const MPI_INFO_NULL: Handle = 0x130;
 pub const MPI_INFO_ENV: Handle = 0x131;
 
-// Error handlers.
+// Handles of error handlers.
 pub const MPI_ERRHANDLER_NULL: Handle = 0x140;
 pub const MPI_ERRORS_ARE_FATAL: Handle = 0x141;
 pub const MPI_ERRORS_ABORT: Handle = 0x142;
 pub const MPI_ERRORS_RETURN: Handle = 0x143;
 
-// Requests.
+// Handles of requests.
 pub const MPI_REQUEST_NULL: Handle = 0x180;
 
-// Datatypes.
+// Handles of datatypes.
 pub const MPI_DATATYPE_NULL: Handle = 0x200;
 pub const MPI_AINT: Handle = 0x201;
 pub const MPI_COUNT: Handle = 0x202;
@@ -333,7 +333,7 @@ pub const MPI_NULL_COPY_FN: usize = 0;
 pub const MPI_DUP_FN: usize = 1;
 pub const MPI_NULL_DELETE_FN: usize = 0;
 
-/// MPI_Status.
+/// The structure MPI_Status.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
@@ -371,7 +371,7 @@ impl Status {
     }
 }
 
-/// MPI_Aint.
+/// The type MPI_Aint.
 pub type Aint = isize;
-/// MPI_Count and MPI_Offset.
+/// The types MPI_Count and MPI_Offset.
 pub type Count = i64;

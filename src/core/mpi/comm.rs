@@ -37,7 +37,7 @@ impl CommMember {
         self.group.size()
     }
 
-    /// World rank of `member`.
+    /// World rank of the member with rank `member` in the communicator.
     #[inline]
     pub fn world(&self, member: u32) -> Rank {
         self.group.world(member)
@@ -48,12 +48,12 @@ impl CommMember {
         &self.group
     }
 
-    /// Context of point-to-point messages.
+    /// Context of the communicator's point-to-point messages.
     pub fn point_to_point(&self) -> Context {
         2 * self.id
     }
 
-    /// Context of the messages of collectives.
+    /// Context of the messages of the communicator's collectives.
     pub fn collective(&self) -> Context {
         2 * self.id + 1
     }

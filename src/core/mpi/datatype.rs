@@ -1,7 +1,7 @@
 //! Datatypes: layouts of data in memory and their packed form (MPI-3.1, chapter 4).
 //!
-//! A [`Datatype`] is immutable. Mutable properties (name, attributes, whether it is committed) belong to the handle.
-//! Counts and displacements have 64 bits. This module knows nothing of ranks and calls.
+//! A [`Datatype`] is immutable. Mutable properties (name, attributes, whether it is committed) belong to its handle.
+//! Counts and displacements have 64 bits. This module does not depend on ranks and MPI calls.
 #![allow(unsafe_code)]
 
 mod arrays;
@@ -31,8 +31,8 @@ pub use named::{MPI_LB, MPI_UB};
 use crate::mpi::abi::{self, Aint, Handle};
 use layout::{Mix, TypeMap};
 
-/// A shared datatype. An [`Arc`] counts the references to a datatype that a program created. Predefined datatypes live
-/// as long as the process and have no reference count, so threads do not contend for a counter.
+/// A reference to a shared datatype. An [`Arc`] counts the references to a datatype that a program created. Predefined
+/// datatypes live as long as the process and have no reference count, so threads do not contend for a counter.
 pub struct Type(NonNull<Datatype>);
 
 // SAFETY: `Type` shares a `Datatype` as an `Arc<Datatype>` does, and the bound requires that this `Arc` may cross
@@ -123,17 +123,17 @@ impl std::error::Error for TypeError {}
 /// Construction of a datatype (MPI-3.1, section 4.1.13): the arguments in the order of MPI_Type_get_contents.
 #[derive(Clone, Debug)]
 pub struct TypeEnvelope {
-    /// MPI_COMBINER_…
+    /// Combiner constant, MPI_COMBINER_….
     pub combiner: c_int,
     /// Counts and other integer arguments. Arguments of functions for large counts may exceed an `int`.
     pub integers: Vec<i64>,
-    /// Displacements in bytes.
+    /// Displacement arguments of the constructor, in bytes.
     pub addresses: Vec<Aint>,
     /// The datatypes passed to the constructor.
     pub types: Vec<Type>,
 }
 
-/// A datatype.
+/// An MPI datatype: its layout and its construction.
 #[derive(Debug)]
 pub struct Datatype {
     /// Number of bytes of data.
@@ -181,7 +181,7 @@ impl Datatype {
         if self.envelope.combiner == abi::MPI_COMBINER_NAMED { self.kind.map_or("", |kind| kind.name) } else { "" }
     }
 
-    /// Construction of the datatype.
+    /// Returns the construction of the datatype.
     pub fn envelope(&self) -> &TypeEnvelope {
         &self.envelope
     }
@@ -207,12 +207,12 @@ impl Datatype {
         self.size
     }
 
-    /// The lower bound.
+    /// Lower bound of the datatype, in bytes.
     pub fn lb(&self) -> i64 {
         self.layout.lb()
     }
 
-    /// The upper bound.
+    /// Upper bound of the datatype, in bytes.
     pub fn ub(&self) -> i64 {
         self.layout.ub()
     }

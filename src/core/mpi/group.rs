@@ -14,10 +14,10 @@ pub enum Group {
         first: Rank,
         /// Distance between consecutive members; at least 1.
         stride: u32,
-        /// Number of members.
+        /// Number of members of the group.
         size: u32,
     },
-    /// Any other group.
+    /// A group whose ranks have no constant stride.
     Listed(Arc<Listing>),
 }
 
@@ -30,7 +30,7 @@ pub struct Listing {
 }
 
 impl Group {
-    /// The empty group.
+    /// The group without members.
     pub const EMPTY: Group = Group::Strided { first: 0, stride: 1, size: 0 };
 
     /// Creates the group whose members are the distinct world ranks `ranks`, in this order.
@@ -53,7 +53,7 @@ impl Group {
         }
     }
 
-    /// World rank of `member`.
+    /// World rank of the member with rank `member` in the group.
     ///
     /// # Panics
     /// If `member` is not below the size of the group. Release builds check this only for a listed group.

@@ -76,7 +76,7 @@ pub fn incl(group: &Group, ranks: &[c_int]) -> Result<Group, Fault> {
 /// Returns `group` without the members with the given ranks.
 ///
 /// # Errors
-/// As [`incl`].
+/// The errors of [`incl`].
 pub fn excl(group: &Group, ranks: &[c_int]) -> Result<Group, Fault> {
     if ranks.is_empty() {
         return Ok(group.clone());
@@ -104,7 +104,7 @@ pub fn range_incl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
 /// Returns `group` without the members whose ranks are in `ranges`.
 ///
 /// # Errors
-/// As [`range_incl`].
+/// The errors of [`range_incl`].
 pub fn range_excl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
     excl(group, &expand(group, ranges)?)
 }

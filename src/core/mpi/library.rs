@@ -22,11 +22,11 @@ use crate::platform::{Algorithm, Collective, Library, Method};
 /// Properties of a collective call that determine the choice of its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct ChoiceContext {
-    /// The collective.
+    /// Collective that is called.
     pub collective: Collective,
     /// Whether the call blocks.
     pub form: CallForm,
-    /// The communicator's size.
+    /// Number of ranks in the communicator.
     pub ranks: u32,
     /// Size in bytes: of the buffer, or of one block if every rank has a block (the mean if the blocks differ in
     /// size); 0 if ranks do not know the size.
@@ -113,8 +113,8 @@ pub fn has_nodes_form(collective: Collective) -> bool {
     matches!(collective, Barrier | Bcast | Reduce | Allreduce | Gather | Scatter | Allgather)
 }
 
-/// Whether the node-aware form of `library` can handle the call. It needs several nodes with several members and an
-/// operator that commutes. Open MPI may also need equally many members per node.
+/// Whether the node-aware form of `library` can handle the call. A node-aware form needs several nodes with several
+/// members and an operator that commutes. Open MPI may also need equally many members per node.
 fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
     let ChoiceContext { collective, ordered, spread, .. } = question;
     let wants_equal = match collective {

@@ -12,7 +12,7 @@ mod tests;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::datatype::{BasicKind, Datatype};
 
-/// A built-in operation.
+/// A built-in reduction operation of MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Builtin {

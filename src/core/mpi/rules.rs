@@ -187,7 +187,7 @@ pub(super) mod tests {
     use super::super::library::default_algorithm;
     use super::*;
 
-    /// All collectives.
+    /// All collectives, for the tests.
     pub(in crate::mpi) const COLLECTIVES: [Collective; 15] = Collective::ALL;
 
     #[test]

@@ -23,11 +23,11 @@ use concurrent::ConcurrentStages;
 pub(super) use parts::{blocks, seat_of};
 use parts::{check_sizes, seat};
 
-/// The part of one rank in a collective, as stored in a recording. It is sufficient to execute the call with any MPI
-/// library on any machine.
+/// The part of one rank in a collective, as stored in a recording. This information is sufficient to execute the call
+/// with any MPI library on any machine.
 #[derive(Clone, Debug)]
 pub struct CalledCollective {
-    /// The call.
+    /// The rank's call of the collective.
     pub call: CollectiveCall,
     /// Element size of the call's data, and whether contributions are combined in order of ranks.
     pub data: CalledData,
@@ -264,7 +264,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Chosen method.
+    /// Method chosen for the call.
     pub fn method(&self) -> Method {
         self.method
     }

@@ -53,7 +53,7 @@ pub enum Parts {
     Split(u32),
     /// The buffer is divided into parts, and each part into segments (see [`BlockLayout::Nested`]).
     Nested {
-        /// Number of parts.
+        /// Number of parts of the buffer.
         parts: u32,
         /// Number of segments per part.
         inner: u32,
@@ -71,7 +71,7 @@ pub enum Parts {
 /// A method for a collective. For [`Algorithm::Nonoverlapping`], which executes two collectives, also their methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The method.
+    /// Method of the collective.
     pub method: Method,
     /// Method of the reduction or gather of [`Algorithm::Nonoverlapping`].
     pub first: Method,
@@ -171,14 +171,14 @@ impl Schedule {
         Schedule { seat, parts, phases: [Phase::Nothing; PHASES], phase: 0, round: 0 }
     }
 
-    /// Appends a phase.
+    /// Appends `phase` to the schedule.
     fn then(mut self, phase: Phase) -> Self {
         let free = self.phases.iter_mut().find(|phase| **phase == Phase::Nothing);
         *free.expect("no schedule has more phases") = phase;
         self
     }
 
-    /// Appends a phase if `condition` holds.
+    /// Appends `phase` to the schedule if `condition` holds.
     fn then_if(self, condition: bool, phase: Phase) -> Self {
         if condition { self.then(phase) } else { self }
     }

@@ -74,7 +74,7 @@ enum Among {
     Node,
     /// The members at this place of their nodes.
     Row(u32),
-    /// These two members.
+    /// The two members with these ranks.
     Pair(u32, u32),
 }
 

@@ -26,7 +26,7 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// Result of MPI_Topo_test.
+    /// Constant that MPI_Topo_test returns for this topology.
     pub fn kind(&self) -> c_int {
         match self {
             Topology::Cart(_) => MPI_CART,

@@ -37,7 +37,7 @@ const NUMBERS: [Option<Collective>; 17] = [
     None,
 ];
 
-/// Rules per collective.
+/// List of collectives, each with its rules.
 pub type Rules = Vec<(Collective, Vec<CollectiveRule>)>;
 
 /// Rules of a file that Open MPI applies.

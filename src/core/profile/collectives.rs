@@ -38,7 +38,7 @@ pub struct CollectiveProfile(Vec<(String, Option<Method>, Use)>);
 /// Calls of one MPI function with one algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveUse {
-    /// MPI function.
+    /// Name of the MPI function.
     pub call: String,
     /// Algorithm; `None` for operations with only one algorithm, such as creating communicators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct CollectiveUse {
 /// Prediction of the run with another algorithm for all calls of a collective.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherAlgorithm {
-    /// The collective.
+    /// Collective whose calls use another algorithm.
     pub collective: Collective,
     /// Method used instead of the original ones.
     #[serde(flatten)]
@@ -97,7 +97,7 @@ impl CollectiveCounter {
         self.rows[kind as usize].use_.time += u128::from(span.as_ps());
     }
 
-    /// Returns the counts.
+    /// Returns the counts of the worker's ranks.
     pub fn profile(&self) -> CollectiveProfile {
         let mut profile = CollectiveProfile::default();
         for CollectiveRow { name, method, use_ } in &self.rows {

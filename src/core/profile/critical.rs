@@ -7,8 +7,8 @@ use crate::units::{SimSpan, picoseconds};
 /// The critical path, traced backwards from the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPath {
-    /// Length of the traced part of the path, which ends at the predicted time. It is shorter than the predicted time
-    /// only if a rank had more activities than are stored.
+    /// Length of the traced part of the path, which ends at the predicted time. The traced part is shorter than the
+    /// predicted time only if a rank had more activities than are stored.
     #[serde(rename = "known_ps", deserialize_with = "picoseconds")]
     pub known: SimSpan,
     /// Number of changes from one rank to another.
@@ -22,7 +22,7 @@ pub struct CriticalPath {
 /// Share of a rank in the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShare {
-    /// Rank.
+    /// Rank that has the share.
     pub rank: u32,
     /// Share of the rank's activities and of the messages to the rank.
     #[serde(flatten)]
@@ -87,7 +87,7 @@ pub struct PathShare {
 }
 
 impl PathShare {
-    /// Sum of the parts.
+    /// Sum of both parts of the share.
     pub fn total(&self) -> SimSpan {
         self.own + self.messages
     }

@@ -10,7 +10,7 @@ use crate::units::{SimSpan, picoseconds};
 /// Calls of a function by one rank or by all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCalls {
-    /// Number of calls.
+    /// Number of calls of the function.
     pub calls: u64,
     /// Number of bytes sent, including messages of collectives.
     pub bytes: u64,
@@ -31,7 +31,7 @@ impl FunctionCalls {
         *self += FunctionCalls { calls: 1, bytes: 0, time, least: time, most: time };
     }
 
-    /// Mean time per call.
+    /// Mean time per call of the function.
     pub fn mean(&self) -> SimSpan {
         SimSpan::from_ps(self.time.as_ps().checked_div(self.calls).unwrap_or(0))
     }
@@ -95,7 +95,7 @@ pub struct SiteProfile {
 /// Calls of a function by one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankFunction {
-    /// Rank.
+    /// Rank that calls the function.
     pub rank: u32,
     /// Calls of the function by this rank.
     #[serde(flatten)]

@@ -17,7 +17,7 @@ pub struct MessageSort {
     pub kind: String,
     /// Level of the link between sender and receiver.
     pub level: Level,
-    /// Size in bytes.
+    /// Size of each message in bytes.
     pub bytes: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Leftovers of a run: unreceived messages and requests without a wait. These structures are sent between processes in
-//! a format without field names, so serialization must not skip a field.
+//! Leftovers of a run: unreceived messages and requests without a wait. Leftovers are sent between processes in a
+//! format without field names, so serialization must not skip a field.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ pub struct Unreceived {
     first: Vec<UnreceivedMessage>,
 }
 
-/// An unreceived message.
+/// A message that no rank received.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnreceivedMessage {
-    /// Time of sending.
+    /// Time at which the message was sent.
     #[serde(rename = "left_ps")]
     pub left: SimTime,
-    /// Sending rank.
+    /// Rank that sent the message.
     pub from: u32,
-    /// Receiving rank.
+    /// Rank to which the message was sent.
     pub to: u32,
-    /// Tag.
+    /// Tag of the message.
     pub tag: u32,
-    /// Size in bytes.
+    /// Size of the message in bytes.
     pub bytes: u64,
     /// Statement that sent the message, if only one can have sent it: "isend at ring.toml:7".
     pub site: Option<String>,

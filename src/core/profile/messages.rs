@@ -140,7 +140,7 @@ impl MessageProfile {
     /// Adds the messages of `other`.
     ///
     /// # Panics
-    /// If the intervals differ.
+    /// If the two profiles have different size intervals.
     pub fn merge(&mut self, other: &MessageProfile) {
         assert_eq!(self.intervals, other.intervals, "profiles of one run have the same intervals");
         for (mine, theirs) in self.cells.iter_mut().flatten().zip(other.cells.iter().flatten()) {
@@ -148,7 +148,7 @@ impl MessageProfile {
         }
     }
 
-    /// Size intervals.
+    /// Returns the size intervals of the profile.
     pub fn intervals(&self) -> &Intervals {
         &self.intervals
     }

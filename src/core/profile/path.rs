@@ -74,7 +74,7 @@ impl PathParts {
 }
 
 impl TransferParts {
-    /// Sum of the parts.
+    /// Sum of the parts of the transfer times.
     pub fn total(&self) -> SimSpan {
         self.latency + self.bytes + self.contention + self.protocol
     }

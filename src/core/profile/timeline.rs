@@ -35,7 +35,7 @@ impl Activity {
 /// Value of `place` for an interval without a call or statement.
 pub const NO_PLACE: u32 = u32::MAX;
 
-/// Interval of a timeline. It starts at the end of the previous interval, or at the start of the run.
+/// Interval of a timeline. An interval starts at the end of the previous interval, or at the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Time at which the interval ends.
@@ -45,21 +45,21 @@ pub struct Interval {
     /// Number of the call or statement. If several intervals were merged, the longest one of that activity.
     /// [`NO_PLACE`] if the interval has no call.
     pub place: u32,
-    /// Number of merged intervals.
+    /// Number of intervals that were merged to this one.
     pub merged: u32,
 }
 
 /// A message that has arrived, which figures show as an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrow {
-    /// Sender.
+    /// Rank that sent the message.
     pub from: u32,
     /// Time at which the first byte of the message left the sender; for a rendezvous, start of the transfer after the
     /// handshake.
     pub left: SimTime,
     /// Time at which the last byte of the message arrived.
     pub came: SimTime,
-    /// Size in bytes.
+    /// Size of the message in bytes.
     pub bytes: u64,
 }
 

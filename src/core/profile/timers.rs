@@ -72,7 +72,7 @@ pub struct AppResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AppFigure {
-    /// A finite number.
+    /// The result is this finite number.
     Value(f64),
     /// Reason why the result could not be computed, with the source position.
     Error(String),

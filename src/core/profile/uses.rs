@@ -15,13 +15,13 @@ pub enum SharedKind {
     AdapterOut,
     /// Incoming direction of network adapters.
     AdapterIn,
-    /// Both directions of a network adapter together.
+    /// Both directions of each network adapter together.
     Duplex,
-    /// Both directions between two nodes together.
+    /// Both directions between each pair of nodes together.
     PairDuplex,
-    /// Memories of CMPs.
+    /// Memory of each CMP.
     CmpMemory,
-    /// Memories of nodes.
+    /// Memory of each node.
     NodeMemory,
     /// Links from CMPs to the other CMPs of their node, separately for each direction.
     Interconnect,
@@ -81,7 +81,7 @@ struct KindUse {
     /// resource.
     all: u128,
     busiest: u64,
-    /// Greatest utilization in millionths.
+    /// Greatest utilization of a resource of the kind, in millionths.
     most: u32,
 }
 

@@ -47,7 +47,7 @@ const MOST_QUEUED: usize = 4096;
 
 /// A program that runs ahead.
 pub struct RunAhead {
-    /// Calls that wait for the engine. Their requests have the names that this task assigned.
+    /// Calls that wait for the engine. Requests in these calls have the names that this task assigned.
     queue: VecDeque<Queued>,
     /// Use of the reply to the call that the engine is executing.
     asked: ReplyUse,
@@ -460,7 +460,7 @@ impl Simulator for LocalCalls<'_> {
     }
 }
 
-/// Result of a wait.
+/// Result of trying to complete a wait without the engine.
 enum Completed {
     Reported,
     Quietly,

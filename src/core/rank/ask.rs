@@ -16,6 +16,6 @@ pub enum Immediate<'a> {
     Replied(Reply<'a>),
     /// The call takes simulated time. The program gets the reply in its next turn.
     Waits,
-    /// The call was not executed. It is unchanged and ends the program's turn.
+    /// The call was not executed. The call is unchanged and ends the program's turn.
     Refused,
 }

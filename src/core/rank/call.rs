@@ -1,4 +1,4 @@
-//! Calls, replies and programs.
+//! Calls of a rank to the simulator, replies, and programs of ranks.
 
 use std::any::Any;
 use std::fmt;
@@ -18,8 +18,8 @@ use crate::units::{Bytes, SimSpan, SimTime};
 /// Number of a simulated rank in the world, at most 2^32 − 2.
 pub type Rank = u32;
 
-/// Context of a message. It separates the messages of a communicator from those of others, and messages of collectives
-/// from point-to-point messages.
+/// Context of a message. The context separates the messages of a communicator from those of other communicators, and
+/// messages of collectives from point-to-point messages.
 pub type Context = u32;
 
 /// Context of messages that are served instead of received. The receiving rank's program serves each message when its
@@ -61,19 +61,19 @@ pub enum SendMode {
 /// A message to send.
 #[derive(Debug)]
 pub struct Message {
-    /// Receiver.
+    /// Rank that receives the message.
     pub to: Rank,
-    /// Context for matching.
+    /// Context of the message, which a matching receive must have.
     pub context: Context,
-    /// Tag.
+    /// Tag of the message.
     pub tag: Tag,
     /// Size in bytes. The payload, if any, has the same number of bytes.
     pub size: Bytes,
-    /// Completion mode.
+    /// Completion mode of the send.
     pub mode: SendMode,
-    /// Buffer of the sender.
+    /// Buffer of the sender that contains the message.
     pub buffer: Buffer,
-    /// Data.
+    /// Data of the message.
     pub payload: Payload,
 }
 
@@ -82,7 +82,7 @@ pub struct Message {
 pub enum Source {
     /// Messages from this rank.
     Rank(Rank),
-    /// MPI_ANY_SOURCE.
+    /// Messages from any rank (MPI_ANY_SOURCE).
     Any,
 }
 
@@ -91,22 +91,22 @@ pub enum Source {
 pub enum TagPattern {
     /// Messages with this tag.
     Tag(Tag),
-    /// MPI_ANY_TAG.
+    /// Messages with any tag (MPI_ANY_TAG).
     Any,
 }
 
 /// Messages that a receive or probe accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Sender.
+    /// Accepted senders.
     pub from: Source,
-    /// Context.
+    /// Accepted context.
     pub context: Context,
-    /// Tag.
+    /// Accepted tags.
     pub tag: TagPattern,
-    /// Greatest accepted size. A longer message ends the run as truncated (MPI_ERR_TRUNCATE).
+    /// Greatest accepted size in bytes. A longer message ends the run with the error MPI_ERR_TRUNCATE.
     pub capacity: Bytes,
-    /// Buffer of the receiver.
+    /// Buffer of the receiver in which the message is stored.
     pub buffer: Buffer,
 }
 
@@ -156,7 +156,7 @@ pub enum Call {
     /// Tests whether requests are complete, and frees the selected complete ones. → `Completed`, possibly without
     /// entries
     Test {
-        /// Requests to test.
+        /// Requests that are tested.
         requests: Requests,
         /// Selection of the requests to complete.
         which: Which,
@@ -197,7 +197,7 @@ pub enum Call {
 /// A collective entered by a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectiveEntry {
-    /// MPI function.
+    /// Name of the MPI function.
     pub name: &'static str,
     /// Method of the collective, if several are possible.
     pub method: Option<Method>,
@@ -212,23 +212,23 @@ impl CollectiveEntry {
     }
 }
 
-/// Reply to a call.
+/// Reply of the simulator to a call.
 #[derive(Debug)]
 pub struct Reply<'a> {
-    /// Clock of the rank.
+    /// Clock of the rank after the call.
     pub clock: SimTime,
     /// Result of the call.
     pub kind: ReplyKind<'a>,
 }
 
-/// Kinds of replies.
+/// Kinds of replies to a call.
 #[derive(Debug)]
 pub enum ReplyKind<'a> {
     /// First reply of a program, before any call.
     Begin,
-    /// The call is done.
+    /// The call is done and has no result.
     Done,
-    /// A request was started.
+    /// The call started this request.
     Started(RequestId),
     /// Completed receives, sends and strands. The program may take the payloads.
     Completed(&'a mut [Completion]),
@@ -256,21 +256,21 @@ pub struct Completion {
 pub struct Served {
     /// Time at which the last byte of the message arrived.
     pub at: SimTime,
-    /// Sender.
+    /// Rank that sent the message.
     pub from: Rank,
-    /// Tag.
+    /// Tag of the message.
     pub tag: Tag,
-    /// Size.
+    /// Size of the message.
     pub size: Bytes,
-    /// Data.
+    /// Data of the message.
     pub payload: Payload,
 }
 
 /// Code of a rank, which makes calls to the simulator.
 ///
 /// The engine calls `next` first with [`ReplyKind::Begin`], then with the reply to each call, until [`Call::Finish`]
-/// or [`Call::Fail`]. The code may run on any thread and far ahead of other ranks. It affects the simulation only by
-/// its calls.
+/// or [`Call::Fail`]. The code may run on any thread and far ahead of other ranks. The code affects the simulation
+/// only by its calls.
 pub trait Program: Send {
     /// Takes the reply to the last call and returns the next call.
     fn next(&mut self, reply: Reply<'_>) -> Call;
@@ -425,7 +425,7 @@ impl fmt::Debug for dyn Program {
 /// Reason why a program cannot continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramError {
-    /// Kind of failure.
+    /// Kind of the failure.
     pub kind: FailureKind,
     /// Position in the program: "main\[2\].do\[0\]".
     pub place: String,
@@ -456,7 +456,7 @@ pub enum FailureKind {
     },
     /// The program got a signal that would have ended its process.
     Crashed {
-        /// Number of the signal.
+        /// Number of the signal that the program got.
         signal: i32,
     },
 }

@@ -13,11 +13,11 @@ use list::{List, MatchKey};
 /// Properties of a message that determine the matching receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
-    /// Context.
+    /// Context of the message.
     pub context: Context,
-    /// Sender.
+    /// Rank that sent the message.
     pub source: Rank,
-    /// Tag.
+    /// Tag of the message.
     pub tag: Tag,
 }
 

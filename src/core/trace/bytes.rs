@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::TraceError;
 
-/// Appends `value`.
+/// Appends the encoding of `value` to `out`.
 pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -86,7 +86,7 @@ impl<'a> TraceReader<'a> {
         TraceError::damaged(format!("{}, byte {}: {what}", self.part, self.at))
     }
 
-    /// Number of unread bytes.
+    /// Number of bytes that have not been read.
     pub fn rest(&self) -> usize {
         self.end - self.at
     }

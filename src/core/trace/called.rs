@@ -15,7 +15,7 @@ use crate::units::{Bytes, SimSpan};
 /// The machine of a replay as seen by one of its ranks.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Platform.
+    /// Platform on which the replay runs.
     pub platform: Arc<Platform>,
     /// Costs of combining and copying data on the rank.
     pub cost: DataCost,
@@ -174,7 +174,7 @@ impl CalledOp {
     /// Call of member `rank` of the world; `listed` returns the sizes in the task's list.
     ///
     /// # Errors
-    /// The trace is inconsistent.
+    /// The sizes in the trace do not fit the collective or its communicator.
     pub fn call(
         &self,
         rank: Rank,

@@ -12,7 +12,7 @@ use crate::units::SimSpan;
 /// Numbers of actions of a rank, including those of its strands. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperationCounts {
-    /// Number of calls.
+    /// Number of calls of the rank.
     pub calls: u64,
     /// Number of messages sent, including served ones and their answers.
     pub messages: u64,
@@ -20,7 +20,7 @@ pub struct OperationCounts {
     pub bytes: u64,
     /// Time of the rank's own code and of combining in collectives.
     pub compute: SimSpan,
-    /// Number of strands.
+    /// Number of strands that the rank started.
     pub strands: u64,
     /// Number of collectives stored as calls. Their messages are not counted.
     pub collectives: u64,
@@ -53,7 +53,7 @@ impl OperationCounts {
 }
 
 impl Trace {
-    /// Counts of each rank.
+    /// Returns the counts of each rank.
     pub fn counts(&self) -> Vec<OperationCounts> {
         let codes: Vec<OperationCounts> = self.codes.iter().map(|code| self.of_code(code.clone())).collect();
         let mut tasks: Vec<OperationCounts> = Vec::with_capacity(self.tasks.len());

@@ -118,7 +118,7 @@ impl Folder {
         }
     }
 
-    /// Appends `number`.
+    /// Appends `number` to the sequence.
     pub fn push(&mut self, number: u32) {
         let mut place = self.last.get(number as usize).copied().unwrap_or(NONE);
         self.append(FoldNode::One(number));

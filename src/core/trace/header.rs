@@ -14,7 +14,7 @@ const RATES: [&str; 5] =
 pub struct Header {
     /// Version of mcpsim that recorded the run.
     pub mcpsim: String,
-    /// Number of ranks.
+    /// Number of ranks of the run.
     pub ranks: u32,
     /// Name of the application.
     pub app: String,

@@ -16,7 +16,7 @@ pub(super) const STRAND: u64 = 2;
 /// A receive was cancelled. The upper bits are 1 if the receive was withdrawn, 0 if it had already matched a message.
 pub(super) const WITHDRAWN: u64 = 3;
 
-/// A late value.
+/// A late value of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LateValue {
     /// A receive from any source got no message.

@@ -45,7 +45,7 @@ pub(super) struct PeerEnd {
     pub tag: TagRef,
 }
 
-/// A message to send.
+/// A recorded message that the task sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub to: PeerEnd,
@@ -96,7 +96,7 @@ pub(super) struct Entered {
 /// An operation of a task. Requests are identified by slots, small numbers of the task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TraceOp {
-    /// Computes for this time.
+    /// Computes for this length of time.
     Compute(SimSpan),
     /// Computes for the next time in the task's list of lengths.
     ComputeListed,
@@ -125,7 +125,7 @@ pub(super) enum TraceOp {
     Wait(Box<[u32]>, u32),
     /// Waits for the request of this slot, which completed in an MPI_Waitany.
     WaitOne(u32),
-    /// A poll without success.
+    /// A poll that found nothing.
     Poll,
     /// A test without success that takes no time.
     Look,

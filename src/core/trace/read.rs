@@ -61,7 +61,7 @@ pub fn is_trace(start: &[u8]) -> bool {
 const FRONT: usize = 8 + 4 + 8 + 8;
 
 impl Trace {
-    /// Version of the format.
+    /// Version of the trace format.
     pub(super) fn version(&self) -> u32 {
         version(&self.bytes)
     }

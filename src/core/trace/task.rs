@@ -33,23 +33,23 @@ const OPS: usize = 8192;
 /// Recorded actions of a task.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct RecordedTask {
-    /// Operations by number.
+    /// Table of the task's operations.
     pub ops: Vec<TraceOp>,
     /// Folded sequence of the operations' numbers.
     pub code: Vec<u8>,
-    /// Listed lengths of computing.
+    /// Lengths of computing in the task's list, encoded.
     pub spans: Vec<u8>,
-    /// Listed peers.
+    /// Peers in the task's list, encoded.
     pub peers: Vec<u8>,
-    /// Listed sizes.
+    /// Sizes in the task's list, encoded.
     pub sizes: Vec<u8>,
     /// Late values: results known only after the operation.
     pub late: Vec<DeferredResult>,
     /// Indices of the cancelled receives among all started receives.
     pub withdrawn: Vec<u64>,
-    /// Names of collectives.
+    /// Names of the collectives that the task calls.
     pub names: Vec<String>,
-    /// Members of the communicators.
+    /// Members of the communicators of the task's collectives.
     pub groups: Vec<Members>,
     /// Name of the last collective. For a strand, this is the name of its collective.
     pub name: String,

@@ -129,14 +129,14 @@ impl fmt::Display for Rate {
 }
 
 impl Serialize for Bandwidth {
-    /// Writes bytes per second.
+    /// Serializes the bandwidth as bytes per second.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
 }
 
 impl Serialize for Rate {
-    /// Writes operations per second.
+    /// Serializes the rate as operations per second.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.0)
     }

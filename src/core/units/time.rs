@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::text::{self, UnitError};
 
-/// Picoseconds in a second.
+/// Number of picoseconds in a second.
 pub(super) const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// An instant of virtual time: picoseconds since the start of the simulated program.
@@ -51,7 +51,7 @@ impl SimTime {
 impl SimSpan {
     /// A span of zero picoseconds.
     pub const ZERO: SimSpan = SimSpan(0);
-    /// The longest span.
+    /// The longest span that can be represented, 213 days.
     pub const MAX: SimSpan = SimSpan(u64::MAX);
 
     /// Creates a span of `ps` picoseconds.

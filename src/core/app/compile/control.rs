@@ -19,7 +19,7 @@ const CONTROL: [(&str, &[&str]); 6] = [
     ("time", &["time", "at", "do"]),
 ];
 
-/// All keywords of statements.
+/// Returns all keywords of statements.
 pub(super) fn operation_names() -> impl Iterator<Item = &'static str> {
     let control = CONTROL.iter().map(|(key, _)| *key).chain(["set"]);
     control.chain(operation::NAMES).chain(collective::names())

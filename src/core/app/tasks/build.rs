@@ -88,7 +88,7 @@ pub(super) fn build(
     Ok(graph)
 }
 
-/// Members of each family. Members are numbered consecutively, family after family.
+/// Computes the members of each family. Members are numbered consecutively, family after family.
 fn members<'a>(
     families: impl Iterator<Item = &'a Family<'a>>,
     context: &mut Context,

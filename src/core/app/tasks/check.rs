@@ -28,7 +28,7 @@ pub(super) fn complete(graph: &mut TaskGraph, description: &Description<'_>) -> 
     Ok(())
 }
 
-/// Creator of each fragment. Fragments of a family that no fragment creates exist from the beginning.
+/// Returns the creator of each fragment. Fragments of a family that no fragment creates exist from the beginning.
 fn creators(graph: &TaskGraph, description: &Description<'_>) -> Result<Vec<Fragment>, ConfigError> {
     let mut creator = vec![NOBODY; graph.count() as usize];
     let mut unfolded = vec![false; graph.families.len()];

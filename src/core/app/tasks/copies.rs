@@ -11,7 +11,8 @@ const EMPTY: Data = Data::MAX;
 /// State of data fragments, by number of the data fragment.
 #[derive(Debug, Default)]
 pub(super) struct TaskCopies {
-    /// Slots of the table. Their number is 0 or a power of two, and at most three quarters of them are in use.
+    /// Slots of the table. The number of slots is 0 or a power of two, and at most three quarters of the slots are in
+    /// use.
     slots: Vec<(Data, DataState)>,
     used: usize,
 }

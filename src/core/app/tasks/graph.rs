@@ -25,7 +25,7 @@ pub(super) const DYNAMIC: Rank = Rank::MAX - 1;
 /// Missing producer of data, or missing creator of a fragment that exists from the beginning.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// Members of one family. They have consecutive numbers.
+/// Members of one family, which have consecutive numbers.
 #[derive(Clone, Debug)]
 pub(super) struct FamilyMembers {
     pub name: String,
@@ -47,11 +47,11 @@ pub(super) struct Keeping {
     pub home: Rank,
     /// Index of the data fragment among the data fragments of that process.
     pub kept: u32,
-    /// Size in bytes.
+    /// Size of the data fragment in bytes.
     pub bytes: u64,
 }
 
-/// Fragments of a run.
+/// Fragments of a run and their dependences.
 #[derive(Debug)]
 pub(super) struct TaskGraph {
     pub options: Options,
@@ -92,7 +92,7 @@ impl Lists {
         self.items.push(item);
     }
 
-    /// Ends the current list.
+    /// Ends the list to which items were pushed, and begins the next list.
     pub fn close(&mut self) {
         self.start.push(self.items.len() as u32);
     }

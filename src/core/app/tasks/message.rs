@@ -16,7 +16,7 @@ const TRIES_BITS: u32 = 8;
 /// Greatest number of processes with work stealing, which is limited by the bits in a request for work.
 pub(super) const MOST_THIEVES: u32 = 1 << (NUMBER_BITS - TRIES_BITS);
 
-/// A message between managers.
+/// A message between the managers of two processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
     /// A migrating fragment.

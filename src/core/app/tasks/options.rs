@@ -70,7 +70,7 @@ words! {
     }
 }
 words! {
-    /// Order of ready fragments.
+    /// Order in which ready fragments are executed.
     Order {
         /// The fragment that became ready first is executed next.
         Fifo = "fifo",
@@ -92,7 +92,7 @@ words! {
     Victim {
         /// A random other process.
         Random = "random",
-        /// The next process.
+        /// The process with the next number.
         Ring = "ring",
     }
 }
@@ -146,7 +146,7 @@ pub(super) struct Options {
     pub request_bytes: Bytes,
 }
 
-/// Reader of numeric keys.
+/// Reader of the keys whose values are numbers.
 struct Numbers<'a, 'b> {
     fields: &'a Fields<'b>,
     scope: &'a Scope,

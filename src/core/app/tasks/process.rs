@@ -113,7 +113,7 @@ enum ManagerActivity {
 /// A job of the manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgendaJob {
-    /// Handles a received message.
+    /// Handles a message that the process has received.
     Take(Rank, Note),
     /// Moves the fragment of a record into the distribution stage.
     Enter(u32),

@@ -4,10 +4,10 @@
 
 use smallvec::SmallVec;
 
-/// Indices of a point. No family has so many indices that the tuple needs an allocation.
+/// Indices of a point of an index space. No family has so many indices that the tuple needs an allocation.
 pub(super) type Indices = SmallVec<[i64; 8]>;
 
-/// Points of a family. The number of a point is its position in the order of nested loops.
+/// Index space of a family. The number of a point is its position in the order of nested loops.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IndexSpace {
     levels: Vec<SpaceLevel>,
@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn points_are_numbered_as_nested_loops_meet_them() {
-        // The points are the tiles that step k of an LU factorization updates: k < i, j < 4. The last step updates no
-        // tile.
+        // The points are the tiles that step k of an LU factorization updates: k < i, j < 4. The last step of the
+        // factorization updates no tile.
         let lu = space(3, |level, at| Ok(if level == 0 { (0, 3) } else { (at[0] + 1, 3) }));
         assert_eq!(lu.count(), 9 + 4 + 1);
         let mut expected = Vec::new();

@@ -44,9 +44,9 @@ impl Order {
 /// Arguments of MPI_Type_create_darray except the order and the old type.
 #[derive(Clone, Copy, Debug)]
 pub struct Distributed<'a, N> {
-    /// Number of processes.
+    /// Number of processes in the process grid.
     pub size: c_int,
-    /// Rank of the process.
+    /// Rank of the process whose part of the array is described.
     pub rank: c_int,
     /// Sizes of the global array.
     pub gsizes: &'a [N],

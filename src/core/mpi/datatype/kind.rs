@@ -56,7 +56,7 @@ pub enum TypeGroup {
     Marker,
 }
 
-/// A basic element.
+/// A basic element of datatypes.
 #[derive(Debug)]
 pub struct BasicKind {
     /// Handle of the named datatype.
@@ -80,7 +80,7 @@ impl BasicKind {
         }
     }
 
-    /// Alignment in C.
+    /// Alignment of the element in C, in bytes.
     pub const fn align(&self) -> usize {
         match self.group {
             TypeGroup::Pair(index) if index.size() > self.scalar.size() => index.size(),

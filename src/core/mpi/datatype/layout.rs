@@ -17,7 +17,7 @@ pub(super) enum Mix {
     Several,
 }
 
-/// A type map.
+/// Type map of a datatype: its bounds, and the location of its data.
 #[derive(Clone, Debug)]
 pub(super) struct TypeMap {
     pub size: u64,
@@ -110,7 +110,7 @@ impl TypeMap {
         self.ub().saturating_sub(self.lb())
     }
 
-    /// The data as bytes.
+    /// Location of the data, without type information.
     pub fn bytes(&self) -> &PackPlan {
         self.bytes.as_ref().unwrap_or(&self.typed)
     }

@@ -16,7 +16,7 @@ pub(super) struct PackPlan {
     pub at: i64,
     /// Number of bytes of data, which is the size of the packed form.
     pub bytes: u64,
-    /// Number of basic elements.
+    /// Number of basic elements in the piece.
     pub basics: u64,
     pub node: PlanNode,
 }
@@ -32,9 +32,9 @@ pub(super) enum PlanNode {
         stride: i64,
         body: Arc<PackPlan>,
     },
-    /// Runs at arbitrary displacements.
+    /// A list of runs at arbitrary displacements.
     Runs(Arc<[Run]>),
-    /// Arbitrary pieces at arbitrary displacements.
+    /// A list of arbitrary pieces at arbitrary displacements.
     Parts(Arc<[Part]>),
 }
 
@@ -91,7 +91,7 @@ impl PackPlan {
         PackPlan { at, bytes, basics, node }
     }
 
-    /// Concatenates the plans. `see` maps the element type of each run.
+    /// Concatenates several plans to one plan. `see` maps the element type of each run.
     pub fn sequence(
         plans: impl Iterator<Item = PackPlan>,
         see: fn(&'static BasicKind) -> &'static BasicKind,

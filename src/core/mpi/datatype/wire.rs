@@ -39,7 +39,7 @@ impl<'a> WireReader<'a> {
         WireReader { rest: bytes }
     }
 
-    /// Returns the unread bytes.
+    /// Returns the bytes that have not been read.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }
@@ -84,7 +84,7 @@ impl Datatype {
         encode(&self.layout.typed, out);
     }
 
-    /// Reads a datatype written by [`Datatype::encode`]. `None` for other bytes.
+    /// Reads a datatype written by [`Datatype::encode`]. Returns `None` for bytes that are not a serialized datatype.
     pub fn decode(from: &mut WireReader<'_>) -> Option<Type> {
         if from.byte()? == NAMED {
             return Datatype::named(abi::MPI_DATATYPE_NULL + usize::from(from.byte()?)).cloned();

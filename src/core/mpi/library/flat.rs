@@ -24,7 +24,7 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
 }
 
 /// Returns the default algorithm of `collective` among `ranks` with messages of `size` (see
-/// [`super::super::rule_size`]). These are MPICH's choices, with the thresholds of its control variables
+/// [`super::super::rule_size`]). The choices are those of MPICH, with the thresholds of its control variables
 /// (`MPIR_CVAR_…`, MPICH 3.0 and later), which follow Thakur, Rabenseifner, Gropp 2005 with few changes.
 ///
 /// Operators are assumed to commute, and elements to have 8 bytes. MPICH's barriers, bcasts and reductions that first
@@ -37,28 +37,28 @@ pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Alg
     let divisible = size / 8 >= 1 << ranks.max(1).ilog2();
     match collective {
         Collective::Barrier => Algorithm::Dissemination,
-        // BCAST_MIN_PROCS 8, BCAST_SHORT_MSG_SIZE 12288.
+        // The thresholds of MPICH are BCAST_MIN_PROCS 8 and BCAST_SHORT_MSG_SIZE 12288.
         Collective::Bcast if ranks < 8 || size < 12 * KIB => Algorithm::Binomial,
         Collective::Bcast => Algorithm::ScatterAllgather,
-        // REDUCE_SHORT_MSG_SIZE 2048, ALLREDUCE_SHORT_MSG_SIZE 2048.
+        // The thresholds of MPICH are REDUCE_SHORT_MSG_SIZE 2048 and ALLREDUCE_SHORT_MSG_SIZE 2048.
         Collective::Reduce if size <= 2 * KIB || !divisible => Algorithm::Binomial,
         Collective::Allreduce if size <= 2 * KIB || !divisible => Algorithm::RecursiveDoubling,
         Collective::Reduce | Collective::Allreduce => Algorithm::Rabenseifner,
         Collective::Gather | Collective::Scatter => Algorithm::Binomial,
         // The choice is that of MPICH and Open MPI, because only the root knows the sizes.
         Collective::Gatherv | Collective::Scatterv => Algorithm::Linear,
-        // ALLGATHER_LONG_MSG_SIZE 524288, ALLGATHER_SHORT_MSG_SIZE 81920.
+        // The thresholds of MPICH are ALLGATHER_LONG_MSG_SIZE 524288 and ALLGATHER_SHORT_MSG_SIZE 81920.
         Collective::Allgather | Collective::Allgatherv => match size {
             _ if two_to_k && size < 512 * KIB => Algorithm::RecursiveDoubling,
             _ if !two_to_k && size < 80 * KIB => Algorithm::Bruck,
             _ => Algorithm::Ring,
         },
-        // ALLTOALL_SHORT_MSG_SIZE 256, ALLTOALL_MEDIUM_MSG_SIZE 32768.
+        // The thresholds of MPICH are ALLTOALL_SHORT_MSG_SIZE 256 and ALLTOALL_MEDIUM_MSG_SIZE 32768.
         Collective::Alltoall if size <= 256 && ranks >= 8 => Algorithm::Bruck,
         Collective::Alltoall if size > 32 * KIB => Algorithm::Pairwise,
         Collective::Alltoall | Collective::Alltoallv => Algorithm::Linear,
         Collective::Scan | Collective::Exscan => Algorithm::RecursiveDoubling,
-        // REDSCAT_COMMUTATIVE_LONG_MSG_SIZE 524288.
+        // The threshold of MPICH is REDSCAT_COMMUTATIVE_LONG_MSG_SIZE 524288.
         Collective::ReduceScatter if size < 512 * KIB => Algorithm::RecursiveHalving,
         Collective::ReduceScatter => Algorithm::Pairwise,
     }

@@ -50,7 +50,8 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
     }
 }
 
-/// Chooses the bcast. Straight lines in the plane of bytes and ranks separate the segment sizes of the pipelines.
+/// Returns the bcast algorithm of Open MPI 4.0. Straight lines in the plane of bytes and ranks separate the segment
+/// sizes of the pipelines.
 fn bcast(ranks: u32, size: u64, count: u64) -> Method {
     let below = |slope: f64, offset: f64| f64::from(ranks) < slope * size as f64 + offset;
     match size {

@@ -46,7 +46,7 @@ pub(super) const ALLTOALL: Table = &[
     (ANY, &[(2 * KIB, 3), (8 * KIB, 4), (16 * KIB, 1), (32 * KIB, 4), (64 * KIB, 1), (ALL, 4)]),
 ];
 
-/// Algorithms of an alltoallv.
+/// Algorithms of an alltoallv, by number of ranks.
 pub(super) const ALLTOALLV: Table = &[
     (4, &[(ALL, 2)]),
     (64, &[(ALL, 1)]),
@@ -56,7 +56,7 @@ pub(super) const ALLTOALLV: Table = &[
     (ANY, &[(ALL, 1)]),
 ];
 
-/// Algorithms of a barrier.
+/// Algorithms of a barrier, by number of ranks.
 pub(super) const BARRIER: Table = &[
     (4, &[(ALL, 3)]),
     (8, &[(ALL, 1)]),

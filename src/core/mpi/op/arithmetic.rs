@@ -77,7 +77,7 @@ unsafe fn each<T>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -
 /// Implements [`Builtin::apply`] for a kind that the operation accepts.
 ///
 /// # Safety
-/// As [`Builtin::apply`].
+/// The requirements of [`Builtin::apply`] apply.
 pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
     // SAFETY: the caller guarantees valid arrays of this kind; each branch uses the kind's representation.
     unsafe {
@@ -119,7 +119,7 @@ pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inou
 }
 
 /// # Safety
-/// As [`Builtin::apply`].
+/// The requirements of [`Builtin::apply`] apply.
 unsafe fn replace(kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
     let TypeGroup::Pair(index) = kind.group else {
         // SAFETY: the caller guarantees `n` valid elements without gaps.
@@ -136,7 +136,7 @@ unsafe fn replace(kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) 
 }
 
 /// # Safety
-/// As [`Builtin::apply`].
+/// The requirements of [`Builtin::apply`] apply.
 unsafe fn numbers<T: Number>(op: Builtin, input: *const u8, inout: *mut u8, n: usize) {
     // SAFETY: the caller guarantees `n` valid elements of `T`.
     unsafe {
@@ -154,7 +154,7 @@ unsafe fn numbers<T: Number>(op: Builtin, input: *const u8, inout: *mut u8, n: u
 }
 
 /// # Safety
-/// As [`Builtin::apply`], for bytes.
+/// The requirements of [`Builtin::apply`] apply, for bytes.
 unsafe fn bits(op: Builtin, input: *const u8, inout: *mut u8, bytes: usize) {
     // SAFETY: the caller guarantees `bytes` valid bytes.
     unsafe {
@@ -167,7 +167,7 @@ unsafe fn bits(op: Builtin, input: *const u8, inout: *mut u8, bytes: usize) {
 }
 
 /// # Safety
-/// As [`Builtin::apply`].
+/// The requirements of [`Builtin::apply`] apply.
 unsafe fn complex<T>(op: Builtin, input: *const u8, inout: *mut u8, n: usize)
 where
     T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>,

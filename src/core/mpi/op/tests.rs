@@ -109,7 +109,7 @@ fn long_doubles_have_64_bits_of_precision() {
     }
 }
 
-/// Pair in C layout.
+/// A pair of a value and an index, in the layout of C.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pair<V, I>(V, I);

@@ -47,7 +47,7 @@ impl OngoingStage {
     }
 }
 
-/// Concurrent stages.
+/// Concurrent stages of a node-aware collective at one rank.
 #[derive(Debug)]
 pub(super) struct ConcurrentStages {
     /// Stages in progress, one per lane. After its stage, the last lane executes the stages of `queue`.

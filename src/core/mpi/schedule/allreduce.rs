@@ -15,8 +15,8 @@
 //! (p − q) n bytes.
 //!
 //! Open MPI's rabenseifner folds by halves: each member of a pair combines one half of the data, and the higher member
-//! returns its half to the lower. This adds 4 (p − q) messages and 3 ½ (p − q) n bytes, including the final messages
-//! to the folded-away members. The buffer is divided into blocks by repeated halving.
+//! returns its half to the lower. Folding by halves adds 4 (p − q) messages and 3 ½ (p − q) n bytes, including the
+//! final messages to the folded-away members. The buffer is divided into blocks by repeated halving.
 
 use super::phase::Phase;
 use super::shape::Tree;

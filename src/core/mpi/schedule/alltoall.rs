@@ -11,8 +11,8 @@
 //! completes; here a batch of `fan` messages follows another. two_procs is an exchange between 2 members. Open MPI's
 //! linear starts all messages at once unless `fan` is set.
 //!
-//! pairwise exchanges with rank xor k in round k if p = 2^j (not in Open MPI). Otherwise it sends to the member k
-//! ahead and receives from the member k behind. bruck needs equal sizes.
+//! In round k of pairwise, each member exchanges with rank xor k if p = 2^j (not in Open MPI). For other p, each
+//! member sends to the member k ahead and receives from the member k behind. bruck needs equal sizes.
 
 use super::phase::{Exchanged, Phase};
 use super::step::Space;

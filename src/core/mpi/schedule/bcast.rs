@@ -16,8 +16,9 @@
 //! may divide the message into segments. For scatter_allgather, Open MPI and MPICH divide the buffer into blocks of
 //! ⌈n/p⌉ elements and send no empty block down the tree.
 //!
-//! The default library's scatter_allgather may divide the buffer at any byte. Its allgather uses recursive doubling
-//! (log2 p rounds) for messages below 512 KiB among 2^k members, as MPICH does, and otherwise a ring.
+//! The default library's scatter_allgather may divide the buffer at any byte. The allgather of scatter_allgather uses
+//! recursive doubling (log2 p rounds) for messages below 512 KiB among 2^k members, as MPICH does, and otherwise a
+//! ring.
 //!
 //! Thakur, Rabenseifner, Gropp 2005: "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1).
 

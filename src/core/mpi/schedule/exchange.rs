@@ -58,8 +58,8 @@ pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> PhaseStep
     PhaseStep::Do(Step::Send { to, piece: hold.one(to) })
 }
 
-/// The root requests the data of each member in turn. It waits for the first part of a member's data before the next
-/// request, and for all second parts at the end. Block 2 r is the first part of rank r's data, block 2 r + 1 the
+/// The root requests the data of each member in turn. The root waits for the first part of a member's data before the
+/// next request, and for all second parts at the end. Block 2 r is the first part of rank r's data, block 2 r + 1 the
 /// second.
 pub(super) fn gather_paced(seat: Seat, round: u32) -> PhaseStep {
     let nothing = Space::Input.nothing();
@@ -92,7 +92,7 @@ pub(super) fn gather_paced(seat: Seat, round: u32) -> PhaseStep {
 }
 
 /// Exchanges with the two neighbours alternately, in p/2 rounds for even p. The first round sends the member's own
-/// block, the others the last two blocks received.
+/// block, and each later round the last two blocks received.
 pub(super) fn neighbors(seat: Seat, round: u32) -> PhaseStep {
     if 2 * round >= seat.size {
         return PhaseStep::End;

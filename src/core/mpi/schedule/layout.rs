@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::step::Blocks;
 use crate::units::Bytes;
 
-/// Sizes of a schedule's blocks in bytes. Sums saturate.
+/// Sizes of a schedule's blocks in bytes. Sums of sizes saturate.
 #[derive(Clone, Debug)]
 pub enum BlockLayout {
     /// One buffer divided into `parts` blocks whose sizes differ by at most one element; larger blocks are first. If
@@ -54,16 +54,16 @@ pub enum BlockLayout {
     },
     /// Blocks in a part of a buffer.
     Window {
-        /// Start of the part in bytes.
+        /// Offset of the part in the buffer, in bytes.
         start: u64,
         /// Size of the whole buffer.
         whole: Bytes,
         /// Layout of the blocks within the part.
         inner: Box<BlockLayout>,
     },
-    /// Blocks of equal size.
+    /// All blocks have the same size.
     Uniform {
-        /// Size of a block.
+        /// Size of each block in bytes.
         block: Bytes,
         /// Number of blocks.
         parts: u32,

@@ -25,7 +25,7 @@ pub(super) enum Numbering {
     Member,
 }
 
-/// Data of linear exchanges.
+/// Data that members send in a linear exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchanged {
     /// Every member sends its single block to all.
@@ -37,11 +37,11 @@ pub(super) enum Exchanged {
 /// A phase of a schedule. Its n-th step depends only on the seat and on n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// No steps.
+    /// A phase without steps.
     Nothing,
-    /// Copies all blocks.
+    /// Copies all blocks from one space to another.
     CopyAll { from: Space, to: Space },
-    /// Copies this member's block.
+    /// Copies this member's block from one space to another.
     CopyOwn { from: Space, to: Space },
     /// Copies both blocks of this member, in layouts with two blocks per member.
     CopyOwnParts,

@@ -2,7 +2,8 @@
 //!
 //! Down: a member keeps two receives posted. While it receives the next segment, it forwards the last received segment
 //! to all its children. Up: a member receives a segment from each child in turn, and posts the next receive before it
-//! waits for the present one. It sends a segment to its parent when the contributions of all children are combined.
+//! waits for the present one. The member sends a segment to its parent when the contributions of all children are
+//! combined.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;

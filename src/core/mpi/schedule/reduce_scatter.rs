@@ -10,8 +10,9 @@
 //! | butterfly | Träff 2005: halves of the remaining blocks, nearest partner first, then a mirror permutation | | at most q log2 q + q + 2 (p − q) | |
 //! | nonoverlapping | a reduce to rank 0 up an unsegmented tree, then a scatter in order of ranks (Open MPI) | | 2 (p − 1) | (p − 1) n + (p − 1) n/p |
 //!
-//! binomial and butterfly combine in the order of ranks; nonoverlapping does if its reduce does. The others do not:
-//! recursive_halving combines distant ranks first, and pairwise starts with the member's own contribution.
+//! binomial and butterfly combine in the order of ranks; nonoverlapping does if its reduce does. The other algorithms
+//! do not keep the order: recursive_halving combines distant ranks first, and pairwise starts with the member's own
+//! contribution.
 
 use super::phase::{Numbering, Phase};
 use super::shape::Tree;

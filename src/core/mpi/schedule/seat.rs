@@ -49,12 +49,12 @@ impl RootNumbering {
 /// MPI library whose details a schedule follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScheduleStyle {
-    /// Details of the default library.
+    /// The schedule follows the default library.
     #[default]
     Flat,
-    /// Details of Open MPI.
+    /// The schedule follows details of Open MPI.
     OpenMpi,
-    /// Details of MPICH.
+    /// The schedule follows details of MPICH.
     Mpich,
 }
 

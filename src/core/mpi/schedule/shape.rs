@@ -14,10 +14,10 @@
 
 use super::seat::{RootNumbering, Seat};
 
-/// Tree of the members.
+/// Shape of the tree that the members of a collective form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
-    /// This many chains that begin at the root.
+    /// A number of chains that begin at the root.
     Chains(u16),
     Binary,
     Binomial,

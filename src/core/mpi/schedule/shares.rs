@@ -41,8 +41,8 @@ impl Extent {
         }
     }
 
-    /// Numbers of segments of the two halves of the buffer, and the resulting division. The first half is never the
-    /// smaller one.
+    /// Numbers of segments of the two halves of the buffer, and the resulting division. The first half has at least as
+    /// many elements as the second.
     pub(super) fn half_segments(self, segment: u32) -> (u32, u32, Parts) {
         let [first, second] = self.halves();
         let each = match u64::from(segment) / u64::from(self.element.max(1)) {

@@ -5,13 +5,13 @@
 /// blocks of a space: in a gather's input and a scatter's output, a rank has only its own block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// Input of the program; never written.
+    /// Input buffer of the program. Schedules never write to this buffer.
     Input,
-    /// Output of the program. A bcast uses only this space, which contains the data at the root from the start.
+    /// Output buffer of the program. A bcast uses only this space, which contains the data at the root from the start.
     Output,
-    /// Buffer of the schedule.
+    /// Temporary buffer of the schedule.
     Temp,
-    /// Second buffer of the schedule, for packed data or data that were just received.
+    /// Second temporary buffer of the schedule, for packed data or data that were just received.
     Scratch,
     /// Buffer for the combined data of a node's members in node-aware collectives. Schedules do not use this space.
     Node,
@@ -35,12 +35,12 @@ pub enum Blocks {
     Bit(u32),
 }
 
-/// Blocks of a space.
+/// A piece of data: some blocks of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The space.
+    /// Space that contains the blocks.
     pub space: Space,
-    /// The blocks.
+    /// Blocks of the space.
     pub blocks: Blocks,
 }
 
@@ -67,80 +67,80 @@ pub enum Then {
 pub enum Step {
     /// Sends `piece`; continues when `piece` may be changed.
     Send {
-        /// The receiver.
+        /// Rank of the receiver in the communicator.
         to: u32,
-        /// Data to send.
+        /// Blocks to send.
         piece: Piece,
     },
     /// Receives data and continues when they have arrived.
     Recv {
-        /// The sender.
+        /// Rank of the sender in the communicator.
         from: u32,
-        /// Destination of the data.
+        /// Blocks in which the received data are stored or combined.
         piece: Piece,
-        /// Use of the data.
+        /// Use of the received data.
         then: Then,
     },
     /// Sends and receives at the same time. The sent data are the contents of `send` before `recv` changes.
     Exchange {
-        /// The receiver.
+        /// Rank of the receiver in the communicator.
         to: u32,
-        /// Data to send.
+        /// Blocks to send.
         send: Piece,
-        /// The sender.
+        /// Rank of the sender in the communicator.
         from: u32,
-        /// Destination of the data.
+        /// Blocks in which the received data are stored or combined.
         recv: Piece,
-        /// Use of the data.
+        /// Use of the received data.
         then: Then,
     },
     /// Starts a send of `piece`, which does not change until [`Step::WaitAll`].
     StartSend {
-        /// The receiver.
+        /// Rank of the receiver in the communicator.
         to: u32,
-        /// Data to send.
+        /// Blocks to send.
         piece: Piece,
     },
     /// Posts a receive and continues without waiting.
     StartRecv {
-        /// The sender.
+        /// Rank of the sender in the communicator.
         from: u32,
-        /// Destination of the data.
+        /// Blocks in which the received data are stored or combined.
         piece: Piece,
         /// Use of the data when the receive is waited for.
         then: Then,
     },
-    /// Waits for all started operations.
+    /// Waits for all started sends and receives.
     WaitAll,
     /// Waits for the receive that was posted `back` receives before the last open receive.
     WaitRecv {
         /// 0 for the last open receive.
         back: u32,
     },
-    /// Waits for the started sends.
+    /// Waits for all started sends.
     WaitSends,
     /// Copies `from` to `to`, block by block. The pieces have equally many blocks and do not overlap.
     Copy {
-        /// Source.
+        /// Blocks that are copied.
         from: Piece,
-        /// Destination.
+        /// Blocks to which the data are copied.
         to: Piece,
     },
     /// Combines `from` with `to`, block by block.
     Combine {
-        /// Other operand.
+        /// Blocks of the other operand.
         from: Piece,
-        /// Own operand, and the result.
+        /// Blocks of this member's operand, which become the result.
         to: Piece,
-        /// Side of `from`.
+        /// Side of the operator on which `from` is.
         side: Side,
     },
-    /// This member's part is complete.
+    /// This member's part in the collective is complete.
     Done,
 }
 
 impl Blocks {
-    /// One block.
+    /// A single block.
     pub const fn one(block: u32) -> Self {
         Blocks::Up { first: block, count: 1 }
     }

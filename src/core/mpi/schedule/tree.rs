@@ -1,5 +1,5 @@
-//! Binomial trees. The parent of relative rank v > 0 is v without its lowest set bit; the subtree of v is [v, v +
-//! lowest bit).
+//! Phases of collectives that use binomial trees. The parent of relative rank v > 0 is v without its lowest set bit;
+//! the subtree of v is [v, v + lowest bit).
 
 use super::phase::{Numbering, PhaseStep};
 use super::seat::Seat;

@@ -54,7 +54,7 @@ impl Cart {
         Ok(Cart { dims: dims.iter().map(|&extent| extent as u32).collect(), periods: periods.to_vec() })
     }
 
-    /// Extents of the dimensions.
+    /// Extent of each dimension of the grid.
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
@@ -69,7 +69,7 @@ impl Cart {
         self.dims.iter().product()
     }
 
-    /// Coordinates of `rank`.
+    /// Coordinates of `rank` in the grid.
     ///
     /// # Errors
     /// `rank` is outside the grid.
@@ -81,7 +81,7 @@ impl Cart {
         Ok(self.places(rank).into_iter().map(|place| place as c_int).collect())
     }
 
-    /// Rank at `coords`. In a periodic dimension every coordinate is valid.
+    /// Rank at the coordinates `coords`. In a periodic dimension every coordinate is valid.
     ///
     /// # Errors
     /// A coordinate is outside a non-periodic dimension.

@@ -19,9 +19,9 @@ pub struct Edge {
 /// The edges of one member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// Incoming edges.
+    /// Edges that lead to the member.
     pub sources: Vec<Edge>,
-    /// Outgoing edges.
+    /// Edges that begin at the member.
     pub destinations: Vec<Edge>,
     /// Whether the edges have weights.
     pub weighted: bool,
@@ -144,7 +144,7 @@ fn weight(weights: Option<&[c_int]>, place: usize) -> Result<c_int, Fault> {
 mod tests {
     use super::*;
 
-    /// Edges of every member.
+    /// Computes the edges of every member from the contributions `given`.
     fn assemble(given: &[Contribution]) -> Result<Vec<Neighbours>, Fault> {
         let told: Vec<_> = given.iter().map(Contribution::by_end).collect();
         let heard = |member| {

@@ -36,9 +36,9 @@ pub struct TaskAnalysis {
 /// Statistics of the times in a stage, over all visits that reached the stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageTimes {
-    /// Stage.
+    /// Stage to which the times belong.
     pub stage: Stage,
-    /// Number of visits.
+    /// Number of visits that reached the stage.
     pub visits: u64,
     /// Sum of the lengths of the stays in the stage, in seconds.
     pub sum_s: f64,

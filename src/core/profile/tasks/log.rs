@@ -19,7 +19,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All stages, in order.
+    /// All stages, in the order in which fragments pass them.
     pub const ALL: [Stage; 4] = [Stage::Distribution, Stage::Waiting, Stage::Ready, Stage::Execution];
 
     /// Name of the stage in reports.

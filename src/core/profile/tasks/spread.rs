@@ -16,7 +16,7 @@ const SAMPLES: usize = 1500;
 /// Lengths of stays in a stage by time of arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitingTimes {
-    /// Stage.
+    /// Stage to which the stays belong.
     pub stage: Stage,
     /// Statistics of the stays for each step of the arrival time.
     pub bins: Vec<ArrivalBin>,
@@ -27,7 +27,7 @@ pub struct WaitingTimes {
 /// Stays of the fragments that arrived within one time step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArrivalBin {
-    /// Number of fragments.
+    /// Number of fragments that arrived in the time step.
     pub count: u64,
     /// Mean length of the stays.
     #[serde(rename = "mean_ps", deserialize_with = "picoseconds")]

@@ -77,7 +77,7 @@ impl Mailbox {
         }
     }
 
-    /// Posts a receive.
+    /// Posts a receive for early messages.
     pub fn receive(&mut self, pattern: Pattern) -> ReceiveId {
         let Pattern { from, context, tag, .. } = pattern;
         let id = self.free.pop().unwrap_or_else(|| {

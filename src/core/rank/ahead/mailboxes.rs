@@ -9,17 +9,17 @@ use crate::units::Bytes;
 /// An early message: the data and the envelope of a message.
 #[derive(Debug)]
 pub struct EarlyMessage {
-    /// Sender.
+    /// Rank that sent the message.
     pub source: Rank,
-    /// The message's context.
+    /// Context of the message.
     pub context: Context,
-    /// Tag.
+    /// Tag of the message.
     pub tag: Tag,
-    /// Size.
+    /// Size of the message.
     pub size: Bytes,
     /// Number of the message among those of its sender.
     pub number: u64,
-    /// Data.
+    /// Data of the message.
     pub data: Payload,
 }
 

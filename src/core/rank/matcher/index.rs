@@ -9,7 +9,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Index of a list: the first entry of each key, by the hash of the key.
 #[derive(Debug, Default)]
 pub(super) struct KeyIndex {
-    /// Slots of the table. Their number is a power of two, and at most half of them are used.
+    /// Slots of the table. The number of slots is a power of two, and at most half of the slots are used.
     slots: Vec<IndexSlot>,
     used: usize,
 }

@@ -1,4 +1,5 @@
-//! Lists of a matcher. Short lists are scanned; long lists are indexed at the first look-up by key.
+//! Lists of receives or messages in a matcher. Short lists are scanned; long lists are indexed at the first look-up by
+//! key.
 
 use std::collections::VecDeque;
 
@@ -36,7 +37,7 @@ pub(super) struct LongList<K, T> {
 }
 
 /// An entry, with the number of the next entry of the same key. The first entry of a key also has the number of the
-/// last one.
+/// last entry of that key.
 #[derive(Debug)]
 pub(super) struct ListEntry<K, T> {
     kept: Option<(K, T)>,
@@ -389,8 +390,8 @@ impl<K: MatchKey, T> LongList<K, T> {
         let slot = self.find(envelope).expect("an exact entry is indexed");
         let first = self.index.first(slot);
         if first == number {
-            // In the common case, the entry is the first of its key. It may be another one only if a receive is
-            // withdrawn.
+            // In the common case, the entry is the first of its key. An entry that is not the first is removed only if
+            // a receive is withdrawn.
             return self.unlist_first(slot);
         }
         let next = self.entries[self.at(number)].next;

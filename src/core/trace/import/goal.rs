@@ -24,7 +24,7 @@ use crate::units::{Bytes, SimSpan};
 /// Greatest number of ranks of a schedule.
 const MOST_RANKS: i64 = 1 << 20;
 
-/// Reads the operations of every rank.
+/// Reads a GOAL schedule and returns the operations of every rank.
 pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {
     let mut ranks: Option<u32> = None;
     let mut graphs: Vec<Graph> = Vec::new();

@@ -29,7 +29,7 @@ pub(super) struct GraphNode {
     pub at_end: Vec<u32>,
 }
 
-/// Action of an operation.
+/// Action of an operation: work, a send or a receive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum GraphWork {
     Calc(SimSpan),
@@ -37,7 +37,7 @@ pub(super) enum GraphWork {
     Recv(Pattern),
 }
 
-/// A message to send.
+/// A message that a rank sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct GraphMessage {
     pub to: u32,

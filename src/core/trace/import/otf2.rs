@@ -70,7 +70,7 @@ struct Otf2Collective {
     member_sizes: MemberSizes,
 }
 
-/// Actions of a rank.
+/// Actions and collectives of a rank.
 #[derive(Debug, Default)]
 pub(super) struct RankActions {
     actions: Vec<TraceAction>,

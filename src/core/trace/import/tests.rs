@@ -65,8 +65,8 @@ fn deeds_take_what_the_machine_says() {
     // waits for the last request.
     let text = "0 init\n1 init\n1 Irecv 0 100\n0 send 1 1e2\n1 compute 50\n1 wait\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 1100]);
-    // Datatype 1 is an int of 4 bytes, so the first message takes 1400 ns. The second one leaves after 1000 ns of work
-    // and takes 1000 + 800 ns. The receiver waits for one request, then for all.
+    // Datatype 1 is an int of 4 bytes, so the first message takes 1400 ns. The second message leaves after 1000 ns of
+    // work and takes 1000 + 800 ns. The receiver waits for one request, then for all.
     let text = "0 isend 1 1 100 1\n0 compute 1000\n0 isend 1 2 100 0\n0 waitall 2\n\
                 1 irecv 0 2 100 0\n1 irecv 0 1 100 1\n1 wait 0 1 1\n1 compute 1\n1 waitall\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [1000, 2800]);

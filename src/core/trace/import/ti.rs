@@ -61,7 +61,7 @@ pub(super) enum TiAmount {
     Each(Arc<[Bytes]>),
 }
 
-/// Reads the actions of every rank.
+/// Reads a time-independent trace and returns the actions of every rank.
 pub(super) fn read(text: &str) -> Result<Vec<Vec<TiAction>>, ImportError> {
     let mut lines = Vec::new();
     let mut ranks = 0;
@@ -128,7 +128,7 @@ fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> 
 /// Reads the counts of a reduce-scatter. For MPI_Reduce_scatter_block of `n` elements SMPI writes `n` zeros and no
 /// flops.
 fn scattered(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
-    // The last word is the datatype. The zero before it is at the position of the flops.
+    // The last word of the line is the datatype. The zero before it is at the position of the flops.
     let zeros = words.left().saturating_sub(1);
     if zeros == 0 || words.rest().take(zeros).any(|word| word != "0") {
         return counts(words, ranks);

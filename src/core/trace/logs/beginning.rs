@@ -18,7 +18,7 @@ use super::resolve::{ResolvedLog, SELF};
 use crate::mpi::{CommMember, Group};
 use crate::rank::Rank;
 
-/// Communicator, sender, receiver, tag.
+/// A channel: communicator, sender, receiver and tag.
 type Channel = (u32, Rank, Rank, u32);
 
 /// The send or the receive of a message: channel, index in the channel, and whether it is the send.

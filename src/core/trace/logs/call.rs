@@ -56,7 +56,7 @@ impl MessageEnd {
 /// Value of a peer for MPI_ANY_SOURCE.
 pub(super) const ANY: u32 = u32::MAX;
 
-/// Sizes of a collective.
+/// Data sizes of a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizesOf {
     /// One size for all ranks.
@@ -79,7 +79,7 @@ pub(super) struct JoinedCall {
 /// Arguments of a neighbourhood collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourCall {
-    /// Communicator.
+    /// Communicator with the topology, by the number that the rank assigned.
     pub comm: u32,
     /// Ranks that send to this rank; `None` for MPI_PROC_NULL.
     pub sources: Vec<Option<u32>>,

@@ -38,7 +38,7 @@ pub(super) struct LogCursor {
     log: Arc<RankLog>,
     at: usize,
     known: Vec<Arc<LogCall>>,
-    /// Total bytes of `known`.
+    /// Total length of the calls in `known`, in bytes.
     bytes: usize,
 }
 
@@ -47,7 +47,7 @@ impl LogCursor {
         LogCursor { log, at: 0, known: Vec::new(), bytes: 0 }
     }
 
-    /// Returns the next call.
+    /// Returns the next call of the log.
     ///
     /// # Errors
     /// The record is invalid.

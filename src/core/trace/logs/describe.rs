@@ -14,15 +14,15 @@ fn seconds(ns: u64) -> String {
 /// Times of the calls of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionTimes {
-    /// Number of calls.
+    /// Number of calls of the function.
     pub calls: u64,
-    /// Number of bytes sent.
+    /// Number of bytes that the calls sent.
     pub bytes: u64,
-    /// Sum of the times in ns.
+    /// Sum of the times of the calls in ns.
     pub total: u64,
-    /// Shortest time in ns.
+    /// Time of the shortest call in ns.
     pub least: u64,
-    /// Longest time in ns.
+    /// Time of the longest call in ns.
     pub most: u64,
 }
 
@@ -41,9 +41,9 @@ impl FunctionTimes {
 pub struct CallSpan {
     /// Start on rank 0's clock, relative to the beginning of the first rank, in ns.
     pub start: u64,
-    /// Duration in ns.
+    /// Duration of the call in ns.
     pub length: u64,
-    /// MPI function.
+    /// Name of the MPI function.
     pub name: &'static str,
 }
 

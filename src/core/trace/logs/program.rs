@@ -52,9 +52,9 @@ enum LogStep {
     Free,
     /// The call starts the request of this slot.
     Starting(u32),
-    /// A collective in progress.
+    /// The call belongs to a collective in progress.
     Collective(Box<Runner<Elements>>),
-    /// Messages with neighbours: the remaining calls and the started requests.
+    /// The call belongs to an exchange with neighbours: the remaining calls, and the started requests.
     Near(Vec<Call>, Requests),
     /// All calls of the exchange with neighbours were made.
     Leaving,

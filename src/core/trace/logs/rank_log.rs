@@ -11,7 +11,7 @@ pub struct LogInfo {
     pub run: u64,
     /// Rank of the process that wrote the log.
     pub rank: u32,
-    /// Number of ranks.
+    /// Number of ranks of the run.
     pub ranks: u32,
     /// Whether code is timed by the thread's CPU time instead of the wall clock.
     pub by_cpu: bool,

@@ -23,7 +23,7 @@ pub(super) struct ResolvedLog {
     pub late: Vec<(u64, Option<(u32, u32)>)>,
     /// Number of each communicator that is common to all ranks, by the number that the rank assigned.
     pub comms: BTreeMap<u32, u32>,
-    /// Number of calls.
+    /// Number of calls in the log.
     pub calls: u64,
     /// Number of first calls that a replay executes, if it does not execute all calls.
     pub keep: Option<u64>,

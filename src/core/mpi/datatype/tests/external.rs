@@ -1,4 +1,4 @@
-//! external32, byte by byte.
+//! Checks the external32 representation byte by byte.
 
 use crate::mpi::abi::*;
 use crate::mpi::datatype::{Datatype, Type};

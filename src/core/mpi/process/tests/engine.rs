@@ -100,7 +100,7 @@ pub(super) fn same(size: u64) -> Sizes {
     Sizes::Same(Bytes::new(size))
 }
 
-/// Record of a run.
+/// Record of a test run.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
     /// Calls of each rank, without the calls of its strands.

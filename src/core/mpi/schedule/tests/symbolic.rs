@@ -24,9 +24,9 @@ pub(super) struct SymbolicRun {
     pub(super) outputs: Vec<Vec<Cell>>,
     /// Number of cells of each rank's block, or of the whole buffer.
     pub(super) cells: u32,
-    /// Messages sent.
+    /// Number of messages that all ranks sent.
     pub(super) messages: u64,
-    /// Bytes sent.
+    /// Number of bytes that all ranks sent.
     pub(super) bytes: u64,
     /// Greatest number of steps per rank.
     pub(super) steps: u64,
