@@ -26,7 +26,7 @@ pub struct Equation {
 }
 
 impl Equation {
-    /// Parses `text`.
+    /// Parses the equation `text`.
     ///
     /// # Errors
     /// Description of the error with its column.

@@ -269,7 +269,7 @@ impl<M: Mover> Runner<M> {
         self.method
     }
 
-    /// Returns the form of the call for recordings. The first step must not have been taken.
+    /// Returns the form of the call for recordings. The function must be called before the first step.
     pub fn called(&self) -> CalledCollective {
         let element = self.mover.element(Collective::ALL[(self.tag & 15) as usize]).max(1);
         let data = CalledData { element, in_order: self.mover.is_ordered() };

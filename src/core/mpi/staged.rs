@@ -8,11 +8,11 @@
 //!
 //! | collective | MPICH | Open MPI |
 //! |---|---|---|
-//! | barrier | barrier within, of the leaders, a byte from each leader | barrier within, of the leaders, within |
-//! | bcast | from the root to its leader, among leaders, within; from 12 KiB on within the root's node first | among the members at the root's place, within |
-//! | reduce | to leaders, among them to rank 0, to the root; up to 2 KiB the root's node is last | to the members at the root's place, among them |
-//! | allreduce | reduce to leaders, allreduce among them, bcast within | reduce to leaders, reduce and bcast among them, bcast within |
-//! | gather, scatter, allgather | as Open MPI | see `blocks` |
+//! | barrier | barrier within each node, barrier of the leaders, a byte from each leader to its node | barrier within each node, barrier of the leaders, barrier within each node |
+//! | bcast | root to its leader, bcast of leaders, bcast within each node; from 12 KiB on, bcast within the root's node first | bcast of the members at the root's place, bcast within each node |
+//! | reduce | reduce to each leader, reduce of leaders to rank 0, rank 0 to the root; up to 2 KiB, reduce within the root's node last | reduce to the members at the root's place, reduce of these members |
+//! | allreduce | reduce to each leader, allreduce of leaders, bcast within each node | reduce to each leader, reduce and bcast of leaders, bcast within each node |
+//! | gather, scatter, allgather | as in Open MPI | see module `blocks` |
 
 mod blocks;
 

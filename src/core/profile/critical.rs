@@ -22,7 +22,7 @@ pub struct CriticalPath {
 /// Share of a rank in the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShare {
-    /// Rank that has the share.
+    /// Rank that has this share of the critical path.
     pub rank: u32,
     /// Share of the rank's activities and of the messages to the rank.
     #[serde(flatten)]

@@ -43,7 +43,7 @@ impl SharedKind {
 /// Utilization of the resources of one kind, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUse {
-    /// Kind of resource.
+    /// Kind of the resources in this row.
     pub resource: SharedKind,
     /// Number of resources; for pairs of nodes, only pairs with traffic.
     pub count: u64,

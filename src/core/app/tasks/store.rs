@@ -167,8 +167,8 @@ mod tests {
             let (records, processes) = store.put(place);
             assert!(records.is_empty() && processes.is_empty());
         }
-        // Cells are reused. A list with one member needs no cell, and the other lists had at most five cells at a
-        // time.
+        // Cells of lists are reused. A list with one member needs no cell, and the other lists had at most five cells
+        // at a time.
         assert_eq!(store.cells.len(), 5);
         let one = Store::new(1).put(DataPlace::Kept(0));
         assert!(one.0.is_empty() && one.1.is_empty());

@@ -70,7 +70,7 @@ pub struct BasicKind {
 }
 
 impl BasicKind {
-    /// Number of bytes of data.
+    /// Number of bytes of data in one element.
     pub const fn size(&self) -> usize {
         match self.group {
             TypeGroup::Complex => 2 * self.scalar.size(),

@@ -6,9 +6,9 @@
 //!
 //! | collective | stages |
 //! |---|---|
-//! | gather | within, to the member at the root's place; among these, to the root |
-//! | scatter | among the members at the root's place, within |
-//! | allgather | gather to leaders, allgather among them, bcast within |
+//! | gather | gather within each node to the member at the root's place; gather of these members to the root |
+//! | scatter | scatter to the members at the root's place, scatter within each node |
+//! | allgather | gather to each leader, allgather of the leaders, bcast within each node |
 
 use super::{Among, FlatStage, Staged};
 use crate::mpi::library::{ChoiceContext, decide};

@@ -127,7 +127,7 @@ struct RankScan<'a> {
     begun: FxHashMap<u32, u32>,
     /// For the slot of each request, the send or receive of another rank that the request waits for.
     slots: FxHashMap<u32, End>,
-    /// Number of receives posted so far. `late` is the number of those with a late value.
+    /// Number of receives posted so far. `late` is the number of posted receives whose message is a late value.
     posted: u64,
     late: usize,
 }

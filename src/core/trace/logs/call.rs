@@ -3,13 +3,13 @@
 //! | class | content after the function |
 //! |---|---|
 //! | message | communicator; peer (−1 for none); tag; bytes; buffer; its extent if that differs from the bytes |
-//! | send, receive; both | one message; two messages |
-//! | start of one | slot of the request; a message whose peer may be −2 (any) and whose tag −1 (any) |
+//! | send, receive, send-receive | one message; two messages for a send-receive |
+//! | start of a send or receive | slot of the request; a message, whose peer −2 means any source and whose tag −1 means any tag |
 //! | probe | communicator, peer, tag |
 //! | wait | a list of slots; a list of (slot, source or −1 for a cancelled receive, tag), signed |
 //! | release | the slot plus one |
 //! | collective | the slot plus one, or 0; communicator; root; twice the bytes of an element, plus one if the order of ranks matters; number of sizes, 0 for a single size; the sizes; buffer, extent |
-//! | of neighbours | communicator; a list of sources; a list of (destination, bytes) |
+//! | neighbourhood collective | communicator; a list of sources; a list of (destination, bytes) |
 //! | communicator creation | the old communicator; data exchanged by its members (0 a number, 1 three per member, 2 a number among the new members, 3 nothing: recording was off); its own number plus one, or 0 without one; its first member and its index among the communicators with these members; its size; the stride of members and the first one, or 0 and all members |
 //! | mark | defined by the function |
 

@@ -39,7 +39,7 @@ pub struct LogProgram {
     due: Option<LoggedCall>,
     state: LogStep,
     function: Option<LoggedFunction>,
-    /// Number of receives posted so far. `late` is the number of those with a late value.
+    /// Number of receives posted so far. `late` is the number of posted receives whose message is a late value.
     posted: u64,
     late: usize,
     made: u64,

@@ -268,7 +268,8 @@ impl TaskPosition {
         Call::Leave
     }
 
-    /// Returns the form of the collective for recordings. The collective must be at its beginning.
+    /// Returns the form of the collective for recordings. The function must be called at the beginning of the
+    /// collective.
     pub fn called(&self) -> Option<Called> {
         let UnderWay::Carried(runner) = &self.under_way else { return None };
         Some(Box::new(runner.called()))
