@@ -1,4 +1,4 @@
-/* Preloaded, it gives the host named in AHEAD_HOST a clock that is AHEAD_NS ahead and gains AHEAD_PPM millionths. */
+/* Preloaded library. On the host AHEAD_HOST, clocks are AHEAD_NS ns ahead and gain AHEAD_PPM millionths. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

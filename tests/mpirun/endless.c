@@ -1,4 +1,4 @@
-/* Every rank tells the host process it is in, and then sends around for ever. */
+/* Every rank prints the process ID of its mcpsim process. Then the ranks exchange messages forever. */
 #include <mpi.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    /* getpid, syscall and /proc/self tell the rank's own. */
+    /* Replaced functions such as getpid would return the simulated process ID of the rank. */
     long process;
     __asm__ volatile("syscall" : "=a"(process) : "a"((long)SYS_getpid) : "rcx", "r11", "memory");
     printf("%d %ld\n", rank, process);

@@ -1,4 +1,4 @@
-/* Data that travel apart from their times, in the ways that the argument names. Every rank checks what it gets. */
+/* Tests messages whose data and times are sent separately. The argument selects the case. Ranks check received data. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void expect(int is_so, const char *what) {
 
 static unsigned char byte(int from, int message, int at) { return (unsigned char)(31 * from + 7 * message + at + at / 251); }
 
-/* Every rank sends every other one data of sizes around those that travel by themselves. */
+/* Every rank sends messages to every other rank, with sizes around the limit above which data are sent separately. */
 static void large(void) {
     const int sizes[] = {0, 1, (32 << 10) - 1, 32 << 10, (32 << 10) + 1, 300000};
     unsigned char *out = malloc(300000), *in = malloc(300000);
@@ -34,7 +34,7 @@ static void large(void) {
     free(in);
 }
 
-/* Rank 0 makes more calls than may wait for their time, before anybody receives. */
+/* Rank 0 makes more calls than the simulator may queue, before another rank receives. */
 static void many(void) {
     int last = size - 1;
     for (int number = 0; number < 10000; number++) {
@@ -45,7 +45,7 @@ static void many(void) {
     }
 }
 
-/* Rank 0 cancels receives before and after their messages come. */
+/* Rank 0 cancels receives before and after their messages arrive. */
 static void cancel(void) {
     for (int number = 0; number < 40; number++) {
         MPI_Barrier(MPI_COMM_WORLD);
@@ -68,7 +68,7 @@ static void cancel(void) {
     }
 }
 
-/* All send much that nobody receives; then the last rank ends the run. */
+/* All ranks send large messages that no rank receives. Then the last rank ends the run. */
 static void unread(void) {
     static char data[100000];
     MPI_Request request;

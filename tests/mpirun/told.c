@@ -1,4 +1,4 @@
-/* Tells what a rank sees of MPI, of its environment and of stdin; the last rank ends as the argument says. */
+/* Prints the rank's view of MPI, its environment and stdin. The last rank ends in the way that the argument selects. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Get_library_version(version, &length);
-    /* Variables of the host's launcher, or ranks of the host. */
+    /* True if a rank sees variables of the host's launcher, or rank numbers of host processes. */
     launched = getenv("PMIX_NAMESPACE") || getenv("PMI_FD") || getenv("PMI_PORT") ||
                atoi(getenv("OMPI_COMM_WORLD_RANK")) != rank || atoi(getenv("PMI_RANK")) != rank ||
                atoi(getenv("PMIX_RANK")) != rank;

@@ -1,4 +1,4 @@
-/* Ranks exchange numbers until rank 0 has seen two seconds pass. */
+/* Ranks exchange numbers until two seconds have passed at rank 0. */
 #include <mpi.h>
 
 int main(int argc, char **argv)

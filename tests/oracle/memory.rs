@@ -227,7 +227,8 @@ fn what_ranks_copy_to_themselves_goes_through_memory_where_caches_do_not_hold_it
         // Each copy moves 2000 bytes at 2 GB/s. Two ranks share this bandwidth.
         assert_eq!(own(0, before, 1), [before + 2000]);
         assert_eq!(own(0, before, 2), [before + 4000; 2]);
-        // If both buffers fit in the cache, no bytes are moved.
+        // If both buffers fit in the cache, no bytes are moved to or from memory. If one buffer fits, only the second
+        // copy moves the bytes of both buffers.
         assert_eq!(own(2000, before, 1), [before + 1000]);
         assert_eq!(own(1000, before, 1), [before + 500 + 1000]);
         // The cache has room for the buffers of one rank. Only the first copy of rank 0 is within the cache. The second

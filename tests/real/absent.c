@@ -1,4 +1,4 @@
-/* Calls what mcpsim does not simulate: a file, or processes that come later. Or puts another program in its place. */
+/* Calls MPI functions that mcpsim does not simulate (files, dynamic processes), or an exec function. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>

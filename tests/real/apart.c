@@ -1,4 +1,4 @@
-/* What libraries that record must bear; the first argument says what. Prints "done". */
+/* Difficult cases for recording libraries. The first argument selects the case. Prints "done". */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void hand_over(int tag, MPI_Comm comm)
         MPI_Recv(&word, 1, MPI_INT, 0, tag, comm, MPI_STATUS_IGNORE);
 }
 
-/* Communicators that are made while recording is off and used while it is on: 2 messages and a collective. */
+/* Communicators are created while recording is off. 2 messages and a collective use them while recording is on. */
 static void communicators(void)
 {
     MPI_Comm copy, half;
@@ -36,7 +36,7 @@ static void communicators(void)
     MPI_Comm_free(&copy);
 }
 
-/* Two communicators of all, two of some, which begin with the same rank. */
+/* Creates two communicators of all ranks, and two of some ranks. All communicators begin with the same rank. */
 static void families(void)
 {
     MPI_Comm all, some, more, others;
@@ -51,7 +51,7 @@ static void families(void)
     MPI_Barrier(more);
 }
 
-/* A child that ends as programs do, and what a shell does. */
+/* Starts a child process that calls exit, and a shell command. */
 static void children(void)
 {
     int state;
@@ -65,7 +65,7 @@ static void children(void)
     hand_over(2, MPI_COMM_WORLD);
 }
 
-/* One wait for more requests than fit into 64 KiB. */
+/* Calls one wait with more requests than fit into 64 KiB. */
 static void many(void)
 {
     enum { COUNT = 20000 };
@@ -81,7 +81,7 @@ static void many(void)
     hand_over(7, MPI_COMM_WORLD);
 }
 
-/* Rank 0 alone can write no file longer than half a MiB, and makes communicators with the others all the same. */
+/* Only rank 0 cannot write files longer than half a MiB. It creates communicators with the other ranks. */
 static void alone(void)
 {
     int word = 0, other, sum;
@@ -102,7 +102,7 @@ static void alone(void)
     MPI_Comm_free(&copy);
 }
 
-/* What replays have, and after it what they lack. */
+/* Calls functions that replays support, followed by window functions that replays do not support. */
 static void window(void)
 {
     MPI_Win window;
@@ -113,7 +113,7 @@ static void window(void)
     MPI_Win_free(&window);
 }
 
-/* A ring of ranks; `which` is the call among neighbours. */
+/* Creates a ring of ranks and calls the neighbourhood function `which`. */
 static void neighbours(const char *which)
 {
     MPI_Comm ring;
@@ -129,7 +129,7 @@ static void neighbours(const char *which)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Rank 1 ends as programs do that find an error. */
+/* Rank 1 ends like a program that has found an error. */
 static void ends(void)
 {
     hand_over(1, MPI_COMM_WORLD);

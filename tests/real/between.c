@@ -1,4 +1,4 @@
-/* Ranks wait for each other at what processes share besides files. Prints the same under any MPI. */
+/* Ranks wait for each other at objects that processes share, other than files. Output is the same under any MPI. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static struct {
     volatile int ready, written, count, again, word;
 } *memory;
 
-/* So long from now on. */
+/* Returns the time that is `milliseconds` ms after the current time. */
 static struct timespec until(clockid_t clock, long milliseconds) {
     struct timespec time;
     clock_gettime(clock, &time);
@@ -52,7 +52,7 @@ static long futex(int operation, int value, struct timespec *time) {
     return syscall(SYS_futex, &memory->word, operation, value, time, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-/* Rank 0 waits for no longer than it says; rank 1 ends the wait before that. */
+/* Rank 0 waits with a deadline. Rank 1 ends the wait before the deadline. */
 static void timed(void) {
     struct timespec late = until(CLOCK_REALTIME, 60000), soon, span = {60, 0}, moment = {0, 1000000};
     if (rank == 0) CHECK(sem_timedwait(&memory->semaphore, &late) == 0);
@@ -88,7 +88,7 @@ static void timed(void) {
             CHECK(futex(FUTEX_WAKE, 1, NULL) >= 0);
         }
     TURN;
-    /* Nobody ends these. */
+    /* No rank ends these waits, so they end at their deadlines. */
     soon = until(CLOCK_REALTIME, 1);
     if (rank == 0) CHECK(sem_timedwait(&memory->semaphore, &soon) == -1 && errno == ETIMEDOUT);
     pthread_mutex_lock(&memory->mutex);
@@ -101,7 +101,7 @@ static void timed(void) {
     TURN;
 }
 
-/* Rank 0 waits until rank 1 makes a file in the directory. */
+/* Rank 0 waits until rank 1 creates a file in the directory. */
 static void watched(const char *directory) {
     char event[4096], path[4200];
     int queue = rank == 0 ? inotify_init() : -1;
@@ -133,7 +133,7 @@ static void prepare(void) {
     pthread_spin_init(&memory->spin, PTHREAD_PROCESS_SHARED);
 }
 
-/* Rank 0 comes first and waits; the others do what ends the wait. */
+/* Rank 0 waits first. An action of the other ranks ends the wait. */
 static void objects(void) {
     int i;
     if (rank == 0) {
@@ -214,7 +214,7 @@ static void queues(void) {
     if (rank == 0) mq_unlink(name), semctl(ids[0], 0, IPC_RMID), msgctl(ids[1], IPC_RMID, NULL);
 }
 
-/* Locks of what is open, of another rank. */
+/* Locks of an open file description that another rank holds (F_OFD_SETLK). */
 static void locks(const char *path) {
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int file = open(path, O_RDWR), i;

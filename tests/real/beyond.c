@@ -1,4 +1,4 @@
-/* Threads that run on while their rank ends in the way that the argument names. */
+/* Threads continue to run while their rank ends in the way that the argument selects. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Rank 0 sends 16 messages of 256 KiB to rank 1, from and into as many buffers in turn as the argument says. */
+/* Rank 0 sends 16 messages of 256 KiB to rank 1. The argument is the number of buffers that each rank uses in turn. */
 #include <mpi.h>
 #include <stdlib.h>
 

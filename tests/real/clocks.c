@@ -1,4 +1,4 @@
-/* All clocks show the same virtual time, and waiting passes it. */
+/* All clocks show the same virtual time, and waits advance virtual time. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
     if (nanosleep(&bad, NULL) != -1 || errno != EINVAL) failures++;
     if (clock_gettime(12345, &now) != -1) failures++;
     sched_yield();
-    /* Waiting for a time ends, whatever code costs. */
+    /* A loop that waits for a point in time ends for any cost of code. */
     wtime = MPI_Wtime();
     while (MPI_Wtime() < wtime + 1e-5) continue;
     clock_gettime(CLOCK_MONOTONIC, &start);

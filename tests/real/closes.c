@@ -1,4 +1,4 @@
-/* Closes all descriptors from 3 on, in the way that the argument names, and goes on. */
+/* Closes all file descriptors from 3 on, in the way that the argument selects, and continues. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

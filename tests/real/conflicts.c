@@ -1,4 +1,4 @@
-/* One-sided operations on the memory of rank 0; the argument names what ranks 1 and 2 do. */
+/* Ranks 1 and 2 execute one-sided operations on the memory of rank 0. The argument selects the operations. */
 #include <mpi.h>
 #include <string.h>
 

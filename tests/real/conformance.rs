@@ -1,6 +1,6 @@
 //! Conformance tests. Each program in `tests/mpi` checks a part of the MPI standard. A program runs under mcpsim and
 //! under the real MPIs of the machine, and must print the same output. The programs `strict_*` check errors that real
-//! MPIs do not detect, and run only under mcpsim.
+//! MPIs do not detect.
 
 #[path = "conformance/mpich.rs"]
 mod mpich;

@@ -1,4 +1,4 @@
-/* What large messages take, us: of a ping-pong, of many at a time, of a reduction. */
+/* Prints the time in us of large messages: a ping-pong, many messages at once, and a reduction. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

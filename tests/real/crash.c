@@ -1,4 +1,4 @@
-/* Crashes in the way that the first argument names, in the last rank, after a message around. */
+/* After a broadcast, the last rank crashes in the way that the first argument selects. */
 #include <assert.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void handler(int number) {
     printf("handled %d\n", number);
 }
 
-/* More than a thread has by default, written from its far end on. */
+/* Uses more stack than a thread has by default. The far end of the array is written first. */
 static void large(void) {
     volatile char room[32 << 20];
     int i;
@@ -69,7 +69,7 @@ static void reduce(int blocking) {
     }
 }
 
-/* Writes over the stack of all that has called. */
+/* Overwrites the stack frames of all calling functions. */
 static void smash(int count) {
     volatile char room[16];
     int i;

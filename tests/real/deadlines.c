@@ -1,4 +1,4 @@
-/* Waits with a deadline end by virtual time, or because a thread of the program ends them. */
+/* Waits with a deadline end at a virtual time, or because a thread of the program ends them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -24,7 +24,7 @@ static struct timespec in(clockid_t clock, double seconds) {
     return (struct timespec){time.tv_sec + ns / 1000000000, ns % 1000000000};
 }
 
-/* Whether about so much time has passed since `start`. */
+/* Returns true if about `seconds` seconds have passed since `start`. */
 static int passed(double start, double seconds) {
     double now = MPI_Wtime() - start;
     if (now < seconds * 0.99 || now > seconds + 5) printf("%f s in place of %f s\n", now, seconds);
@@ -56,7 +56,7 @@ static void *holder(void *nothing) {
     return nothing;
 }
 
-/* What another thread holds is waited for until the deadline, and taken before it once it is free. */
+/* A lock that another thread holds is awaited until the deadline. A lock that is released earlier is acquired. */
 static void locks(void) {
     pthread_t id;
     mtx_init(&mtx, mtx_timed);
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
     pthread_mutex_lock(&mutex);
     while (!told && pthread_cond_timedwait(&condition, &mutex, &until) != ETIMEDOUT) continue;
     CHECK(passed(start, 0.02));
-    /* By the clock alone. */
+    /* The wait ends at its deadline. */
     start = MPI_Wtime();
     until = in(CLOCK_MONOTONIC, 0.02);
     struct timespec now;
@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
     CHECK(passed(start, 0.02));
     pthread_mutex_unlock(&mutex);
     locks();
-    /* Somebody comes. */
+    /* Another thread ends the wait. */
     pthread_t id;
     pthread_create(&id, NULL, teller, NULL);
     start = MPI_Wtime();

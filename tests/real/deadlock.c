@@ -1,4 +1,4 @@
-/* Two ranks that both receive first. */
+/* Two ranks that both receive before they send. */
 #include <mpi.h>
 
 static void exchange(int partner) {

@@ -1,4 +1,4 @@
-/* Ends in the way that the first argument names. */
+/* Ends in the way that the first argument selects. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

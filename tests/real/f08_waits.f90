@@ -1,4 +1,4 @@
-! Each call with an ignored status as the program's first of its module.
+! The argument selects the first completion function that the program calls. Statuses are ignored.
 program waits
     use mpi_f08
     implicit none

@@ -1,4 +1,4 @@
-/* The program's own handlers of faults. Prints the same under any MPI. */
+/* Fault handlers of the program. Prints the same output under any MPI. */
 #define _GNU_SOURCE
 #include <fenv.h>
 #include <mpi.h>
@@ -34,7 +34,7 @@ static void jump_from(int number, siginfo_t *info, void *context) {
     jump(info && context ? number : 0);
 }
 
-/* Makes the memory that was not there, and goes on. */
+/* Maps the missing memory and returns. */
 static void mend(int number, siginfo_t *info, void *context) {
     char here;
     seen = number;
@@ -43,7 +43,7 @@ static void mend(int number, siginfo_t *info, void *context) {
     mprotect(page, 4096, PROT_READ | PROT_WRITE);
 }
 
-/* Goes on behind the instruction. */
+/* Continues after the faulting instruction. */
 static void skip(int number, siginfo_t *info, void *context) {
     ucontext_t *state = context;
     seen = number + (info->si_code == ILL_ILLOPN ? 0 : 100);
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 
-    /* Jumping out, several times, while others are between. */
+    /* The handler jumps out several times, while other ranks run in between. */
     signal(SIGSEGV, jump);
     for (i = 0; i < 3; i++) {
         if (!sigsetjmp(out, 1)) *(volatile int *)(long)(16 + zero) = 1;
@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
     }
     TURN;
 
-    /* Returning from the handler, which has mended what was wrong. */
+    /* The handler repairs the cause of the fault and returns. */
     alternate = malloc(SIGSTKSZ);
     memset(&stack, 0, sizeof stack);
     stack.ss_sp = alternate;
@@ -118,14 +118,14 @@ int main(int argc, char **argv) {
     CHECK(seen == SIGILL);
     TURN;
 
-    /* No room on the stack but the handler's own. */
+    /* The stack is exhausted, and the handler runs on its alternate stack. */
     handle(SIGSEGV, jump_from, SA_ONSTACK);
     seen = 0;
     if (!sigsetjmp(out, 1)) deeper(zero);
     CHECK(seen == SIGSEGV);
     TURN;
 
-    /* Ending from a handler. */
+    /* The program ends within a handler. */
     printf("rank %d: %d failures\n", rank, failures);
     MPI_Finalize();
     return failures != 0;

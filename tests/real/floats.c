@@ -1,4 +1,4 @@
-/* What each rank has set of its floating-point environment, while ranks take turns. Prints the same under any MPI. */
+/* Floating-point environment of each rank while ranks run alternately. Prints the same output under any MPI. */
 #define _GNU_SOURCE
 #include <fenv.h>
 #include <mpi.h>
@@ -7,7 +7,7 @@
 
 static int rank, size;
 
-/* Lets every other rank run, and answers some calls on the spot. */
+/* Lets every other rank run. Some of the MPI calls return without a switch to another rank. */
 static void turn(void) {
     double mine = 1.0 + rank, all;
     MPI_Request request;
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     feclearexcept(FE_ALL_EXCEPT);
     turn();
 
-    /* One rank's traps are no trouble for the others. */
+    /* Floating-point traps that one rank enables do not affect other ranks. */
     if (rank == 0) feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW);
     turn();
     if (rank != 0) sum = -one / zero;

@@ -1,4 +1,4 @@
-/* Leaves operations under way at its end whose memory goes with the stack. */
+/* Ends with incomplete operations whose buffers are on the stack. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void start(const char *mode) {
     else if (!strcmp(mode, "bcast"))
         MPI_Ibcast(all, 8, MPI_INT, 0, MPI_COMM_WORLD, &request);
     else if (!strcmp(mode, "others")) {
-        /* Rank 0 forgets to wait, and the others get its data all the same. */
+        /* Rank 0 does not wait for the operation. The other ranks still receive its data. */
         MPI_Iallreduce(&send, &result, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
         if (rank > 0) {
             MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -1,4 +1,4 @@
-/* Who called whom, as backtrace tells it, up to main. */
+/* Prints the calling functions up to main, as backtrace returns them. */
 #include <execinfo.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ __attribute__((noinline)) int inner(int x) {
 
 __attribute__((noinline)) int outer(int x) { return inner(x) + 1; }
 
-/* Called by the C library. */
+/* The C library calls this function. */
 static int order(const void *a, const void *b) { return *(const int *)a - *(const int *)b + 0 * outer(1); }
 
 int main(int argc, char **argv) {

@@ -1,4 +1,4 @@
-/* The GNU Scientific Library, which keeps seeds and its handler of errors in variables. */
+/* Uses the GNU Scientific Library, which stores seeds and its error handler in global variables. */
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_rng.h>
 #include <mpi.h>
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
         drawn = drawn * 31 + gsl_rng_get(generator);
         if (i % 100 == 0) MPI_Barrier(MPI_COMM_WORLD);
     }
-    /* The library's own handler would end the program. */
+    /* The default error handler of the library would end the program. */
     if (rank % 2) gsl_error("nothing", "file", 1, 1);
     gsl_rng_free(generator);
     printf("rank %d has drawn %lu and met %d errors\n", rank, drawn, errors);

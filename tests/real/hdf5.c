@@ -1,4 +1,4 @@
-/* HDF5 without MPI, in the directory of the argument: rank 1 closes the library while others write. */
+/* Uses HDF5 without MPI in the directory of the argument. Rank 1 closes the library while other ranks write. */
 #include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>

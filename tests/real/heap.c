@@ -1,4 +1,4 @@
-/* Ranks that damage the heap, in the way that the argument names. */
+/* Ranks damage the heap in the way that the argument selects. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>

@@ -1,4 +1,4 @@
-/* Threads that call MPI in turns (MPI_THREAD_SERIALIZED), and a function with a name that Fortran's could have. */
+/* Threads call MPI one at a time (MPI_THREAD_SERIALIZED). Defines a function that has the name of a Fortran one. */
 #include <mpi.h>
 #include <stdio.h>
 

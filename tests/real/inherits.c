@@ -1,5 +1,5 @@
-/* What a rank puts in the place of its standard streams is what its children have; and memory that is told of as the
- * rank's. Prints the same under any MPI. The argument is a directory. */
+/* Child processes inherit the standard streams that a rank has replaced, and /proc lists the memory of the rank. Prints
+   the same output under any MPI. The argument is a directory. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -21,7 +21,7 @@ static int rank, failures;
         failures++;                                                                                                   \
     }
 
-/* Whether the lines of the file are these. */
+/* Returns true if the file has these lines. */
 static int holds(const char *path, const char *expected) {
     char text[1000];
     int file = open(path, O_RDONLY);
@@ -48,7 +48,7 @@ static void children(const char *path) {
     CHECK(posix_spawnp(&child, "sh", NULL, NULL, words, environ) == 0 && waitpid(child, &status, 0) == child);
     dup2(kept[1], 1), dup2(kept[2], 2);
     CHECK(holds(path, "printed\nby system\nthrough cat\nerr\nspawned\nwrong\n"));
-    /* The lowest free number is that of the stream. */
+    /* The closed stream has the lowest free descriptor, so open returns it. */
     close(0);
     CHECK(open(path, O_RDONLY) == 0 && read(0, line, 7) == 7 && !memcmp(line, "printed", 7));
     CHECK(lseek(0, 0, SEEK_CUR) == 7 && pread(0, line, 5, 1) == 5 && !memcmp(line, "rinte", 5));

@@ -1,4 +1,4 @@
-/* Says what a rank learns of its place from the system and from launchers' variables. */
+/* Prints the rank's number and placement as given by the system and by environment variables of launchers. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* Does not free what it makes. */
+/* Does not free the MPI objects that it creates. */
 #include <mpi.h>
 
 int main(int argc, char **argv) {

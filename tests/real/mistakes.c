@@ -1,4 +1,4 @@
-/* Makes one mistake, which the first argument names. */
+/* Makes one mistake in MPI calls, which the first argument selects. */
 #include <mpi.h>
 #include <string.h>
 

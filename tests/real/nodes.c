@@ -1,4 +1,4 @@
-// A reduction of 128 KiB to rank 2.
+// Executes a reduction of 128 KiB to rank 2.
 #include <mpi.h>
 #include <stdlib.h>
 

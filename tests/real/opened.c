@@ -1,4 +1,4 @@
-/* Opens Open MPI at run time, and shows it to nobody. */
+/* Opens the library of Open MPI at run time without making its symbols global. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* MPI called inside of parallel regions, by the main thread: each rank's teams, settings and locks are its own. */
+/* The main thread calls MPI inside parallel regions. Each rank has its own OpenMP teams, settings and locks. */
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>

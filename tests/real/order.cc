@@ -1,4 +1,4 @@
-// Destructors of statics and atexit functions run in the reverse order of their beginnings, each rank's on its own.
+// In each rank, destructors of statics and atexit functions run in the reverse order of registration.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-/* Rank 1 waits for rank 0 outside of MPI, in the way that the first argument names, in the directory of the second. */
+/* Rank 1 waits for rank 0 outside of MPI. The arguments are the kind of wait and a directory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Rank 1 waits for a FIFO in ways other than to read it; whether `how` names one. */
+/* Rank 1 waits for a FIFO without reading it. Returns true if `how` selects such a wait. */
 static int waits(const char *how, const char *path, int rank) {
     static char much[300000];
     int file, count = 0;
@@ -32,7 +32,7 @@ static int waits(const char *how, const char *path, int rank) {
         !is_written && strcmp(how, "lockfile") && strcmp(how, "lockdir") && strcmp(how, "epoll") && strcmp(how, "sendmsg"))
         return 0;
     if (!strcmp(how, "sendmsg")) {
-        /* Descriptors are the process's: rank 1 may tell rank 0 which one is its own. */
+        /* Ranks of a process share descriptors, so rank 1 can send its descriptor numbers to rank 0. */
         if (rank == 1 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) return 9;
         MPI_Bcast(pair, 2, MPI_INT, 1, MPI_COMM_WORLD);
         if (rank == 1 && sendmsg(pair[0], &message, 0) == sizeof much) puts("found");
@@ -101,7 +101,7 @@ static int waits(const char *how, const char *path, int rank) {
     return 1;
 }
 
-/* Rank 1 touches what is another rank's. */
+/* Rank 1 accesses objects of another rank. */
 static void touches(const char *how, int rank) {
     sigset_t all;
     int number;
@@ -111,7 +111,7 @@ static void touches(const char *how, int rank) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, pid = getpid();
     if (!strcmp(how, "fixed")) {
         MPI_Barrier(MPI_COMM_WORLD);
-        /* What is the rank's own may be taken again. */
+        /* A rank may map its own memory again. */
         char *mine = mmap((void *)(place + 65536 * rank), 65536, PROT_READ | PROT_WRITE, flags, -1, 0);
         mine = mmap(mine, 8192, PROT_READ | PROT_WRITE, flags, -1, 0);
         mine[0] = 1;

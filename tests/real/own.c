@@ -1,4 +1,4 @@
-/* What each rank has for its own, while ranks take turns at every barrier. */
+/* Private state of each rank. Ranks run alternately at every barrier. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>

@@ -1,4 +1,4 @@
-/* Medians of all pairs, as `mcpsim measure --pairs` has them, by calls of MPI alone: lines of kind, x, y, seconds. */
+/* Measures the values of `mcpsim measure --pairs` with MPI calls. Prints lines with kind, x, y and the median in s. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

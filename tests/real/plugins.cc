@@ -1,4 +1,4 @@
-// Libraries that ranks open themselves, in the directory of the first argument. Prints the same under any MPI.
+// Ranks open libraries in the directory of the first argument. Prints the same output under any MPI.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,4 +1,4 @@
-/* Polls with one of MPI's functions, a certain number of times or until something comes. */
+/* Polls with an MPI function, for a number of times or until a message arrives. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

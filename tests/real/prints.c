@@ -1,4 +1,4 @@
-/* Prints as many lines as it is told, with a barrier after each. */
+/* Prints the number of lines that the argument states, with a barrier after each line. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Calls MPI functions of each kind that traces of real runs keep. What it sends does not depend on times. */
+/* Calls MPI functions of each kind that recordings contain. The messages do not depend on times. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     MPI_Request requests[64];
     MPI_Status statuses[64], status;
 
-    /* Point to point: modes, open receives, none. */
+    /* Point-to-point messages: send modes, wildcard receives, MPI_PROC_NULL. */
     MPI_Irecv(other, 4096, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
     MPI_Ssend(data, 11, MPI_INT, next, 5, MPI_COMM_WORLD);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     MPI_Recv(other, 9, MPI_INT, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Sendrecv_replace(data, 17, MPI_INT, next, 2, before, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 
-    /* A strided type; many requests at once. */
+    /* A strided datatype, and many requests at once. */
     MPI_Datatype column;
     MPI_Type_vector(8, 2, 16, MPI_INT, &column);
     MPI_Type_commit(&column);
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     }
     MPI_Type_free(&column);
 
-    /* Tests and probes that fail some times. */
+    /* Tests and probes, some of which are unsuccessful. */
     MPI_Isend(data, 40, MPI_INT, next, 3, MPI_COMM_WORLD, &requests[0]);
     for (flag = 0; !flag;)
         MPI_Iprobe(MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &flag, &status);
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     MPI_Request_free(&requests[0]);
     MPI_Request_free(&requests[1]);
 
-    /* Collectives, in place and not, and one that must keep the order of ranks. */
+    /* Collectives with and without MPI_IN_PLACE, and a reduction whose operator does not commute. */
     MPI_Op op;
     int counts[64], displs[64];
     for (int i = 0; i < size; i++)
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     MPI_Ialltoall(data + 2048, 7, MPI_INT, other + 2048, 7, MPI_INT, MPI_COMM_WORLD, &requests[2]);
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
 
-    /* Communicators, and messages in them. */
+    /* Creates communicators and sends messages in them. */
     MPI_Comm half, copy, grid, line;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
     MPI_Comm_dup(half, &copy);

@@ -1,4 +1,4 @@
-! Sends, receives and collectives as Fortran calls them.
+! Sends, receives and collectives in Fortran.
 program recorded
   use mpi
   implicit none

@@ -1,4 +1,4 @@
-! What `use mpi_f08` does: special addresses, logical arguments, open receives without statuses.
+! Features of `use mpi_f08`: special addresses, logical arguments, wildcard receives without statuses.
 program recorded_f08
   use mpi_f08
   implicit none

@@ -1,4 +1,4 @@
-/* Blocks that are sampled, and time that is charged. */
+/* Sampled blocks, and charged time. */
 #include <mpi.h>
 #include <mcpsim.h>
 #include <stdio.h>

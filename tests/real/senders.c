@@ -1,4 +1,4 @@
-/* Every rank sends more than is eager to its neighbour before it receives: a deadlock in MPI_Send. */
+/* Every rank sends a message that is too large to be eager before it receives. The ranks deadlock in MPI_Send. */
 #include <mpi.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Counts once in each of two libraries, in the directory of the first argument. */
+/* Calls a counting function in each of two libraries, which are in the directory of the first argument. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

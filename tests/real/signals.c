@@ -1,5 +1,5 @@
-/* Signals that a rank sends to itself, holds back and waits for, its alarm, and its children's ends, while ranks take
-   turns. Prints the same under any MPI. */
+/* Signals that a rank sends to itself, blocks and awaits, alarms, and ends of child processes, while ranks run
+   alternately. Prints the same output under any MPI. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -50,7 +50,7 @@ static void held_back(void) {
     sigaddset(&set, SIGUSR1);
     signal(SIGUSR1, take);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    /* Not by kill: a process may have other threads that take it. */
+    /* The program does not use kill here, because another thread of the process may receive the signal. */
     raise(SIGUSR1);
     raise(SIGUSR1);
     TURN;
@@ -78,10 +78,10 @@ static void alarms(void) {
     signal(SIGALRM, take);
     got = count = 0;
     alarm(1);
-    /* What is left is rounded up or down. */
+    /* The remaining time is rounded up or down. */
     left = sleep(3);
     CHECK((left == 1 || left == 2) && got == SIGALRM);
-    /* Again and again: on a busy host the first may come before the wait. */
+    /* The timer repeats, because on a busy host the first signal may arrive before the wait. */
     setitimer(ITIMER_REAL, &often, NULL);
     CHECK(pause() == -1 && errno == EINTR && count >= 2);
     alarm(10);
@@ -117,7 +117,7 @@ static void children(void) {
     child = start("kill -9 $$");
     TURN;
     CHECK(waitpid(-1, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    /* A child has the time that passes for the rank. */
+    /* The virtual time of the rank advances while a child process runs. */
     child = start("sleep 0.2");
     while (waitpid(child, &status, WNOHANG) == 0 && polls++ < 999) usleep(20000);
     CHECK(polls < 1000);
@@ -126,7 +126,7 @@ static void children(void) {
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, &before);
     child = start("sleep 0.1");
-    /* Another thread of a process may take the signal while this one waits for it. */
+    /* The signal repeats, because another thread of the process may receive it. */
     setitimer(ITIMER_REAL, &often, NULL);
     while (!ended) sigsuspend(&before);
     setitimer(ITIMER_REAL, &never, NULL);

@@ -1,4 +1,4 @@
-/* Rank 0 waits for what never comes, in a loop that calls nothing. */
+/* Rank 0 waits forever in a loop that calls no function. */
 #include <mpi.h>
 #include <stdio.h>
 

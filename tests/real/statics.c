@@ -1,4 +1,4 @@
-/* What the C library keeps in places of its own, while ranks take turns. Prints the same under any MPI. */
+/* Static data of the C library, while ranks run alternately. Prints the same output under any MPI. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -65,7 +65,7 @@ static void texts(void) {
     CHECK(signgam == (rank % 2 ? -1 : 1));
 }
 
-/* What is read of a file, in the place of the library where the last entry stands. */
+/* Reads entries of files, for which the C library has a static buffer. */
 static void read_lists(const char *directory) {
     char path[4096], expected[64];
     struct passwd *user;
@@ -95,7 +95,7 @@ static void read_lists(const char *directory) {
     textdomain(expected);
     TURN;
     CHECK(!strcmp(textdomain(NULL), expected));
-    /* Half of a character, where that has several bytes. */
+    /* Converts the first byte of a character with several bytes. */
     if (setlocale(LC_ALL, "C.UTF-8")) {
         CHECK(mbrtowc(&wide, rank % 2 ? "\xc3" : "\xc4", 1, NULL) == (size_t)-2);
         TURN;
@@ -158,7 +158,7 @@ static void zones(void) {
     CHECK(local->tm_hour == (rank % 2 ? 19 : 3));
     CHECK(strftime(text, sizeof text, "%H %Z", local) == 6 && !strcmp(text, rank % 2 ? "19 ABC" : "03 DEF"));
     CHECK(mktime(local) == begin);
-    /* What localtime_r goes by changes with tzset only. */
+    /* The time zone that localtime_r uses changes only with tzset. */
     setenv("TZ", "UTC", 1);
     CHECK(localtime_r(&begin, &mine)->tm_hour == (rank % 2 ? 19 : 3));
     TURN;
@@ -270,7 +270,7 @@ static void locks(const char *directory) {
     TURN;
     if (rank == 0) CHECK(lockf(file, F_ULOCK, 0) == 0);
     TURN;
-    /* All add to a number in the file, each when it has the lock. */
+    /* Every rank adds to a number in the file while it holds the lock. */
     for (i = 0; i < 5; i++) {
         lseek(file, 0, SEEK_SET);
         CHECK(lockf(file, F_LOCK, 0) == 0);

@@ -1,4 +1,4 @@
-/* A receive from anyone, with any tag, that no message comes for. */
+/* A receive with MPI_ANY_SOURCE and MPI_ANY_TAG for which no message arrives. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The standard streams in all the ways that programs use them. */
+/* Uses the standard streams in all the ways in which programs use them. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>

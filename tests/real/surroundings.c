@@ -1,5 +1,5 @@
-/* What surrounds a rank: working directory, umask, environment of children, process number, /proc. Run in the directory of
-   the first argument. Prints the same under any MPI. */
+/* Process state of a rank: working directory, umask, environment of child processes, process ID, /proc. Runs in the
+   directory of the first argument. Prints the same output under any MPI. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static const char *slurp(const char *path) {
     return text;
 }
 
-/* The first line that the command prints. */
+/* Returns the first line that the command prints. */
 static const char *first_line(const char *command) {
     FILE *pipe = popen(command, "r");
     CHECK(pipe);
@@ -140,7 +140,7 @@ static void numbers(char **argv) {
     CHECK(access(path, R_OK) == 0);
 }
 
-/* Processors and nice values that others have set are not this rank's. */
+/* CPU affinity and nice value of a rank do not change if other ranks set theirs. */
 static void scheduling(void) {
     cpu_set_t all, one, found;
     int i, first = nice(0);

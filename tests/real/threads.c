@@ -1,11 +1,11 @@
-/* OpenMP in every rank. */
+/* Every rank runs an OpenMP parallel region. */
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
 
 static int counter;
 
-/* More than a thread has by default. */
+/* Uses more stack than a thread has by default. */
 static __attribute__((noinline)) void deep(void) {
     volatile char room[32 << 20];
     int i;

@@ -1,4 +1,4 @@
-// Exceptions that nothing catches: of a function at the end, of an operator in a non-blocking reduction.
+// Uncaught exceptions of an exit function, and of an operator in a nonblocking reduction.
 #include <mpi.h>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-/* Timers of a rank go off in its own time; at an eventfd a rank waits for its threads while others go on. */
+/* Timers of a rank expire in its virtual time. A rank waits for its threads at an eventfd while other ranks run. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -25,7 +25,7 @@ static void ring(int number, siginfo_t *info, void *context) {
     value = info->si_value.sival_int;
 }
 
-/* Whether about so much time has passed since `start`. */
+/* Returns true if about `seconds` seconds have passed since `start`. */
 static int passed(double start, double seconds) {
     double now = MPI_Wtime() - start;
     if (now < seconds * 0.99 || now > seconds + 5) printf("%f s in place of %f s\n", now, seconds);
@@ -48,11 +48,11 @@ static void by_signal(void) {
     CHECK(timer_settime(timer, 0, &set, NULL) == 0);
     CHECK(timer_gettime(timer, &left) == 0 && left.it_interval.tv_nsec == 20000000);
     CHECK(left.it_value.tv_nsec > 0 && left.it_value.tv_nsec <= 30000000);
-    /* A sleep that is longer ends early, as a pause does. */
+    /* A timer ends a longer sleep early, as it ends a pause. */
     CHECK(usleep(900000) == -1 && errno == EINTR && rings == 1 && value == 40 + rank && passed(start, 0.03));
     while (rings < 4) pause();
     CHECK(passed(start, 0.09));
-    /* Of two timers the first to be due goes off first. */
+    /* Of two timers, the one with the earlier time expires first. */
     event.sigev_value.sival_int = 7;
     CHECK(timer_create(CLOCK_REALTIME, &event, &other) == 0);
     struct itimerspec once = every(1, 0), never = every(0, 0);

@@ -1,4 +1,4 @@
-/* Windows that are larger than the memory they stand for: 4096 of 8192 bytes can be reached. */
+/* Windows that are larger than their memory. Only 4096 of 8192 bytes are accessible. */
 #include <mpi.h>
 #include <string.h>
 #include <sys/mman.h>

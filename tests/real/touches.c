@@ -1,4 +1,4 @@
-/* Rank 1 receives 64 MiB into memory that nobody has touched, and once more into the same. */
+/* Rank 1 receives 64 MiB into memory that was never accessed, and then again into the same memory. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stddef.h>

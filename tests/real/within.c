@@ -1,5 +1,5 @@
-/* Rank 0 meets memory that it must not touch within the MPI function that the second argument names; its handler does what the
-   first one says. Prints two lines a rank if all goes on. */
+/* Rank 0 accesses protected memory within an MPI function. The arguments select the action of its fault handler and the
+   MPI function. If the program continues, every rank prints two lines. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@ static sigjmp_buf back;
 static char *page;
 static const char *what, *call;
 
-/* A line in one write: launchers put what comes in pieces between lines of other ranks. */
+/* Prints a line with one write, because launchers mix partial lines of different ranks. */
 static void say(const char *form, int rank, int value) {
     char line[64];
     int length = snprintf(line, sizeof line, form, rank, value);
@@ -38,7 +38,7 @@ static void touch(void *in, void *out, int *count, MPI_Datatype *type) {
     for (int i = 0; i < *count; i++) ((int *)out)[i] += ((int *)in)[i];
 }
 
-/* Rank 0's part in the call. */
+/* Executes rank 0's call of the MPI function. */
 static void fault(int *sum) {
     MPI_Request request;
     MPI_Op op;
@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
         if (!sigsetjmp(back, 1)) fault(&sum);
         say("rank %d goes on\n", rank, 0);
     } else {
-        /* Of a jump out of the call nothing comes. */
+        /* If rank 0 jumps out of the MPI function, the function has no effect on other ranks. */
         int comes = strcmp(what, "jump");
         if (comes && !strcmp(call, "recv")) MPI_Send(data, 100, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
         if (comes && !strcmp(call, "allreduce")) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/* Prints its name, arguments, variables and directory, and takes part in a sum over all ranks. */
+/* Prints its name, arguments, environment variables and working directory. Computes a sum over all ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Prints what getopt and its relatives find in the arguments: MODE chooses the function and the list of short options. */
+/* Prints the results of getopt and related functions for its arguments. MODE selects the function and short options. */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <stdio.h>

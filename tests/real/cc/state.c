@@ -1,4 +1,4 @@
-/* Uses the C library's functions that have a state or a stream of their own, and prints what they give. */
+/* Calls functions of the C library that have a state or an implicit stream, and prints their results. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <err.h>

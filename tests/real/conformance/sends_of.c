@@ -1,6 +1,6 @@
-/* One collective of the size given, or so many in a row, from or to this root, 0 if none is given: who sends what is
-   counted from outside. Names with an i before them are of those that do not block. With a fifth word the operator does
-   not commute. */
+/* Calls one collective, or several in succession. The arguments are the name, the size, the number of calls and the
+   root, which is 0 by default. An i before the name selects the nonblocking collective. With a fifth argument the
+   operator does not commute. The caller of the program counts the messages. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Loaded before MPICH, counts what its device over UCX sends: messages and bytes of this process, which it writes at its
-   end to the file of its rank in $SENDS_TO. What goes through shared memory does not come here. */
+/* Preloaded library that counts the messages and bytes that MPICH sends through UCX. At its end, the process writes the
+   counts to the file of its rank in $SENDS_TO. Messages through shared memory are not counted. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 static unsigned long messages, bytes;
 
-/* The declaration of UCX's ucp/api/ucp.h, with types of the same form. MPICH gives contiguous data by bytes. */
+/* As declared in UCX's ucp/api/ucp.h, with compatible types. MPICH passes contiguous data as bytes. */
 void *ucp_tag_send_nbx(void *endpoint, const void *buffer, size_t count, uint64_t tag, const void *parameters)
 {
     static void *(*sends)(void *, const void *, size_t, uint64_t, const void *);

@@ -1,4 +1,4 @@
-/* A library that nothing keeps once it is closed, with a function that the program has as well. */
+/* Library that is unloaded when it is closed. It defines a function that the program also defines. */
 static int calls;
 
 int call(void) { return ++calls; }

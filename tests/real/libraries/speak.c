@@ -1,4 +1,4 @@
-/* A library that calls MPI, uses what the program defines, and needs another library. */
+/* Library that calls MPI, uses symbols of the program, and needs another library. */
 #include <mpi.h>
 
 extern int of_program(int);

@@ -1,4 +1,4 @@
-/* A library with state of many kinds: a rank must find what it left, whatever others do. */
+/* Library with several kinds of state. Actions of other ranks must not change the state of a rank. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// A library in C++: exceptions and types cross its border, and objects are constructed and destroyed.
+// C++ library. Exceptions and types are passed between library and program. Objects are constructed and destroyed.
 #include <iostream>
 #include <stdexcept>
 #include <string>

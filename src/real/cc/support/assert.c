@@ -1,4 +1,4 @@
-/* Report of a failed assertion. */
+/* Reports a failed assertion. */
 #include "own.h"
 
 static void mcpsim_fail(const char *file, unsigned line, const char *function, const char *what, const char *text, const char *end) {

@@ -1,4 +1,4 @@
-/* Formatted output to a file descriptor, possibly one of the rank's. */
+/* Formatted output to a file descriptor, which may be a standard stream of the rank. */
 #include "own.h"
 #include <unistd.h>
 

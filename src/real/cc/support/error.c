@@ -1,4 +1,4 @@
-/* Error messages with an implicit stderr: <error.h>. */
+/* Functions of <error.h>, which print error messages to an implicit stderr. */
 #include "own.h"
 #include <error.h>
 

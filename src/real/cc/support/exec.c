@@ -1,8 +1,8 @@
-/* The exec functions with an argument list. */
+/* Exec functions with a variable argument list, such as execl. */
 #include "own.h"
 #include <unistd.h>
 
-/* Arguments up to the final null; `last` then points to the next argument. */
+/* Collects the arguments up to the final null pointer. Afterwards `last` points to the next argument. */
 #define COLLECT                                                                                                       \
     va_list arguments;                                                                                                \
     size_t count = 1;                                                                                                 \

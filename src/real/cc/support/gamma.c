@@ -2,7 +2,7 @@
 #include "own.h"
 #include <math.h>
 
-/* A weak symbol: programs without the mathematical library do not need it. */
+/* The symbol is weak, because programs without the mathematical library do not define it. */
 extern double lgamma_r(double, int *) __attribute__((weak));
 extern float lgammaf_r(float, int *) __attribute__((weak));
 extern long double lgammal_r(long double, int *) __attribute__((weak));

@@ -10,10 +10,10 @@ enum order { PERMUTE, STOP, IN_PLACE };
 
 static struct {
     int begun;
-    int culprit; /* What optopt was last set to here: writing to it has no effect. */
+    int culprit; /* Last value that this file has stored in optopt. Changes of optopt by the program have no effect. */
     enum order order;
-    char *rest;        /* What is left of an argument of several short options. */
-    int skipped, past; /* Arguments that are no options, skipped so far: from `skipped` up to before `past`. */
+    char *rest;        /* Remaining characters of an argument that contains several short options. */
+    int skipped, past; /* Skipped arguments that are not options have the indices from `skipped` to `past` - 1. */
 } scan;
 
 struct command {
@@ -22,7 +22,7 @@ struct command {
     const char *shorts;
     const struct option *longs;
     int *index;
-    int single; /* Whether one dash may begin a long option. */
+    int single; /* True if a long option may begin with one dash. */
     int silent;
 };
 
@@ -34,7 +34,7 @@ static void reverse(char **from, char **to) {
     }
 }
 
-/* Moves skipped arguments behind the options that follow them. */
+/* Moves skipped arguments behind the options that follow the skipped arguments. */
 static void put_behind(char **argv) {
     reverse(argv + scan.skipped, argv + scan.past);
     reverse(argv + scan.past, argv + optind);
@@ -55,7 +55,7 @@ static int same(const struct option *a, const struct option *b) {
     return a->has_arg == b->has_arg && a->flag == b->flag && a->val == b->val;
 }
 
-/* Returns the long option at scan.rest by its full name or a unique abbreviation, or null. */
+/* Finds the long option at scan.rest by its full name or a unique abbreviation. Returns null if there is none. */
 static const struct option *find(const struct command *command, const char *prefix, size_t length, int *several) {
     const struct option *found = NULL, *each;
     *several = 0;
@@ -78,7 +78,7 @@ static const struct option *find(const struct command *command, const char *pref
     return found;
 }
 
-/* Parses the long option at scan.rest; returns -1 if it may be short options. */
+/* Parses the long option at scan.rest. Returns -1 if the argument may consist of short options. */
 static int long_option(const struct command *command, const char *prefix) {
     size_t length = strcspn(scan.rest, "=");
     int several;
@@ -118,7 +118,7 @@ static int long_option(const struct command *command, const char *prefix) {
     return 0;
 }
 
-/* Sets the argument of a short option; returns 0 if a required argument is missing. */
+/* Sets the argument of a short option. Returns 0 if a required argument is missing. */
 static int take_argument(const struct command *command, int option) {
     if (scan.rest && *scan.rest) {
         optarg = scan.rest;
@@ -174,7 +174,7 @@ static void begin(const char *shorts, int posix) {
     else scan.order = PERMUTE;
 }
 
-/* Advances to the next argument; returns 0 for an option, else the result of the caller. */
+/* Advances to the next argument. Returns 0 for an option, and otherwise the result that the caller returns. */
 static int next_argument(int argc, char **argv) {
     if (scan.past > optind) scan.past = optind;
     if (scan.skipped > optind) scan.skipped = optind;

@@ -1,4 +1,4 @@
-/* Name of the program for messages. */
+/* Name of the program for error messages. */
 #include "own.h"
 
 OWN char *program_invocation_name = (char *)"";

@@ -7,5 +7,5 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A definition in the program takes precedence. */
+/* The replacements are weak, so that a definition in the program takes precedence. */
 #define OWN __attribute__((weak))

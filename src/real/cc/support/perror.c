@@ -1,4 +1,4 @@
-/* Message of the last error with an implicit stderr. */
+/* Prints the message of the last error to an implicit stderr. */
 #include "own.h"
 
 OWN void perror(const char *text) {

@@ -1,4 +1,4 @@
-/* Signal message with an implicit stderr. */
+/* Prints a message about a signal to an implicit stderr. */
 #include "own.h"
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-/* Random numbers of drand48 and related functions. */
+/* Random number generators of drand48 and related functions. */
 #include "own.h"
 
 static struct drand48_data state;

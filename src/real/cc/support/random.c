@@ -1,16 +1,16 @@
-/* Random numbers of rand and random, which share one generator. */
+/* Random number generator that rand and random share. */
 #include "own.h"
 
 static char first[128];
 static struct random_data generator;
 
-/* The initial state is that after srandom(1). */
+/* The initial state equals the state after srandom(1). */
 static struct random_data *begun(void) {
     if (!generator.state) initstate_r(1, first, sizeof first, &generator);
     return &generator;
 }
 
-/* State for setstate: a header with the type precedes the numbers. */
+/* State for setstate. A header with the type of the generator precedes the numbers of the state. */
 static char *current(void) {
     return (char *)(begun()->state - 1);
 }

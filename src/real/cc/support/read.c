@@ -21,7 +21,7 @@ OWN wint_t getwchar_unlocked(void) {
     return fgetwc_unlocked(stdin);
 }
 
-/* Reads a line without its newline; returns 0 at the end of the input. */
+/* Reads a line without its newline. Returns 0 at the end of the input. */
 static char *line(char *buffer, size_t room) {
     size_t count = 0;
     int byte;

@@ -5,7 +5,7 @@
 #include <elf.h>
 #include <sys/syscall.h>
 
-/* Program format, checked by the loader. */
+/* Number of the program format, which the loader checks. */
 __asm__(".pushsection .note.mcpsim, \"a\", @note\n"
         ".balign 4\n"
         ".long 7, 4, 1\n"
@@ -41,7 +41,7 @@ static void print(const char *text) {
     call(SYS_write, (void *)2, text, (void *)length(text));
 }
 
-/* Returns the value of PATH, or 0. */
+/* Returns the value of PATH, or 0 if PATH is not set. */
 static const char *search_path(char **environment) {
     for (; *environment; environment++) {
         const char *entry = *environment;
@@ -50,7 +50,7 @@ static const char *search_path(char **environment) {
     return 0;
 }
 
-/* Executes the first mcpsim in PATH; returns if PATH contains none. */
+/* Executes the first mcpsim in PATH. Returns if PATH contains no mcpsim. */
 static void search(char **arguments, char **environment) {
     static const char name[] = "/mcpsim";
     char candidate[4096];

@@ -82,7 +82,7 @@ OWN char *ttyname(int descriptor) {
     return failed ? NULL : text;
 }
 
-/* Table of hcreate. */
+/* Hash table of hcreate. */
 static struct hsearch_data table;
 
 OWN int hcreate(size_t count) { return hcreate_r(count, &table); }
@@ -92,7 +92,7 @@ OWN ENTRY *hsearch(ENTRY item, ACTION action) {
     return hsearch_r(item, action, &found, &table) ? found : NULL;
 }
 
-/* Users, groups and hosts: the buffer grows until an entry fits. */
+/* Functions that return users, groups and hosts. The static buffer grows until an entry fits. */
 #define FIND(type, call)                                                                                              \
     static type entry;                                                                                                \
     static char *room;                                                                                                \
@@ -156,7 +156,7 @@ OWN struct tm *getdate(const char *text) {
     return getdate_err ? NULL : &time;
 }
 
-/* Current domain of message translations. */
+/* Current text domain of message translations. */
 static char *domain;
 
 OWN char *textdomain(const char *name) {
@@ -178,13 +178,13 @@ OWN char *ngettext(const char *one, const char *many, unsigned long count) {
     return dngettext(textdomain(NULL), one, many, count);
 }
 
-/* The header replaces `gettext` by this function in optimised code. A null domain means the rank's domain. */
+/* In optimised code the header replaces `gettext` by this function. A null domain means the rank's text domain. */
 extern char *__dcgettext(const char *, const char *, int);
 OWN char *dcgettext(const char *of, const char *text, int category) {
     return __dcgettext(of ? of : textdomain(NULL), text, category);
 }
 
-/* Open files of the user and group iterations. */
+/* Open files of getpwent and getgrent. */
 static FILE *users, *groups;
 
 OWN void setpwent(void) { if (users) rewind(users); }
@@ -244,7 +244,7 @@ OWN size_t mbsrtowcs(wchar_t *to, const char **text, size_t room, mbstate_t *sta
     return mbsnrtowcs(to, text, (size_t)-1, room, state ? state : &unnamed_list);
 }
 
-/* As in glibc, each call starts with the initial state. */
+/* As in glibc, each call starts with the initial conversion state. */
 OWN int mblen(const char *text, size_t length) {
     int used;
     memset(&length_state, 0, sizeof length_state);

@@ -1,4 +1,4 @@
-/* Position in the text for strtok. */
+/* Position in the text, which strtok stores between calls. */
 #include "own.h"
 
 OWN char *strtok(char *text, const char *delimiters) {

@@ -1,4 +1,4 @@
-/* Error messages with an implicit stderr: <err.h>. */
+/* Functions of <err.h>, which print error messages to an implicit stderr. */
 #include "own.h"
 #include <err.h>
 
