@@ -132,7 +132,7 @@ fn what_it_cost_is_told() {
         assert_eq!((charged.interconnect, charged.memory, charged.other), (ns(2000), ns(0), ns(0)));
         let used: Vec<_> = outcome.utilisation.iter().filter(|of| of.resource == SharedKind::Interconnect).collect();
         // Of the four directions of the two CMPs, out of the first CMP and into the second CMP are fully used for 4000
-        // of 4100 ns.
+        // ns of 4100 ns.
         assert_eq!(used.len(), 1);
         assert_eq!((used[0].count, used[0].greatest), (4, Some(1.0)));
         assert!((used[0].busiest - 4000.0 / 4100.0).abs() < 1e-9, "{:?}", used[0]);

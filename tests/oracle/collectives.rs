@@ -29,7 +29,8 @@ fn ideal(ranks: u32) -> Platform {
     machine([ranks, 1, 1], Contention::Ideal)
 }
 
-/// Returns the time at which each of `ranks` ranks ends `collective`, executed with `algorithm`. All ranks begin at 0.
+/// Returns the time at which each of `ranks` ranks ends `collective`, executed with `algorithm`. All ranks begin at 0
+/// ns.
 fn by(algorithm: Algorithm, collective: Collective, ranks: u32, sizes: &Sizes) -> Vec<u64> {
     rooted(0, algorithm, collective, ranks, sizes)
 }
@@ -117,13 +118,13 @@ fn bcast() {
     assert_eq!(done(Chain, 4), [0, M, 2 * M, 3 * M]);
     assert_eq!(rooted(2, Chain, Collective::Bcast, 3, &same(N)), [M, 2 * M, 0]);
 
-    // The buffer has two halves of 480 B, and a message of a half takes H = L + 480. The root sends half 1 at 0. Then
-    // both ranks exchange halves: half 0 leaves the root at 0, and half 1 leaves rank 1 at H.
+    // The buffer has two halves of 480 B, and a message of a half takes H = L + 480. The root sends half 1 at 0 ns.
+    // Then both ranks exchange halves: half 0 leaves the root at 0 ns, and half 1 leaves rank 1 at H.
     let h = L + 480;
     assert_eq!(done(ScatterAllgather, 2), [2 * h, h]);
     // The buffer has three blocks, and a message of a block takes T = L + 320. Ranks 1 and 2 receive their blocks at T.
-    // In the first round of the ring, rank 0 sends at 0 and ranks 1 and 2 send at T, so rank 0 receives a block at 2 T,
-    // rank 1 at T and rank 2 at 2 T. In the second round, rank 0 sends at 2 T, rank 1 at T and rank 2 at 2 T.
+    // In the first round of the ring, rank 0 sends at 0 ns and ranks 1 and 2 send at T, so rank 0 receives a block at 2
+    // T, rank 1 at T and rank 2 at 2 T. In the second round, rank 0 sends at 2 T, rank 1 at T and rank 2 at 2 T.
     let t = L + 320;
     assert_eq!(done(ScatterAllgather, 3), [3 * t, 3 * t, 2 * t]);
     // The buffer has four blocks, and a message of a block takes Q = L + 240. Rank 2 receives two blocks at H and
@@ -170,11 +171,11 @@ fn reduce() {
     // With root 2, both other ranks are leaves.
     assert_eq!(rooted(2, Binomial, Collective::Reduce, 3, &same(N)), [0, 0, M + 2 * C]);
 
-    // All ranks copy their input. A message of a half (480 B) takes H = L + 480, and combining a half takes 3 · 480.
+    // All ranks copy their input. A message of a half (480 B) takes H = L + 480, and combining a half takes 3 · 480 ns.
     // Then rank 1 sends its half to rank 0.
     let (h, half) = (L + 480, 3 * 480);
     assert_eq!(done(Rabenseifner, 2), [K + h + half + h, K + h + half]);
-    // The next round moves quarters: a message takes Q = L + 240, and combining takes 3 · 240. All ranks have a
+    // The next round moves quarters: a message takes Q = L + 240, and combining takes 3 · 240 ns. All ranks have a
     // combined quarter at E. Ranks 2 and 3 send their quarters to ranks 0 and 1. Then rank 1 sends two quarters to rank
     // 0.
     let (q, quarter) = (L + 240, 3 * 240);
@@ -214,15 +215,15 @@ fn allreduce() {
     assert_eq!(done(Ring, 2), [K + h + half + h; 2]);
     assert_eq!(done(Ring, 3), [K + 2 * (L + 320 + 3 * 320) + 2 * (L + 320); 3]);
     assert_eq!(done(Ring, 4), [K + 3 * (q + quarter) + 3 * q; 4]);
-    // The buffer of 80 bytes has ten elements, which form blocks of 32, 24 and 24 bytes. Copying the buffer takes 160.
-    // In round 1, rank r sends block r. Rank 0 receives 24 bytes of rank 2 at 1184, rank 1 receives 32 bytes at 1192,
-    // and rank 2 receives 24 bytes at 1184. The blocks are combined at 1256, 1288 and 1256. In round 2, rank r sends
-    // block r − 1. Rank 0 receives block 1 of rank 2 and rank 1 receives block 2 of rank 0 at 1256 + 1024 = 2280. Rank
-    // 2 receives block 0 of rank 1 at 1288 + 1032 = 2320. The blocks are combined at 2352, 2352 and 2416. In round 3,
-    // rank r sends its result, block r + 1. Rank 0 receives block 0 of rank 2 at 2416 + 1032 = 3448. Ranks 1 and 2
-    // receive blocks 1 and 2 at 2352 + 1024 = 3376. In round 4, received blocks are forwarded. Rank 0 receives block 2
-    // of rank 2 at 3376 + 1024 = 4400, rank 1 receives block 0 of rank 0 at 3448 + 1032 = 4480, and rank 2 receives
-    // block 1 of rank 1 at 4400.
+    // The buffer of 80 bytes has ten elements, which form blocks of 32, 24 and 24 bytes. Copying the buffer takes 160
+    // ns. In round 1, rank r sends block r. Rank 0 receives 24 bytes of rank 2 at 1184 ns, rank 1 receives 32 bytes at
+    // 1192 ns, and rank 2 receives 24 bytes at 1184 ns. The blocks are combined at 1256, 1288 and 1256 ns. In round 2,
+    // rank r sends block r − 1. Rank 0 receives block 1 of rank 2 and rank 1 receives block 2 of rank 0 at 1256 + 1024
+    // = 2280 ns. Rank 2 receives block 0 of rank 1 at 1288 + 1032 = 2320 ns. The blocks are combined at 2352, 2352 and
+    // 2416 ns. In round 3, rank r sends its result, block r + 1. Rank 0 receives block 0 of rank 2 at 2416 + 1032 =
+    // 3448 ns. Ranks 1 and 2 receive blocks 1 and 2 at 2352 + 1024 = 3376 ns. In round 4, received blocks are
+    // forwarded. Rank 0 receives block 2 of rank 2 at 3376 + 1024 = 4400 ns, rank 1 receives block 0 of rank 0 at 3448
+    // + 1032 = 4480 ns, and rank 2 receives block 1 of rank 1 at 4400 ns.
     assert_eq!(by(Ring, Collective::Allreduce, 3, &same(80)), [4400, 4480, 4400]);
 
     // The data is reduced up the tree until S, and the result is broadcast down the tree.
@@ -256,7 +257,7 @@ fn gather() {
     // With root 1, the relative ranks 0 to 3 are the ranks 1, 2, 3, 0. Rank 3 therefore receives the block of rank 0.
     assert_eq!(rooted(1, Binomial, Collective::Gather, 4, &same(N)), [0, M + two, 0, M]);
 
-    // The blocks have 100, 200 and 300 bytes. The last block arrives at 1300.
+    // The blocks have 100, 200 and 300 bytes. The last block arrives at 1300 ns.
     let sizes = each(&[100, 200, 300]);
     assert_eq!(by(Linear, Collective::Gatherv, 3, &sizes), [1300, 0, 0]);
     assert_eq!(rooted(2, Linear, Collective::Gatherv, 3, &sizes), [0, 0, 1200]);
@@ -318,16 +319,17 @@ fn allgather_of_varying_blocks() {
     use Algorithm::{Bruck, Linear, RecursiveDoubling, Ring};
     let sizes = each(&[100, 200, 300]);
     let done = |algorithm| by(algorithm, Collective::Allgatherv, 3, &sizes);
-    // The ranks have copied their own blocks at 200, 400 and 600 and send them. The message 0 → 1 arrives at 1300, 1 →
-    // 2 at 1600 and 2 → 0 at 1900. Then rank 0 forwards the 300 B of rank 2 at 1900, rank 1 forwards the 100 B of rank
-    // 0 at 1300, and rank 2 forwards the 200 B of rank 1 at 1600.
+    // The ranks have copied their own blocks at 200, 400 and 600 ns and send them. The message 0 → 1 arrives at 1300
+    // ns, 1 → 2 at 1600 ns and 2 → 0 at 1900 ns. Then rank 0 forwards the 300 B of rank 2 at 1900 ns, rank 1 forwards
+    // the 100 B of rank 0 at 1300 ns, and rank 2 forwards the 200 B of rank 1 at 1600 ns.
     assert_eq!(done(Ring), [2800, 3200, 2400]);
-    // Each rank sends to all ranks at once. Rank 0 receives the block of rank 1 at 400 + 1200 and that of rank 2 at 600
-    // + 1300. Rank 1 receives the block of rank 2 at 1900. Rank 2 receives the block of rank 1 at 1600.
+    // Each rank sends to all ranks at once. Rank 0 receives the block of rank 1 at 400 + 1200 ns and that of rank 2 at
+    // 600 + 1300 ns. Rank 1 receives the block of rank 2 at 1900 ns. Rank 2 receives the block of rank 1 at 1600 ns.
     assert_eq!(done(Linear), [1900, 1900, 1600]);
-    // Each rank sends its block to the previous rank. The message 1 → 0 arrives at 1600, 2 → 1 at 1900 and 0 → 2 at
-    // 1300. In the round with distance 2, each rank sends its own block again. The message 0 → 1 leaves at 1600, 1 → 2
-    // at 1900 and 2 → 0 at 1300. These messages arrive at 2700, 3100 and 2600. Copying all 600 B takes 1200.
+    // Each rank sends its block to the previous rank. The message 1 → 0 arrives at 1600 ns, 2 → 1 at 1900 ns and 0 → 2
+    // at 1300 ns. In the round with distance 2, each rank sends its own block again. The message 0 → 1 leaves at 1600
+    // ns, 1 → 2 at 1900 ns and 2 → 0 at 1300 ns. These messages arrive at 2700, 3100 and 2600 ns. Copying all 600 B
+    // takes 1200 ns.
     assert_eq!(done(Bruck), [3800, 3900, 4300]);
     assert_eq!(done(RecursiveDoubling), done(Bruck));
 }
@@ -388,13 +390,14 @@ fn what_fits_the_caches_is_combined_and_copied_there() {
 
 #[test]
 fn alltoall_of_varying_blocks() {
-    // Rank j receives 100 (j + 1) bytes from each rank. The ranks have copied their own blocks at 200, 400 and 600.
+    // Rank j receives 100 (j + 1) bytes from each rank. The ranks have copied their own blocks at 200, 400 and 600 ns.
     let done = |algorithm| each_by(algorithm, Collective::Alltoallv, 3, |_| each(&[100, 200, 300]), 0);
-    // Rank 0 receives its last block from rank 2 at 600 + 1100, rank 1 from rank 2 at 600 + 1200, and rank 2 from rank
-    // 1 at 400 + 1300.
+    // Rank 0 receives its last block from rank 2 at 600 + 1100 ns, rank 1 from rank 2 at 600 + 1200 ns, and rank 2 from
+    // rank 1 at 400 + 1300 ns.
     assert_eq!(done(Algorithm::Linear), [1700, 1800, 1700]);
-    // In the round with distance 1, the message 0 → 1 arrives at 200 + 1200, 1 → 2 at 400 + 1300 and 2 → 0 at 600 +
-    // 1100. In the round with distance 2, the message 0 → 2 leaves at 1700, 1 → 0 at 1400 and 2 → 1 at 1700.
+    // In the round with distance 1, the message 0 → 1 arrives at 200 + 1200 ns, 1 → 2 at 400 + 1300 ns and 2 → 0 at 600
+    // + 1100 ns. In the round with distance 2, the message 0 → 2 leaves at 1700 ns, 1 → 0 at 1400 ns and 2 → 1 at 1700
+    // ns.
     assert_eq!(done(Algorithm::Pairwise), [2500, 2900, 3000]);
     // The block sizes may differ between ranks. Rank 0 sends 500 B to rank 1 and receives nothing.
     let uneven = |rank| if rank == 0 { each(&[0, 500]) } else { each(&[0, 0]) };
@@ -475,12 +478,12 @@ fn reduce_scatter() {
     let two = L + 2 * N;
     assert_eq!(done(Binomial, 4), [s + K, s + M + K, s + two + K, s + two + M + K]);
 
-    // The blocks have 100, 200 and 300 bytes and are copied at 200, 400 and 600. In the round with distance 1, the
-    // message 0 → 1 with 200 B arrives at 1400 and is combined at 2000. The message 1 → 2 with 300 B arrives at 1700
-    // and is combined at 2600. The message 2 → 0 with 100 B arrives at 1700 and is combined at 2000. In the round with
-    // distance 2, the message 0 → 2 leaves at 2000, arrives at 3300 and is combined at 4200. The message 1 → 0 leaves
-    // at 2000, arrives at 3100 and is combined at 3400. The message 2 → 1 leaves at 2600, arrives at 3800 and is
-    // combined at 4400.
+    // The blocks have 100, 200 and 300 bytes and are copied at 200, 400 and 600 ns. In the round with distance 1, the
+    // message 0 → 1 with 200 B arrives at 1400 ns and is combined at 2000 ns. The message 1 → 2 with 300 B arrives at
+    // 1700 ns and is combined at 2600 ns. The message 2 → 0 with 100 B arrives at 1700 ns and is combined at 2000 ns.
+    // In the round with distance 2, the message 0 → 2 leaves at 2000 ns, arrives at 3300 ns and is combined at 4200 ns.
+    // The message 1 → 0 leaves at 2000 ns, arrives at 3100 ns and is combined at 3400 ns. The message 2 → 1 leaves at
+    // 2600 ns, arrives at 3800 ns and is combined at 4400 ns.
     assert_eq!(by(Pairwise, Collective::ReduceScatter, 3, &each(&[100, 200, 300])), [3400, 4400, 4200]);
 }
 

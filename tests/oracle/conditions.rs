@@ -58,8 +58,8 @@ fn the_first_message_of_a_pair_waits_for_its_connection() {
         expect(&third, &[0, 6000, 12_000]);
         // If two messages in opposite directions leave at the same time, each message sets up a connection.
         expect(&[vec![Exchange(1, 50, 1)], vec![Exchange(0, 50, 0)]], &[6050, 6050]);
-        // The request of a rendezvous is the first message of the connection and arrives at 5400. The grant arrives at
-        // 5800, and the transfer takes 1000 + 600.
+        // The request of a rendezvous is the first message of the connection and arrives at 5400 ns. The grant arrives
+        // at 5800 ns, and the transfer takes 1000 + 600 ns.
         expect(&[vec![Send(1, 600)], vec![Recv(0)]], &[7400, 7400]);
     }
 }
@@ -67,15 +67,15 @@ fn the_first_message_of_a_pair_waits_for_its_connection() {
 #[test]
 fn an_eager_message_that_comes_before_its_receive_is_copied() {
     let platform = with(Protocol { unexpected_copy_bandwidth: Bandwidth::new(500_000_000), ..Protocol::default() });
-    // The message arrives at 1050. If the receive was posted before, no data is copied. If the receive is posted later,
-    // copying the 50 bytes takes 100 ns.
+    // The message arrives at 1050 ns. If the receive was posted before, no data is copied. If the receive is posted
+    // later, copying the 50 bytes takes 100 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 50)], vec![Recv(0)]]), [0, 1050]);
     assert_eq!(clocks(&platform, &[vec![Send(1, 50)], vec![Compute(2000), Recv(0)]]), [0, 2100]);
     let posted = |first: Vec<Do>| clocks(&platform, &[vec![Send(1, 50)], [first, vec![WaitAll]].concat()])[1];
     assert_eq!(posted(vec![Compute(2000), Irecv(0)]), 2100);
     assert_eq!(posted(vec![Irecv(0), Compute(2000)]), 2000);
     // The data of a rendezvous are sent after the receive is posted and are written to the receive buffer without a
-    // copy. The transfer ends at 2000 + 400 + 1000 + 600.
+    // copy. The transfer ends at 2000 + 400 + 1000 + 600 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Compute(2000), Recv(0)]]), [4000, 4000]);
 }
 
@@ -85,22 +85,22 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
     let sends = |count| vec![Send(1, 50); count];
     let receives = |count| vec![Recv(0); count];
     assert_eq!(clocks(&platform, &[sends(2), [vec![Compute(10_000)], receives(2)].concat()]), [0, 10_000]);
-    // The third message has no credit and waits for its receive at 10000. The grant arrives at 10400, and the transfer
-    // takes 1000 + 50. The sender is informed of the end at 10400 + 1000 + 400.
+    // The third message has no credit and waits for its receive at 10000 ns. The grant arrives at 10400 ns, and the
+    // transfer takes 1000 + 50 ns. The sender is informed of the end at 10400 + 1000 + 400 ns.
     assert_eq!(clocks(&platform, &[sends(3), [vec![Compute(10_000)], receives(3)].concat()]), [11_800, 11_450]);
-    // The first two messages are received at 1050, and their credits return at 1450. This is too late for a third
-    // message that is sent at once: its request arrives at 1000 after the first two messages, the receive is posted at
-    // 1050, and the grant arrives at 1450. The credits are in time for a message at 2000.
+    // The first two messages are received at 1050 ns, and their credits return at 1450 ns. This is too late for a third
+    // message that is sent at once: its request arrives at 1000 ns after the first two messages, the receive is posted
+    // at 1050 ns, and the grant arrives at 1450 ns. The credits are in time for a message at 2000 ns.
     assert_eq!(clocks(&platform, &[sends(3), receives(3)]), [2850, 2500]);
     let later = [sends(2), vec![Compute(2000)], sends(2)].concat();
     assert_eq!(clocks(&platform, &[later, receives(4)]), [2000, 3050]);
-    // The main program sends at 0 and the strand sends at 500. The earlier message uses the only credit, regardless of
-    // the order in which the simulator executes the two.
+    // The main program sends at 0 ns and the strand sends at 500 ns. The earlier message uses the only credit,
+    // regardless of the order in which the simulator executes the two.
     let one = with(Protocol { credits: Some(1), ..Protocol::default() });
     let sender = vec![StartApart(vec![Compute(500), Send(1, 50)]), Send(1, 50), WaitAll];
     let receiver = vec![StartApart(vec![Recv(0)]), Recv(0), WaitAll];
-    // The request of the strand's message arrives at 1000, after the first message. The grant arrives at 1400, and the
-    // transfer takes 1000 + 50. The sender is informed of the end at 2800.
+    // The request of the strand's message arrives at 1000 ns, after the first message. The grant arrives at 1400 ns,
+    // and the transfer takes 1000 + 50 ns. The sender is informed of the end at 2800 ns.
     assert_eq!(clocks(&one, &[sender, receiver]), [2800, 2450]);
     // A buffered send needs no credit.
     let buffered = vec![SendMode(1, 50, SendMode::Buffered); 3];
@@ -111,8 +111,8 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
 fn an_answer_of_an_adapter_has_the_credit_that_its_receiver_gives_back() {
     let one = with(Protocol { credits: Some(1), ..Protocol::default() });
     let asks = vec![Ask(1, 8, ANSWER), Recv(1), Recv(1)];
-    // The answer leaves at 1008 and arrives at 2058. The credit of the answer returns at 2458, so a message at 5000
-    // leaves at once.
+    // The answer leaves at 1008 ns and arrives at 2058 ns. The credit of the answer returns at 2458 ns, so a message at
+    // 5000 ns leaves at once.
     assert_eq!(clocks(&one, &[asks, vec![Compute(5000), Send(0, 50)]]), [6050, 5000]);
     // Answers of an adapter need no credits, so both answers leave as soon as their requests are served.
     let twice = vec![Ask(1, 8, ANSWER), Ask(1, 8, ANSWER), Irecv(1), Irecv(1), WaitAll];
@@ -121,9 +121,9 @@ fn an_answer_of_an_adapter_has_the_credit_that_its_receiver_gives_back() {
 
 #[test]
 fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
-    // In the `fair` contention model, the small message arrives after 1000 and the request would arrive after 400. The
-    // request must not overtake the small message and arrives at 1000. It is granted at 1400, and the 600 bytes arrive
-    // at 3000.
+    // In the `fair` contention model, the small message arrives after 1000 ns and the request would arrive after 400
+    // ns. The request must not overtake the small message and arrives at 1000 ns. It is granted at 1400 ns, and the 600
+    // bytes arrive at 3000 ns.
     let platform = network(machine([2, 1, 1], Contention::Fair), Protocol::default());
     let scripts = [vec![Isend(1, 0), Isend(1, 600), WaitAll], vec![Recv(0), Recv(0)]];
     let (outcome, saw) = run_with(&platform, &scripts, 1).unwrap();
@@ -135,18 +135,18 @@ fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
 #[test]
 fn a_rendezvous_waits_for_the_next_call_where_calls_make_progress() {
     use ProgressEngine::{Call, Hardware};
-    // The request arrives at 400, while the receiver computes, and is granted only when the receiver calls MPI.
+    // The request arrives at 400 ns, while the receiver computes, and is granted only when the receiver calls MPI.
     let receiver = [vec![Send(1, 600)], vec![Irecv(0), Compute(5000), WaitAll]];
     assert_eq!(clocks(&progress(Hardware), &receiver), [2400, 5000]);
     assert_eq!(clocks(&progress(Call), &receiver), [7000, 7000], "granted at 5000");
     // MPI_Test between the computations costs 100 ns for the poll and grants the request, so the transfer starts at
-    // 2400.
+    // 2400 ns.
     let look = vec![Irecv(0), Compute(2000), Test, Compute(3000), WaitAll];
     assert_eq!(clocks(&progress(Call), &[vec![Send(1, 600)], look]), [4000, 5100]);
     // Any MPI call grants the request, even a call for another message.
     let other = vec![Irecv(0), Compute(2000), Send(0, 10), Compute(3000), WaitAll];
     assert_eq!(clocks(&progress(Call), &[vec![Send(1, 600), Recv(1)], other]), [4000, 5000]);
-    // The grant arrives at 800, while the sender computes. The transfer starts when the sender calls MPI at 3000.
+    // The grant arrives at 800 ns, while the sender computes. The transfer starts when the sender calls MPI at 3000 ns.
     let sender = [vec![Isend(1, 600), Compute(3000), WaitAll], vec![Recv(0)]];
     assert_eq!(clocks(&progress(Hardware), &sender), [3000, 2400]);
     assert_eq!(clocks(&progress(Call), &sender), [4600, 4600]);
@@ -160,7 +160,7 @@ fn an_exchange_overlaps_with_computing_as_progress_allows() {
     let script = |other| vec![Irecv(other), Isend(other, 600), Compute(10_000), WaitAll];
     let ends = |kind| clocks(&progress(kind), &[script(1), script(0)]);
     assert_eq!(ends(ProgressEngine::Hardware), [10_000; 2]);
-    // The request is granted at 10000, and the transfer ends at 10400 + 1000 + 600.
+    // The request is granted at 10000 ns, and the transfer ends at 10400 + 1000 + 600 ns.
     assert_eq!(ends(ProgressEngine::Call), [12_000; 2]);
     // The progress thread uses half of the core, so computing takes twice as long.
     assert_eq!(ends(HALF), [20_000; 2]);
@@ -173,9 +173,9 @@ fn a_strand_goes_on_in_calls_where_calls_make_progress() {
     let script = |other| vec![steps(other), Compute(10_000), WaitAll];
     let ends = |kind| clocks(&progress(kind), &[script(1), script(0)]);
     assert_eq!(ends(ProgressEngine::Hardware), [10_000; 2]);
-    // The first exchange of the collective ends at 1050, and the second exchange starts at 10000.
+    // The first exchange of the collective ends at 1050 ns, and the second exchange starts at 10000 ns.
     assert_eq!(ends(ProgressEngine::Call), [11_050; 2]);
-    // MPI_Test at 2000 starts the second exchange, which ends at 3050. The rank notices the end at 10100.
+    // MPI_Test at 2000 ns starts the second exchange, which ends at 3050 ns. The rank notices the end at 10100 ns.
     let looks = |other| vec![steps(other), Compute(2000), Test, Compute(8000), WaitAll];
     assert_eq!(clocks(&progress(ProgressEngine::Call), &[looks(1), looks(0)]), [10_100; 2]);
 }
@@ -189,12 +189,12 @@ fn a_core_copies_in_calls_where_calls_make_progress() {
     assert_eq!(clocks(&platform, &eager), [0, 5000], "from 10 to 510");
     platform.conditions.progress = ProgressEngine::Call;
     assert_eq!(clocks(&platform, &eager), [0, 5500]);
-    // With a rendezvous, the request arrives at 10 and is granted at 5000. The grant reaches the sender at 5010, and
-    // the data are copied from 5020 to 5720.
+    // With a rendezvous, the request arrives at 10 ns and is granted at 5000 ns. The grant reaches the sender at 5010
+    // ns, and the data are copied from 5020 to 5720 ns.
     let large = [vec![Send(1, 700)], vec![Irecv(0), Compute(5000), WaitAll]];
     assert_eq!(clocks(&platform, &large), [5720, 5720]);
-    // The request is granted at once at 50, and the head of the data arrives at 70. The copy begins at 5050, when the
-    // receiver calls MPI, and is part of the receiver's critical path from this time on.
+    // The request is granted at once at 50 ns, and the head of the data arrives at 70 ns. The copy begins at 5050 ns,
+    // when the receiver calls MPI, and is part of the receiver's critical path from this time on.
     let granted = [vec![Send(1, 700)], vec![Compute(50), Irecv(0), Compute(5000), WaitAll]];
     let (outcome, _) = run_with(&platform, &granted, 1).unwrap();
     assert_eq!(outcome.predicted, at(5750));

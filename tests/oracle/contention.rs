@@ -126,9 +126,9 @@ fn an_incast_waits_for_the_adapter_inwards() {
 
 #[test]
 fn a_transfer_is_charged_to_what_it_was_bound_to_each_for_its_time() {
-    // Two messages leave rank 0 with half of the bandwidth each. The message of 100 kB arrives at 201,000, when the
+    // Two messages leave rank 0 with half of the bandwidth each. The message of 100 kB arrives at 201,000 ns, when the
     // message of 200 kB has also transferred 100 kB. Then rank 1 sends a message to the destination of the message of
-    // 200 kB, and both share the destination's adapter until 401,000.
+    // 200 kB, and both share the destination's adapter until 401,000 ns.
     let scripts = [
         vec![Isend(2, 200_000), Isend(3, 100_000), WaitAll],
         vec![Compute(200_000), Send(2, 100_000)],
@@ -159,7 +159,7 @@ fn both_ways_wait_for_what_they_share() {
 #[test]
 fn small_messages_wait_for_the_gap() {
     // Each message holds the adapter for the gap of 100 ns and the 8 ns of its bytes, so the tenth message leaves at
-    // 972.
+    // 972 ns.
     let platform = network(2, Row { gap: ns(100), ..row(1000) }, |_| {});
     let scripts = [window(1, 10, 8), window_from(0, 10)];
     let outcome = charged(&platform, &scripts, Level::InterNode, 1980, &[(Resource::Gap, 972)]);
@@ -174,7 +174,7 @@ fn small_messages_wait_for_the_gap() {
 #[test]
 fn both_ways_small_messages_may_share_one_gap() {
     // Twenty messages of 8 B are sent in each direction. Each message holds the adapter in its direction for 92 + 8 ns.
-    // The last message leaves at 1900.
+    // The last message leaves at 1900 ns.
     let both = |other: u32| [vec![Irecv(other); 20], vec![Isend(other, 8); 20], vec![WaitAll]].concat();
     let scripts = [both(1), both(0)];
     let platform = |gap: Option<u64>| network(2, Row { gap: ns(92), ..row(1000) }, |of| of.duplex_gap = gap.map(ns));
@@ -183,8 +183,8 @@ fn both_ways_small_messages_may_share_one_gap() {
     for gap in [None, Some(46)] {
         charged(&platform(gap), &scripts, Level::InterNode, 2908, &[(Resource::Gap, 1900)]);
     }
-    // If the whole gap counts for both directions, outgoing messages hold the adapter until 20 x 92 = 1840. Then twenty
-    // messages arrive, the last one at 1840 + 19 x 92 = 3588 instead of 2900.
+    // If the whole gap counts for both directions, outgoing messages hold the adapter until 20 x 92 = 1840 ns. Then
+    // twenty messages arrive, the last one at 1840 + 19 x 92 = 3588 ns instead of 2900 ns.
     let expected = [(Resource::Gap, 1900), (Resource::Duplex, 688)];
     charged(&platform(Some(92)), &scripts, Level::InterNode, 3596, &expected);
 }

@@ -60,7 +60,7 @@ fn alone_a_message_takes_what_the_ping_pong_says_to_the_picosecond() {
 #[test]
 fn two_transfers_that_overlap_share_for_as_long_as_they_do() {
     // Ranks 0 and 1 send to rank 2 through the adapter of rank 2, which has 1 GB/s. The first message has 100 MB and
-    // starts at 0. The second message starts at 10 us.
+    // starts at 0 ns. The second message starts at 10 us.
     let ends = |second: u64| {
         let scripts = [
             vec![Isend(2, 100_000_000), WaitAll],
@@ -218,16 +218,16 @@ fn a_small_message_holds_an_adapter_for_its_gap_and_its_bytes_out_and_in() {
     // A message that holds an adapter for at most a sixteenth of a slot of 500 ns does not share bandwidth with other
     // messages. The messages of this test hold an adapter for a gap of 20 ns and 8 bytes.
     let platform = spaced(4, 20);
-    // Outgoing messages leave at 0, 28 and 56.
+    // Outgoing messages leave at 0, 28 and 56 ns.
     let scripts = [vec![Send(1, 8), Send(2, 8), Send(3, 8)], vec![Recv(0)], vec![Recv(0)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &scripts)[1..], [1008, 1036, 1064]);
-    // Three messages arrive at the same adapter at 1000.
+    // Three messages arrive at the same adapter at 1000 ns.
     let mut incast = vec![vec![Send(3, 8)]; 3];
     incast.push(vec![Irecv(0), Irecv(1), Irecv(2), WaitAll]);
     assert_eq!(clocks(&platform, &incast)[3], 1000 + 2 * 28 + 8);
     // Without a gap, messages hold the adapter only for their bytes.
     assert_eq!(clocks(&nodes(4), &scripts)[1..], [1008, 1016, 1024]);
-    // Requests and grants of a rendezvous do not hold an adapter. Rank 1 sends its grant to rank 0 at 1000 without
+    // Requests and grants of a rendezvous do not hold an adapter. Rank 1 sends its grant to rank 0 at 1000 ns without
     // waiting.
     let link = Link::new(Contention::Fair, Bytes::new(4), ns(1000), vec![Row { gap: ns(20), ..row(1000) }]);
     let platform = with_link(nodes(2), Level::InterNode, link);
@@ -315,18 +315,20 @@ fn a_window_within_a_node_goes_at_a_cores_speed() {
 
 #[test]
 fn a_message_that_waited_for_its_receive_is_copied_then() {
-    // The head of the message arrives at 10. The receive is posted at 5000, and the data are copied until 6000.
+    // The head of the message arrives at 10 ns. The receive is posted at 5000 ns, and the data are copied until 6000
+    // ns.
     let platform = copying(Copies::Receiver, 5000);
     assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Compute(5000), Recv(0)]])[1], 6000);
-    // A second message arrives at 3010. Its receive is already posted, so it is copied first, until 4010. The first
-    // message is copied after its receive is posted.
+    // A second message arrives at 3010 ns. Its receive is already posted, so it is copied first, until 4010 ns. The
+    // first message is copied after its receive is posted.
     let scripts = [
         vec![Send(1, 1000)],
         vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],
         vec![Compute(3000), SendTag(1, 1000, 5)],
     ];
     assert_eq!(clocks(&platform, &scripts)[1], 6000);
-    // If the second message arrives at 4510, it is copied until 5510, and the first message is copied until 6510.
+    // If the second message arrives at 4510 ns, it is copied until 5510 ns, and the first message is copied until 6510
+    // ns.
     let scripts = [
         vec![Send(1, 1000)],
         vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],
@@ -338,9 +340,9 @@ fn a_message_that_waited_for_its_receive_is_copied_then() {
 #[test]
 fn a_sender_that_copies_goes_on_after_it() {
     let platform = copying(Copies::Sender, 5000);
-    // The sender's core copies, so the send returns after 1000. The message takes 1010 as before.
+    // The sender's core copies, so the send returns after 1000 ns. The message takes 1010 ns as before.
     assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Recv(0)]]), [1000, 1010]);
-    // If the rank sends two messages at once, the second message is copied from 1000 to 2000 and arrives at 2010.
+    // If the rank sends two messages at once, the second message is copied from 1000 to 2000 ns and arrives at 2010 ns.
     let scripts = [vec![Isend(1, 1000), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &scripts)[..3], [2000, 1010, 2010]);
 }

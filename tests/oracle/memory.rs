@@ -108,7 +108,7 @@ fn what_is_copied_twice_moves_memory_twice() {
 
 #[test]
 fn copies_between_nodes_move_the_receivers_memory() {
-    // The head of a message arrives after 1000, and without contention the last byte arrives 1000 later. The copy
+    // The head of a message arrives after 1000 ns, and without contention the last byte arrives 1000 later. The copy
     // begins when the head arrives.
     let copies = || Occupancy { copies: Copies::Receiver, capacity: rate(1.0), ..Occupancy::default() };
     let between = |eager| Link::new(Contention::Fair, Bytes::new(eager), ns(1000), vec![row(1000)]).occupying(copies());
@@ -120,7 +120,7 @@ fn copies_between_nodes_move_the_receivers_memory() {
     // sufficient for one core. With write-allocate, the copy has two thirds of the core's rate.
     assert_eq!(clocks(&of(5000, 0), &one)[2], 2000);
     assert_eq!(clocks(&with_memory(of(5000, 0), three), &one)[2], 2500);
-    // Both messages share the adapters and the memory until 3000.
+    // Both messages share the adapters and the memory until 3000 ns.
     assert_eq!(clocks(&of(5000, 0), &two)[2..], [3000; 2]);
     assert_eq!(clocks(&with_memory(of(5000, 0), three), &two)[2..], [4000; 2]);
     assert_eq!(clocks(&with_memory(of(5000, 2000), three), &two)[2..], [3000; 2], "their buffers are in the cache");
@@ -166,10 +166,10 @@ fn copies_between_nodes_are_the_same_on_two_workers() {
 
 #[test]
 fn what_is_used_in_turn_and_does_not_fit_comes_from_memory() {
-    // The cache holds three of four buffers of 1000 bytes. The first messages are copied from 10 to 1010. Three buffers
-    // fit in the cache. The fourth buffer, which rank 3 writes, moves one byte per copied byte to memory, which is not
-    // slower than a core. For the second messages, all four buffers are read from or written to memory, at half of a
-    // core's speed per copy.
+    // The cache holds three of four buffers of 1000 bytes. The first messages are copied from 10 to 1010 ns. Three
+    // buffers fit in the cache. The fourth buffer, which rank 3 writes, moves one byte per copied byte to memory, which
+    // is not slower than a core. For the second messages, all four buffers are read from or written to memory, at half
+    // of a core's speed per copy.
     let node = cached(copying([1, 1, 4], 5000), 3000);
     assert_eq!(received(&node, &pairs(2, 2)), [3010; 2]);
     assert_eq!(received(&cached(copying([1, 1, 4], 5000), 3999), &pairs(2, 2)), [3010; 2]);
@@ -178,12 +178,12 @@ fn what_is_used_in_turn_and_does_not_fit_comes_from_memory() {
 
 #[test]
 fn a_buffer_is_used_when_it_is_copied_not_when_its_message_comes() {
-    // Three pairs send three messages each, which all arrive at 10. The cache holds four of the six buffers. From 10 to
-    // 1010 each pair copies its first message. The third pair copies from and to memory, which is not slower than its
-    // core. If copies were executed in the order of ranks, the first pair would find its buffers in the cache for all
-    // messages. Because the copies are concurrent, the buffers of the second and third messages are evicted before
+    // Three pairs send three messages each, which all arrive at 10 ns. The cache holds four of the six buffers. From 10
+    // to 1010 ns each pair copies its first message. The third pair copies from and to memory, which is not slower than
+    // its core. If copies were executed in the order of ranks, the first pair would find its buffers in the cache for
+    // all messages. Because the copies are concurrent, the buffers of the second and third messages are evicted before
     // their use. The three copies together move six bytes per copied byte at 2 bytes per ns, so they end at 4010 and
-    // 7010.
+    // 7010 ns.
     for eager in [5000, 0] {
         let later = if eager == 0 { 20 } else { 0 };
         let node = cached(copying([1, 1, 6], eager), 4000);
@@ -198,7 +198,7 @@ fn a_buffer_is_used_when_it_is_copied_not_when_its_message_comes() {
 
 #[test]
 fn what_code_moves_drives_buffers_out_of_the_caches() {
-    // The buffers of the first message remain in the cache. From 3000 to 4000 the sender's code moves 1000 bytes.
+    // The buffers of the first message remain in the cache. From 3000 to 4000 ns the sender's code moves 1000 bytes.
     // Together with these bytes, the two buffers exceed the cache of 2000 bytes. The second message is therefore read
     // from memory and written to memory at 0.5 GB/s.
     let end = |computes: Do, change: &dyn Fn(&mut CopyMemory)| {
@@ -232,8 +232,8 @@ fn what_ranks_copy_to_themselves_goes_through_memory_where_caches_do_not_hold_it
         assert_eq!(own(2000, before, 1), [before + 1000]);
         assert_eq!(own(1000, before, 1), [before + 500 + 1000]);
         // The cache has room for the buffers of one rank. Only the first copy of rank 0 is within the cache. The second
-        // copy of rank 0 begins at 500, when the first copy of rank 1 is half complete. The copies share the memory
-        // bandwidth until 1500, and the next two copies until 2500.
+        // copy of rank 0 begins at 500 ns, when the first copy of rank 1 is half complete. The copies share the memory
+        // bandwidth until 1500 ns, and the next two copies until 2500 ns.
         assert_eq!(own(4000, before, 2), [before + 1000; 2]);
         assert_eq!(own(2000, before, 2), [before + 2500, before + 3000]);
     }

@@ -29,9 +29,9 @@ fn overheads_are_paid_before_leaving_and_after_the_arrival() {
         Level::InterNode,
         Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![costly]),
     );
-    // The message leaves at 30 and arrives at 30 + 1000 + 500. Receiving it takes 7.
+    // The message leaves at 30 ns and arrives at 30 + 1000 + 500 ns. Receiving it takes 7 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Recv(0)]]), [30, 1537]);
-    // If the receive is posted after the message has arrived, it completes at max(1530, 2000) + 7.
+    // If the receive is posted after the message has arrived, it completes at max(1530, 2000) + 7 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Compute(2000), Recv(0)]]), [30, 2007]);
 }
 
@@ -44,10 +44,10 @@ fn what_a_message_holds_takes_the_cores_time_beside_their_overheads() {
         let link = Link::new(Contention::Ideal, Bytes::new(eager), ns(1000), vec![costly.clone()]);
         with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link)
     };
-    // The message leaves at 30 + 1000 and arrives 1000 + 500 later. Receiving it takes 7 + 250.
+    // The message leaves at 30 + 1000 ns and arrives 1000 + 500 later. Receiving it takes 7 + 250 ns.
     assert_eq!(clocks(&of(500), &[vec![Send(1, 500)], vec![Recv(0)]]), [1030, 2787]);
     assert_eq!(clocks(&of(500), &[vec![Send(1, 0)], vec![Recv(0)]]), [30, 1037]);
-    // The request and the grant of the rendezvous take 1000 each. The sender learns of the end one control message
+    // The request and the grant of the rendezvous take 1000 ns each. The sender learns of the end one control message
     // after the head has arrived.
     assert_eq!(clocks(&of(499), &[vec![Send(1, 500)], vec![Recv(0)]]), [5030, 4787]);
     // In an exchange, each core has the costs of a send and of a receive.
@@ -60,13 +60,13 @@ fn posting_a_receive_takes_its_core_time_which_a_wait_hides() {
     let link = |eager| Link::new(Contention::Ideal, Bytes::new(eager), ns(10), costly());
     let mut platform = with_link(machine([1, 1, 2], Contention::Ideal), Level::IntraCmp, link(1000));
     platform.core.post_overhead = ns(40);
-    // The message arrives at 30 + 10 + 10. Posting the receive takes 40, so the receive completes after the message has
-    // arrived.
+    // The message arrives at 30 + 10 + 10 ns. Posting the receive takes 40 ns, so the receive completes after the
+    // message has arrived.
     assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Recv(0)]]), [30, 57]);
-    // If the rank computes for 100 first, the receive is posted at 140.
+    // If the rank computes for 100 ns first, the receive is posted at 140 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [30, 147]);
-    // Four messages are sent in one direction. The sends end at 120, and the messages have arrived by 140. Posting the
-    // receives takes until 160, and completing them takes four times 7.
+    // Four messages are sent in one direction. The sends end at 120 ns, and the messages have arrived by 140 ns.
+    // Posting the receives takes until 160 ns, and completing them takes four times 7 ns.
     let sends = [vec![Isend(1, 10); 4], vec![WaitAll]].concat();
     let receives = |from| [vec![Irecv(from); 4], vec![WaitAll]].concat();
     assert_eq!(clocks(&platform, &[sends.clone(), receives(0)]), [120, 188]);
@@ -74,10 +74,10 @@ fn posting_a_receive_takes_its_core_time_which_a_wait_hides() {
     // the core is busy.
     let both = |other| [vec![Irecv(other); 4], vec![Isend(other, 10); 4], vec![WaitAll]].concat();
     assert_eq!(clocks(&platform, &[both(1), both(0)]), [308; 2]);
-    // An exchange posts its receive first, so its message leaves at 70 and arrives at 90.
+    // An exchange posts its receive first, so its message leaves at 70 ns and arrives at 90 ns.
     assert_eq!(clocks(&platform, &[vec![Exchange(1, 10, 1)], vec![Exchange(0, 10, 0)]]), [97; 2]);
-    // A rendezvous is granted when its receive is posted. The request arrives at 40. The receive is posted at 140, the
-    // grant arrives at 150, and the data arrive 20 later.
+    // A rendezvous is granted when its receive is posted. The request arrives at 40 ns. The receive is posted at 140
+    // ns, the grant arrives at 150 ns, and the data arrive 20 later.
     let mut late = with_link(platform, Level::IntraCmp, link(0));
     assert_eq!(clocks(&late, &[vec![Send(1, 10)], vec![Compute(100), Recv(0)]]), [170, 177]);
     late.core.post_overhead = ns(0);
@@ -105,19 +105,19 @@ fn a_rendezvous_pays_a_handshake_and_starts_when_both_are_there() {
         Level::InterNode,
         Link::new(Contention::Ideal, Bytes::new(100), ns(400), vec![row(1000)]),
     );
-    // The request arrives at 400 and the grant arrives at 800. The transfer takes 1000 + 600, and the blocking send
-    // returns at the end of the transfer.
+    // The request arrives at 400 ns and the grant arrives at 800 ns. The transfer takes 1000 + 600 ns, and the blocking
+    // send returns at the end of the transfer.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Recv(0)]]), [2400, 2400]);
     // A message whose size equals the threshold is still eager.
     assert_eq!(clocks(&platform, &[vec![Send(1, 100)], vec![Recv(0)]]), [0, 1100]);
-    // If the receive is posted at 5000, the grant arrives at 5400 and the transfer ends at 7000.
+    // If the receive is posted at 5000 ns, the grant arrives at 5400 ns and the transfer ends at 7000 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Compute(5000), Recv(0)]]), [7000, 7000]);
     // A nonblocking sender computes during the transfer.
     let overlap = [vec![Isend(1, 600), Compute(3000), WaitAll], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &overlap), [3000, 2400]);
     // A synchronous send of any size uses the rendezvous protocol, and a buffered send never does. The sender of a
-    // short transfer, which ends at 800 + 1000 + 50, learns of the end one control message after the head has arrived:
-    // 800 + 1000 + 400.
+    // short transfer, which ends at 800 + 1000 + 50 ns, learns of the end one control message after the head has
+    // arrived: 800 + 1000 + 400 ns.
     let mode = |mode| [vec![SendMode(1, 50, mode)], vec![Recv(0)]];
     assert_eq!(clocks(&platform, &mode(SendMode::Synchronous)), [2200, 1850]);
     let large = [vec![SendMode(1, 600, SendMode::Buffered)], vec![Recv(0)]];
@@ -153,7 +153,7 @@ fn transfers_that_share_a_resource_follow_the_load_law() {
         // message a third.
         expect(Contention::Share, &[600, 1200]);
         expect(Contention::Share, &[600, 1200, 1800]);
-        // In the model `queue`, the second message waits 600 for the bytes of the first message.
+        // In the model `queue`, the second message waits 600 ns for the bytes of the first message.
         expect(Contention::Queue, &[600, 1200]);
         expect(Contention::Queue, &[600, 1200, 1800]);
     }
@@ -189,15 +189,15 @@ fn measured_columns_give_cost_by_load() {
         scripts[rank as usize] = vec![Send(rank + 3, 600)];
         scripts[rank as usize + 3] = vec![Recv(rank)];
     }
-    // With load 1, a message takes 1000 + 600. The times for load 2 are interpolated: 1200 + 900. With load 3, a
-    // message takes 1400 + 1200.
+    // With load 1, a message takes 1000 + 600 ns. The times for load 2 are interpolated: 1200 + 900 ns. With load 3, a
+    // message takes 1400 + 1200 ns.
     assert_eq!(clocks(&platform, &scripts)[3..], [1600, 2100, 2600]);
 }
 
 #[test]
 fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
     let platform = machine([3, 1, 1], Contention::Share);
-    // Both heads arrive at 1000. The second message has load 2 at the receiver and takes 1000 + 2 · 600.
+    // Both heads arrive at 1000 ns. The second message has load 2 at the receiver and takes 1000 + 2 · 600 ns.
     let scripts = [vec![RecvAny, RecvAny], vec![Send(0, 600)], vec![Send(0, 600)]];
     let (outcome, saw) = run(&platform, &scripts);
     assert_eq!(outcome.predicted, at(2200));
@@ -207,7 +207,7 @@ fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
 #[test]
 fn a_resource_is_free_again_at_the_end_of_a_transfer() {
     let platform = machine([2, 1, 2], Contention::Share);
-    // The first transfer holds both network adapters until 1600. The second message leaves at this time and does not
+    // The first transfer holds both network adapters until 1600 ns. The second message leaves at this time and does not
     // share them.
     let scripts = [vec![Send(2, 600)], vec![Compute(1600), Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
     assert_eq!(clocks(&platform, &scripts), [0, 1600, 1600, 3200]);
@@ -240,7 +240,7 @@ fn a_wildcard_takes_the_message_whose_head_came_first() {
     let platform = machine([3, 1, 1], Contention::Ideal);
     let scripts = [vec![Compute(50_000), RecvAny, RecvAny], vec![Compute(10), Send(0, 1)], vec![Send(0, 9000)]];
     let (outcome, saw) = run(&platform, &scripts);
-    // The head of the long message arrives at 1000, and the head of the short message arrives at 1010.
+    // The head of the long message arrives at 1000 ns, and the head of the short message arrives at 1010 ns.
     assert_eq!(saw, [(0, Saw::Got(0, 2, 9000)), (0, Saw::Got(0, 1, 1))]);
     assert_eq!(outcome.predicted, at(50_000));
 }
@@ -260,11 +260,11 @@ fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
         Level::InterNode,
         Link::new(Contention::Ideal, Bytes::MAX, ns(1000), vec![costly]),
     );
-    // The message of rank 1 arrives at 1010 and the message of rank 2 arrives at 1012. The first receive completes at
-    // 1010 + 7 = 1017, and the second receive 7 later.
+    // The message of rank 1 arrives at 1010 ns and the message of rank 2 arrives at 1012 ns. The first receive
+    // completes at 1010 + 7 = 1017 ns, and the second receive 7 later.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Send(0, 12)]];
     assert_eq!(clocks(&platform, &scripts)[0], 1024);
-    // If the second message arrives later, its receive completes at max(1017, 3010) + 7.
+    // If the second message arrives later, its receive completes at max(1017, 3010) + 7 ns.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Compute(2000), Send(0, 10)]];
     assert_eq!(clocks(&platform, &scripts)[0], 3017);
 }
@@ -272,8 +272,8 @@ fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
 #[test]
 fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
     let platform = machine([3, 1, 1], Contention::Ideal);
-    // The head of rank 2's message arrives at 1000, and its last byte arrives at 6000. The message of rank 1 arrives at
-    // 2100.
+    // The head of rank 2's message arrives at 1000 ns, and its last byte arrives at 6000 ns. The message of rank 1
+    // arrives at 2100 ns.
     let scripts = [vec![Irecv(2), Irecv(1), WaitAny, Clock], vec![Compute(1000), Send(0, 100)], vec![Send(0, 5000)]];
     assert_eq!(run(&platform, &scripts).1, [(0, Saw::Got(1, 1, 100)), (0, Saw::Clock(at(2100)))]);
 }
@@ -281,7 +281,7 @@ fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
 #[test]
 fn a_test_sees_what_is_complete_at_its_time_and_a_failed_one_costs_a_poll() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // The message arrives at 1100. The tests are at 1050 and 1150.
+    // The message arrives at 1100 ns. The tests are at 1050 and 1150 ns.
     let scripts = [vec![Irecv(1), Compute(1050), Test, Clock, Test, Clock], vec![Send(0, 100)]];
     let saw = [Saw::Nothing, Saw::Clock(at(1150)), Saw::Got(0, 1, 100), Saw::Clock(at(1150))];
     assert_eq!(run(&platform, &scripts).1, saw.map(|saw| (0, saw)));
@@ -312,7 +312,7 @@ fn a_rank_can_send_to_itself() {
 #[test]
 fn a_strand_proceeds_by_itself() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // The strand sends at 0 and receives its answer at 2200, while the rank computes until 2000.
+    // The strand sends at 0 ns and receives its answer at 2200 ns, while the rank computes until 2000 ns.
     let strand = Start(vec![Send(1, 100), Recv(1)]);
     let scripts = [vec![strand.clone(), Compute(2000), WaitAll], vec![Recv(0), Send(0, 100)]];
     assert_eq!(clocks(&platform, &scripts), [2200, 1100]);
@@ -391,7 +391,7 @@ fn a_machine_without_inter_node_latency_runs_on_one_worker() {
 #[test]
 fn ranks_on_one_core_take_turns_at_computing() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // Ranks 0 and 1 share the first core and need 2 · 100. Rank 2 is alone on its core and needs 100.
+    // Ranks 0 and 1 share the first core and need 2 · 100 ns. Rank 2 is alone on its core and needs 100 ns.
     let sites = Placement::Block.sites(platform.shape, 3, true).unwrap();
     let scripts = [vec![Compute(100)], vec![Compute(100)], vec![Compute(100)]];
     let (outcome, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
@@ -402,8 +402,8 @@ fn ranks_on_one_core_take_turns_at_computing() {
 #[test]
 fn a_strand_is_not_held_up_by_what_its_rank_sends_later() {
     let platform = two_latencies();
-    // The strand answers rank 2 at 1000. The main program has run ahead of virtual time and sends a slow message at
-    // 50,000.
+    // The strand answers rank 2 at 1000 ns. The main program has run ahead of virtual time and sends a slow message at
+    // 50,000 ns.
     let scripts = [
         vec![Start(vec![Recv(2), Send(1, 0)]), Compute(50_000), Send(1, 500), WaitAll],
         vec![RecvAny, Clock, RecvAny, Clock],

@@ -44,8 +44,8 @@ fn pair(eager: u64) -> Platform {
 
 #[test]
 fn a_receive_that_waits_is_the_senders_path_and_the_transfer() {
-    // The message leaves at 520, arrives at 1620 and is received by 1650. The 700 that rank 1 computes are not on the
-    // critical path.
+    // The message leaves at 520 ns, arrives at 1620 ns and is received by 1650 ns. The 700 ns that rank 1 computes are
+    // not on the critical path.
     let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(700), Recv(0)]];
     let expected = PathParts {
         compute: ns(500),
@@ -76,7 +76,8 @@ fn compute_beyond_the_mean_of_the_ranks_is_imbalance() {
 
 #[test]
 fn a_rendezvous_waits_for_the_request_and_the_grant() {
-    // The request leaves at 520 and arrives at 920. The grant arrives at 1320, and the transfer ends 1000 + 500 later.
+    // The request leaves at 520 ns and arrives at 920 ns. The grant arrives at 1320 ns, and the transfer ends 1000 +
+    // 500 ns later.
     let scripts = [vec![Compute(500), Send(1, 500)], vec![Compute(700), Recv(0)]];
     let levels = inter_node(parts(1000, 500, 0, 800));
     let expected = PathParts { compute: ns(500), send: ns(20), recv: ns(30), levels, ..PathParts::default() };
@@ -85,13 +86,13 @@ fn a_rendezvous_waits_for_the_request_and_the_grant() {
 
 #[test]
 fn a_rendezvous_whose_receive_comes_last_is_the_receivers_path_back_to_the_sender() {
-    // The receive is posted at 2000, the grant arrives at 2400, and the transfer ends at 3900 at both ranks. The sender
-    // then computes.
+    // The receive is posted at 2000 ns, the grant arrives at 2400 ns, and the transfer ends at 3900 ns at both ranks.
+    // The sender then computes.
     let scripts = [vec![Compute(500), Send(1, 500), Compute(60)], vec![Compute(2000), Recv(0)]];
     let levels = inter_node(parts(1000, 500, 0, 400));
     let expected = PathParts { compute: ns(2060), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(3960));
-    // The receive is posted at 920, at the same time as the request arrives.
+    // The receive is posted at 920 ns, at the same time as the request arrives.
     let scripts = [vec![Compute(500), Send(1, 500), Compute(60)], vec![Compute(920), Recv(0)]];
     let expected = PathParts { compute: ns(980), ..expected };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2880));
@@ -99,22 +100,22 @@ fn a_rendezvous_whose_receive_comes_last_is_the_receivers_path_back_to_the_sende
 
 #[test]
 fn a_receive_posted_before_other_work_counts_from_where_it_was_posted() {
-    // The request arrives at 420, and the receive is posted at 600. The grant arrives at 1000, and the transfer ends at
-    // 2500. The receiver's computation ends at 1400.
+    // The request arrives at 420 ns, and the receive is posted at 600 ns. The grant arrives at 1000 ns, and the
+    // transfer ends at 2500 ns. The receiver's computation ends at 1400 ns.
     let scripts = [vec![Send(1, 500)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
     let levels = inter_node(parts(1000, 500, 0, 400));
     let expected = PathParts { compute: ns(600), recv: ns(30), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2530));
-    // An exchange posts its receive before the 20 of its send. The 20 are therefore not on the critical path.
+    // An exchange posts its receive before the 20 ns of its send. The 20 ns are therefore not on the critical path.
     let scripts = [vec![Send(1, 500), Recv(1)], vec![Compute(600), Exchange(0, 10, 0)]];
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2530));
 }
 
 #[test]
 fn the_end_of_a_short_rendezvous_is_news_that_takes_a_handshake() {
-    // A synchronous message of 10 bytes is requested at 20, and the grant arrives at 820. The head arrives at 1820 and
-    // the last byte at 1830. The sender learns of the end at 2220, one control message after the head has arrived. The
-    // bytes are therefore not on the sender's critical path.
+    // A synchronous message of 10 bytes is requested at 20 ns, and the grant arrives at 820 ns. The head arrives at
+    // 1820 ns and the last byte at 1830 ns. The sender learns of the end at 2220 ns, one control message after the head
+    // has arrived. The bytes are therefore not on the sender's critical path.
     let scripts = [vec![IsendWith(1, 10, 0, SendMode::Synchronous), WaitAll, Compute(100)], vec![Recv(0)]];
     let levels = inter_node(parts(1000, 0, 0, 400 + 400 + 400));
     let expected = PathParts { compute: ns(100), send: ns(20), levels, ..PathParts::default() };
@@ -123,8 +124,8 @@ fn the_end_of_a_short_rendezvous_is_news_that_takes_a_handshake() {
 
 #[test]
 fn shared_bandwidth_is_contention() {
-    // Both messages leave at 0 and share the adapter. The first message takes 1000 + 500, and the second message takes
-    // 1000 + 2 × 500.
+    // Both messages leave at 0 ns and share the adapter. The first message takes 1000 + 500 ns, and the second message
+    // takes 1000 + 2 × 500 ns.
     let platform = machine([2, 1, 2], Contention::Share);
     let scripts = [vec![Send(2, 500)], vec![Send(3, 500)], vec![Recv(0)], vec![Recv(1)]];
     let levels = inter_node(parts(1000, 500, 500, 0));
@@ -133,7 +134,7 @@ fn shared_bandwidth_is_contention() {
 
 #[test]
 fn waiting_for_a_port_is_contention() {
-    // The second message waits 500 at the sender's adapter. The message does not wait at the receiver's adapter,
+    // The second message waits 500 ns at the sender's adapter. The message does not wait at the receiver's adapter,
     // because the messages arrive one after the other.
     let platform = machine([2, 1, 2], Contention::Queue);
     let scripts = [vec![Send(2, 500)], vec![Send(3, 500)], vec![Recv(0)], vec![Recv(1)]];
@@ -143,7 +144,7 @@ fn waiting_for_a_port_is_contention() {
 
 #[test]
 fn what_measured_loads_cost_more_is_contention() {
-    // A single message takes 100 + 500, and two concurrent messages take 150 + 1000.
+    // A single message takes 100 + 500 ns, and two concurrent messages take 150 + 1000 ns.
     let column = |load, latency, megabytes: u64| LoadColumn {
         load,
         latency: ns(latency),
@@ -159,8 +160,8 @@ fn what_measured_loads_cost_more_is_contention() {
 
 #[test]
 fn a_message_that_may_not_overtake_is_held_up_by_contention() {
-    // The message of 100 bytes has a latency of 1000, and the message of 10 bytes has a latency of 200. The head of the
-    // second message may not arrive before 1000, and its last byte arrives at the same time as the head.
+    // The message of 100 bytes has a latency of 1000 ns, and the message of 10 bytes has a latency of 200 ns. The head
+    // of the second message may not arrive before 1000 ns, and its last byte arrives at the same time as the head.
     let rows = vec![Row { up_to: Bytes::new(50), ..row(200) }, Row { above: Bytes::new(50), ..row(1000) }];
     let link = Link::new(Contention::Ideal, Bytes::MAX, ns(200), rows);
     let platform = with_link(machine([2, 1, 1], Contention::Ideal), Level::InterNode, link);
@@ -171,8 +172,8 @@ fn a_message_that_may_not_overtake_is_held_up_by_contention() {
 
 #[test]
 fn of_several_requests_the_last_waited_for_counts_and_the_overheads_after_it() {
-    // The message of rank 1 arrives at 1100 and the message of rank 2 arrives at 1120. Rank 0 completes the first
-    // receive at 1130, so its core is busy when the second message arrives.
+    // The message of rank 1 arrives at 1100 ns and the message of rank 2 arrives at 1120 ns. Rank 0 completes the first
+    // receive at 1130 ns, so its core is busy when the second message arrives.
     let row = Row { recv_overhead: ns(30), ..row(1000) };
     let link = Link::new(Contention::Ideal, Bytes::MAX, ns(400), vec![row]);
     let platform = with_link(machine([3, 1, 1], Contention::Ideal), Level::InterNode, link);
@@ -182,8 +183,8 @@ fn of_several_requests_the_last_waited_for_counts_and_the_overheads_after_it() {
     let levels = inter_node(parts(1000, 100, 0, 0));
     let expected = PathParts { recv: ns(60), levels, ..PathParts::default() };
     assert_eq!(made_of(&platform, &receive(0, 20), expected).predicted, at(1160));
-    // If the second message arrives at 1140, the core waits for it. Only the overhead of the second receive is on the
-    // critical path.
+    // If the second message arrives at 1140 ns, the core waits for it. Only the overhead of the second receive is on
+    // the critical path.
     let expected = PathParts { compute: ns(40), recv: ns(30), levels, ..PathParts::default() };
     assert_eq!(made_of(&platform, &receive(0, 40), expected).predicted, at(1170));
     // If two messages arrive at the same time, the receive that is first in the list is completed first.
@@ -211,7 +212,7 @@ fn a_probe_waits_for_the_latency_only() {
 fn a_rank_that_polls_waits_for_what_it_finds_and_polls_from_there() {
     let mut platform = pair(1000);
     platform.core.poll = ns(70);
-    // The message arrives at 1130, and the poll at 17 × 70 = 1190 finds it.
+    // The message arrives at 1130 ns, and the poll at 17 × 70 = 1190 ns finds it.
     let levels = inter_node(parts(1000, 110, 0, 0));
     let expected = PathParts { send: ns(20), recv: ns(30), poll: ns(60), levels, ..PathParts::default() };
     for idle in [None, Some((3, 5000))] {
@@ -230,8 +231,8 @@ fn a_rank_that_polls_waits_for_what_it_finds_and_polls_from_there() {
 
 #[test]
 fn a_strand_is_waited_for_by_the_path_it_took() {
-    // Both ranks start their strands at 10. The message of rank 1's strand arrives at rank 0's strand at 10 + 20 +
-    // 1100, and the receive takes 30.
+    // Both ranks start their strands at 10 ns. The message of rank 1's strand arrives at rank 0's strand at 10 + 20 +
+    // 1100 ns, and the receive takes 30 ns.
     let strand = |lines: Vec<Do>| vec![Compute(10), Start(lines), Compute(100), WaitAll];
     let scripts = [strand(vec![Recv(1)]), strand(vec![Send(0, 100)])];
     let levels = inter_node(parts(1000, 100, 0, 0));
@@ -241,8 +242,8 @@ fn a_strand_is_waited_for_by_the_path_it_took() {
 
 #[test]
 fn a_reduction_combines_on_its_path() {
-    // Two ranks reduce 1000 bytes to rank 0. The data arrive at 2000. Combining 1000 bytes takes 125 flops and moves
-    // 3000 bytes of memory, which takes 3000.
+    // Two ranks reduce 1000 bytes to rank 0. The data arrive at 2000 ns. Combining 1000 bytes takes 125 flops and moves
+    // 3000 bytes of memory, which takes 3000 ns.
     let call = |rank| Line::Collective(part(Collective::Reduce, rank, 2, same(1000)));
     let programs = [vec![call(0)], vec![Line::Compute(300), call(1)]];
     let outcome = run_lines(&machine([2, 1, 1], Contention::Ideal), &programs, 1).unwrap();
@@ -254,7 +255,8 @@ fn a_reduction_combines_on_its_path() {
 
 #[test]
 fn a_served_message_answers_by_the_path_it_came() {
-    // The request leaves at 20 and is served at 1120. The answer of 50 bytes leaves at 1140 and arrives at 2190.
+    // The request leaves at 20 ns and is served at 1120 ns. The answer of 50 bytes leaves at 1140 ns and arrives at
+    // 2190 ns.
     let scripts = [vec![Ask(1, 100, 1), Recv(1)], vec![]];
     let levels = inter_node(parts(2000, 150, 0, 0));
     let expected = PathParts { send: ns(40), recv: ns(30), levels, ..PathParts::default() };
@@ -274,14 +276,15 @@ fn way_back(platform: &Platform, scripts: &[Vec<Do>]) -> (u64, Vec<(u32, u64, u6
 
 #[test]
 fn the_way_back_follows_whoever_was_waited_for() {
-    // Rank 0 computes for 500 and sends, which takes 20. Rank 1 waits 1100 for the message, and the receive takes 30.
+    // Rank 0 computes for 500 ns and sends, which takes 20 ns. Rank 1 waits 1100 ns for the message, and the receive
+    // takes 30 ns.
     let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(700), Recv(0)]];
     assert_eq!(way_back(&pair(1000), &scripts), (1, vec![(1, 30, 1100), (0, 520, 0)]));
     // The message arrives before the receive is posted, so no rank waits.
     let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(2000), Recv(0)]];
     assert_eq!(way_back(&pair(1000), &scripts), (0, vec![(1, 2030, 0)]));
-    // The receive of a rendezvous is posted at 600, the transfer ends at 2500, and the sender computes afterwards. The
-    // critical path contains 600 of rank 1, the grant and the transfer.
+    // The receive of a rendezvous is posted at 600 ns, the transfer ends at 2500 ns, and the sender computes
+    // afterwards. The critical path contains 600 ns of rank 1, the grant and the transfer.
     let scripts = [vec![Send(1, 500), Compute(60)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
     assert_eq!(way_back(&pair(50), &scripts), (1, vec![(0, 60, 1900), (1, 600, 0)]));
     // If the sender does not compute afterwards, the run ends with the receive, and the critical path never leaves rank
@@ -292,16 +295,16 @@ fn the_way_back_follows_whoever_was_waited_for() {
 
 #[test]
 fn the_way_back_goes_through_strands_answers_and_polls() {
-    // Rank 1 computes for 10 before its strand sends, which takes 20. The strand of rank 0 waits 1100 for the message,
-    // and the receive takes 30.
+    // Rank 1 computes for 10 ns before its strand sends, which takes 20 ns. The strand of rank 0 waits 1100 ns for the
+    // message, and the receive takes 30 ns.
     let strand = |lines: Vec<Do>| vec![Compute(10), Start(lines), Compute(100), WaitAll];
     let scripts = [strand(vec![Recv(1)]), strand(vec![Send(0, 100)])];
     assert_eq!(way_back(&pair(1000), &scripts), (1, vec![(0, 30, 1100), (1, 30, 0)]));
-    // The request leaves at 20 and the answer arrives at 2190. After the request, the critical path consists of the
-    // time of messages, including the overhead of the answer.
+    // The request leaves at 20 ns and the answer arrives at 2190 ns. After the request, the critical path consists of
+    // the time of messages, including the overhead of the answer.
     let scripts = [vec![Ask(1, 100, 1), Recv(1)], vec![]];
     assert_eq!(way_back(&pair(1000), &scripts), (0, vec![(0, 50, 2170)]));
-    // The message arrives at 1130, polling finds it at 1190, and it is received by 1220.
+    // The message arrives at 1130 ns, polling finds it at 1190 ns, and it is received by 1220 ns.
     let mut platform = pair(1000);
     platform.core.poll = ns(70);
     for idle in [None, Some((3, 5000))] {

@@ -14,13 +14,13 @@ fn main_saw<const N: usize>(saw: [Saw; N]) -> Vec<(u32, Saw)> {
 #[test]
 fn a_receive_without_a_message_can_be_withdrawn() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // The head of the message arrives at 1000. A receive that is cancelled at 999 does not match the message, and the
-    // next receive matches it.
+    // The head of the message arrives at 1000 ns. A receive that is cancelled at 999 ns does not match the message, and
+    // the next receive matches it.
     let withdraw = |when| vec![Irecv(1), Compute(when), Cancel, Clock, WaitAll, Clock, Compute(5000), IprobeAny];
     let early = Saw::Cancelled(0);
     let saw = main_saw([Saw::Clock(at(999)), early, Saw::Clock(at(999)), Saw::Got(0, 1, 100)]);
     assert_eq!(run(&platform, &[withdraw(999), vec![Send(0, 100)]]).1, saw);
-    // A receive that is cancelled at 1001 has already matched the message and completes normally.
+    // A receive that is cancelled at 1001 ns has already matched the message and completes normally.
     let saw = main_saw([Saw::Clock(at(1001)), Saw::Got(0, 1, 100), Saw::Clock(at(1100)), Saw::Nothing]);
     assert_eq!(run(&platform, &[withdraw(1001), vec![Send(0, 100)]]).1, saw);
 }
@@ -28,8 +28,8 @@ fn a_receive_without_a_message_can_be_withdrawn() {
 #[test]
 fn what_is_not_an_unmatched_receive_cannot_be_withdrawn() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // A cancelled send with the rendezvous protocol completes: the request arrives at 1000, the grant at 2000, and the
-    // transfer ends at 3100. An eager send is already complete.
+    // A cancelled send with the rendezvous protocol completes: the request arrives at 1000 ns, the grant at 2000 ns,
+    // and the transfer ends at 3100 ns. An eager send is already complete.
     let sender = |mode| vec![IsendWith(1, 100, 0, mode), Cancel, WaitAll, Clock];
     let (outcome, saw) = run(&platform, &[sender(SendMode::Synchronous), vec![Recv(0)]]);
     assert_eq!(saw[..2], main_saw([Saw::Got(0, 0, 0), Saw::Clock(at(4000))]));
@@ -65,7 +65,7 @@ fn polling(probe: bool, idle: Option<(u32, u64)>, free: bool) -> Do {
 fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
     let mut platform = machine([2, 1, 1], Contention::Ideal);
     platform.core.poll = ns(30);
-    // The head of the message of 100 bytes arrives at 1000, and its last byte arrives at 1100.
+    // The head of the message of 100 bytes arrives at 1000 ns, and its last byte arrives at 1100 ns.
     let clock = |script: Vec<Do>| {
         let saw = run(&platform, &[script, vec![Send(0, 100)]]).1.into_iter();
         let clock = saw.filter_map(|(_, saw)| if let Saw::Clock(clock) = saw { Some(clock) } else { None });
@@ -92,9 +92,9 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
 fn a_limit_that_passed_unused_does_not_hide_a_change_at_the_next() {
     let mut platform = machine([3, 1, 1], Contention::Ideal);
     platform.core.poll = ns(30);
-    // The head of rank 2's message arrives at 1000 and ends the first idle action at 1020, before the limit of 1500.
-    // The head of rank 1's message arrives at 1400. The last byte arrives at 1800, which is also the limit of the
-    // second idle action.
+    // The head of rank 2's message arrives at 1000 ns and ends the first idle action at 1020 ns, before the limit of
+    // 1500 ns. The head of rank 1's message arrives at 1400 ns. The last byte arrives at 1800 ns, which is also the
+    // limit of the second idle action.
     let scripts = [vec![Irecv(1), Idle(1500), Idle(780), Clock], vec![Compute(400), Send(0, 400)], vec![Send(0, 0)]];
     assert_eq!(run(&platform, &scripts).1, main_saw([Saw::Clock(at(1800))]));
 }

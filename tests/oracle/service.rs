@@ -28,8 +28,8 @@ fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) 
 #[test]
 fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
     let platform = costly(Contention::Ideal);
-    // The message leaves at 30 and arrives at 1130. It leaves at once, although no message of this platform is small
-    // enough to be eager. The answer leaves at 1160 and arrives at 2210, and receiving it takes 7.
+    // The message leaves at 30 ns and arrives at 1130 ns. It leaves at once, although no message of this platform is
+    // small enough to be eager. The answer leaves at 1160 ns and arrives at 2210 ns, and receiving it takes 7 ns.
     let ask = vec![Ask(1, 100, ANSWER), Clock, Recv(1)];
     let served = (1, Saw::Served(at(1130), 0, 100));
     for (other, end) in [(vec![Compute(10_000)], 10_000), (vec![], 0), (vec![Compute(1130)], 1130)] {
@@ -37,8 +37,8 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
         assert_eq!(clocks, [2217, end]);
         assert_eq!(saw, [(0, Saw::Clock(at(30))), (0, Saw::Got(0, 1, 50)), served.clone()]);
     }
-    // The served rank waits for a message of rank 2 with the rendezvous protocol. The request arrives at 1030, the
-    // grant arrives at 2030, and the transfer ends at 3040.
+    // The served rank waits for a message of rank 2 with the rendezvous protocol. The request arrives at 1030 ns, the
+    // grant arrives at 2030 ns, and the transfer ends at 3040 ns.
     let (clocks, _) = run(&platform, &[ask.clone(), vec![Recv(2)], vec![Send(1, 10)]]);
     assert_eq!(clocks, [2217, 3047, 4030]);
     // If the served rank idles, the served message ends idling at the next poll.
@@ -52,7 +52,7 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
 #[test]
 fn messages_of_a_pair_are_served_in_order() {
     let platform = costly(Contention::Ideal);
-    // The large message ends at 6030 and the small message of the same rank at 1070. The message of rank 2 is not
+    // The large message ends at 6030 ns and the small message of the same rank at 1070 ns. The message of rank 2 is not
     // delayed.
     let (_, saw) = run(&platform, &[vec![Ask(1, 5000, TAKE), Ask(1, 10, TAKE)], vec![], vec![Ask(1, 20, TAKE)]]);
     let served = [(1050, 2, 20), (6030, 0, 5000), (6030, 0, 10)];
@@ -62,8 +62,8 @@ fn messages_of_a_pair_are_served_in_order() {
 #[test]
 fn answers_may_be_served_too() {
     let platform = costly(Contention::Ideal);
-    // The message from rank 0 to rank 1 arrives at 1130. The message from rank 1 to rank 2 leaves at 1160 and arrives
-    // at 2260. The answer of rank 2 to rank 1 leaves at 2290 and arrives at 3340.
+    // The message from rank 0 to rank 1 arrives at 1130 ns. The message from rank 1 to rank 2 leaves at 1160 ns and
+    // arrives at 2260 ns. The answer of rank 2 to rank 1 leaves at 2290 ns and arrives at 3340 ns.
     let (clocks, saw) = run(&platform, &[vec![Ask(1, 100, HAND_ON)], vec![Recv(2)], vec![]]);
     assert_eq!(clocks, [30, 3347, 0]);
     let served = [(1, Saw::Served(at(1130), 0, 100)), (2, Saw::Served(at(2260), 1, 100))];
@@ -75,7 +75,7 @@ fn answers_may_be_served_too() {
 
 #[test]
 fn a_rank_serves_itself() {
-    // A message of a rank to itself takes 10 + 100, and the answer takes 10 + 50.
+    // A message of a rank to itself takes 10 + 100 ns, and the answer takes 10 + 50 ns.
     let (clocks, saw) = run(&machine([1, 1, 1], Contention::Ideal), &[vec![Ask(0, 100, ANSWER), Recv(0)]]);
     assert_eq!(clocks, [170]);
     assert_eq!(saw, [(0, Saw::Got(0, 0, 50)), (0, Saw::Served(at(110), 0, 100))]);
@@ -84,8 +84,8 @@ fn a_rank_serves_itself() {
 #[test]
 fn answers_meet_ports_and_are_counted_as_messages() {
     let platform = costly(Contention::Queue);
-    // Both messages leave at 30, and their heads arrive at the same adapter at 1030. The adapter serves them at 1130
-    // and 1230. The answers leave at 1160 and 1260 and arrive at 2210 and 2310.
+    // Both messages leave at 30 ns, and their heads arrive at the same adapter at 1030 ns. The adapter serves them at
+    // 1130 and 1230 ns. The answers leave at 1160 and 1260 ns and arrive at 2210 and 2310 ns.
     let scripts = [vec![], vec![Ask(0, 100, ANSWER), Recv(0)], vec![Ask(0, 100, ANSWER), Recv(0)]];
     assert_eq!(run(&platform, &scripts).0, [0, 2217, 2317]);
     let (outcome, _) = run_with(&platform, &scripts, 1).unwrap();

@@ -84,18 +84,19 @@ fn costly(nodes: u32, law: Contention) -> Platform {
 #[test]
 fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second message leaves at 60 and arrives at 1070. At this time the receiver of the first message uses the core
-    // until 1080.
+    // The second message leaves at 60 ns and arrives at 1070 ns. At this time the receiver of the first message uses
+    // the core until 1080 ns.
     assert_eq!(clocks(&costly(2, Contention::Fair), &sends, true), [30, 60, 1080, 1120]);
     assert_eq!(clocks(&costly(2, Contention::Ideal), &sends, true), [30, 30, 1080, 1080], "other laws know no turns");
     let apart = machine([2, 1, 2], Contention::Fair);
     let apart = with_link(apart, Level::InterNode, costly(2, Contention::Fair).links[2].clone());
     assert_eq!(clocks(&apart, &sends, true), [30, 30, 1080, 1090], "a core each; the adapter carries 10 B in 10 ns");
-    // A rank uses its core until the rank waits. The second rank requests the core at 20, because computing on the
-    // shared core takes twice as long, and receives the core at 60.
+    // A rank uses its core until the rank waits. The second rank requests the core at 20 ns, because computing on the
+    // shared core takes twice as long, and receives the core at 60 ns.
     let twice: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &twice, true), [60, 90, 1120, 1160]);
-    // If the first rank computes between its sends, it releases the core, and the second rank receives the core at 30.
+    // If the first rank computes between its sends, it releases the core, and the second rank receives the core at 30
+    // ns.
     let between: [&[Do]; 4] =
         [&[Send(2, 10), Compute(5), Send(2, 10)], &[Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &between, true), [90, 60, 1160, 1120]);
@@ -113,9 +114,9 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
 
 #[test]
 fn all_overheads_of_a_wait_take_of_a_shared_core() {
-    // The messages leave at 30, 60, 90 and 120. The two messages of the first receiver have arrived by 1070, and this
-    // receiver uses the core from 1040 to 1120. The second receiver requests the core for both receives when its
-    // messages have arrived, at 1130.
+    // The messages leave at 30, 60, 90 and 120 ns. The two messages of the first receiver have arrived by 1070 ns, and
+    // this receiver uses the core from 1040 to 1120 ns. The second receiver requests the core for both receives when
+    // its messages have arrived, at 1130 ns.
     let two = |to| vec![Isend(to, 10), Isend(to, 10), WaitAll];
     let both = |from| vec![Irecv(from), Irecv(from), WaitAll];
     let scripts = [two(2), two(3), both(0), both(1)];
@@ -133,13 +134,13 @@ fn strands_take_of_a_core_as_they_do_where_it_is_not_shared() {
 
 #[test]
 fn an_exchange_on_a_shared_core_posts_its_receive_before_it_sends() {
-    // Messages of 100 B and more use the rendezvous protocol. A control message takes 1000.
+    // Messages of 100 B and more use the rendezvous protocol. A control message takes 1000 ns.
     let mut platform = costly(2, Contention::Fair);
     let rows = platform.links[2].rows().to_vec();
     platform.links[2] = Link::new(Contention::Fair, Bytes::new(99), ns(1000), rows);
-    // Both ranks have computed until 10,000. The second rank receives the core at 10,030 and grants the request. The
-    // data leave at 11,030 and arrive at 13,030. The second rank's own message leaves at 10,060, and the core of its
-    // receiver is busy from 11,040 to 11,080.
+    // Both ranks have computed until 10,000 ns. The second rank receives the core at 10,030 ns and grants the request.
+    // The data leave at 11,030 ns and arrive at 13,030 ns. The second rank's own message leaves at 10,060 ns, and the
+    // core of its receiver is busy from 11,040 to 11,080 ns.
     let scripts: [&[Do]; 4] = [
         &[Compute(5000), Send(2, 10)],
         &[Compute(5000), Exchange(3, 1, 3)],
@@ -156,8 +157,8 @@ fn near(platform: Platform) -> Platform {
 
 #[test]
 fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
-    // The request arrives at 100, the grant arrives at 200, and the data arrive from 300 to 500. The receiver has then
-    // copied the data, and its own send takes until 530.
+    // The request arrives at 100 ns, the grant arrives at 200 ns, and the data arrive from 300 to 500 ns. The receiver
+    // has then copied the data, and its own send takes until 530 ns.
     let scripts: [&[Do]; 4] = [&[Send(1, 200)], &[Recv(0), Send(2, 10)], &[Recv(1)], &[]];
     assert_eq!(clocks(&near(costly(2, Contention::Fair)), &scripts, true), [530, 530, 1580, 0]);
     // The test repeats the run with exchanged rank numbers.
@@ -169,7 +170,7 @@ fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
 fn what_a_collective_combines_has_the_core_alone() {
     let line = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Reduce, rank, 2, same(90)));
     let programs: Vec<_> = (0..2).map(|rank| vec![line(rank)]).collect();
-    // The 90 B arrive at 190, and combining takes 3 per byte. The sender has already ended.
+    // The 90 B arrive at 190 ns, and combining takes 3 ns per byte. The sender has already ended.
     assert_eq!(line_clocks(&near(machine([1, 1, 1], Contention::Fair)), &programs), [190 + 270, 0]);
 }
 
@@ -200,15 +201,15 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     let mut platform = costly(2, Contention::Fair);
     platform.core.context_switch = ns(5);
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second sender has not waited. Its message arrives at 1070, while the receiver of the first message uses the
-    // core from 1045 to 1085.
+    // The second sender has not waited. Its message arrives at 1070 ns, while the receiver of the first message uses
+    // the core from 1045 to 1085 ns.
     assert_eq!(clocks(&platform, &sends, true), [30, 60, 1085, 1130]);
-    // A rank that does not wait continues at once, in this test at 5000, when both messages have arrived.
+    // A rank that does not wait continues at once, in this test at 5000 ns, when both messages have arrived.
     let late: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[], &[Compute(2500), Recv(0), Recv(0)], &[]];
     assert_eq!(clocks(&platform, &late, true), [60, 0, 5080, 0]);
-    // A rank that is queued for the core does not count as waiting, as the second rank from 20 on. Its receiver polled
-    // last. The other receiver therefore uses the core from 1045 to 1125, and the receiver of the second rank from
-    // 1130.
+    // A rank that is queued for the core does not count as waiting, as the second rank from 20 ns on. The receiver of
+    // the second rank polled last. The other receiver therefore uses the core from 1045 to 1125 ns, and the receiver of
+    // the second rank from 1130 ns.
     let line: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&platform, &line, true), [60, 90, 1125, 1170]);
     // Two ranks of one core exchange a round trip, whose messages take 100 and 1 per byte. The second rank has polled

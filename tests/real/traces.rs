@@ -81,7 +81,7 @@ fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
     let crowded = computed(&format!("--nct 1,1,8 --set platform.core.slowdown=[1,2,3] {trace}"));
     assert_eq!(crowded, times(&measured, 3));
     // With `memory_sharing=fair`, only ranks that compute at the same time share memory bandwidth. At the start all
-    // ranks compute at the same time. While the token passes from rank to rank, few ranks do.
+    // ranks compute at the same time. While the token passes from rank to rank, few ranks compute at the same time.
     let fair = "--nct 1,1,8 --set platform.core.slowdown=[1,2,3] --set platform.cmp.memory_sharing=fair";
     assert_eq!(computed(&format!("{fair} --memory-bound 0 {trace}")), measured);
     let slowed = computed(&format!("{fair} {trace}"));

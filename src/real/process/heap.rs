@@ -28,7 +28,7 @@ fn arena() -> MutexGuard<'static, Option<Arena>> {
     ARENA.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a run that checks the heap.
+/// Prepares the checked heap for a new run.
 pub fn begin() {
     let mut arena = arena();
     if arena.is_none() {

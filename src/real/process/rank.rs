@@ -84,7 +84,7 @@ pub struct Process {
     pub remote: Cell<Option<RemoteAccess>>,
     /// Counts of MPI calls for profiles.
     pub counts: CallCounts,
-    /// True if the engine is told the collective to which each call belongs.
+    /// True if each engine call of a collective names the collective, for recordings.
     pub tells_collectives: Cell<bool>,
     /// Collective that the current task enters with its next call, for recording.
     pub called: RefCell<Option<Called>>,

@@ -33,13 +33,13 @@ fn overheads_are_paid_for_every_message_of_a_collective() {
 fn a_rendezvous_within_a_collective_waits_for_both() {
     let link = Link::new(Contention::Ideal, Bytes::new(100), ns(400), vec![row(L)]);
     let platform = with_link(ideal(3), Level::InterNode, link);
-    // The request and the grant of a rendezvous take 400 each. The root waits until both transfers have ended.
+    // The request and the grant of a rendezvous take 400 ns each. The root waits until both transfers have ended.
     let done = all(&platform, Algorithm::Linear, Collective::Bcast, 3, &same(N));
     assert_eq!(done, [800 + M; 3]);
     // In the binomial tree, the root sends first to rank 2 and then to rank 1.
     let done = all(&platform, Algorithm::Binomial, Collective::Bcast, 3, &same(N));
     assert_eq!(done, [2 * (800 + M), 2 * (800 + M), 800 + M]);
-    // A late receiver delays the root, which receives the grant at 5000 + 400.
+    // A late receiver delays the root, which receives the grant at 5000 + 400 ns.
     let bcast = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Bcast, rank, 2, same(N)));
     let programs = [vec![bcast(0)], vec![Line::Compute(5000), bcast(1)]];
     assert_eq!(line_clocks(&platform, &programs), [5400 + M; 2]);
@@ -49,10 +49,10 @@ fn a_rendezvous_within_a_collective_waits_for_both() {
 fn ranks_that_come_late_are_waited_for() {
     let barrier = |rank| Line::Collective(part_by(Algorithm::Dissemination, Collective::Barrier, rank, 4, same(0)));
     let programs: Vec<_> = (0..4).map(|rank| vec![Line::Compute(u64::from(rank) * 300), barrier(rank)]).collect();
-    // The ranks begin at 0, 300, 600 and 900. In the round with distance 1, rank r receives from rank r − 1: rank 0 at
-    // 1900, rank 1 at 1000, rank 2 at 1300 and rank 3 at 1600. In the round with distance 2, rank r receives from rank
-    // r − 2: rank 0 from rank 2 at max(1900, 2300), rank 1 from rank 3 at 2600, rank 2 from rank 0 at 2900, and rank 3
-    // from rank 1 at max(1600, 2000).
+    // The ranks begin at 0, 300, 600 and 900 ns. In the round with distance 1, rank r receives from rank r − 1: rank 0
+    // at 1900 ns, rank 1 at 1000 ns, rank 2 at 1300 ns and rank 3 at 1600 ns. In the round with distance 2, rank r
+    // receives from rank r − 2: rank 0 from rank 2 at max(1900, 2300) ns, rank 1 from rank 3 at 2600 ns, rank 2 from
+    // rank 0 at 2900 ns, and rank 3 from rank 1 at max(1600, 2000) ns.
     assert_eq!(line_clocks(&ideal(4), &programs), [2300, 2600, 2900, 2000]);
 }
 
@@ -64,8 +64,8 @@ fn a_non_blocking_collective_goes_on_while_its_rank_computes() {
     // Each rank ends at the maximum of the ends of the collective and of its computing.
     assert_eq!(line_clocks(&ideal(2), &[program(0, 100), program(1, 50_000)]), [whole, 50_000]);
     assert_eq!(line_clocks(&ideal(2), &[program(0, 0), program(1, whole)]), [whole, whole]);
-    // Rank 1 begins at 2000, and rank 0 waits for it. The data of rank 0 arrive at rank 1 at K + M = 3880, before rank
-    // 1 has copied its own data at 3920.
+    // Rank 1 begins at 2000 ns, and rank 0 waits for it. The data of rank 0 arrive at rank 1 at K + M = 3880, before
+    // rank 1 has copied its own data at 3920 ns.
     let late = vec![Line::Compute(2000), Line::Begin(allreduce(1)), Line::WaitAll];
     assert_eq!(line_clocks(&ideal(2), &[program(0, 100), late]), [2000 + whole, 2000 + K + C]);
 }

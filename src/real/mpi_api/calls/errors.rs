@@ -97,7 +97,7 @@ mpi_functions! {
     }
 }
 
-/// Names of MPI-1.
+/// Deprecated functions of MPI-1 with their replacements.
 pub const OLD_NAMES: &[(&str, Function)] = &[
     ("MPI_Errhandler_create", Function(MPI_Comm_create_errhandler as *const ())),
     ("MPI_Errhandler_set", Function(MPI_Comm_set_errhandler as *const ())),
