@@ -368,7 +368,7 @@ fn shown(page: &Path, directory: &Path) -> Option<String> {
         String::from_utf8_lossy(&ran.stdout).into_owned()
     };
     if !shows("about:blank").contains("<html") {
-        support::skipped(&format!("{browser} does not start here: what pages show"));
+        support::not_allowed(&format!("{browser} does not start here: what pages show"));
         return None;
     }
     Some(shows(&format!("file://{}", page.display())))

@@ -29,6 +29,13 @@ const COMMANDS: [[&str; 3]; 3] = [
     ["plain", "mpicc", "mpirun"],
 ];
 
+/// Returns a setting of Cargo that differs between MPI libraries. Cargo does not see MPICC: with equal settings the
+/// bindings of one library would be used for another.
+fn apart(name: &str) -> String {
+    let level = COMMANDS.iter().position(|commands| commands[0] == name).map_or(0, |place| place + 1);
+    format!("profile.dev.package.mpi-sys.opt-level={level}")
+}
+
 /// Environment variables that launchers set in processes of a parallel job.
 const LAUNCHED: [&str; 5] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"];
 
@@ -41,10 +48,14 @@ impl HostMpi {
         if ![compiler, launcher].iter().all(there) {
             return None;
         }
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join(format!("mpi-{name}"));
+        // Everything but mcpsim itself and its MPI is shared with the build of the tests. Older versions of Cargo ignore
+        // the variable and build all of it below `target`.
+        let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        let target = shared.join(format!("mpi-{name}"));
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--locked", "--quiet", "--features", "mpi", "--target-dir"]).arg(&target);
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).env("MPICC", compiler).stdin(Stdio::null());
+        cargo.args(["build", "--locked", "--quiet", "--features", "mpi", "--config", &apart(name), "--target-dir"]);
+        cargo.arg(&target).env("CARGO_BUILD_BUILD_DIR", shared).env("MPICC", compiler);
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
         let output = cargo.output().expect("cargo starts");
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::real::{self, RealMpi};
 use crate::recorded::{for_each_mpi, outcome, record};
-use crate::support::{is_there, not_allowed, skipped};
+use crate::support::{is_there, optional};
 
 /// Records the C program `name` of `tests/real`. Returns the trace and the output of the program.
 fn recorded(
@@ -136,7 +136,7 @@ fn interpreted(interpreter: &str, check: &str, script: &str, function: &str) {
     let program = Path::new("/usr/bin").join(interpreter);
     let probed = || real::limited(std::process::Command::new(&program).arg(&probe)).code == Some(0);
     if !is_there(program.to_str().unwrap()) || !probed() {
-        return skipped(&format!("{interpreter} without MPI"));
+        return optional(&format!("{interpreter} with MPI"));
     }
     for_each_mpi(|mpi, library, directory| {
         if !mpi.is_open_mpi {
@@ -158,7 +158,7 @@ fn mpi4py_is_recorded() {
 fn mpi4py_of_pypi_is_recorded() {
     // The environment variable names the Python of a virtual environment into which `pip install mpi4py` was run.
     let Some(python) = std::env::var_os("MCPSIM_PYPI_MPI4PY") else {
-        return not_allowed("mpi4py of PyPI: MCPSIM_PYPI_MPI4PY names no Python that has it");
+        return optional("mpi4py of PyPI: MCPSIM_PYPI_MPI4PY names no Python that has it");
     };
     let check = "import mpi4py\nassert 'site-packages' in mpi4py.__file__\n";
     interpreted(python.to_str().unwrap(), check, PYTHON, "MPI_Barrier");

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 #[allow(unused_imports)]
-pub use tools::{is_full, is_there, not_allowed, open_mpi_environment, skipped};
+pub use tools::{is_full, is_there, not_allowed, open_mpi_environment, optional, skipped};
 
 /// Result of running the executable.
 #[derive(Debug)]

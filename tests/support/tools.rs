@@ -18,6 +18,11 @@ pub fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
+/// Prints that a test is skipped because `what` is missing, which no machine needs to have.
+pub fn optional(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped, as an optional tool is missing: {what}");
+}
+
 /// Prints that a test is skipped because the operating system does not permit it, whichever tools are installed.
 pub fn not_allowed(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped, as this system does not allow it: {what}");

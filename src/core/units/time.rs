@@ -59,14 +59,14 @@ impl SimSpan {
         SimSpan(ps)
     }
 
-    /// Creates a span of `ns` nanoseconds.
+    /// Creates a span of `ns` nanoseconds, at most [`SimSpan::MAX`].
     pub const fn from_ns(ns: u64) -> Self {
-        SimSpan(ns * 1000)
+        SimSpan(ns.saturating_mul(1000))
     }
 
-    /// Creates a span of `us` microseconds.
+    /// Creates a span of `us` microseconds, at most [`SimSpan::MAX`].
     pub const fn from_us(us: u64) -> Self {
-        SimSpan(us * 1_000_000)
+        SimSpan(us.saturating_mul(1_000_000))
     }
 
     /// Creates a span of `seconds`, rounded to the nearest picosecond; `None` if `seconds` is negative, not a number,
@@ -245,5 +245,6 @@ mod tests {
     fn instants_saturate_instead_of_wrapping() {
         assert_eq!(SimTime::NEVER + SimSpan::from_ps(1), SimTime::NEVER);
         assert_eq!(SimTime::from_ps(3).since(SimTime::from_ps(5)), SimSpan::ZERO);
+        assert_eq!([SimSpan::from_ns(u64::MAX), SimSpan::from_us(u64::MAX)], [SimSpan::MAX; 2]);
     }
 }
