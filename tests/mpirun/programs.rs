@@ -1,4 +1,5 @@
-//! Tests of real programs in several processes. The output and the prediction must equal those of a run in one process.
+//! Tests of real programs in several processes. A run in several processes must have the same output and the same
+//! prediction as a run in one process.
 
 use std::fs;
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Tests random applications on random machines. The Outcome and the trace of a run in two processes must equal those
-//! of a run in one process.
+//! Tests random applications on random machines. A run in two processes must have the same Outcome and the same trace
+//! as a run in one process.
 
 use super::hosts::host_mpis;
 use super::random::Case;

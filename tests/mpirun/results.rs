@@ -1,4 +1,5 @@
-//! Tests every result option in two processes. The results and files must equal those of a run in one process.
+//! Tests every result option in two processes. A run in two processes must have the same results and files as a run in
+//! one process.
 
 use std::collections::BTreeSet;
 use std::fs;

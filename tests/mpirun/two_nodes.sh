@@ -1,12 +1,13 @@
 #!/bin/sh
-# Two nodes on one machine: two network namespaces with host names of their own, joined by a pair of virtual devices.
+# Simulates two nodes on one machine: two network namespaces with separate host names, connected by a pair of virtual
+# network devices.
 #
 #     unshare --net --uts --mount sh two_nodes.sh [--rate MBITS [--burst BYTES]] COMMAND...
 #
-# runs COMMAND on the first node, 10.77.0.1, whose name is west. $REMOTE_SHELL is a remote shell to the second one,
-# 10.77.0.2, whose name is east. With --rate neither sends more than MBITS Mbit/s (tc tbf, a bucket of BYTES, or of
-# one millisecond), and TCP controls congestion as Reno does, whatever the machine has set. All of it ends with
-# COMMAND. It needs root.
+# runs COMMAND on the first node, which has the address 10.77.0.1 and the name west. $REMOTE_SHELL is a remote shell to
+# the second node, which has the address 10.77.0.2 and the name east. With --rate, each node sends at most MBITS Mbit/s
+# (tc tbf, with a bucket of BYTES bytes or of one millisecond), and TCP uses the congestion control Reno, regardless of
+# the setting of the machine. Both namespaces are removed when COMMAND ends. The script requires root.
 set -e
 rate=
 if [ "$1" = --rate ]; then
@@ -20,7 +21,7 @@ fi
 scratch=$(mktemp -d)
 hostname west
 ip link set lo up
-# Libraries look for a network's devices in /sys, where those of the namespace are that mounted it.
+# Libraries read network devices from /sys, which contains the devices of the namespace that mounted /sys.
 mount -t sysfs sysfs /sys
 unshare --net --uts --mount sleep 300 &
 east=$!

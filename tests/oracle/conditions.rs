@@ -122,8 +122,8 @@ fn an_answer_of_an_adapter_has_the_credit_that_its_receiver_gives_back() {
 #[test]
 fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
     // In the `fair` contention model, the small message arrives after 1000 ns and the request would arrive after 400
-    // ns. The request must not overtake the small message and arrives at 1000 ns. It is granted at 1400 ns, and the 600
-    // bytes arrive at 3000 ns.
+    // ns. The request must not overtake the small message and arrives at 1000 ns. The grant arrives at 1400 ns, and the
+    // 600 bytes arrive at 3000 ns.
     let platform = network(machine([2, 1, 1], Contention::Fair), Protocol::default());
     let scripts = [vec![Isend(1, 0), Isend(1, 600), WaitAll], vec![Recv(0), Recv(0)]];
     let (outcome, saw) = run_with(&platform, &scripts, 1).unwrap();

@@ -1,6 +1,6 @@
 //! Expected times in the `fair` contention model, computed by hand. A byte takes 1 ns. Latencies are 10 ns within a
-//! CMP, 100 ns between CMPs and 1000 ns between nodes. Slots have 500 ns. Comments give times in ns unless they state
-//! another unit.
+//! CMP, 100 ns between CMPs and 1000 ns between nodes. The slots in which bandwidth shares are constant have a length
+//! of 500 ns. Comments give times in ns unless they state another unit.
 
 #[path = "fair/solver.rs"]
 mod solver;
@@ -319,8 +319,8 @@ fn a_message_that_waited_for_its_receive_is_copied_then() {
     // ns.
     let platform = copying(Copies::Receiver, 5000);
     assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Compute(5000), Recv(0)]])[1], 6000);
-    // A second message arrives at 3010 ns. Its receive is already posted, so it is copied first, until 4010 ns. The
-    // first message is copied after its receive is posted.
+    // A second message arrives at 3010 ns. The receive of the second message is already posted, so the second message
+    // is copied first, until 4010 ns. The first message is copied after its receive is posted.
     let scripts = [
         vec![Send(1, 1000)],
         vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],

@@ -28,8 +28,9 @@ fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) 
 #[test]
 fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
     let platform = costly(Contention::Ideal);
-    // The message leaves at 30 ns and arrives at 1130 ns. It leaves at once, although no message of this platform is
-    // small enough to be eager. The answer leaves at 1160 ns and arrives at 2210 ns, and receiving it takes 7 ns.
+    // The message leaves at 30 ns and arrives at 1130 ns. The message leaves at once, although no message of this
+    // platform is small enough to be eager. The answer leaves at 1160 ns and arrives at 2210 ns, and receiving it takes
+    // 7 ns.
     let ask = vec![Ask(1, 100, ANSWER), Clock, Recv(1)];
     let served = (1, Saw::Served(at(1130), 0, 100));
     for (other, end) in [(vec![Compute(10_000)], 10_000), (vec![], 0), (vec![Compute(1130)], 1130)] {

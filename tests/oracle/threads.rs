@@ -201,8 +201,8 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     let mut platform = costly(2, Contention::Fair);
     platform.core.context_switch = ns(5);
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second sender has not waited. Its message arrives at 1070 ns, while the receiver of the first message uses
-    // the core from 1045 to 1085 ns.
+    // The second sender has not waited. The second message arrives at 1070 ns, while the receiver of the first message
+    // uses the core from 1045 to 1085 ns.
     assert_eq!(clocks(&platform, &sends, true), [30, 60, 1085, 1130]);
     // A rank that does not wait continues at once, in this test at 5000 ns, when both messages have arrived.
     let late: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[], &[Compute(2500), Recv(0), Recv(0)], &[]];

@@ -46,8 +46,8 @@ fn each_rank_has_its_own_floating_point_environment() {
     assert_eq!(lines.len(), 4, "{lines:?}");
 }
 
-/// Compiles libraries of `tests/real/libraries` into `directory`. The compiler is that of the real MPI if `real` is
-/// given, and `mcpsim cc` or `mcpsim cxx` otherwise.
+/// Compiles libraries of `tests/real/libraries` into `directory`. If `real` is given, the compiler of the real MPI is
+/// used, and otherwise `mcpsim cc` or `mcpsim cxx`.
 fn libraries(directory: &Path, names: &[&str], real: Option<&real::RealMpi>) {
     for name in names {
         let source = real::file("tests/real/libraries").join(name);
@@ -184,7 +184,8 @@ fn handlers_of_faults_run_in_mpi_functions_too() {
     assert!(ran.stderr.contains(" must not be read, in MPI_Send\n  fault at within.c:"), "{}", ran.stderr);
     for mpi in real::real_mpis() {
         mpi.compile(&source, &native).unwrap_or_else(|why| panic!("{why}"));
-        // These modes run only under mcpsim, because Open MPI makes no progress after a jump out of an MPI function.
+        // Modes that jump out of an MPI function run only under mcpsim, because Open MPI makes no progress after such a
+        // jump.
         for how in ["mend send", "mend allreduce", "mend reduction"] {
             let [ours, theirs] = [real::run(&program, "--nct 1,1,2", how), mpi.run(&native, 2, how)];
             assert_eq!(sorted(&ours), sorted(&theirs), "{} {how}: {}", mpi.name, theirs.stderr);

@@ -1,4 +1,4 @@
-//! Parser of compiler arguments. It interprets only the arguments on which the wrapper's work depends.
+//! Parser of compiler arguments. The parser interprets only the arguments on which the wrapper's work depends.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -29,8 +29,8 @@ pub(super) struct Arguments {
     pub language_set: bool,
     /// True if the program may need libraries other than the parts of the C library.
     pub libraries: bool,
-    /// Arguments such as `-lm` that name parts of the C library, if the program needs no other libraries. These
-    /// arguments must follow the support archive, which replaces some functions of the C library.
+    /// Arguments such as `-lm` that name parts of the C library, if the program needs no other libraries. Arguments for
+    /// parts of the C library must follow the support archive, which replaces some functions of the C library.
     pub last: Vec<OsString>,
 }
 

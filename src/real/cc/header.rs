@@ -16,8 +16,8 @@ pub const HOST_FUNCTIONS: [&str; 3] = ["mcpsim_sample_begin", "mcpsim_sample_end
 /// Names of the loader's functions that `dlopen` and related functions of the support archive call (`opens.c`).
 pub(super) const LOADER_FUNCTIONS: [&str; 4] = ["mcpsim_dlopen", "mcpsim_dlmopen", "mcpsim_dlsym", "mcpsim_dlvsym"];
 
-/// Returns the names of the functions in `mpi.h`, such as `MPI_Init`. Each function also has a profiling name such as
-/// `PMPI_Init`.
+/// Returns the names of the functions in `mpi.h`, such as `MPI_Init`. Each MPI function also has a profiling name such
+/// as `PMPI_Init`.
 pub fn functions() -> Vec<String> {
     let names = FUNCTIONS.split("MPI_FN(").skip(1);
     names.filter_map(|rest| Some(format!("MPI_{}", rest.split_once(')')?.0))).collect()

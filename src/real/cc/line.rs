@@ -58,7 +58,7 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Wrap
     Ok(WrapperRequest::Run(command(&words), hint))
 }
 
-/// Returns true if the file extension of the argument is that of a Fortran source.
+/// Returns true if the argument has the file extension of a Fortran source.
 fn is_fortran(argument: &OsStr) -> bool {
     const ENDINGS: [&str; 10] = ["f", "F", "for", "f77", "f90", "F90", "f95", "F95", "f03", "f08"];
     let ending = Path::new(argument).extension().and_then(OsStr::to_str);
@@ -140,7 +140,8 @@ pub(super) fn not_started(command: &Command, error: &std::io::Error) -> CcError 
     CcError::new(format!("cannot start \"{program}\": {error}; {hint}"))
 }
 
-/// Queries that the wrapper itself answers. The options are those of the wrappers of Open MPI and MPICH.
+/// Queries that the wrapper itself answers. The queries have the same options as for the wrappers of Open MPI and
+/// MPICH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
     /// Print the whole command.

@@ -70,7 +70,7 @@ unsafe extern "C" fn symbols_to(addresses: *const *mut c_void, count: c_int, fil
         // addresses.
         let mut text = line(unsafe { *addresses.add(index) });
         text.push('\n');
-        // SAFETY: the pointer and length are those of `text`.
+        // SAFETY: `text` has `text.len()` bytes, which `write` only reads.
         unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
     }
 }

@@ -56,7 +56,7 @@ macro_rules! with_caller {
     };
 }
 
-// `with_caller` passes the return address as an additional argument, which is the third or fourth one.
+// `with_caller` passes the return address as an additional argument, after the two or three arguments of the program.
 with_caller! {
     mcpsim_dlopen "rdx" open;
     mcpsim_dlmopen "rcx" open_apart;
@@ -71,8 +71,8 @@ with_caller! {
 /// Target of calls to functions that are undefined in a library opened with `RTLD_LAZY`. Prints a message and aborts.
 pub(super) unsafe extern "C" fn undefined() -> ! {
     const TEXT: &[u8] = b"error: a library has called a function that is defined nowhere (see dlopen, RTLD_LAZY)\n";
-    // SAFETY: the pointer and length are those of `TEXT`. `abort` has no preconditions; the crash report of the signal
-    // contains the position of the call.
+    // SAFETY: `TEXT` has `TEXT.len()` bytes, which `write` only reads. `abort` has no preconditions; the crash report
+    // of the signal contains the position of the call.
     unsafe {
         libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
         libc::abort()

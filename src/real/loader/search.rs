@@ -49,10 +49,10 @@ const RUNTIME: [&str; 17] = [
 const ALGEBRA: [&str; 8] =
     ["libblas.", "libblas64.", "libblis", "libcblas.", "liblapack.", "liblapacke.", "libmkl_", "libopenblas"];
 
-/// Libraries of networks and encryption. Libraries that read files from cloud storage need them, and they have about
-/// thirty dependencies. For 512 ranks, per-rank copies of these libraries would cost one second and one gigabyte. Ranks
-/// share these libraries if the program does not need them directly, because the program then has no state in these
-/// libraries.
+/// Libraries of networks and encryption. Libraries that read files from cloud storage need libraries of networks and
+/// encryption, which have about thirty dependencies. For 512 ranks, per-rank copies of these libraries would cost one
+/// second and one gigabyte. Ranks share these libraries if the program does not need them directly, because the program
+/// then has no state in these libraries.
 const SERVICES: [&str; 8] =
     ["libcrypto.", "libcurl", "libgnutls.", "libgssapi_krb5.", "libkrb5.", "libldap", "libssh", "libssl."];
 

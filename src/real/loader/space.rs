@@ -258,7 +258,8 @@ impl InstanceMemory {
         }
         group.register_frames();
         let null = std::ptr::null();
-        // SAFETY: the caller guarantees that the program requested the library. The arguments are those of `main`.
+        // SAFETY: the caller guarantees that the program requested the library. The initialisers receive the arguments
+        // of `main`.
         unsafe { group.initialise(arguments.unwrap_or(Arguments { count: 0, values: null, environment: null })) }
         Ok(group)
     }
@@ -349,7 +350,8 @@ impl InstanceMemory {
         modules.find_map(|(group, module)| group.export(module, name)).or_else(|| self.outside(name, version))
     }
 
-    /// Searches the library `name` that the code at `caller` opens. The search order is that of the system's loader.
+    /// Searches the library `name` that the code at `caller` opens. Directories are searched in the same order as by
+    /// the system's loader.
     pub fn search(&self, name: &str, caller: usize) -> Result<super::search::Found, ImageError> {
         let program = || Some((self.program()?, 0));
         let asks = self.place(caller).map(|(group, module, _)| (group, module)).or_else(program);

@@ -52,8 +52,8 @@ impl Comm {
 
     /// Creates an intercommunicator with the local group `local` and the remote group `remote`.
     pub fn inter(handle: Handle, local: mcpsim_core::mpi::CommMember, remote: Group) -> Self {
-        // The communicator of the local group uses the same contexts as the intercommunicator. This is safe because no
-        // rank is in both groups.
+        // The communicator of the local group uses the same contexts as the intercommunicator. The communicators cannot
+        // be confused, because no rank is in both groups.
         let local_only = Rc::new(Comm::intra(handle, local.clone()));
         Comm { remote: Some((remote, local_only)), ..Comm::intra(handle, local) }
     }

@@ -33,8 +33,8 @@ pub struct Types {
     derived: HandleTable<Derived>,
     /// Names and attributes that the program has set for named datatypes.
     named: BTreeMap<Handle, Notes>,
-    /// Handles of datatypes for Fortran 90 numbers. They are stored because equal arguments must return the same handle
-    /// (MPI-3.1, section 17.1.9).
+    /// Handles of datatypes for Fortran 90 numbers. The handles are stored because MPI_Type_create_f90_real and similar
+    /// functions must return the same handle for equal arguments (MPI-3.1, section 17.1.9).
     fortran: Vec<Handle>,
 }
 

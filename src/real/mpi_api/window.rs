@@ -38,8 +38,8 @@ use target::Exposed;
 #[derive(Debug)]
 pub struct Window {
     pub handle: Handle,
-    /// Communicator of the window's ranks. Its contexts are used for answers of targets and for collectives of the
-    /// window.
+    /// Communicator of the window's ranks. Answers of targets and collectives of the window use the contexts of this
+    /// communicator.
     pub comm: Rc<Comm>,
     /// Address of this rank's memory in the window (MPI_WIN_BASE).
     pub base: *mut u8,

@@ -1,8 +1,8 @@
-//! What a rank must not share of the C library: its end, its time, its standard streams, its environment, its signals,
-//! who and where it is.
+//! Replacements of C library functions whose effects or state ranks must not share: program end, time, standard
+//! streams, environment, signals, identity and working directory.
 //!
-//! These functions replace the C library's in programs. All ranks live in one process. A program that starts threads
-//! has the real clock on these.
+//! Programs call the replacements instead of the functions of the C library, because all ranks run in one process. On
+//! threads that a program starts, the clock functions return the real time.
 #![allow(unsafe_code)]
 
 mod alarms;
@@ -60,7 +60,7 @@ pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
 
-/// The tables of this module's files.
+/// Tables of the replacement functions in the submodules.
 const FUNCTIONS: [&[NamedFunction]; 34] = [
     alarms::FUNCTIONS,
     allocation::FUNCTIONS,
@@ -98,20 +98,20 @@ const FUNCTIONS: [&[NamedFunction]; 34] = [
     zones::FUNCTIONS,
 ];
 
-/// The address of the function `name`, if it is one of these.
+/// Returns the address of the replacement of the C library function `name`.
 pub fn find(name: &str) -> Option<usize> {
     let found = FUNCTIONS.iter().flat_map(|table| table.iter()).find(|(known, _)| *known == name);
     found.map(|(_, function)| function.0 as usize)
 }
 
-/// A library that the rank has opened cannot be loaded: ends the rank.
+/// Ends the rank, because a library that the rank has opened cannot be loaded.
 pub fn refuse(error: &dyn std::fmt::Display) {
     if let Some(p) = current() {
         p.fail_at("dlopen".to_owned(), FailureKind::Error, error.to_string());
     }
 }
 
-/// A rank's variables of the C library.
+/// Variables of the C library that exist once per rank.
 #[derive(Debug, Default)]
 pub struct Variables {
     streams: streams::Streams,
@@ -120,7 +120,7 @@ pub struct Variables {
     end: end::AtQuickExit,
     place: cwd_umask::FileContext,
     locale: locales::Locale,
-    /// Whether the rank has a place or a locale of its own.
+    /// True if the rank has changed its working directory, umask or locale.
     surroundings: Cell<bool>,
     pipes: children::Pipes,
     children: reap::Children,
@@ -133,7 +133,8 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// The rank's code begins to run on this thread, or stops.
+    /// Exchanges the thread's state with the rank's state, if the rank has changed such state. The function is called
+    /// whenever the rank's code is resumed or suspended on this thread.
     #[inline(always)]
     pub fn swap(&self) {
         if self.surroundings.get() {
@@ -149,13 +150,13 @@ impl Variables {
         }
     }
 
-    /// Threads that run the rank's code are to be given what it has of its own.
+    /// Marks that [`Variables::swap`] must exchange the rank's working directory, umask and locale.
     fn has_surroundings(&self) {
         self.surroundings.set(true);
     }
 }
 
-/// Variables of the C library of which each rank has its own.
+/// Names of C library variables that exist once per rank.
 pub const VARIABLES: [&str; 12] = [
     "stdin",
     "stdout",
@@ -171,7 +172,7 @@ pub const VARIABLES: [&str; 12] = [
     "__daylight",
 ];
 
-/// The address of the variable `name` that `p` owns.
+/// Returns the address of the C library variable `name` of the rank `p`.
 pub fn data(p: &Process, name: &str) -> Option<usize> {
     match name {
         "stdin" => Some(p.variables.streams.address(0)),
@@ -185,9 +186,9 @@ pub fn data(p: &Process, name: &str) -> Option<usize> {
     }
 }
 
-/// A function's result that stands for an error.
+/// Sets `errno` to `number` and returns -1, the result of C library functions that fail.
 pub fn error(number: c_int) -> c_int {
-    // SAFETY: the location is the thread's own.
+    // SAFETY: `__errno_location` returns a valid pointer to the `errno` of this thread.
     unsafe { *libc::__errno_location() = number };
     -1
 }

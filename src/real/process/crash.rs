@@ -189,7 +189,8 @@ static MEMORY: OnceLock<Vec<usize>> = OnceLock::new();
 static BELL: AtomicI32 = AtomicI32::new(-1);
 
 fn install() {
-    // A signal handler must not allocate, so values that are computed at their first use are computed here.
+    // A signal handler must not allocate, so `install` computes all values that are otherwise computed at their first
+    // use.
     loader::code(install as *const () as usize);
     let _ = MEMORY.set(report::memory_functions());
     let mut ends = [-1; 2];
@@ -427,7 +428,7 @@ fn last_words(text: &std::ffi::CStr) -> ! {
     }
 }
 
-/// Body of the reporting thread, which reports a crash if the crashed thread cannot do so.
+/// Body of the reporting thread, which reports a crash if the crashed thread cannot report it.
 fn report_when_asked(bell: c_int) {
     let mut byte = 0u8;
     // SAFETY: the buffer has room for one byte.

@@ -62,8 +62,8 @@ pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u3
     numbers.into_iter().zip(nodes).map(|(number, node)| (number, ranks[node as usize])).collect()
 }
 
-/// Returns the environment of a rank. The environment is that of the job's program, without the launcher variables that
-/// mcpsim itself received, and with launcher variables for the rank.
+/// Returns the environment of a rank. The environment contains the variables of the job's program and launcher
+/// variables for the rank. Launcher variables that mcpsim itself received are removed.
 pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
     let site = job.sites[rank as usize];
     let (number, ranks) = job.places_in_nodes[rank as usize];

@@ -18,9 +18,9 @@ use mcpsim_core::units::SimSpan;
 const POLLS_BEFORE_IDLE: u32 = 16;
 /// Number of further failed polls after which the maximum idle time doubles.
 const POLLS_A_DOUBLING: u32 = 8;
-/// Idle time after which a rank executes [`LAST_POLLS`] polls without idling. These polls are necessary because the
-/// program may have a counter outside the compared state. If the polls change nothing, the rank may be in a deadlock;
-/// see [`Call::Idle`].
+/// Idle time after which a rank executes [`LAST_POLLS`] polls without idling. The polls without idling are necessary
+/// because the program may have a counter outside the compared state. If the polls change nothing, the rank may be in a
+/// deadlock; see [`Call::Idle`].
 const LONG: SimSpan = SimSpan::from_us(10_000_000);
 const LAST_POLLS: u32 = 20_000;
 /// Maximum number of doublings of the idle time. The maximum idle time is 2^40 times the cost of a poll.
@@ -124,8 +124,8 @@ impl Process {
             let start = self.clock.get();
             self.call_done(Call::Idle(longest));
             let idled = self.clock.get().since(start);
-            // If idling ended early, another rank has changed something. This change may also justify the earlier idle
-            // times.
+            // If idling ended early, another rank has changed something. The change may also be the reason for the
+            // earlier idle times.
             polls.in_vain = if idled < longest { SimSpan::ZERO } else { polls.in_vain + idled };
         }
         polls

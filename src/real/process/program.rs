@@ -56,7 +56,7 @@ impl<I: Interface> RealProgram<I> {
         let process: *const I = &*self.process;
         let stack = self.process.job.options.stack_size;
         let fiber = Fiber::new(stack, move |handle| {
-            // SAFETY: the process is dropped after the fiber, because its field is the last one.
+            // SAFETY: the process is dropped after the fiber, because the field `process` is the last field.
             let process = unsafe { &*process };
             handle.begin(|reply| process.clock.set(reply.clock));
             // SAFETY: the handle lives as long as the code of the fiber, and only this code uses the handle.

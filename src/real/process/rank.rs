@@ -33,8 +33,8 @@ pub enum RankStage {
 /// Fields that change are cells, because strands of the rank run and change the same objects while an MPI function of
 /// the rank waits. No borrow may be held across [`Process::call`] or across a call of a function of the program.
 ///
-/// The fields that every call uses are first and share cache lines. This order matters because ranks alternate so often
-/// that their data is rarely in the inner caches of the host.
+/// The fields that every call uses are first and share cache lines. The order of fields matters, because ranks
+/// alternate so often that their data is rarely in the inner caches of the host.
 #[repr(C, align(64))]
 pub struct Process {
     /// Fiber handle of the current task.
@@ -240,7 +240,7 @@ impl Process {
     }
 
     fn out(&self) -> &FiberHandle<'static> {
-        // SAFETY: the handle belongs to the fiber that runs this code, so it is alive.
+        // SAFETY: the handle belongs to the fiber that runs this code, so the handle is alive.
         unsafe { &*self.handle.get() }
     }
 

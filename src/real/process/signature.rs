@@ -86,8 +86,9 @@ impl Signature {
                 return false;
             }
             if sent != wanted {
-                // If the message's run is shorter, the message must end here, because its next run has another
-                // datatype. If the receive's run is shorter, the receive must end here.
+                // The two runs have different lengths. If the message's run is shorter, the signatures match only if
+                // the message ends after this run, because its next run would have another datatype. If the receive's
+                // run is shorter, they match only if the receive ends after this run.
                 return if sent < wanted { mine.next().is_none() } else { theirs.next().is_none() };
             }
         }

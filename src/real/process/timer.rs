@@ -4,7 +4,8 @@
 //! which costs many times as much as reading the wall clock without a system call. Most MPI calls follow each other
 //! closely. Within such short times both clocks advance equally, because a thread that loses its core does not run for
 //! longer than [`SHORT`]. The cost of a short block is therefore the wall time of the block. The CPU time is read only
-//! at the end of a long block. This reading yields the time that the thread did not run since the last reading.
+//! at the end of a long block. From the CPU time, the timer computes the time that the thread did not run since the
+//! last reading.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;

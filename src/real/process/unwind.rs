@@ -140,8 +140,8 @@ pub fn first<R>(
     None
 }
 
-/// Changes `registers` to those of the caller of the function at `at`. Returns the first address of the function at
-/// `at`, or 0 if this address is unknown. Returns `None` if the caller is unknown.
+/// Replaces `registers` by the registers of the caller of the function at `at`. Returns the first address of the
+/// function at `at`, or 0 if this address is unknown. Returns `None` if the caller is unknown.
 fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: bool) -> Option<usize> {
     if let Some(code) = loader::code(at)
         && let Some(function) = step_by_table(registers, at, stack, code)

@@ -43,8 +43,9 @@ fn wait(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> (Status, Pattern) {
     p.call_completed(Call::Probe(pattern), |found| (seen(comm, &found[0]), only(&found[0], comm)))
 }
 
-/// Returns a pattern that only the found message matches. The pattern consists of sender and tag. This is sufficient
-/// because the message is the first one with this sender and tag, and the receive is posted immediately.
+/// Returns a pattern that only the found message matches. The pattern consists of sender and tag. Sender and tag are
+/// sufficient, because the found message is the first message with this sender and tag, and the receive is posted
+/// immediately.
 fn only(found: &Completion, comm: &Comm) -> Pattern {
     Pattern {
         from: Source::Rank(found.source),

@@ -315,8 +315,8 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Request_get_status(p; request: Handle, flag: *mut c_int, status: *mut Status) {
-        // The request remains in the table after MPI_Request_get_status. It is removed from the engine and marked as
-        // complete.
+        // The request remains in the table after MPI_Request_get_status. The request is removed from the engine and
+        // marked as complete.
         let mut handle = request;
         let handles = Handles { first: &mut handle, count: 1 };
         let active = handles.active(p)?;

@@ -1,5 +1,6 @@
-//! Nonblocking collectives that a rank has not completed when the rank ends. These collectives continue with copies of
-//! the program's buffers. Other ranks therefore still receive the data, and no freed memory is written.
+//! Nonblocking collectives that a rank has not completed when the rank ends. Uncompleted nonblocking collectives
+//! continue with copies of the program's buffers. Other ranks therefore still receive the data, and no freed memory is
+//! written.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};

@@ -76,7 +76,7 @@ pub enum Back {
     Into(OriginMemory),
 }
 
-/// An operation whose arguments were checked. The epoch was not checked yet.
+/// An operation whose arguments were checked. The window's epoch was not checked yet.
 pub struct CheckedOperation {
     pub action: TargetOperation,
     pub target: Option<u32>,
@@ -186,7 +186,7 @@ impl Window {
         };
         let mut origin = self.origin.borrow_mut();
         if requested {
-            // The handle may be that of an earlier request that has completed.
+            // The handle of the new request may be equal to the handle of an earlier request that has completed.
             origin.pending.retain(|pending| pending.request != request);
         }
         origin.pending.push(Pending { engine, target, room, request, expected });
