@@ -6,9 +6,12 @@
 use std::time::Instant;
 
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
-use mcpsim::platform::{CollectiveRules, Contention, CoreRates, Link, Placement, Platform, Row, Shape};
-use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern};
-use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan};
+use mcpsim::platform::{Contention, CoreRates, Link, Placement, Platform, Row};
+use mcpsim::rank::{
+    Call, Describe, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern,
+};
+use mcpsim::units::{Bytes, Rate, SimSpan};
+use test_support::{gigabytes, ns, rates};
 
 #[global_allocator]
 static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;
@@ -16,48 +19,23 @@ static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAlloca
 fn platform(nct: [u32; 3]) -> Platform {
     let link = |latency: u64, gbs: u64, overhead: u64| {
         let row = Row {
-            above: Bytes::ZERO,
-            up_to: Bytes::MAX,
-            latency: SimSpan::from_ns(latency),
-            bandwidth: Bandwidth::new(gbs * 1_000_000_000).unwrap(),
-            send_overhead: SimSpan::from_ns(overhead),
-            recv_overhead: SimSpan::from_ns(overhead),
-            gap: SimSpan::ZERO,
-            send_bandwidth: None,
-            recv_bandwidth: None,
-            copy_bandwidth: None,
-            copy_count: 1,
-            columns: Vec::new(),
+            latency: ns(latency),
+            bandwidth: gigabytes(gbs),
+            send_overhead: ns(overhead),
+            recv_overhead: ns(overhead),
+            ..Row::default()
         };
-        Link::new(Contention::Share, Bytes::new(65536), SimSpan::from_ns(latency), vec![row])
+        Link::new(Contention::Share, Bytes::new(65536), ns(latency), vec![row])
     };
-    let memory = Bandwidth::new(10_000_000_000).unwrap();
-    Platform {
-        name: "bench".to_owned(),
-        shape: Shape { nodes: nct[0], cmps: nct[1], cores: nct[2] },
-        core: CoreRates {
-            flops: Rate::new(1e10).unwrap(),
-            instructions: Rate::new(3e9).unwrap(),
-            memory,
-            cmp_memory: memory,
-            node_memory: memory,
-            memory_sharing: Default::default(),
-            in_cache: None,
-            poll: CoreRates::POLL,
-            post_overhead: SimSpan::ZERO,
-            context_switch: SimSpan::ZERO,
-            scale_factor: 1.0,
-            slowdown: vec![1.0],
-            threads: Default::default(),
-        },
-        links: [link(300, 8, 100), link(600, 5, 100), link(1500, 12, 200)],
-        collectives: CollectiveRules::default(),
-        conditions: Default::default(),
-        memory: None,
-        baseline: Default::default(),
-        pairs: None,
-        unread: Vec::new(),
-    }
+    let core = CoreRates {
+        flops: Rate::new(1e10).unwrap(),
+        instructions: Rate::new(3e9).unwrap(),
+        memory: gigabytes(10),
+        cmp_memory: gigabytes(10),
+        node_memory: gigabytes(10),
+        ..rates()
+    };
+    test_support::platform(nct, core, [link(300, 8, 100), link(600, 5, 100), link(1500, 12, 200)])
 }
 
 fn message(to: Rank, size: u64) -> Message {
@@ -128,6 +106,8 @@ impl Program for Halo {
     }
 }
 
+impl Describe for Halo {}
+
 /// Rank in a ring that passes on a single token, or one token per rank.
 struct Ring {
     rank: Rank,
@@ -154,6 +134,8 @@ impl Program for Ring {
     }
 }
 
+impl Describe for Ring {}
+
 /// Rank that makes pairwise exchanges: log2 p for a dissemination barrier, or p − 1 for an alltoall.
 struct Exchanges {
     rank: Rank,
@@ -174,6 +156,8 @@ impl Program for Exchanges {
         Call::Exchange(message(to, self.bytes), from((self.rank + self.size - distance) % self.size))
     }
 }
+
+impl Describe for Exchanges {}
 
 fn bench<P: Program>(name: &str, nct: [u32; 3], workers: u32, make: impl Fn(Rank) -> P + Sync) {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();

@@ -13,7 +13,9 @@ use maxmin::{Transfer, ends, flows};
 use mcpsim::config::Override;
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{Level, Placement, Platform, Shape, Site};
-use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern};
+use mcpsim::rank::{
+    Call, Describe, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern,
+};
 use mcpsim::units::{Bytes, SimSpan};
 
 #[global_allocator]
@@ -92,6 +94,8 @@ impl Program for Rounds {
     }
 }
 
+impl Describe for Rounds {}
+
 /// Returns a rank that exchanges messages with six neighbours in a periodic cube.
 fn halo(rank: Rank, side: u32, bytes: u64, skew: u64, rounds: u32) -> Rounds {
     let (x, y, z) = (rank % side, rank / side % side, rank / side / side);
@@ -157,6 +161,8 @@ impl Program for Pairwise {
     }
 }
 
+impl Describe for Pairwise {}
+
 fn bench<P: Program>(name: &str, nodes: u32, make: impl Fn(Rank) -> P + Sync) {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let workers =
@@ -193,6 +199,8 @@ impl Program for Once {
         self.0.pop().unwrap_or(Call::Finish)
     }
 }
+
+impl Describe for Once {}
 
 /// Prints the deviations of transfer durations from the solver's. Each transfer is between two ranks of its own, so
 /// that transfers share only adapters.

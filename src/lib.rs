@@ -29,7 +29,13 @@
 pub use mcpsim_core::{app, config, engine, mpi, platform, profile, rank, trace, units};
 
 #[doc(inline)]
+pub use mcpsim_matrices as matrices;
+
+#[doc(inline)]
 pub use mcpsim_measure as measure;
+
+#[doc(inline)]
+pub use mcpsim_revisions as revisions;
 
 #[doc(inline)]
 pub use mcpsim_real::{cc, loader, mpi_api, process};

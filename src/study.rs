@@ -26,7 +26,6 @@ mod quantity;
 mod recordings;
 mod regression;
 mod results;
-mod revisions;
 mod running;
 mod schedule;
 pub mod validate;
@@ -48,9 +47,5 @@ pub use quantity::Measure;
 pub use recordings::{RecordingNote, record};
 pub use regression::{FittedCurve, FittedPoint, Regression, Unknown};
 pub use results::{Asked, AxisSteps, PointResult, Results};
-pub use revisions::{
-    Commit, RevisionChange, RevisionFile, RevisionNote, RevisionRequest, RevisionRow, RevisionTable, RevisionTest,
-    Verdict, welch,
-};
 pub use running::Running;
 pub use schedule::{Limits, run};

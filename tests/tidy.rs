@@ -3,9 +3,12 @@
 
 #[path = "tidy/rules.rs"]
 mod rules;
+#[path = "tidy/statics.rs"]
+mod statics;
 #[path = "tidy/words.rs"]
 mod words;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -116,6 +119,15 @@ fn texts_keep_the_level_of_plain_english() {
         ["md", "rs", "toml"].iter().for_each(|extension| all.extend(files(directory, extension)));
     }
     assert_eq!(words::above_level(&all), Vec::<String>::new());
+}
+
+#[test]
+fn the_architecture_lists_all_statics() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (listed, defined) = (statics::listed(&architecture), statics::defined(&sources()));
+    let only = |one: &BTreeSet<statics::Static>, other| one.difference(other).cloned().collect::<Vec<_>>();
+    assert_eq!(only(&defined, &listed), [], "not in the table of ARCHITECTURE.md");
+    assert_eq!(only(&listed, &defined), [], "only in the table of ARCHITECTURE.md");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use mcpsim_measure::matrices::{Compressed, Matrices, SeekRead};
+use mcpsim_matrices::{Compressed, Matrices, SeekRead};
 
 fuzz_target!(|data: &[u8]| {
     let input = || -> Box<dyn SeekRead> { Box::new(Cursor::new(data.to_vec())) };

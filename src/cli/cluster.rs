@@ -6,8 +6,8 @@ mod infer_platform;
 use std::path::Path;
 
 use crate::config::Document;
-use crate::measure::cluster::{ClusterOptions, LengthRange, agreement, cluster as find, levels_of_pairs};
-use crate::measure::matrices::{CompressedWriter, Matrices, MatrixError, Parameters, write_matrices, write_text};
+use crate::matrices::cluster::{ClusterOptions, LengthRange, agreement, cluster as find, levels_of_pairs};
+use crate::matrices::{CompressedWriter, Matrices, MatrixError, Parameters, write_matrices, write_text};
 use crate::platform::{Platform, Shape};
 use crate::report::{clusters_figure, partition_table, values_figure};
 

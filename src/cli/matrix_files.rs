@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::config::note_input;
-use crate::measure::matrices::{Compressed, Matrices, MatrixError, SeekRead, SeekWrite};
+use crate::matrices::{Compressed, Matrices, MatrixError, SeekRead, SeekWrite};
 use crate::run::check_no_input;
 
 use super::exit::Failure;

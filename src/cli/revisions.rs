@@ -5,7 +5,8 @@ mod args;
 use std::io::Write;
 
 use crate::report::{count, revision_figures, revisions_csv, revisions_summary};
-use crate::study::{Directory, RevisionNote, RevisionTest, Running};
+use crate::revisions::{Commit, RevisionError, RevisionNote, RevisionTest, RunLog};
+use crate::study::{Directory, Ended, InputHash, PointLog, Running};
 
 pub(super) use args::RevisionsArgs;
 
@@ -13,15 +14,16 @@ use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::output;
 use super::report::{Format, draw};
+use crate::engine::Outcome;
 use crate::run::PredictError;
 
 /// Runs the test over revisions. Returns the exit code.
 pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
     let request = args.request()?;
     let running = Running::default();
-    let test = RevisionTest::load(&request, &running)?;
+    let test = RevisionTest::load(&request, running.flag()).map_err(failure)?;
     if args.list {
-        let line = |commit: &crate::study::Commit| format!("{}  {}  {}\n", commit.short(), commit.date, commit.subject);
+        let line = |commit: &Commit| format!("{}  {}  {}\n", commit.short(), commit.date, commit.subject);
         let text: String = test.commits().iter().map(line).collect();
         return output::print(&text).map(|()| Exit::Predicted.code());
     }
@@ -36,13 +38,14 @@ pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
             let _ = writeln!(std::io::stderr(), "note: {}", note(what));
         }
     };
-    let table = match test.run(&directory, &say) {
-        Err(PredictError::Interrupted) => {
+    let mut log = PointLog::open(&directory.path("runs.jsonl"))?;
+    let table = match test.run(&mut log, &say) {
+        Err(RevisionError::Interrupted) => {
             let shown = directory.shown();
             let text = format!("interrupted; finished runs are in {shown}: the same command continues from there");
             return Err(Failure { exit: Exit::Interrupted, text });
         }
-        result => result?,
+        result => result.map_err(failure)?,
     };
     let json = serde_json::to_string_pretty(&table);
     let json = json.map_err(|error| Failure::bad_input(format!("revisions.json: {error}")))?;
@@ -60,6 +63,25 @@ pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
         output::print(&draw(&drawn, figures, &[Format::Svg, Format::Png])?)?;
     }
     Ok(if table.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
+}
+
+impl RunLog for PointLog {
+    fn outcome(&self, key: InputHash) -> Option<&Outcome> {
+        PointLog::outcome(self, key)
+    }
+
+    fn append(&mut self, key: InputHash, outcome: Outcome) -> Result<(), RevisionError> {
+        let written = PointLog::append(self, vec![Ended::new(key, Ok(outcome))]);
+        written.map_err(|error| RevisionError::Input(error.told(ToString::to_string)))
+    }
+}
+
+fn failure(error: RevisionError) -> Failure {
+    Failure::from(match error {
+        RevisionError::Input(text) => PredictError::Input(text),
+        RevisionError::Program(text) => PredictError::Program(text),
+        RevisionError::Interrupted => PredictError::Interrupted,
+    })
 }
 
 fn note(what: &RevisionNote) -> String {

@@ -6,6 +6,7 @@
 mod document;
 mod error;
 mod foreign;
+mod input_hash;
 mod inputs;
 mod lines;
 mod over;
@@ -15,6 +16,7 @@ mod source;
 pub use document::{Document, read_text};
 pub use error::ConfigError;
 pub use foreign::{foreign_directory, foreign_file, moved_list};
+pub use input_hash::InputHash;
 pub use inputs::{is_input, note_input};
 pub use lines::Lines;
 pub use over::Override;

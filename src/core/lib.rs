@@ -6,6 +6,13 @@
 //!
 //! The modules are listed in the order of their dependence: a module uses only those above it.
 
+#[cfg(test)]
+extern crate self as mcpsim_core;
+#[cfg(test)]
+#[path = "../../tests/test_support/lib.rs"]
+#[allow(dead_code, reason = "other packages use the rest")]
+mod test_support;
+
 pub mod units;
 
 pub mod config;

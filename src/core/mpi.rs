@@ -36,13 +36,12 @@ pub use selection::read_mpich_selection;
 pub use tuning::{AppliedRules, Rules, read_open_mpi_rules, write_open_mpi_rules};
 
 use crate::platform::{Algorithm, Collective};
-use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};
-use crate::rank::{Call, CallSite, Envelope, Reply};
+use crate::rank::{Call, Describe, Reply};
 use crate::units::Bytes;
 
 /// The code of one rank as a sequence of MPI calls. Point-to-point calls are passed to the engine unchanged;
 /// collectives are expanded into their schedules.
-pub trait MpiProgram: Send {
+pub trait MpiProgram: Describe + Send {
     /// Takes the reply to the last action and returns the next action.
     ///
     /// A blocking collective is answered by `Done`, a non-blocking one by `Started`.
@@ -59,58 +58,6 @@ pub trait MpiProgram: Send {
                 Call::Yield
             }
         }
-    }
-
-    /// Current source position of the program, see [`crate::rank::Program::position`].
-    fn position(&self) -> Option<String> {
-        None
-    }
-
-    /// Name of the call in progress, see [`crate::rank::Program::call_name`].
-    fn call_name(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Source position of the call in progress, see [`crate::rank::Program::site`].
-    fn site(&self) -> CallSite {
-        CallSite::Unknown
-    }
-
-    /// Source position of a step, see [`crate::rank::Program::step_name`].
-    fn step_name(&self, step: u32) -> String {
-        step.to_string()
-    }
-
-    /// Source position of a step as file name and line, see [`crate::rank::Program::site_name`].
-    fn site_name(&self, step: u32) -> String {
-        self.step_name(step)
-    }
-
-    /// Source text of a step, see [`crate::rank::Program::step_source`].
-    fn step_source(&self, step: u32) -> StepSource {
-        let _ = step;
-        StepSource::default()
-    }
-
-    /// See [`crate::rank::Program::sum_timers`].
-    fn sum_timers(&self, sums: &mut TimerSums) {
-        let _ = sums;
-    }
-
-    /// See [`crate::rank::Program::sum_unwaited`].
-    fn sum_unwaited(&self, sums: &mut Unwaited) {
-        let _ = sums;
-    }
-
-    /// See [`crate::rank::Program::sender`].
-    fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
-        let _ = (sent, size);
-        None
-    }
-
-    /// See [`crate::rank::Program::task_log`].
-    fn task_log(&mut self) -> Option<Box<TaskLog>> {
-        None
     }
 }
 

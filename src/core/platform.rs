@@ -188,11 +188,3 @@ impl Platform {
         between.occupancy().slot.unwrap_or(half).max(LEAST_SLOT)
     }
 }
-
-/// Loads the platform `text` for tests.
-#[cfg(test)]
-pub(crate) fn stated(text: &str, overrides: &[&str]) -> Platform {
-    use crate::config::{Document, Override};
-    let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
-    Platform::load(Document::parse("x.toml", text).unwrap(), &overrides).unwrap()
-}

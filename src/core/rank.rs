@@ -1,5 +1,5 @@
 //! Interface between target code and the simulator: calls of a rank ([`Call`]), replies ([`Reply`]), programs
-//! ([`Program`]).
+//! ([`Program`]), and their descriptions ([`Describe`]).
 //!
 //! Ranks are world ranks in this module, and contexts are unique in the world; module `mpi` defines communicators.
 
@@ -7,6 +7,7 @@ mod ahead;
 mod ask;
 mod buffer;
 mod call;
+mod describe;
 mod fiber;
 mod forward;
 mod matcher;
@@ -16,10 +17,11 @@ pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailboxes, RunAhead};
 pub use ask::{Immediate, Simulator};
 pub use buffer::{Buffer, DataBlock, MemoryBlock};
 pub use call::{
-    COMPLETE, Call, CallSite, Called, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern,
-    Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source,
-    Tag, TagPattern, Which,
+    COMPLETE, Call, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program,
+    ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
+    Which,
 };
+pub use describe::{CallSite, Called, Describe};
 pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};
 pub(crate) use forward::forward_reports;
 pub use matcher::{Envelope, Matcher};

@@ -5,12 +5,12 @@ use std::fmt::Write;
 
 use mcpsim_core::platform::{NO_CLASS, Shape, Site};
 
-use super::cluster::{ClusterOptions, LengthRange, cluster};
 use super::fit::{FitPiece, Floor, pieces};
 use super::infer_platform::one_way;
 use super::link::MORE_THAN_SEEN;
-use super::matrices::{Matrices, MatrixError, PairTest};
 use super::text::{comment, stated_cost, told_flat};
+use mcpsim_matrices::cluster::{ClusterOptions, LengthRange, cluster};
+use mcpsim_matrices::{Matrices, MatrixError, PairTest};
 
 /// Classes of pairs of ranks with their message times. Pairs of a class have similar times at all message lengths.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,9 +152,9 @@ fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPie
 
 #[cfg(test)]
 mod tests {
-    use super::super::matrices::{Parameters, Statistic};
     use super::*;
     use mcpsim_core::config::Document;
+    use mcpsim_matrices::{Parameters, Statistic};
 
     #[test]
     fn pairs_of_a_ring_become_classes_of_cores() {

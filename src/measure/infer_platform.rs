@@ -9,10 +9,10 @@ use mcpsim_core::platform::{Level, Platform, Shape, Site};
 use super::effects::MeasuredEffects;
 use super::fit::{Floor, pieces};
 use super::link::{LinkFit, RowFit};
-use super::matrices::{Matrices, MatrixError, PairTest};
 use super::occupancy::MeasuredOccupancy;
 use super::structure::{PairKind, Structure, structure};
 use super::text::{comment, link, taken};
+use mcpsim_matrices::{Matrices, MatrixError, PairTest};
 
 /// Machine inferred from matrices.
 #[derive(Clone, Debug)]

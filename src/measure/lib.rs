@@ -10,7 +10,6 @@
 mod caches;
 mod campaign;
 mod classes;
-pub mod cluster;
 mod collectives;
 mod copies;
 mod cores;
@@ -21,7 +20,6 @@ mod infer_platform;
 mod kernels;
 mod library;
 mod link;
-pub mod matrices;
 mod models;
 mod occupancy;
 pub mod pairs;

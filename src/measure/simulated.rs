@@ -9,8 +9,8 @@ use mcpsim_core::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use mcpsim_core::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
 use mcpsim_core::platform::{Collective, HardwareThreads, Platform, Site};
 use mcpsim_core::rank::{
-    Buffer, Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode,
-    Served, Source, TagPattern,
+    Buffer, Call, Context, Describe, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests,
+    SendMode, Served, Source, TagPattern,
 };
 use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 
@@ -143,6 +143,8 @@ impl Program for Measuring {
         answers.extend(answer(served));
     }
 }
+
+impl Describe for Measuring {}
 
 /// A rank of the simulated machine.
 pub(super) struct Simulated<'a> {

@@ -1,11 +1,11 @@
 //! Tests that measurements on simulated machines recover the parameters of these machines.
 
-use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
-    CollectiveRules, Contention, Copies, CopyMemory, CoreRates, Level, Link, LoadColumn, Occupancy as Holds, Placement,
-    Platform, Row, Shape,
+    Contention, Copies, CopyMemory, CoreRates, Level, Link, LoadColumn, Occupancy as Holds, Placement, Platform, Row,
+    Shape,
 };
-use mcpsim_core::units::{Bandwidth, Bytes, Rate, SimSpan};
+use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
+use test_support::gigabytes;
 
 use super::*;
 
@@ -32,8 +32,7 @@ fn measured_machine(shape: Shape, fit: LinkFit, samples: &Samples) -> MeasuredMa
 /// Writes the platform of the machine and reads it; also returns its text.
 fn written_platform(measured: &MeasuredMachine) -> (Platform, String) {
     let text = measured.text();
-    let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    (read, text)
+    (test_support::load(&text, &[]), text)
 }
 
 /// Creates a row of round numbers; times are in ns.
@@ -45,46 +44,13 @@ fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64;
         bandwidth: Bandwidth::new(bytes_per_us * 1_000_000).unwrap(),
         send_overhead: SimSpan::from_ns(overheads[0]),
         recv_overhead: SimSpan::from_ns(overheads[1]),
-        gap: SimSpan::ZERO,
-        send_bandwidth: None,
-        recv_bandwidth: None,
-        copy_bandwidth: None,
-        copy_count: 1,
-        columns: Vec::new(),
+        ..Row::default()
     }
 }
 
 fn machine(shape: Shape, link: Link) -> Platform {
-    let memory = Bandwidth::new(1_000_000_000).unwrap();
-    let rate = Rate::new(1e9).unwrap();
-    let core = CoreRates {
-        flops: rate,
-        instructions: rate,
-        memory,
-        cmp_memory: memory,
-        node_memory: memory,
-        memory_sharing: Default::default(),
-        in_cache: None,
-        poll: CoreRates::POLL,
-        post_overhead: SimSpan::ZERO,
-        context_switch: SimSpan::ZERO,
-        scale_factor: 1.0,
-        slowdown: vec![1.0],
-        threads: Default::default(),
-    };
-    let links = [link.clone(), link.clone(), link];
-    Platform {
-        name: "m".into(),
-        shape,
-        core,
-        links,
-        collectives: CollectiveRules::default(),
-        conditions: Default::default(),
-        memory: None,
-        baseline: Default::default(),
-        pairs: None,
-        unread: Vec::new(),
-    }
+    let core = CoreRates { cmp_memory: gigabytes(1), node_memory: gigabytes(1), ..test_support::rates() };
+    test_support::platform([shape.nodes, shape.cmps, shape.cores], core, [link.clone(), link.clone(), link])
 }
 
 /// Measures `level` on a machine that has `link` at all levels.

@@ -36,5 +36,5 @@ pub use launched::SIMULATED_RANK;
 pub(crate) use outermost::outermost;
 pub use program::RealProgram;
 pub use rank::{Interface, Process, ProgramMemory, RankStage};
-pub(crate) use rank::{bytes, current, current_as, put_text, run_as, run_as_nobody, text};
+pub(crate) use rank::{bytes, current, current_as, put_text, run_as, run_as_nobody, text, with_current};
 pub use signature::Signature;

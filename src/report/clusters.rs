@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::matrices::Parameters;
+use crate::matrices::cluster::LengthRange;
 use crate::measure::Guess;
-use crate::measure::cluster::LengthRange;
-use crate::measure::matrices::Parameters;
 use crate::units::SimSpan;
 
 use super::table::{Align, Table};

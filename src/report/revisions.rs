@@ -1,6 +1,6 @@
 //! Results of a test over revisions: a text table, a CSV table and a list of changes.
 
-use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
+use crate::revisions::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 use crate::units::{SimSpan, signed};
 
 use super::headline::{clip, wrapped};

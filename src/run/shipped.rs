@@ -13,7 +13,7 @@ use crate::cc;
 use crate::config::did_you_mean;
 
 use super::error::PredictError;
-use super::key::InputHash;
+use crate::config::InputHash;
 
 /// Kind of a shipped file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::mpi::{
 use crate::platform::{
     Algorithm, Collective, CollectiveRule, CollectiveRules, Library, MemoryPart, Method, NodeMap, Platform, Site,
 };
-use crate::rank::{Call, Program, Reply};
+use crate::rank::{Call, Describe, Program, Reply};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// Timing method of a benchmark of collectives.
@@ -120,6 +120,8 @@ impl MpiProgram for Bench {
         MpiCall::Call(Call::Finish)
     }
 }
+
+impl Describe for Bench {}
 
 /// Returns the call of `collective` with `bytes` on rank `rank` of a world of `ranks` ranks.
 fn call(collective: Collective, bytes: Bytes, ranks: u32, rank: u32) -> CollectiveCall {

@@ -7,7 +7,6 @@ mod solver;
 
 use crate::support::Do::*;
 use crate::support::{self, Do, Log, Script, clocks, machine, ns, row, run_with, with_link};
-use mcpsim::config::Document;
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
 use mcpsim::platform::{Contention, Copies, Level, Link, Occupancy, Platform, Rails, Row, Tolerance};
 use mcpsim::units::{Bandwidth, Bytes};
@@ -154,7 +153,7 @@ fn an_adapter_that_carries_less_than_a_message_alone_bounds_it() {
              [inter_cmp]\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[inter_node]\ncontention = \"{contention}\"\n\
              latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ncapacity = \"0.5 GB/s\"\n"
         );
-        let platform = Platform::load(Document::parse("narrow.toml", &text).unwrap(), &[]).unwrap();
+        let platform = test_support::load(&text, &[]);
         let one = clocks(&platform, &[vec![Send(2, 1_000_000)], vec![], vec![Recv(0)], vec![]]);
         near(&[one[2]], &[alone * 1000], 1);
         if contention == "fair" {

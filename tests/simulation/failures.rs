@@ -5,7 +5,7 @@ use crate::support::Do::*;
 use crate::support::{Do, at, machine, row, run_with, with_link};
 use mcpsim::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use mcpsim::platform::{Contention, Level, Link, Placement, Platform, Row};
-use mcpsim::rank::{Call, Pattern, Program, Rank, Reply, Source, TagPattern};
+use mcpsim::rank::{Call, Describe, Pattern, Program, Rank, Reply, Source, TagPattern};
 use mcpsim::units::{Bytes, SimSpan, SimTime};
 
 /// Returns the error of the run for each number of workers.
@@ -78,6 +78,8 @@ impl Program for Poster {
     }
 }
 
+impl Describe for Poster {}
+
 #[test]
 fn the_limit_of_events_counts_calls_and_holds_before_memory_runs_out() {
     let platform = machine([2, 1, 64], Contention::Ideal);
@@ -121,6 +123,8 @@ impl<P: Program> Program for Counted<'_, P> {
     }
 }
 
+impl<P: Program> Describe for Counted<'_, P> {}
+
 #[test]
 fn a_run_that_is_cancelled_before_it_begins_ends_at_once() {
     let platform = machine([1, 1, 64], Contention::Ideal);
@@ -152,7 +156,9 @@ impl Program for Stuck {
             buffer: Default::default(),
         })
     }
+}
 
+impl Describe for Stuck {
     fn call_name(&self) -> Option<&'static str> {
         Some("MPI_Recv")
     }

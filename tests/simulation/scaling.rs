@@ -7,7 +7,7 @@ use crate::support::{at, machine};
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use mcpsim::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
 use mcpsim::platform::{Algorithm, Collective, Contention, Placement, Platform};
-use mcpsim::rank::{Call, Message, Pattern, Rank, Reply, ReplyKind, RequestId, SendMode, Source, TagPattern};
+use mcpsim::rank::{Call, Describe, Message, Pattern, Rank, Reply, ReplyKind, RequestId, SendMode, Source, TagPattern};
 use mcpsim::units::{Bytes, SimTime};
 
 const SIZES: [u32; 5] = [64, 256, 1024, 4096, 16_384];
@@ -126,6 +126,8 @@ impl MpiProgram for Turns {
         }
     }
 }
+
+impl Describe for Turns {}
 
 /// Returns a machine whose nodes have two CMPs of eight cores each.
 fn cluster(ranks: u32, law: Contention) -> Platform {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::support::machine;
 use mcpsim::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
 use mcpsim::platform::{Contention, Placement};
-use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, SendMode, Source, TagPattern};
+use mcpsim::rank::{Call, Describe, Message, Pattern, Program, Rank, Reply, SendMode, Source, TagPattern};
 use mcpsim::units::Bytes;
 
 const RANKS: u32 = 1024;
@@ -53,6 +53,8 @@ impl Program for Ring {
         if sends { Call::Send(message) } else { Call::Recv(pattern) }
     }
 }
+
+impl Describe for Ring {}
 
 /// Returns the Outcome, and how many programs were created.
 fn run(token: bool, turns: u32, workers: Option<u32>) -> (Outcome, u32) {

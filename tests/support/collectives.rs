@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use mcpsim::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
 use mcpsim::platform::{Algorithm, Collective, MemoryPart, Placement, Platform};
-use mcpsim::rank::{Call, Program, Rank, Reply, ReplyKind, RequestId};
+use mcpsim::rank::{Call, Describe, Program, Rank, Reply, ReplyKind, RequestId};
 use mcpsim::trace::{Header, Recording};
 use mcpsim::units::Bytes;
 
@@ -46,6 +46,8 @@ impl MpiProgram for Lines {
         }
     }
 }
+
+impl Describe for Lines {}
 
 /// Returns the call of `rank` of `size` ranks in a collective on the world communicator with root 0.
 pub fn part(collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {

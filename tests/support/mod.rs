@@ -1,4 +1,4 @@
-//! Tiny machines and scripted programs, whose expected times can be computed by hand.
+//! Scripted programs on tiny machines, whose expected times can be computed by hand.
 #![allow(dead_code)]
 
 pub mod collectives;
@@ -7,88 +7,18 @@ pub mod replays;
 use std::sync::{Arc, Mutex};
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
-use mcpsim::platform::{CollectiveRules, Contention, CoreRates, Level, Link, Placement, Platform, Row, Shape, Site};
+use mcpsim::platform::{Level, Placement, Platform, Site};
 use mcpsim::profile::{PathShare, TimeParts};
 use mcpsim::rank::{
-    Call, Completion, Context, DataBlock, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId,
-    SERVICE, SendMode, Served, Source, TagPattern, Which,
+    Call, Completion, Context, DataBlock, Describe, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind,
+    RequestId, SERVICE, SendMode, Served, Source, TagPattern, Which,
 };
-use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
-
-/// Returns `count` nanoseconds.
-pub fn ns(count: u64) -> SimSpan {
-    SimSpan::from_ns(count)
-}
+use mcpsim::units::{Bytes, SimSpan, SimTime};
+pub use test_support::{link, machine, ns, row, with_link};
 
 /// Returns the instant `count` nanoseconds after the start.
 pub fn at(count: u64) -> SimTime {
     SimTime::ZERO + ns(count)
-}
-
-/// Creates a row for messages of all sizes with 1 GB/s, which is 1 ns per byte.
-pub fn row(latency: u64) -> Row {
-    Row {
-        above: Bytes::ZERO,
-        up_to: Bytes::MAX,
-        latency: ns(latency),
-        bandwidth: Bandwidth::new(1_000_000_000).unwrap(),
-        send_overhead: SimSpan::ZERO,
-        recv_overhead: SimSpan::ZERO,
-        gap: SimSpan::ZERO,
-        send_bandwidth: None,
-        recv_bandwidth: None,
-        copy_bandwidth: None,
-        copy_count: 1,
-        columns: Vec::new(),
-    }
-}
-
-/// Creates a link with one row, on which all messages are eager.
-pub fn link(law: Contention, latency: u64) -> Link {
-    Link::new(law, Bytes::MAX, ns(latency), vec![row(latency)])
-}
-
-/// Creates a machine with latencies of 10, 100 and 1000 ns, and 1 ns per byte everywhere.
-pub fn machine(nct: [u32; 3], law: Contention) -> Platform {
-    Platform {
-        name: "tiny".to_owned(),
-        shape: Shape { nodes: nct[0], cmps: nct[1], cores: nct[2] },
-        core: rates(),
-        links: [link(law, 10), link(law, 100), link(law, 1000)],
-        collectives: CollectiveRules::default(),
-        conditions: Default::default(),
-        memory: None,
-        baseline: Default::default(),
-        pairs: None,
-        unread: Vec::new(),
-    }
-}
-
-/// Returns the rates of a core: 1 Gflop/s, 1 Ginstr/s, 1 GB/s of memory, and no other limit.
-pub fn rates() -> CoreRates {
-    let memory = Bandwidth::new(1_000_000_000).unwrap();
-    let plenty = Bandwidth::new(1_000_000_000_000_000).unwrap();
-    CoreRates {
-        flops: Rate::new(1e9).unwrap(),
-        instructions: Rate::new(1e9).unwrap(),
-        memory,
-        cmp_memory: plenty,
-        node_memory: plenty,
-        memory_sharing: Default::default(),
-        in_cache: None,
-        poll: CoreRates::POLL,
-        post_overhead: SimSpan::ZERO,
-        context_switch: SimSpan::ZERO,
-        scale_factor: 1.0,
-        slowdown: vec![1.0],
-        threads: Default::default(),
-    }
-}
-
-/// Replaces the link of `level`.
-pub fn with_link(mut platform: Platform, level: Level, link: Link) -> Platform {
-    platform.links[level as usize] = link;
-    platform
 }
 
 /// A step of a rank's script.
@@ -399,6 +329,8 @@ impl Program for Script {
         });
     }
 }
+
+impl Describe for Script {}
 
 /// Runs one script per rank with block placement and `workers` workers.
 pub fn run_with(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::measure::cluster::Precision;
+use crate::matrices::cluster::Precision;
 use crate::platform::Shape;
 use crate::units::SimSpan;
 

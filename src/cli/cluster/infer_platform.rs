@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::measure::cluster::Precision;
-use crate::measure::matrices::Matrices;
+use crate::matrices::Matrices;
+use crate::matrices::cluster::Precision;
 use crate::measure::{Guess, MeasuredClasses};
 use crate::report::guess_summary;
 use crate::run::write_whole;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::engine::Processes;
-use crate::measure::matrices::{Parameters, Statistic, write_matrices, write_text};
+use crate::matrices::{Parameters, Statistic, write_matrices, write_text};
 use crate::measure::pairs::{MeasuredPairs, PairPlan, simulate_length};
 use crate::platform::{Placement, Platform};
 use crate::units::SimSpan;

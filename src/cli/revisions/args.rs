@@ -7,8 +7,8 @@ use clap::Parser;
 
 use crate::cc;
 use crate::config::{Document, note_input};
+use crate::revisions::{RevisionFile, RevisionRequest};
 use crate::run::Shipped;
-use crate::study::{RevisionFile, RevisionRequest};
 
 use super::super::exit::Failure;
 

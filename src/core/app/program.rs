@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::mpi::{Aside, MpiCall, MpiProgram};
 use crate::platform::{CoreRates, MemoryPart};
 use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};
-use crate::rank::{Call, CallSite, Envelope, FailureKind, ProgramError, Rank, Reply, ReplyKind};
+use crate::rank::{Call, CallSite, Describe, Envelope, FailureKind, ProgramError, Rank, Reply, ReplyKind};
 use crate::units::{Bytes, SimTime};
 
 use super::code::{Code, Op, Pc, Start};
@@ -97,7 +97,9 @@ impl MpiProgram for AppProgram {
             AppProgram::Fragments(FragmentProgram(program)) => program.next_call(reply, aside),
         }
     }
+}
 
+impl Describe for AppProgram {
     fn position(&self) -> Option<String> {
         match self {
             AppProgram::Statements(RankProgram { shared, state }) => Some(state.position(&shared.code)),

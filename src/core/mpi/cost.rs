@@ -109,26 +109,18 @@ fn span(per_byte: f64, size: Bytes) -> SimSpan {
 mod tests {
     use super::*;
     use crate::platform::{CacheRates, Work};
-    use crate::units::{Bandwidth, Rate};
+    use crate::test_support::{gigabytes, rates};
+    use crate::units::Rate;
 
     #[test]
     fn data_costs_the_roofline_of_its_arithmetic_and_traffic() {
-        let bandwidth = |gbs: u64| Bandwidth::new(gbs * 1_000_000_000).unwrap();
         for gflops in [0.01, 1.0, 100.0] {
             let core = CoreRates {
                 flops: Rate::new(gflops * 1e9).unwrap(),
-                instructions: Rate::new(1e9).unwrap(),
-                memory: bandwidth(10),
-                cmp_memory: bandwidth(20),
-                node_memory: bandwidth(40),
-                memory_sharing: Default::default(),
-                in_cache: None,
-                poll: CoreRates::POLL,
-                post_overhead: SimSpan::ZERO,
-                context_switch: SimSpan::ZERO,
-                scale_factor: 1.0,
-                slowdown: Vec::new(),
-                threads: Default::default(),
+                memory: gigabytes(10),
+                cmp_memory: gigabytes(20),
+                node_memory: gigabytes(40),
+                ..rates()
             };
             let memory = core.memory_share(4, 8);
             let cost = DataCost::new(&core, memory).over(|| Bytes::MAX);
@@ -147,22 +139,15 @@ mod tests {
 
     #[test]
     fn what_fits_the_caches_costs_what_it_costs_there() {
-        let bandwidth = |gbs: u64| Bandwidth::new(gbs * 1_000_000_000).unwrap();
         let flops = Rate::new(1e12).unwrap();
         let core = CoreRates {
             flops,
             instructions: flops,
-            memory: bandwidth(6),
-            cmp_memory: bandwidth(60),
-            node_memory: bandwidth(60),
-            memory_sharing: Default::default(),
-            in_cache: Some(CacheRates { size: Bytes::new(2000), flops, instructions: flops, bandwidth: bandwidth(30) }),
-            poll: CoreRates::POLL,
-            post_overhead: SimSpan::ZERO,
-            context_switch: SimSpan::ZERO,
-            scale_factor: 1.0,
-            slowdown: Vec::new(),
-            threads: Default::default(),
+            memory: gigabytes(6),
+            cmp_memory: gigabytes(60),
+            node_memory: gigabytes(60),
+            in_cache: Some(CacheRates { size: Bytes::new(2000), flops, instructions: flops, bandwidth: gigabytes(30) }),
+            ..rates()
         };
         let cost = DataCost::new(&core, MemoryPart { bandwidth: 6e9, cache: 2000.0 });
         // A copy moves 2 bytes per byte of the buffer, a combination 3. Two buffers of 1000 B fit into the cache and

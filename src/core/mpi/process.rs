@@ -13,7 +13,7 @@ use super::{Aside, CallForm, CollectiveCall, MpiCall, MpiProgram};
 use crate::platform::{MemoryPart, Platform};
 use crate::profile::TaskLog;
 use crate::rank::forward_reports;
-use crate::rank::{Call, Called, CollectiveEntry, FailureKind, Program, ProgramError, Reply};
+use crate::rank::{Call, Called, CollectiveEntry, Describe, FailureKind, Program, ProgramError, Reply};
 use crate::units::Bytes;
 
 /// Runs an [`MpiProgram`] on the engine: forwards its calls and executes its collectives.
@@ -141,7 +141,9 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
         }
         call
     }
+}
 
+impl<P: MpiProgram> Describe for MpiDriver<P> {
     forward_reports!(self, self.program);
 
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
@@ -167,7 +169,9 @@ impl<M: Mover + Send> Program for Strand<M> {
             StrandStage::Left => Call::Finish,
         }
     }
+}
 
+impl<M: Mover + Send> Describe for Strand<M> {
     fn position(&self) -> Option<String> {
         Some(self.name.to_owned())
     }

@@ -95,18 +95,11 @@ fn one_row(link: &Link, stated: Option<BaselineLink>) -> Link {
     let (first, last) = (&link.rows()[0], &link.rows()[link.rows().len() - 1]);
     let stated = stated.unwrap_or(BaselineLink { latency: first.latency, bandwidth: last.bandwidth });
     let row = Row {
-        above: Bytes::ZERO,
-        up_to: Bytes::MAX,
         latency: stated.latency,
         bandwidth: stated.bandwidth,
         send_overhead: first.send_overhead,
         recv_overhead: first.recv_overhead,
-        gap: SimSpan::ZERO,
-        send_bandwidth: None,
-        recv_bandwidth: None,
-        copy_bandwidth: None,
-        copy_count: 1,
-        columns: Vec::new(),
+        ..Row::default()
     };
     Link::new(Contention::Ideal, Bytes::MAX, stated.latency, vec![row])
 }
@@ -140,7 +133,7 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
 "#;
 
     fn machine(overrides: &[&str]) -> Platform {
-        crate::platform::stated(MACHINE, overrides)
+        crate::test_support::load(MACHINE, overrides)
     }
 
     /// Latency in ns, bandwidth in MB/s, and send and receive overhead in ns of a link with one row.

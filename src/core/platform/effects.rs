@@ -194,14 +194,14 @@ impl Platform {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stated;
     use super::*;
+    use crate::test_support;
 
     /// The built-in machine with these keys.
     fn machine(keys: &[&str]) -> Platform {
         let text = include_str!("../../../configs/default.toml");
         let keys: Vec<String> = keys.iter().map(|key| format!("platform.{key}")).collect();
-        stated(text, &keys.iter().map(String::as_str).collect::<Vec<_>>())
+        test_support::load(text, &keys.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The machine with an ideal network: messages take no time, regardless of other messages.
 
-use crate::units::{Bandwidth, Bytes, SimSpan};
+use crate::units::SimSpan;
 
 use super::{Baseline, Conditions, Contention, Link, Noise, Platform, ProgressEngine, Row};
 
@@ -26,27 +26,14 @@ impl Platform {
 }
 
 fn ideal(link: &Link) -> Link {
-    let row = Row {
-        above: Bytes::ZERO,
-        up_to: Bytes::MAX,
-        latency: SimSpan::ZERO,
-        bandwidth: Bandwidth::new(u64::MAX).expect("above zero"),
-        send_overhead: SimSpan::ZERO,
-        recv_overhead: SimSpan::ZERO,
-        gap: SimSpan::ZERO,
-        send_bandwidth: None,
-        recv_bandwidth: None,
-        copy_bandwidth: None,
-        copy_count: 1,
-        columns: Vec::new(),
-    };
-    Link::new(Contention::Ideal, link.eager_threshold(), SimSpan::ZERO, vec![row])
+    Link::new(Contention::Ideal, link.eager_threshold(), SimSpan::ZERO, vec![Row::default()])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::platform::Level;
+    use crate::units::Bytes;
 
     #[test]
     fn messages_take_no_time_and_thresholds_stay() {

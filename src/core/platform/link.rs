@@ -180,6 +180,26 @@ impl Link {
     }
 }
 
+impl Default for Row {
+    /// Creates a row for all sizes whose messages take no time.
+    fn default() -> Self {
+        Row {
+            above: Bytes::ZERO,
+            up_to: Bytes::MAX,
+            latency: SimSpan::ZERO,
+            bandwidth: Bandwidth::MAX,
+            send_overhead: SimSpan::ZERO,
+            recv_overhead: SimSpan::ZERO,
+            send_bandwidth: None,
+            recv_bandwidth: None,
+            gap: SimSpan::ZERO,
+            copy_bandwidth: None,
+            copy_count: 1,
+            columns: Vec::new(),
+        }
+    }
+}
+
 impl Row {
     /// Time of the sender's core for a message of `size`.
     #[inline]
@@ -253,22 +273,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::test_support;
 
     fn row(above: u64, up_to: u64) -> Row {
-        Row {
-            above: Bytes::new(above),
-            up_to: Bytes::new(up_to),
-            latency: SimSpan::from_ns(100),
-            bandwidth: Bandwidth::new(1_000_000_000).unwrap(),
-            send_overhead: SimSpan::ZERO,
-            recv_overhead: SimSpan::ZERO,
-            gap: SimSpan::ZERO,
-            send_bandwidth: None,
-            recv_bandwidth: None,
-            copy_bandwidth: None,
-            copy_count: 1,
-            columns: Vec::new(),
-        }
+        Row { above: Bytes::new(above), up_to: Bytes::new(up_to), ..test_support::row(100) }
     }
 
     fn link(ends: &[u64]) -> Link {

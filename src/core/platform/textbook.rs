@@ -287,18 +287,12 @@ fn row(latency: f64, overhead: f64, gap: f64, per_byte: f64) -> Row {
     let span = |seconds: f64| SimSpan::from_seconds(seconds.max(0.0)).unwrap_or(SimSpan::ZERO);
     let rate = if per_byte > 0.0 { (1.0 / per_byte).round() as u64 } else { u64::MAX };
     Row {
-        above: Bytes::ZERO,
-        up_to: Bytes::MAX,
         latency: span(latency),
         bandwidth: Bandwidth::new(rate.max(1)).expect("a rate above zero"),
         send_overhead: span(overhead),
         recv_overhead: span(overhead),
         gap: span(gap),
-        send_bandwidth: None,
-        recv_bandwidth: None,
-        copy_bandwidth: None,
-        copy_count: 1,
-        columns: Vec::new(),
+        ..Row::default()
     }
 }
 
@@ -332,7 +326,7 @@ gap = "500 ns"
 "#;
 
     fn machine(overrides: &[&str]) -> Platform {
-        crate::platform::stated(MACHINE, overrides)
+        crate::test_support::load(MACHINE, overrides)
     }
 
     fn near(found: f64, expected: f64) {

@@ -29,9 +29,9 @@ use smallvec::SmallVec;
 
 use super::ask::{Immediate, Simulator};
 use super::call::{
-    COMPLETE, Call, CallSite, Called, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind,
-    RequestId, Requests, Served,
+    COMPLETE, Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, Requests, Served,
 };
+use super::describe::{CallSite, Called, Describe};
 use crate::profile::StepSource;
 use crate::units::{Bytes, SimSpan, SimTime};
 use mailbox::{Mailbox, ReceiveId};

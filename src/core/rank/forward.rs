@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::ahead::Doorbell;
 use super::ask::Simulator;
-use super::call::{Call, Called, Message, Program, Reply, Served};
+use super::call::{Call, Message, Program, Reply, Served};
+use super::describe::{Called, Describe};
 use crate::profile::TaskLog;
 
-/// Forwards the functions of [`crate::rank::Program`] that reports need: call name, position, timers, leftovers.
+/// Forwards the functions of [`crate::rank::Describe`] that reports need: call name, position, timers, leftovers.
 macro_rules! forward_reports {
     ($this:ident, $program:expr) => {
         fn call_name(&$this) -> Option<&'static str> {
@@ -70,7 +71,9 @@ impl Program for Box<dyn Program> {
     fn run_ahead(&mut self) {
         (**self).run_ahead();
     }
+}
 
+impl Describe for Box<dyn Program> {
     forward_reports!(self, **self);
 
     fn count_calls(&mut self, by_place: bool) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::ahead::Doorbell;
-use super::{Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Served, forward_reports};
+use super::{Call, CallSite, Called, Describe, Message, Program, Rank, Reply, ReplyKind, Served, forward_reports};
 use crate::platform::{Level, Site};
 use crate::profile::{FunctionCalls, MessageSort, POINT_TO_POINT, RankProfile};
 use crate::units::{SimSpan, SimTime};
@@ -232,7 +232,9 @@ impl<P: Program> Program for Tallied<P> {
     fn run_ahead(&mut self) {
         self.program.run_ahead();
     }
+}
 
+impl<P: Program> Describe for Tallied<P> {
     forward_reports!(self, self.program);
 
     fn task_log(&mut self) -> Option<Box<crate::profile::TaskLog>> {
@@ -281,7 +283,9 @@ impl Program for TalliedStrand {
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
         self.program.serve(message, answers);
     }
+}
 
+impl Describe for TalliedStrand {
     forward_reports!(self, self.program);
 
     fn is_thread(&self) -> bool {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::CoreRates;
-use crate::rank::{CallSite, Rank, Reply};
+use crate::rank::{CallSite, Describe, Rank, Reply};
 
 /// Error in a trace file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,7 +142,9 @@ impl MpiProgram for ImportProgram {
             ImportProgram::Otf2(program) => program.next(reply),
         }
     }
+}
 
+impl Describe for ImportProgram {
     fn position(&self) -> Option<String> {
         match self {
             ImportProgram::Ti(program) => program.position(),

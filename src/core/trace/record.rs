@@ -13,7 +13,7 @@ use super::op::{PeerEnd, Sent};
 use super::task::{RecordedTask, TaskRecorder};
 use crate::mpi::CalledCollective;
 use crate::rank::forward_reports;
-use crate::rank::{Call, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
+use crate::rank::{Call, Describe, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 
 /// Total number of nodes (numbers and loops) that all ranks together keep for the detection of loops.
 const IN_VIEW: u32 = 1 << 22;
@@ -197,7 +197,9 @@ impl<P: Program> Program for Recorder<P> {
     fn run_ahead(&mut self) {
         self.program.run_ahead();
     }
+}
 
+impl<P: Program> Describe for Recorder<P> {
     forward_reports!(self, self.program);
 
     fn task_log(&mut self) -> Option<Box<crate::profile::TaskLog>> {
@@ -225,7 +227,9 @@ impl Program for StrandRecorder {
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
         self.program.serve(message, answers);
     }
+}
 
+impl Describe for StrandRecorder {
     forward_reports!(self, self.program);
 
     fn is_thread(&self) -> bool {

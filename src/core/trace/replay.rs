@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Machine;
 use super::read::{Runs, Trace};
 use crate::rank::{
-    COMPLETE, Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Requests, Served, Tag, Which,
+    COMPLETE, Call, CallSite, Called, Describe, Message, Program, Rank, Reply, ReplyKind, Requests, Served, Tag, Which,
 };
 use crate::units::Bytes;
 pub use driven::{ReplayMachine, ReplayedRun};
@@ -89,7 +89,9 @@ impl Program for Replay {
             buffer: Default::default(),
         }));
     }
+}
 
+impl Describe for Replay {
     fn position(&self) -> Option<String> {
         Some(self.task.state.place())
     }
@@ -121,7 +123,9 @@ impl Program for TaskReplay {
         }
         state.step(trace)
     }
+}
 
+impl Describe for TaskReplay {
     fn site(&self) -> CallSite {
         CallSite::Function(self.state.site(&self.trace))
     }

@@ -1,6 +1,5 @@
 //! Tests of imports: output in the formats of both suites from machines of known costs, and invalid files.
 
-use mcpsim_core::config::Document;
 use mcpsim_core::platform::{Contention, Level, Platform, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes};
 
@@ -94,7 +93,7 @@ fn what_was_put_in_comes_out() {
     ];
     let import = Import { eager: vec![(Level::InterNode, 8192)], ..import(&files) };
     let text = import.platform().unwrap().text;
-    let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+    let platform = test_support::load(&text, &[]);
     let link = platform.link(Level::InterNode);
     assert_eq!(link.eager_threshold(), Bytes::new(8192));
     for (size, gap) in [(8, 20_000u64), (128, 50_000), (8192, 50_000)] {
@@ -138,7 +137,7 @@ fn windows_of_all_sizes_say_what_a_message_costs_its_cores() {
     let files = [("inter_node=lat", latency()), ("inter_node=bw", windows(each))];
     let overheads = |windows| {
         let text = Import { windows, ..import(&files) }.platform().unwrap().text;
-        let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+        let platform = test_support::load(&text, &[]);
         [8, 64, 128, 1024, 8192].map(|size| {
             let row = platform.link(Level::InterNode).row(Bytes::new(size));
             let start = row.latency.as_ps() + 2 * row.send_overhead.as_ps();
@@ -170,7 +169,7 @@ fn within_a_node_windows_of_all_sizes_say_what_copies_cost() {
     let shape = Some(Shape { nodes: 1, cmps: 1, cores: 2 });
     let eager = vec![(Level::IntraCmp, 8192)];
     let text = Import { shape, eager, ..import(&files) }.platform().unwrap().text;
-    let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+    let platform = test_support::load(&text, &[]);
     let link = platform.link(Level::IntraCmp);
     for size in [8, 128, 1024, 8192, 65536, 262_144, 4_194_304] {
         let row = link.row(Bytes::new(size));
@@ -197,7 +196,7 @@ fn what_both_ways_take_beyond_sends_and_receives_is_posting() {
         let core = base.table_mut()["core"].as_table_mut().unwrap();
         core.insert("in_cache".into(), toml::from_str::<toml::Value>("memory_bandwidth = \"20 GB/s\"").unwrap());
         let imported = Import { base: Some(base), ..import(&files) }.platform().unwrap();
-        let found = Platform::load(Document::parse("m.toml", &imported.text).unwrap(), &[]).unwrap();
+        let found = test_support::load(&imported.text, &[]);
         assert!(found.core.in_cache.is_some(), "{}", imported.text);
         let told = imported.keys.iter().any(|key| key.table == "core" && key.keys == "post_overhead" && !key.assumed);
         assert_eq!(told, imported.text.contains("# post_overhead: windows both ways of one pair, 8 and 128 B"));
@@ -222,7 +221,7 @@ fn small_messages_both_ways_tell_whether_directions_share_a_gap() {
             ("inter_node=both", many),
         ];
         let text = import(&files).platform().unwrap().text;
-        let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+        let platform = test_support::load(&text, &[]);
         let found = platform.link(Level::InterNode).occupancy().clone();
         (found.duplex_gap.map(|gap| (gap.as_ps() as f64 / 100.0).round() / 10.0), text)
     };
@@ -278,7 +277,7 @@ fn what_no_file_tells_is_said() {
     let text = based.platform().unwrap().text;
     assert!(text.contains("nct = [16, 2, 16]\n") && text.contains("# nct: ASSUMED: configs/default.toml.\n"), "{text}");
     assert!(text.contains("# NO DATA for intra_cmp. ASSUMED: that of configs/default.toml.\n[intra_cmp]\n"), "{text}");
-    let found = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+    let found = test_support::load(&text, &[]);
     assert_eq!(found.link(Level::IntraCmp), Platform::embedded().link(Level::IntraCmp));
 }
 

@@ -1,7 +1,6 @@
 //! Tests that the fits recover the parameters of a simulated machine.
 
 use super::*;
-use mcpsim_core::config::{Document, Override};
 
 const MACHINE: &str = r#"
 name = "known"
@@ -36,8 +35,7 @@ gap = "900 ns"
 "#;
 
 fn machine(overrides: &[&str]) -> Platform {
-    let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
-    Platform::load(Document::parse("x.toml", MACHINE).unwrap(), &overrides).unwrap()
+    test_support::load(MACHINE, overrides)
 }
 
 fn near(found: f64, expected: f64) {

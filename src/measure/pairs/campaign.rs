@@ -7,10 +7,10 @@ use rand_pcg::Pcg64Mcg;
 
 use mcpsim_core::platform::Collective;
 
-use super::super::matrices::{PairTest, Parameters};
 use super::port::PairPort;
 use super::protocol::{noise_makers, noisy_sample, samples};
 use super::rounds::{Round, rounds_of};
+use mcpsim_matrices::{PairTest, Parameters};
 
 /// Plan of the pair tests. All ranks have the same plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct PairPlan {
 }
 
 /// Results for one message length on the first rank: one matrix per statistic, in the order of
-/// [`super::super::matrices::Statistic::ALL`].
+/// [`mcpsim_matrices::Statistic::ALL`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredPairs {
     /// One matrix per statistic.

@@ -1,8 +1,8 @@
 //! Operations of the two ranks of a pair for their samples, as in `network_test2`. Rank x measures, and rank y is its
 //! partner.
 
-use super::super::matrices::{PairTest, Parameters};
 use super::port::PairPort;
+use mcpsim_matrices::{PairTest, Parameters};
 
 /// Size of the confirmation of a message in bytes: an int.
 const CONFIRMATION: u64 = 4;

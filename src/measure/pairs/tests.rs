@@ -1,11 +1,10 @@
 //! Tests of the pair tests on machines of known costs.
 
-use mcpsim_core::config::Document;
-use mcpsim_core::platform::{Placement, Platform};
+use mcpsim_core::platform::Placement;
 
-use super::super::cluster::levels_of_pairs;
-use super::super::matrices::{PairTest, Parameters};
 use super::*;
+use mcpsim_matrices::cluster::levels_of_pairs;
+use mcpsim_matrices::{PairTest, Parameters};
 
 /// Machine with latencies of 1, 2 and 5 µs, 1 GB/s, 100 ns per send and 200 ns per receive.
 const MACHINE: &str = r#"
@@ -48,7 +47,7 @@ fn plan(ranks: u32, test: PairTest) -> PairPlan {
 }
 
 fn measured(plan: &PairPlan, bytes: u64) -> MeasuredPairs {
-    let platform = Platform::load(Document::parse("known.toml", MACHINE).unwrap(), &[]).unwrap();
+    let platform = test_support::load(MACHINE, &[]);
     let sites = Placement::Block.sites(platform.shape, plan.parameters.ranks, false).unwrap();
     simulate_length(&platform, sites, plan, bytes).unwrap()
 }
@@ -96,7 +95,7 @@ fn one_sided_tests_take_the_way_there_and_back() {
 
 #[test]
 fn the_kinds_of_pairs_are_the_levels_in_each_test_of_pairs() {
-    let platform = Platform::load(Document::parse("known.toml", MACHINE).unwrap(), &[]).unwrap();
+    let platform = test_support::load(MACHINE, &[]);
     let levels = levels_of_pairs(&platform, 8).unwrap();
     let tests =
         [PairTest::OneToOne, PairTest::AsyncOneToOne, PairTest::SendRecvAndRecvSend, PairTest::Put, PairTest::Get];
@@ -149,7 +148,7 @@ fn pairs_of_other_nodes_at_the_same_time_change_nothing() {
     for test in [PairTest::OneToOne, PairTest::Put] {
         let alone = plan(8, test);
         let together = PairPlan { nodes: Some(vec![0, 0, 1, 1, 2, 2, 3, 3]), ..alone.clone() };
-        let platform = Platform::load(Document::parse("known.toml", MACHINE).unwrap(), &[]).unwrap();
+        let platform = test_support::load(MACHINE, &[]);
         let platform = platform.with_shape("4,1,2".parse().unwrap());
         let sites = Placement::Block.sites(platform.shape, 8, false).unwrap();
         let [one, both] =

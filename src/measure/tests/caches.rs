@@ -1,6 +1,5 @@
 //! Tests that cache sizes and copy bandwidths of simulated machines are recovered.
 
-use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
     Contention, Copies, CopyMemory, CopyTraffic, Level, Link, Occupancy, Placement, Platform, Shape,
 };
@@ -51,7 +50,7 @@ fn the_end_of_caches_and_what_memory_copies_come_back() {
         // A memory bandwidth of 10 GB/s permits 5 GB/s of copies.
         assert!((copied / 5e9 - 1.0).abs() < 0.02, "{copied}\n{text}");
         // The copy bandwidth in the file does not exceed the memory bandwidth of the compute kernels.
-        let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+        let read = test_support::load(&text, &[]);
         let memory = read.memory.unwrap_or_else(|| panic!("{text}"));
         assert!((memory.cache.get() as f64 / end - 1.0).abs() < 0.001, "{text}");
         assert_eq!(memory.cmp, Bandwidth::new(9_500_000_000), "{text}");

@@ -1,6 +1,5 @@
 //! Tests that additional costs of messages are recovered from simulated machines and written to the platform file.
 
-use mcpsim_core::config::Document;
 use mcpsim_core::platform::{
     Conditions, Contention, Level, Link, NodeFactors, Noise, NoiseDistribution, Occupancy, Placement, Platform,
     ProgressEngine, Protocol, Shape, Spread, SystemNoise,
@@ -124,7 +123,7 @@ fn what_the_system_takes_from_a_core_comes_back() {
     let text = |stated| {
         let text = cores.text(stated);
         let file = format!("{}\n{text}", include_str!("../../../configs/default.toml"));
-        Platform::load(Document::parse("m.toml", &file).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"))
+        test_support::load(&file, &[])
     };
     let system = text(true).conditions.noise.system.unwrap();
     assert!((system.period.as_seconds() / found.period - 1.0).abs() < 1e-3, "{system:?}");
@@ -141,6 +140,6 @@ fn nodes_that_compute_more_slowly_come_back() {
     assert!(rates.iter().zip([1.0, 1.0, 0.8, 1.0]).all(|(found, stated)| (found - stated).abs() < 1e-6), "{rates:?}");
     let file = format!("{}\n{}", include_str!("../../../configs/default.toml"), cores.text(false));
     let file = file.replace("nct = [16, 2, 16]", "nct = [4, 2, 4]");
-    let platform = Platform::load(Document::parse("m.toml", &file).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let platform = test_support::load(&file, &[]);
     assert_eq!(platform.conditions.nodes.rate, [1.0, 1.0, 0.8, 1.0], "{file}");
 }

@@ -48,7 +48,7 @@ fn measured(links: Vec<LinkFit>) -> MeasuredMachine {
 }
 
 fn read(text: &str) -> Platform {
-    Platform::load(Document::parse("here.toml", text).unwrap(), &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    test_support::load(text, &[])
 }
 
 #[test]

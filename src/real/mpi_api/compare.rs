@@ -2,8 +2,8 @@
 
 use crate::mpi_api::collective::Combine;
 use crate::mpi_api::comm::Comm;
-use crate::mpi_api::process::{MpiProcess, current_process};
-use crate::process::{Buffering, CollectiveRecord, ComparedArguments, Signature};
+use crate::mpi_api::process::MpiProcess;
+use crate::process::{Buffering, CollectiveRecord, ComparedArguments, Signature, with_current};
 use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::mpi::datatype::Datatype;
 use mcpsim_core::rank::{Completion, Data, SendMode};
@@ -77,14 +77,15 @@ pub fn sign(data: &mut Data, datatype: &Datatype, count: usize) {
 /// follows the `size` bytes of data.
 #[cold]
 pub fn check_received(payload: &Data, completion: &Completion, comm: &Comm, datatype: &Datatype, count: usize) {
-    let Some(p) = current_process() else { return };
     let sent = Signature::decode(&payload[completion.size.get() as usize..]);
     let expected = Signature::new(datatype, count);
     if sent.fits(&expected) {
         return;
     }
-    let (call, place) = Mistake::call_and_place(&p.position().unwrap_or_default());
     let from = comm.peer_number(completion.source);
     let text = format!("{sent} from rank {from} of {}, received as {expected}", comm.describe());
-    p.job.add_mistake(Mistake { rank: p.rank, kind: MistakeKind::TypeMismatch, call, place, text });
+    with_current(|p| {
+        let (call, place) = Mistake::call_and_place(&p.position().unwrap_or_default());
+        p.job.add_mistake(Mistake { rank: p.rank, kind: MistakeKind::TypeMismatch, call, place, text });
+    });
 }

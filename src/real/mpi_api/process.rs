@@ -141,12 +141,6 @@ pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
     process
 }
 
-/// Returns the rank whose code runs on this thread.
-pub fn current_process<'a>() -> Option<&'a MpiProcess> {
-    // SAFETY: only [`super::RealProgram`] and strands run ranks, and all their ranks are of the type `MpiProcess`.
-    unsafe { current_as::<MpiProcess>() }
-}
-
 #[cold]
 fn no_rank(name: &str) -> ! {
     let what = format!(

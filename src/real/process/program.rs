@@ -14,8 +14,8 @@ use super::rank::{Interface, Process, ProgramMemory, RankStage, run_as, run_as_n
 use crate::loader;
 use mcpsim_core::profile::StepSource;
 use mcpsim_core::rank::{
-    Call, CallSite, Called, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply, Served,
-    Simulator,
+    Call, CallSite, Called, Describe, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply,
+    Served, Simulator,
 };
 use mcpsim_core::units::SimSpan;
 
@@ -147,7 +147,9 @@ impl<I: Interface> Program for RealProgram<I> {
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
         crash::serving(&self.process, || self.process.serve(message, answers));
     }
+}
 
+impl<I: Interface> Describe for RealProgram<I> {
     fn position(&self) -> Option<String> {
         self.process.position()
     }

@@ -149,8 +149,16 @@ thread_local! {
     static CURRENT: Cell<*const Process> = const { Cell::new(std::ptr::null()) };
 }
 
+/// Calls `body` with the rank whose code runs on this thread. Returns `None` if there is no such rank.
+///
+/// Unlike the reference of [`current`], that of `body` cannot outlive the rank.
+#[inline]
+pub fn with_current<T>(body: impl FnOnce(&Process) -> T) -> Option<T> {
+    current().map(body)
+}
+
 /// Returns the rank whose code runs on this thread. The reference is valid while the rank's code runs, because the
-/// caller runs on the rank's stack and the stack is dropped before the rank.
+/// caller runs on the rank's stack and the stack is dropped before the rank. New code uses [`with_current`].
 #[inline]
 pub fn current<'a>() -> Option<&'a Process> {
     // SAFETY: the pointer is null unless the rank's code runs, and the rank outlives its code.

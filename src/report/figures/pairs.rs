@@ -1,6 +1,6 @@
 //! Figures of matrices: message times or clusters, with one field per pair of ranks.
 
-use crate::measure::matrices::Parameters;
+use crate::matrices::Parameters;
 use crate::units::Bytes;
 
 use super::super::clusters::span;
@@ -121,7 +121,7 @@ fn field(file: &str, title: &str, mut more: String, (fields, together): (usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::matrices::PairTest;
+    use crate::matrices::PairTest;
 
     #[test]
     fn a_matrix_is_drawn_by_values_and_by_clusters() {

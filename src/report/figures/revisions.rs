@@ -1,6 +1,6 @@
 //! Figures of a test over revisions: time, messages and volume of each revision. Changes beyond noise are marked.
 
-use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
+use crate::revisions::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 
 use super::axis::PlotAxis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, Place, RED, Style, colors};

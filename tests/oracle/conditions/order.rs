@@ -9,7 +9,7 @@ use mcpsim::platform::{
     Contention, Link, NetworkNoise, NoiseDistribution, Occupancy, Platform, ProgressEngine, Protocol, Rails, Site,
     Spread, SystemNoise,
 };
-use mcpsim::rank::{Call, Program, Rank, Reply, ReplyKind, SendMode};
+use mcpsim::rank::{Call, Describe, Program, Rank, Reply, ReplyKind, SendMode};
 use mcpsim::units::{Bandwidth, Bytes, SimTime};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -137,6 +137,8 @@ impl Program for InTime {
         Call::Yield
     }
 }
+
+impl Describe for InTime {}
 
 /// Simulates `case` and returns the Outcome. If `ahead` is true, programs run ahead of virtual time.
 fn simulate(case: &Case, workers: u32, ahead: bool) -> Outcome {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::exit::Failure;
-use crate::measure::matrices::{PairTest, Parameters};
+use crate::matrices::{PairTest, Parameters};
 
 /// Options of `--pairs` and `--simulate`.
 #[derive(Args, Clone, Debug)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use siphasher::sip::SipHasher24;
 
-use crate::measure::matrices::MatrixError;
+use crate::matrices::MatrixError;
 
 use super::super::super::exit::Failure;
 use super::super::super::output::cannot_write;

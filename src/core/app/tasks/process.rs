@@ -19,8 +19,8 @@ use crate::mpi::{Aside, MpiCall, MpiProgram};
 use crate::platform::MemoryPart;
 use crate::profile::TaskLog;
 use crate::rank::{
-    COMPLETE, Call, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
-    SendMode, Source, TagPattern, Which,
+    COMPLETE, Call, Describe, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId,
+    Requests, SendMode, Source, TagPattern, Which,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -149,7 +149,9 @@ impl Program for Execution {
     fn next(&mut self, _: Reply<'_>) -> Call {
         self.0.take().map_or(Call::Finish, Call::Compute)
     }
+}
 
+impl Describe for Execution {
     fn position(&self) -> Option<String> {
         Some("a fragment on a thread".to_owned())
     }
@@ -453,7 +455,9 @@ impl MpiProgram for TaskProgram {
         state.answered(&shared.graph, reply.kind);
         state.step(shared)
     }
+}
 
+impl Describe for TaskProgram {
     fn position(&self) -> Option<String> {
         let ProcessState { ready, .. } = &self.state;
         let waiting = self.state.held() - ready.len();

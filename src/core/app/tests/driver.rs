@@ -4,28 +4,14 @@ use crate::config::{ConfigError, Document, Override};
 use crate::mpi::{MpiCall, MpiProgram, Sizes};
 use crate::platform::CoreRates;
 use crate::rank::{Call, Completion, Message, Pattern, Reply, ReplyKind, Source, TagPattern};
-use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
+use crate::test_support::{self, gigabytes};
+use crate::units::{Bytes, SimTime};
 
 use super::super::{App, AppProgram, TargetMachine};
 
 /// Target with 1 Gflop/s and 1 Ginstr/s per core, and 1 GB/s for a core, a CMP and a node.
 pub(super) fn target(ranks: u32) -> TargetMachine {
-    let gigabyte = Bandwidth::new(1_000_000_000).unwrap();
-    let rates = CoreRates {
-        flops: Rate::new(1e9).unwrap(),
-        instructions: Rate::new(1e9).unwrap(),
-        memory: gigabyte,
-        cmp_memory: gigabyte,
-        node_memory: gigabyte,
-        memory_sharing: Default::default(),
-        in_cache: None,
-        poll: CoreRates::POLL,
-        post_overhead: SimSpan::ZERO,
-        context_switch: SimSpan::ZERO,
-        scale_factor: 1.0,
-        slowdown: vec![],
-        threads: Default::default(),
-    };
+    let rates = CoreRates { cmp_memory: gigabytes(1), node_memory: gigabytes(1), ..test_support::rates() };
     TargetMachine { ranks, rates, seed: 1, max_turns: 1000 }
 }
 

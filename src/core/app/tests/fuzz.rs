@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::config::Document;
 use crate::mpi::MpiProgram;
-use crate::rank::{Call, Reply, ReplyKind};
+use crate::rank::{Call, Describe, Reply, ReplyKind};
 use crate::units::SimTime;
 
 use super::super::App;

@@ -2,7 +2,7 @@
 
 use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::{CacheRates, MemoryPart, MemorySharing};
-use crate::rank::{Call, Reply, ReplyKind};
+use crate::rank::{Call, Describe, Reply, ReplyKind};
 use crate::units::{Bandwidth, Bytes, Rate, SimTime};
 
 use super::super::AppProgram;

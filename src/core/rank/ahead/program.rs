@@ -11,6 +11,8 @@ impl Program for Nobody {
     }
 }
 
+impl Describe for Nobody {}
+
 impl RunAhead {
     /// Takes the engine's reply and returns the next call for the engine; `None` if the program waits for the reply to
     /// a call that it made through `simulator`.
@@ -69,7 +71,9 @@ impl Program for RunAhead {
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
         self.program.serve(message, answers);
     }
+}
 
+impl Describe for RunAhead {
     // Reports refer to the call at the engine. The program is inside that call only if no later call is queued.
 
     fn call_name(&self) -> Option<&'static str> {

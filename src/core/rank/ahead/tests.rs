@@ -39,6 +39,8 @@ impl Program for Talker {
     }
 }
 
+impl Describe for Talker {}
+
 fn ahead(messages: u32) -> (RunAhead, Arc<AtomicU32>) {
     let calls = Arc::new(AtomicU32::new(0));
     let program = Box::new(Talker { messages, calls: calls.clone() });
@@ -123,6 +125,8 @@ impl Program for ClockReader {
         Some(Call::Finish)
     }
 }
+
+impl Describe for ClockReader {}
 
 /// An engine that answers a certain number of calls at once. Its clock advances by one picosecond per call.
 struct Answering {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ImportedTrace, TraceFormat, format_of};
 use crate::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use crate::mpi::MpiDriver;
-use crate::platform::{Placement, Platform, PlatformSource};
+use crate::platform::{Placement, Platform};
 use crate::rank::Rank;
 use proptest::prelude::*;
 
@@ -21,8 +21,7 @@ inter_node = { contention = "ideal", latency = "1000 ns", bandwidth = "1 GB/s", 
 "#;
 
 pub(super) fn platform() -> Platform {
-    let document = crate::config::Document::parse("machine", MACHINE).unwrap();
-    PlatformSource::load(document, &[]).unwrap().platform
+    crate::test_support::load(MACHINE, &[])
 }
 
 fn run(format: TraceFormat, text: &str) -> Result<Outcome, RunError> {

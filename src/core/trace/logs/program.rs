@@ -11,8 +11,8 @@ use super::resolve::{ResolvedLog, SELF};
 use crate::mpi::{CallForm, CollectiveCall, CommMember, Elements, Group, Runner, Sizes, Strand, rule_size};
 use crate::platform::Collective;
 use crate::rank::{
-    Call, CallSite, Called, CollectiveEntry, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply,
-    ReplyKind, RequestId, Requests, SendMode, Source, Tag, TagPattern,
+    Call, CallSite, Called, CollectiveEntry, Describe, FailureKind, Message, Pattern, Program, ProgramError, Rank,
+    Reply, ReplyKind, RequestId, Requests, SendMode, Source, Tag, TagPattern,
 };
 use crate::trace::Machine;
 use crate::units::{Bytes, SimSpan};
@@ -359,7 +359,9 @@ impl Program for LogProgram {
             }
         }
     }
+}
 
+impl Describe for LogProgram {
     fn call_name(&self) -> Option<&'static str> {
         self.function.map(LoggedFunction::name)
     }

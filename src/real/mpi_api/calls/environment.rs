@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::mpi_api::error::{self, MpiError};
 use crate::mpi_api::process::MpiProcess;
-use crate::process::{Function, RankStage, current, heap, put_text};
+use crate::process::{Function, RankStage, heap, put_text, with_current};
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::rank::FailureKind;
 
@@ -106,11 +106,13 @@ mpi_functions! {
 
 #[allow(non_snake_case)]
 unsafe extern "C" fn MPI_Wtime() -> f64 {
+    let time = with_current(|p| {
+        // The function name is set because the local execution block that is charged here ends at MPI_Wtime.
+        p.function.set("MPI_Wtime");
+        p.wtime().as_seconds()
+    });
     // On a thread that runs no rank, the function returns 0, which is the start of the run.
-    let Some(p) = current() else { return 0.0 };
-    // The function name is set because the local execution block that is charged here ends at MPI_Wtime.
-    p.function.set("MPI_Wtime");
-    p.wtime().as_seconds()
+    time.unwrap_or(0.0)
 }
 
 #[allow(non_snake_case)]

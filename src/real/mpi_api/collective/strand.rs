@@ -14,7 +14,7 @@ use crate::process::crash::CrashContext;
 use crate::process::unwind::here;
 use crate::process::{outermost, run_as, run_as_nobody};
 use mcpsim_core::mpi::abi::{self, Handle};
-use mcpsim_core::rank::{Call, Called, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
+use mcpsim_core::rank::{Call, Called, Describe, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
 
 /// Stack size of a strand in bytes. The size is sufficient for reduction functions of programs.
 const STACK: usize = 256 << 10;
@@ -88,7 +88,9 @@ impl Program for CollectiveStrand {
         p.here.set(here);
         call
     }
+}
 
+impl Describe for CollectiveStrand {
     fn position(&self) -> Option<String> {
         Some(self.name.to_owned())
     }

@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::arena::{ALIGNMENT, PAGE};
 use super::{arena, call, refuse, report, used_by};
-use crate::process::{Function, NamedFunction, current};
+use crate::process::{Function, NamedFunction, current, with_current};
 
 const FUNCTIONS: &[NamedFunction] = &[
     ("malloc", Function(malloc as *const ())),
@@ -249,7 +249,7 @@ unsafe extern "C" fn getdelim(line: *mut *mut c_char, room: *mut usize, end: c_i
 }
 
 unsafe extern "C" fn mallinfo2() -> libc::mallinfo2 {
-    let (bytes, blocks) = current().map_or((0, 0), |p| used_by(p.rank));
+    let (bytes, blocks) = with_current(|p| used_by(p.rank)).unwrap_or_default();
     // SAFETY: zero is a valid value of all fields.
     let mut info: libc::mallinfo2 = unsafe { std::mem::zeroed() };
     (info.uordblks, info.arena, info.ordblks) = (bytes, bytes, blocks);
@@ -257,7 +257,7 @@ unsafe extern "C" fn mallinfo2() -> libc::mallinfo2 {
 }
 
 unsafe extern "C" fn mallinfo() -> libc::mallinfo {
-    let (bytes, blocks) = current().map_or((0, 0), |p| used_by(p.rank));
+    let (bytes, blocks) = with_current(|p| used_by(p.rank)).unwrap_or_default();
     // SAFETY: zero is a valid value of all fields.
     let mut info: libc::mallinfo = unsafe { std::mem::zeroed() };
     (info.uordblks, info.arena, info.ordblks) = (bytes as c_int, bytes as c_int, blocks as c_int);

@@ -162,7 +162,7 @@ fn a_platform_s_rule_that_does_not_suit_is_found_before_the_run() {
     let wrong = platform(&[(Collective::Scan, Algorithm::Chain), (Collective::Barrier, Algorithm::Ring)]);
     assert_eq!(
         check_rules(&wrong).unwrap_err().to_string(),
-        "collectives.barrier[0] of platform test: algorithm \"ring\" does not suit barrier: \
+        "collectives.barrier[0] of platform tiny: algorithm \"ring\" does not suit barrier: \
          expected one of dissemination, binomial, recursive_doubling, linear, double_ring, two_procs, node_aware"
     );
 }

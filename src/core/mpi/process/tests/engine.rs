@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
-use crate::platform::{
-    Algorithm, Collective, CollectiveRule, CollectiveRules, Contention, CoreRates, Link, Platform, Row, Shape,
-};
+use crate::platform::{Algorithm, Collective, CollectiveRule, CollectiveRules, Contention, CoreRates, Link, Platform};
 use crate::rank::{
-    Call, Completion, DataBlock, Message, Pattern, Program, Reply, ReplyKind, Requests, Source, TagPattern,
+    Call, Completion, DataBlock, Describe, Message, Pattern, Program, Reply, ReplyKind, Requests, Source, TagPattern,
 };
-use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
+use crate::test_support;
+use crate::units::{Bytes, Rate, SimSpan, SimTime};
 
 /// A rank that performs the actions of a list, then waits for all requests that it started, in reverse order.
 pub(super) struct Script {
@@ -33,24 +32,11 @@ impl MpiProgram for Script {
     }
 }
 
+impl Describe for Script {}
+
 /// Machine with a memory bandwidth of 1 GB/s per rank, and arithmetic so fast that operations take no time.
 pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
-    let bandwidth = Bandwidth::new(1_000_000_000).unwrap();
-    let row = Row {
-        above: Bytes::ZERO,
-        up_to: Bytes::MAX,
-        latency: SimSpan::from_us(1),
-        bandwidth,
-        send_overhead: SimSpan::ZERO,
-        recv_overhead: SimSpan::ZERO,
-        gap: SimSpan::ZERO,
-        send_bandwidth: None,
-        recv_bandwidth: None,
-        copy_bandwidth: None,
-        copy_count: 1,
-        columns: Vec::new(),
-    };
-    let link = Link::new(Contention::Ideal, Bytes::ZERO, SimSpan::ZERO, vec![row]);
+    let link = Link::new(Contention::Ideal, Bytes::ZERO, SimSpan::ZERO, vec![test_support::row(1000)]);
     let mut collectives = CollectiveRules::default();
     for &(collective, algorithm) in rules {
         collectives.set(
@@ -58,32 +44,10 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
             vec![CollectiveRule { up_to_bytes: Bytes::new(1000), ..CollectiveRule::always(algorithm.into()) }],
         );
     }
-    Arc::new(Platform {
-        name: "test".to_owned(),
-        shape: Shape { nodes: 1, cmps: 1, cores: 1 },
-        core: CoreRates {
-            flops: Rate::new(1e15).unwrap(),
-            instructions: Rate::new(1e15).unwrap(),
-            memory: bandwidth,
-            cmp_memory: bandwidth,
-            node_memory: bandwidth,
-            memory_sharing: Default::default(),
-            in_cache: None,
-            poll: CoreRates::POLL,
-            post_overhead: SimSpan::ZERO,
-            context_switch: SimSpan::ZERO,
-            scale_factor: 1.0,
-            slowdown: Vec::new(),
-            threads: Default::default(),
-        },
-        links: [link.clone(), link.clone(), link],
-        collectives,
-        conditions: Default::default(),
-        memory: None,
-        baseline: Default::default(),
-        pairs: None,
-        unread: Vec::new(),
-    })
+    let rate = Rate::new(1e15).unwrap();
+    let core = CoreRates { flops: rate, instructions: rate, ..test_support::rates() };
+    let links = [link.clone(), link.clone(), link];
+    Arc::new(Platform { collectives, ..test_support::platform([1, 1, 1], core, links) })
 }
 
 /// The world of `size` ranks as seen by `rank`.

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Outcome;
+use mcpsim_core::engine::Outcome;
 
 use super::{Commit, RevisionChange, RevisionRequest, Verdict};
 
@@ -57,7 +57,7 @@ pub struct RevisionRow {
 }
 
 impl RevisionRow {
-    pub(super) fn new(commit: &Commit, arguments: &str) -> RevisionRow {
+    pub(crate) fn new(commit: &Commit, arguments: &str) -> RevisionRow {
         RevisionRow {
             commit: commit.clone(),
             arguments: arguments.to_owned(),
@@ -71,12 +71,12 @@ impl RevisionRow {
         }
     }
 
-    pub(super) fn failed(commit: &Commit, arguments: &str, error: &str) -> RevisionRow {
+    pub(crate) fn failed(commit: &Commit, arguments: &str, error: &str) -> RevisionRow {
         RevisionRow { error: Some(error.to_owned()), ..RevisionRow::new(commit, arguments) }
     }
 
     /// Adds the results of a run to the row; a real run adds only its time.
-    pub(super) fn add(&mut self, outcome: &Outcome) {
+    pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.times_s.push(outcome.predicted.as_ps() as f64 / 1e12);
         if outcome.ranks > 0 {
             self.messages.push(outcome.messages.count as f64);
@@ -85,7 +85,7 @@ impl RevisionRow {
     }
 
     /// Records that a run has failed, and drops the results of the other runs, which are no valid sample without it.
-    pub(super) fn fail(&mut self, error: &str) {
+    pub(crate) fn fail(&mut self, error: &str) {
         *self = RevisionRow::failed(&self.commit, &self.arguments, error);
     }
 
@@ -123,7 +123,7 @@ fn mean(sample: &[f64]) -> Option<f64> {
 }
 
 impl RevisionTable {
-    pub(super) fn new(request: &RevisionRequest) -> RevisionTable {
+    pub(crate) fn new(request: &RevisionRequest) -> RevisionTable {
         RevisionTable {
             mcpsim: env!("CARGO_PKG_VERSION").to_owned(),
             run: request.run.clone(),
@@ -137,7 +137,7 @@ impl RevisionTable {
     }
 
     /// Returns whether two rows differ beyond noise.
-    pub(super) fn differ(request: &RevisionRequest, a: &RevisionRow, b: &RevisionRow) -> bool {
+    pub(crate) fn differ(request: &RevisionRequest, a: &RevisionRow, b: &RevisionRow) -> bool {
         let samples = [(&a.times_s, &b.times_s), (&a.messages, &b.messages), (&a.bytes, &b.bytes)];
         samples.into_iter().any(|(a, b)| {
             let change = RevisionChange::of(a, b, request.alpha, request.least_percent, 1);
@@ -146,7 +146,7 @@ impl RevisionTable {
     }
 
     /// Compares each row with the last earlier row that has results for the same arguments.
-    pub(super) fn judge(&mut self) {
+    pub(crate) fn judge(&mut self) {
         let mut pairs = Vec::new();
         for after in 0..self.revisions.len() {
             let ran = |row: &RevisionRow| !row.times_s.is_empty();

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::PredictError;
+use crate::RevisionError;
 
 /// Commit of the user's repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ impl Commit {
 
 /// The user's git repository.
 #[derive(Clone, Debug)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// Path of the repository as the user stated it.
     shown: String,
     /// Directory inside the repository that the user stated.
@@ -37,10 +37,10 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    pub fn open(path: &Path) -> Result<Repository, PredictError> {
+    pub fn open(path: &Path) -> Result<Repository, RevisionError> {
         let shown = path.display().to_string();
         if !path.is_dir() {
-            return Err(PredictError::input(format!("--repo {shown}: no such directory")));
+            return Err(RevisionError::input(format!("--repo {shown}: no such directory")));
         }
         let mut repository = Repository { shown: shown.clone(), path: path.to_owned(), source: PathBuf::new() };
         // Clones of a linked work tree are made from the repository to which the work tree belongs.
@@ -49,11 +49,11 @@ impl Repository {
                 repository.source = PathBuf::from(source.trim_end_matches('\n'));
                 Ok(repository)
             }
-            Err(Said::NoGit(error)) => Err(PredictError::input(format!("git cannot be started: {error}"))),
+            Err(Said::NoGit(error)) => Err(RevisionError::input(format!("git cannot be started: {error}"))),
             Err(Said::Error(text)) if text.contains("not a git repository") => {
-                Err(PredictError::input(format!("--repo {shown}: this is no git repository")))
+                Err(RevisionError::input(format!("--repo {shown}: this is no git repository")))
             }
-            Err(Said::Error(text)) => Err(PredictError::input(format!("--repo {shown}: git says: {text}"))),
+            Err(Said::Error(text)) => Err(RevisionError::input(format!("--repo {shown}: git says: {text}"))),
         }
     }
 
@@ -82,13 +82,13 @@ impl Repository {
 
     /// Returns the named revisions without duplicates. A range `A..B` yields commit A and the first-parent commits from
     /// A to B, oldest first.
-    pub fn commits(&self, revisions: &[String]) -> Result<Vec<Commit>, PredictError> {
+    pub fn commits(&self, revisions: &[String]) -> Result<Vec<Commit>, RevisionError> {
         let mut found: Vec<Commit> = Vec::new();
         for revision in revisions {
             if let Some((from, to)) = revision.split_once("...") {
                 let shown = &self.shown;
                 let what = format!("--repo {shown}: {revision}: expected a range with two dots, {from}..{to}");
-                return Err(PredictError::input(what));
+                return Err(RevisionError::input(what));
             }
             let hashes = match revision.split_once("..") {
                 Some((from, to)) => self.range(revision, from, to)?,
@@ -103,17 +103,17 @@ impl Repository {
         Ok(found)
     }
 
-    fn hash(&self, revision: &str) -> Result<String, PredictError> {
+    fn hash(&self, revision: &str) -> Result<String, RevisionError> {
         let wanted = format!("{revision}^{{commit}}");
         match self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted]) {
             Ok(hash) if !revision.is_empty() => Ok(hash.trim().to_owned()),
-            _ => Err(PredictError::input(format!("--repo {}: no revision \"{revision}\" in it", self.shown))),
+            _ => Err(RevisionError::input(format!("--repo {}: no revision \"{revision}\" in it", self.shown))),
         }
     }
 
-    fn range(&self, range: &str, from: &str, to: &str) -> Result<Vec<String>, PredictError> {
+    fn range(&self, range: &str, from: &str, to: &str) -> Result<Vec<String>, RevisionError> {
         let (from, to) = (self.hash(from)?, self.hash(if to.is_empty() { "HEAD" } else { to })?);
-        let wrong = |what: &str| PredictError::input(format!("--repo {}: {range}: {what}", self.shown));
+        let wrong = |what: &str| RevisionError::input(format!("--repo {}: {range}: {what}", self.shown));
         let list = self
             .git(&["rev-list", "--reverse", "--first-parent", &format!("{from}..{to}")])
             .map_err(|_| wrong("git cannot list this range"))?;
@@ -124,15 +124,15 @@ impl Repository {
         Ok(std::iter::once(from).chain(rest).collect())
     }
 
-    fn commit(&self, hash: &str) -> Result<Commit, PredictError> {
+    fn commit(&self, hash: &str) -> Result<Commit, RevisionError> {
         let told = self.git(&["log", "-1", "--format=%cs%x09%s", hash]);
-        let told = told.map_err(|_| PredictError::input(format!("--repo {}: git cannot tell {hash}", self.shown)))?;
+        let told = told.map_err(|_| RevisionError::input(format!("--repo {}: git cannot tell {hash}", self.shown)))?;
         let (date, subject) = told.trim_end().split_once('\t').unwrap_or(("", ""));
         Ok(Commit { hash: hash.to_owned(), date: date.to_owned(), subject: subject.to_owned() })
     }
 
     /// Returns the number of files with uncommitted changes.
-    pub fn uncommitted(&self) -> Result<usize, PredictError> {
+    pub fn uncommitted(&self) -> Result<usize, RevisionError> {
         let told = self.git(&["status", "--porcelain", "--untracked-files=no"]);
         // A bare repository has no work tree, so it has no uncommitted changes.
         Ok(told.map_or(0, |text| text.lines().count()))

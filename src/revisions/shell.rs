@@ -4,14 +4,14 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::run::PredictError;
-use crate::study::Running;
+use crate::RevisionError;
 
 /// Interval in which mcpsim polls a command.
 const PERIOD: Duration = Duration::from_millis(5);
@@ -23,27 +23,28 @@ const DRAIN: Duration = Duration::from_secs(2);
 const KEPT: usize = 1 << 20;
 
 /// Environment in which commands run.
-pub(super) struct Shell<'a> {
+pub(crate) struct Shell<'a> {
     pub tree: &'a Path,
     /// Executable that commands find under the name `mcpsim`.
     pub mcpsim: &'a Path,
     pub timeout: Duration,
-    pub running: &'a Running,
+    /// True if the command has to end.
+    pub cancelled: &'a AtomicBool,
 }
 
 /// Output of a finished command.
-pub(super) struct CommandOutput {
+pub(crate) struct CommandOutput {
     pub stdout: String,
 }
 
 impl Shell<'_> {
     /// Runs the command `line` with these positional parameters. Error messages contain the command's name `what` and
     /// the `option` that extends the time limit.
-    pub fn run(&self, what: &str, option: &str, line: &str, words: &[String]) -> Result<CommandOutput, PredictError> {
+    pub fn run(&self, what: &str, option: &str, line: &str, words: &[String]) -> Result<CommandOutput, RevisionError> {
         let directory = self.mcpsim.parent().unwrap_or(Path::new("/"));
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&paths));
-        let paths = std::env::join_paths(paths).map_err(|error| PredictError::input(format!("PATH: {error}")))?;
+        let paths = std::env::join_paths(paths).map_err(|error| RevisionError::input(format!("PATH: {error}")))?;
         let mut child = Command::new("sh")
             .args(["-c", line, "sh"])
             .args(words)
@@ -59,7 +60,7 @@ impl Shell<'_> {
             // The command gets a process group, so all processes that it starts can be killed together.
             .process_group(0)
             .spawn()
-            .map_err(|error| PredictError::input(format!("{what}: cannot start a shell: {error}")))?;
+            .map_err(|error| RevisionError::input(format!("{what}: cannot start a shell: {error}")))?;
         let (stdout, stderr) = (ShellOutput::of(child.stdout.take()), ShellOutput::of(child.stderr.take()));
         let ended = self.wait(&mut child);
         // Child processes that outlive the command would keep the output open.
@@ -67,10 +68,10 @@ impl Shell<'_> {
         let (stdout, stderr) = (stdout.text(), stderr.text());
         let status = match ended {
             Some(status) => status,
-            None if self.running.cancelled() => return Err(PredictError::Interrupted),
+            None if self.cancelled.load(Ordering::SeqCst) => return Err(RevisionError::Interrupted),
             None => {
                 let seconds = self.timeout.as_secs_f64();
-                return Err(PredictError::Program(format!(
+                return Err(RevisionError::Program(format!(
                     "{what} took more than {seconds} s and was ended ({option})"
                 )));
             }
@@ -82,7 +83,7 @@ impl Shell<'_> {
         let mut lines = stderr.lines().chain(stdout.lines()).map(str::trim).filter(|line| !line.is_empty());
         // The last line of a compiler's output is a count of errors, so the first line with an error is reported.
         let error = lines.clone().find(|line| line.contains("error")).or(lines.next_back());
-        Err(PredictError::Program(format!(
+        Err(RevisionError::Program(format!(
             "{what} ended {code}{}",
             error.map_or(String::new(), |line| format!(": {line}"))
         )))
@@ -93,7 +94,9 @@ impl Shell<'_> {
         loop {
             match child.try_wait() {
                 Ok(Some(status)) => return Some(status),
-                Ok(None) if !self.running.cancelled() && began.elapsed() < self.timeout => std::thread::sleep(PERIOD),
+                Ok(None) if !self.cancelled.load(Ordering::SeqCst) && began.elapsed() < self.timeout => {
+                    std::thread::sleep(PERIOD)
+                }
                 _ => {
                     kill(child);
                     let _ = child.wait();

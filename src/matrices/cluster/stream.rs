@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-use super::super::matrices::{Exception, Matrices, MatrixError};
 use super::noise::{Deviations, Noise};
 use super::ranges::{Precision, ranges};
 use super::steps::{by_label, preliminary, prolonged};
+use crate::{Exception, Matrices, MatrixError};
 
 /// Parameters of the clustering.
 #[derive(Clone, Copy, Debug, PartialEq)]

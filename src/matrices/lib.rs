@@ -1,16 +1,19 @@
 //! Times of each pair of ranks, one matrix per message length, and their files.
 //!
 //! [`Matrices`] reads the files of PARUS' `network_test2` (NetCDF classic with 64-bit offsets) and files in its older
-//! text form. [`Compressed`] reads the pair of compressed files that the clustering creates. This module opens no
-//! files; the caller supplies readers and writers.
+//! text form. [`Compressed`] reads the pair of compressed files that the clustering creates. [`cluster`] finds clusters of
+//! similar pairs.
+//!
+//! This package does not know how the times are measured, and opens no files: the caller supplies readers and writers.
 
+pub mod cluster;
 mod compressed;
 mod matrices_file;
 mod netcdf;
 mod parameters;
 mod scan;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
 mod text;
 
 pub use compressed::{Compressed, CompressedWriter, Exception};

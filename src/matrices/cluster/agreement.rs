@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcpsim_core::platform::{Placement, PlacementError, Platform};
 
-use super::super::matrices::MatrixError;
+use crate::MatrixError;
 
 /// Agreement of two partitions of the same elements.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,17 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
-use crate::run::{InputHash, PredictError};
-use crate::study::Running;
+use mcpsim_core::config::InputHash;
 
 use super::git::Repository;
 use super::shell::Shell;
-use super::{Commit, RevisionNote, RevisionRequest};
+use super::{Commit, RevisionError, RevisionNote, RevisionRequest};
 
 /// Trees of the revisions of one repository, built with one build command.
 #[derive(Debug)]
-pub(super) struct Checkouts<'a> {
+pub(crate) struct Checkouts<'a> {
     request: &'a RevisionRequest,
     pub repository: Repository,
     directory: PathBuf,
@@ -31,22 +31,22 @@ impl<'a> Checkouts<'a> {
     pub fn built(
         &self,
         commit: &Commit,
-        running: &Running,
+        cancelled: &AtomicBool,
         say: &dyn Fn(&RevisionNote),
-    ) -> Result<PathBuf, PredictError> {
+    ) -> Result<PathBuf, RevisionError> {
         let place = self.directory.join(&commit.hash);
         let (tree, mark) = (place.join("tree"), place.join("built"));
         if mark.is_file() && tree.is_dir() {
             return Ok(tree);
         }
-        let failed = |error: std::io::Error| PredictError::input(format!("{}: {error}", place.display()));
+        let failed = |error: std::io::Error| RevisionError::input(format!("{}: {error}", place.display()));
         if place.exists() {
             fs::remove_dir_all(&place).map_err(failed)?;
         }
         fs::create_dir_all(&place).map_err(failed)?;
         let (request, quoted) =
             (self.request, |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''")));
-        let shell = |tree| Shell { tree, mcpsim: &request.mcpsim, timeout: request.build_timeout, running };
+        let shell = |tree| Shell { tree, mcpsim: &request.mcpsim, timeout: request.build_timeout, cancelled };
         let git = format!(
             "git -c core.hooksPath=/dev/null clone --quiet --shared --no-checkout -- {} tree && \
              git -c core.hooksPath=/dev/null -C tree checkout --quiet --detach {}",

@@ -7,9 +7,9 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64Mcg;
 
-use super::super::matrices::tests::SharedCursor;
-use super::super::matrices::{Compressed, CompressedWriter, Matrices, PairTest, Parameters, Statistic};
 use super::*;
+use crate::tests::SharedCursor;
+use crate::{Compressed, CompressedWriter, Matrices, PairTest, Parameters, Statistic};
 
 /// Creates matrices with `values` for messages of 0, 1, … bytes.
 fn matrices(ranks: u32, values: &[Vec<f64>]) -> Matrices {

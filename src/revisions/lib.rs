@@ -2,12 +2,16 @@
 //! compares the revision with the previous one.
 //!
 //! ```text
-//! A..B ─(git)─▶ Commit … ─▶ tree, build (kept by commit) ─▶ runs (kept in runs.jsonl) ─▶ RevisionTable: judged
+//! A..B ─(git)─▶ Commit … ─▶ tree, build (kept by commit) ─▶ runs (kept in a log) ─▶ RevisionTable: judged
 //! ```
 //!
 //! The user's repository is only read: every revision gets its own clone, which shares the objects of the repository.
+//!
+//! This package does not know how a run is simulated, which is a command like any other, and where results are stored,
+//! which is a [`RunLog`].
 
 mod checkout;
+mod error;
 mod file;
 mod git;
 mod judge;
@@ -15,14 +19,15 @@ mod shell;
 mod table;
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::engine::Outcome;
-use crate::run::{InputHash, PredictError};
-use crate::units::{SimSpan, SimTime};
+use mcpsim_core::config::InputHash;
+use mcpsim_core::engine::Outcome;
+use mcpsim_core::units::{SimSpan, SimTime};
 
-use super::{Directory, Ended, PointLog, Running};
 use checkout::Checkouts;
+pub use error::RevisionError;
 pub use file::RevisionFile;
 pub use git::Commit;
 pub use judge::{RevisionChange, Verdict, welch};
@@ -80,22 +85,34 @@ pub enum RevisionNote {
     Runs(Commit, usize),
 }
 
+/// Results of finished runs by the hash of their inputs.
+pub trait RunLog {
+    /// Returns the result of a finished run.
+    fn outcome(&self, key: InputHash) -> Option<&Outcome>;
+
+    /// Adds the result of a run.
+    ///
+    /// # Errors
+    /// The result cannot be stored.
+    fn append(&mut self, key: InputHash, outcome: Outcome) -> Result<(), RevisionError>;
+}
+
 /// A test over revisions that is ready to run.
 #[derive(Debug)]
 pub struct RevisionTest<'a> {
     request: &'a RevisionRequest,
     checkouts: Checkouts<'a>,
     commits: Vec<Commit>,
-    running: &'a Running,
+    cancelled: &'a AtomicBool,
 }
 
 impl<'a> RevisionTest<'a> {
-    /// Resolves the names of the revisions.
+    /// Resolves the names of the revisions. The test ends early once `cancelled` is true.
     ///
     /// # Errors
     /// An invalid request, an unusable repository, or a revision that does not exist.
-    pub fn load(request: &'a RevisionRequest, running: &'a Running) -> Result<Self, PredictError> {
-        let wrong = |what: String| Err(PredictError::input(what));
+    pub fn load(request: &'a RevisionRequest, cancelled: &'a AtomicBool) -> Result<Self, RevisionError> {
+        let wrong = |what: String| Err(RevisionError::input(what));
         if request.run.trim().is_empty() {
             return wrong("--run: expected a program, such as './app 100'".to_owned());
         }
@@ -111,7 +128,7 @@ impl<'a> RevisionTest<'a> {
         let repository = git::Repository::open(&request.repo)?;
         let commits = repository.commits(&request.revisions)?;
         let checkouts = Checkouts::new(request, repository);
-        Ok(RevisionTest { request, checkouts, commits, running })
+        Ok(RevisionTest { request, checkouts, commits, cancelled })
     }
 
     /// Returns the revisions in the order of comparison.
@@ -122,20 +139,19 @@ impl<'a> RevisionTest<'a> {
     /// Makes all missing runs, or those that a bisection needs.
     ///
     /// # Errors
-    /// The directory cannot be written, or the user interrupts; finished runs remain stored.
-    pub fn run(&self, directory: &Directory, say: &dyn Fn(&RevisionNote)) -> Result<RevisionTable, PredictError> {
+    /// The log cannot be written, or the user interrupts; finished runs remain in the log.
+    pub fn run(&self, log: &mut dyn RunLog, say: &dyn Fn(&RevisionNote)) -> Result<RevisionTable, RevisionError> {
         let changed = self.checkouts.repository.uncommitted()?;
         if changed > 0 {
             say(&RevisionNote::Dirty(changed));
         }
-        let mut log = PointLog::open(&directory.path("runs.jsonl"))?;
         let mut rows: Vec<Option<Vec<RevisionRow>>> = vec![None; self.commits.len()];
         let mut table = RevisionTable::new(self.request);
         if self.request.bisect {
-            table.first_change = self.bisect(&mut rows, &mut log, say)?;
+            table.first_change = self.bisect(&mut rows, log, say)?;
         } else {
             for (index, row) in rows.iter_mut().enumerate() {
-                *row = Some(self.rows_of(index, &mut log, say)?);
+                *row = Some(self.rows_of(index, log, say)?);
             }
         }
         table.revisions = rows.into_iter().flatten().flatten().collect();
@@ -148,9 +164,9 @@ impl<'a> RevisionTest<'a> {
     fn bisect(
         &self,
         rows: &mut [Option<Vec<RevisionRow>>],
-        log: &mut PointLog,
+        log: &mut dyn RunLog,
         say: &dyn Fn(&RevisionNote),
-    ) -> Result<Option<String>, PredictError> {
+    ) -> Result<Option<String>, RevisionError> {
         let last = self.commits.len() - 1;
         for end in [0, last] {
             rows[end] = Some(self.rows_of(end, log, say)?);
@@ -191,9 +207,9 @@ impl<'a> RevisionTest<'a> {
     fn rows_of(
         &self,
         index: usize,
-        log: &mut PointLog,
+        log: &mut dyn RunLog,
         say: &dyn Fn(&RevisionNote),
-    ) -> Result<Vec<RevisionRow>, PredictError> {
+    ) -> Result<Vec<RevisionRow>, RevisionError> {
         let commit = &self.commits[index];
         let keys = |arguments: &str| -> Vec<InputHash> {
             (0..self.request.repeats).map(|repeat| self.key(commit, arguments, repeat)).collect()
@@ -204,11 +220,11 @@ impl<'a> RevisionTest<'a> {
             all.iter().flat_map(|arguments| keys(arguments)).filter(|key| log.outcome(*key).is_none()).count();
         let tree = match missing {
             0 => None,
-            _ => match self.checkouts.built(commit, self.running, say) {
+            _ => match self.checkouts.built(commit, self.cancelled, say) {
                 Ok(tree) => Some(tree),
-                Err(PredictError::Interrupted) => return Err(PredictError::Interrupted),
+                Err(RevisionError::Interrupted) => return Err(RevisionError::Interrupted),
                 Err(error) => {
-                    let text = error.told(ToString::to_string);
+                    let text = error.to_string();
                     return Ok(all.iter().map(|arguments| RevisionRow::failed(commit, arguments, &text)).collect());
                 }
             },
@@ -228,11 +244,11 @@ impl<'a> RevisionTest<'a> {
                 match self.once(tree, arguments, repeat) {
                     Ok(outcome) => {
                         row.add(&outcome);
-                        log.append(vec![Ended::new(key, Ok(outcome))])?;
+                        log.append(key, outcome)?;
                     }
-                    Err(PredictError::Interrupted) => return Err(PredictError::Interrupted),
+                    Err(RevisionError::Interrupted) => return Err(RevisionError::Interrupted),
                     Err(error) => {
-                        row.fail(&error.told(ToString::to_string));
+                        row.fail(&error.to_string());
                         break;
                     }
                 }
@@ -261,35 +277,36 @@ impl<'a> RevisionTest<'a> {
     }
 
     /// Makes one run and returns its Outcome, reduced to the parts that a study stores.
-    fn once(&self, tree: &std::path::Path, arguments: &str, repeat: u32) -> Result<Outcome, PredictError> {
+    fn once(&self, tree: &std::path::Path, arguments: &str, repeat: u32) -> Result<Outcome, RevisionError> {
         let request = self.request;
         let line = format!("{} {arguments}", request.run);
-        let shell = shell::Shell { tree, mcpsim: &request.mcpsim, timeout: request.run_timeout, running: self.running };
+        let shell =
+            shell::Shell { tree, mcpsim: &request.mcpsim, timeout: request.run_timeout, cancelled: self.cancelled };
         if request.real {
             let began = Instant::now();
             let said = shell.run("the run", "--run-timeout", &line, &[])?;
             let seconds = match &request.time_after {
                 None => began.elapsed().as_secs_f64(),
                 Some(text) => after(&said.stdout, text).ok_or_else(|| {
-                    PredictError::input(format!("the run printed no number of seconds after \"{text}\""))
+                    RevisionError::input(format!("the run printed no number of seconds after \"{text}\""))
                 })?,
             };
             let span = SimSpan::from_seconds(seconds).ok_or_else(|| {
                 let text = request.time_after.as_deref().unwrap_or_default();
                 let what = format!("printed {seconds:e} after \"{text}\", expected seconds from 0 to 213 days");
-                PredictError::input(format!("the run {what}"))
+                RevisionError::input(format!("the run {what}"))
             })?;
             // A real run has no simulated ranks, so its Outcome has only a time.
             return Ok(Outcome { predicted: SimTime::ZERO + span, ..Outcome::default() });
         }
         let place =
-            tempfile::tempdir().map_err(|error| PredictError::input(format!("no temporary directory: {error}")))?;
+            tempfile::tempdir().map_err(|error| RevisionError::input(format!("no temporary directory: {error}")))?;
         let json = place.path().join("outcome.json");
         let mut words = vec!["run".to_owned(), "--quiet".to_owned(), "--json".to_owned(), json.display().to_string()];
         words.extend(["--seed".to_owned(), (request.seed + u64::from(repeat)).to_string()]);
         words.extend(request.options.iter().cloned());
         shell.run("the run", "--run-timeout", &format!("exec \"$MCPSIM\" \"$@\" {line}"), &words)?;
-        let failed = |error: &dyn std::fmt::Display| PredictError::input(format!("the outcome: {error}"));
+        let failed = |error: &dyn std::fmt::Display| RevisionError::input(format!("the outcome: {error}"));
         let text = std::fs::read_to_string(&json).map_err(|error| failed(&error))?;
         let outcome: Outcome = serde_json::from_str(&text).map_err(|error| failed(&error))?;
         Ok(outcome.of_point())

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::config::{ConfigError, Document};
+use mcpsim_core::config::{ConfigError, Document};
 
 /// Content of the file. Options in the command line have priority. Paths are relative to the file.
 #[derive(Clone, Debug, Default, Deserialize)]
