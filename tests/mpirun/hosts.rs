@@ -48,8 +48,8 @@ impl HostMpi {
         if ![compiler, launcher].iter().all(there) {
             return None;
         }
-        // Everything but mcpsim itself and its MPI is shared with the build of the tests. Older versions of Cargo ignore
-        // the variable and build all of it below `target`.
+        // The build for an MPI library shares all compiled crates except mcpsim and its MPI interface with the build of
+        // the tests. Older versions of Cargo ignore the variable and build all of it below `target`.
         let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         let target = shared.join(format!("mpi-{name}"));
         let mut cargo = Command::new(env!("CARGO"));

@@ -26,7 +26,7 @@ mount -t sysfs sysfs /sys
 unshare --net --uts --mount sleep 300 &
 east=$!
 trap 'kill $east; rm -rf "$scratch"' EXIT
-# The second node is there once its network is another one.
+# The second node exists as soon as its process has a separate network namespace.
 while [ "$(readlink /proc/$east/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.02; done
 in_east() { nsenter --target "$east" --net --uts --mount "$@"; }
 in_east mount -t sysfs sysfs /sys
@@ -37,11 +37,11 @@ ip address add 10.77.0.1/24 dev west
 in_east ip address add 10.77.0.2/24 dev east
 ip link set west up
 in_east ip link set east up
-# Libraries leave devices out that are not running yet.
+# The script waits until both devices run, because libraries ignore devices that do not run.
 for device in west east; do
     until $([ $device = west ] || echo in_east) grep -q up /sys/class/net/$device/operstate; do sleep 0.02; done
 done
-# DEVICE COMMAND...: shapes what leaves the device, with the command in front where it is the other node's.
+# shape DEVICE [COMMAND...]: limits the rate of outgoing data of DEVICE. COMMAND executes a command on the other node.
 shape() {
     device=$1
     shift
@@ -52,7 +52,7 @@ if [ -n "$rate" ]; then
     shape west
     shape east in_east
 fi
-# Launchers call it with options, a host, and the words of a command.
+# Launchers call the remote shell with options, a host, and the words of a command.
 cat > "$scratch/shell" <<SHELL
 #!/bin/sh
 while [ "\${1#-}" != "\$1" ]; do shift; done

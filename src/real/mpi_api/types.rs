@@ -82,7 +82,7 @@ impl Types {
         }
     }
 
-    /// Returns the datatype of `handle`, committed or not.
+    /// Returns the datatype of `handle`. The datatype need not be committed.
     pub fn get(&self, handle: Handle) -> MpiResult<Type> {
         let named = Datatype::named(handle);
         named.or_else(|| Some(&self.derived.get(handle)?.datatype)).cloned().ok_or_else(|| bad_type(handle))
@@ -179,7 +179,7 @@ impl MpiProcess {
         }
     }
 
-    /// Returns the datatype of `handle`, committed or not.
+    /// Returns the datatype of `handle`. The datatype need not be committed.
     ///
     /// # Errors
     /// MPI_ERR_TYPE if the handle is not a valid datatype.
@@ -203,7 +203,8 @@ pub fn check_buffer(base: *const u8, count: usize, datatype: &Datatype) -> MpiRe
 #[cold]
 fn check_low_buffer(base: usize, count: usize, datatype: &Datatype) -> MpiResult {
     let (first, end) = datatype.span(count);
-    // A datatype may contain absolute addresses.
+    // If the datatype contains absolute addresses, `base` may be MPI_BOTTOM, so the check uses the addresses of the
+    // data.
     if first == end || first.saturating_add(base as i64) >= LOWEST as i64 {
         return Ok(());
     }

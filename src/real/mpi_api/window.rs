@@ -1,8 +1,10 @@
-//! Windows of a rank (MPI-3.1, chapter 11): memory that other ranks access with messages to the target's service.
+//! Windows of a rank (MPI-3.1, chapter 11). Other ranks access the memory of a window by messages, which the target
+//! rank serves without its program's participation.
 //!
-//! Operations of an origin are messages in the context [`mcpsim_core::rank::SERVICE`]. `wire` defines their format and
-//! `origin` sends them. The target (`target`) applies them to its memory and answers with ordinary messages in the
-//! context of the window. `epoch` checks access and exposure epochs; `make` creates windows.
+//! Operations of an origin are messages in the context [`mcpsim_core::rank::SERVICE`]. The module `wire` defines the
+//! format of these messages, and `origin` sends the messages. The module `target` applies operations to the target's
+//! memory and answers with ordinary messages in the context of the window. The module `epoch` checks access and
+//! exposure epochs. The module `make` creates windows.
 
 mod conflicts;
 mod epoch;
@@ -34,7 +36,7 @@ use mcpsim_core::rank::{CARRIED, Context};
 use origin::Origin;
 use target::Exposed;
 
-/// A window from the view of one rank.
+/// A window as one of its ranks sees it.
 #[derive(Debug)]
 pub struct Window {
     pub handle: Handle,

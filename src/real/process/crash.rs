@@ -37,8 +37,8 @@ pub use report::{caller, calling_code, calling_codes};
 const SIGNALS: [c_int; 6] = [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
 /// Size of the signal handler's stack in bytes. A stack walk needs some tens of KiB.
 const STACK: usize = 256 << 10;
-/// Maximum distance in bytes between a stack and an access that counts as an overflow of the stack. The access of a
-/// function with a large frame may skip the guard page.
+/// Maximum size in bytes of a function's frame for the detection of stack overflows. The accesses of a function with a
+/// large frame may skip the guard page of the stack.
 const LARGEST_FRAME: usize = 1 << 30;
 
 /// Description of a crash.

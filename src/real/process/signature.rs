@@ -88,7 +88,7 @@ impl Signature {
             if sent != wanted {
                 // The two runs have different lengths. If the message's run is shorter, the signatures match only if
                 // the message ends after this run, because its next run would have another datatype. If the receive's
-                // run is shorter, they match only if the receive ends after this run.
+                // run is shorter, the signatures match only if the receive ends after this run.
                 return if sent < wanted { mine.next().is_none() } else { theirs.next().is_none() };
             }
         }
