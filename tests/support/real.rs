@@ -1,6 +1,9 @@
 //! Common code of tests of real programs: compilation with `mcpsim cc` and with the real MPI libraries of the machine,
 //! and runs with a time limit.
 
+#[path = "compiled.rs"]
+mod compiled;
+
 use std::env;
 use std::fs;
 use std::io::Write;
@@ -115,12 +118,16 @@ pub fn compile(source: &Path, flags: &str, program: &Path) -> Result<(), String>
 pub fn compile_with(source: &Path, flags: &str, program: &Path, libraries: &str) -> Result<(), String> {
     let is_cxx = source.extension().is_some_and(|end| end == "cc");
     let line = format!("{} {flags} -Wall -Wextra", if is_cxx { "cxx" } else { "cc" });
-    let words = libraries.split_whitespace();
-    let ran = limited(simulator(&line).arg(source).arg("-o").arg(program).args(words).arg("-lm"));
-    match (ran.code, ran.stderr.as_str()) {
-        (Some(0), "") => Ok(()),
-        _ => Err(told(&format!("mcpsim {line} {}", source.display()), &ran)),
-    }
+    let mut command = simulator(&line);
+    let mcpsim = PathBuf::from(command.get_program());
+    command.arg(source).arg("-o").arg(program).args(libraries.split_whitespace()).arg("-lm");
+    compiled::once(&mcpsim, &format!("{line} {libraries}"), source, program, || {
+        let ran = limited(&command);
+        match (ran.code, ran.stderr.as_str()) {
+            (Some(0), "") => Ok(()),
+            _ => Err(told(&format!("mcpsim {line} {}", source.display()), &ran)),
+        }
+    })
 }
 
 /// Runs `program` with `arguments` under mcpsim. The time of its code is ignored.
@@ -207,17 +214,19 @@ impl RealMpi {
         // The programs cause no warnings under mcpsim, but the headers of other MPI libraries may cause some.
         let is_cxx = source.extension().is_some_and(|end| end == "cc");
         let compiler = if is_cxx { self.compiler.replacen("mpicc", "mpicxx", 1) } else { self.compiler.to_owned() };
-        let ran = limited(
-            Command::new(compiler)
-                .args(["-O1", "-w", "-o"])
-                .args([program, source])
-                .args(flags.split_whitespace())
-                .arg("-lm"),
-        );
-        match ran.code {
-            Some(0) => Ok(()),
-            _ => Err(told(&format!("{} {}", self.compiler, source.display()), &ran)),
-        }
+        compiled::once(Path::new(&compiler), flags, source, program, || {
+            let ran = limited(
+                Command::new(&compiler)
+                    .args(["-O1", "-w", "-o"])
+                    .args([program, source])
+                    .args(flags.split_whitespace())
+                    .arg("-lm"),
+            );
+            match ran.code {
+                Some(0) => Ok(()),
+                _ => Err(told(&format!("{compiler} {}", source.display()), &ran)),
+            }
+        })
     }
 
     /// Runs `program` with `arguments`. Repeats a run that does not end, because Open MPI 4.1 sometimes hangs on a busy
