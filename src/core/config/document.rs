@@ -20,6 +20,8 @@ pub struct Document {
     lines: ErrorLines,
     /// Prefix of the document's keys in the text of the file: empty, or the key of a table and a dot.
     below: &'static str,
+    /// Paths of renamed keys with their paths in the text.
+    renamed: Vec<(String, String)>,
 }
 
 /// Values for which errors state the line of the file.
@@ -71,6 +73,7 @@ impl Document {
             overrides: Vec::new(),
             lines: ErrorLines::OfLists,
             below: "",
+            renamed: Vec::new(),
         })
     }
 
@@ -110,6 +113,25 @@ impl Document {
         &mut self.table
     }
 
+    /// Renames the key `former` of the table at the dotted `path`, if both exist. Errors about its value name the key
+    /// of the text.
+    ///
+    /// # Errors
+    /// The table has both keys.
+    pub fn rename(&mut self, path: &str, former: &str, name: &str) -> Result<(), ConfigError> {
+        let parts = path.split('.');
+        let table = parts.fold(Some(&mut self.table), |table, part| table?.get_mut(part)?.as_table_mut());
+        let Some(table) = table else { return Ok(()) };
+        let Some(value) = table.remove(former) else { return Ok(()) };
+        if table.contains_key(name) {
+            let expected = format!("one of \"{name}\" and \"{former}\", its former name,");
+            return Err(self.expected(path, expected, "both"));
+        }
+        table.insert(name.to_owned(), value);
+        self.renamed.push((format!("{path}.{name}"), format!("{path}.{former}")));
+        Ok(())
+    }
+
     /// Removes a top-level key and returns its value. Errors about this value still name the file.
     pub fn take(&mut self, key: &str) -> Option<toml::Value> {
         self.table.remove(key)
@@ -147,9 +169,13 @@ impl Document {
             None if path.is_empty() => self.name.clone(),
             None => match self.lines {
                 ErrorLines::OfLists => format!("{path} of {}", self.name),
-                ErrorLines::All => self.place_in_file(path),
+                ErrorLines::All => self.place_in_file(self.path_in_text(path)),
             },
         }
+    }
+
+    fn path_in_text<'p>(&'p self, path: &'p str) -> &'p str {
+        self.renamed.iter().find(|(name, _)| name == path).map_or(path, |(_, former)| former)
     }
 
     fn place_in_file(&self, path: &str) -> String {

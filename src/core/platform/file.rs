@@ -174,11 +174,19 @@ impl PlatformFile {
             cmps: self.nct.cmps,
         };
         let memory = memory::copy_memory(document, &self.core, self.cmp.as_ref(), self.node.as_ref(), &links)?;
-        let pairs = self.pairs.as_ref().map(|key| key.classes(document, self.nct, &links)).transpose()?;
-        if let Some(pairs) = pairs.as_ref().filter(|_| !self.inter_node.states_capacity()) {
+        let mut pairs = self.pairs.as_ref().map(|key| key.classes(document, self.nct, &links)).transpose()?;
+        if let Some(pairs) = &mut pairs {
             let between = &mut links[Level::InterNode as usize];
-            let capacity = between.occupancy().capacity.max(pairs.greatest_bandwidth(Level::InterNode));
-            *between = between.clone().occupying(Occupancy { capacity, ..between.occupancy().clone() });
+            match between.occupancy().capacity.filter(|_| self.inter_node.states_capacity()) {
+                Some(capacity) if between.contention() == Contention::Fair => {
+                    pairs.limit_bandwidth(Level::InterNode, capacity);
+                }
+                Some(_) => {}
+                None => {
+                    let capacity = between.occupancy().capacity.max(pairs.greatest_bandwidth(Level::InterNode));
+                    *between = between.clone().occupying(Occupancy { capacity, ..between.occupancy().clone() });
+                }
+            }
         }
         let fair = links.each_ref().map(|link| link.contention() == Contention::Fair);
         let files = [&self.intra_cmp, &self.inter_cmp, &self.inter_node];

@@ -125,6 +125,11 @@ impl Link {
         Link { contention, ..self }
     }
 
+    /// Reduces the bandwidth of messages to at most `most`.
+    pub fn limit_bandwidth(&mut self, most: Bandwidth) {
+        self.rows.iter_mut().for_each(|row| row.bandwidth = row.bandwidth.min(most));
+    }
+
     /// Returns the link without gaps between messages.
     pub fn without_gaps(mut self) -> Self {
         self.rows.iter_mut().for_each(|row| row.gap = SimSpan::ZERO);

@@ -91,6 +91,11 @@ impl PairClasses {
         self.links_at(level).flat_map(Link::rows).map(|row| row.bandwidth).max()
     }
 
+    /// Reduces bandwidths at `level` to at most `most`.
+    pub fn limit_bandwidth(&mut self, level: Level, most: Bandwidth) {
+        self.links.iter_mut().for_each(|links| links[level as usize].limit_bandwidth(most));
+    }
+
     /// The least latency of the classes that have pairs at `level`.
     pub fn least_latency(&self, level: Level) -> Option<SimSpan> {
         self.links_at(level).map(Link::least_latency).min()

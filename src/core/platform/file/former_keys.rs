@@ -25,17 +25,7 @@ const FORMER: [FormerKey; 7] = [
 pub(super) fn rename(document: &mut Document) -> Result<(), ConfigError> {
     for (tables, former, name) in FORMER {
         for path in tables {
-            let table = path
-                .split('.')
-                .try_fold(document.table_mut(), |table, part| table.get_mut(part).and_then(toml::Value::as_table_mut));
-            let Some(table) = table else { continue };
-            if table.contains_key(former) && table.contains_key(name) {
-                let expected = format!("one of \"{name}\" and \"{former}\", its former name,");
-                return Err(document.expected(path, expected, "both"));
-            }
-            if let Some(value) = table.remove(former) {
-                table.insert(name.to_owned(), value);
-            }
+            document.rename(path, former, name)?;
         }
     }
     Ok(())

@@ -85,7 +85,7 @@ impl LinkFile {
             Level::InterNode => Contention::Share,
         });
         let reader = Reader { document, level: level.name(), file: self, contention };
-        let mut rows = match &self.interval {
+        let rows = match &self.interval {
             None => vec![reader.row(&IntervalFile::default(), level.name(), Bytes::ZERO, Bytes::MAX)?],
             Some(intervals) => reader.rows(intervals)?,
         };
@@ -105,15 +105,12 @@ impl LinkFile {
             bandwidth_factor: self.bandwidth_factor,
         };
         let occupancy = stated.occupancy(document, level, contention, &rows, cmps)?;
-        if let Some(capacity) =
-            occupancy.capacity.filter(|_| contention == Contention::Fair && level == Level::InterNode)
-        {
-            // Nothing passes an adapter faster than its capacity, not even a message alone.
-            rows.iter_mut().for_each(|row| row.bandwidth = row.bandwidth.min(capacity));
-        }
-        let link = Link::new(contention, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows)
+        let limit = occupancy.capacity.filter(|_| contention == Contention::Fair && level == Level::InterNode);
+        let mut link = Link::new(contention, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows)
             .occupying(occupancy)
             .with_protocol(self.protocol(document, level)?);
+        // Nothing passes an adapter faster than its capacity, not even a message alone.
+        limit.into_iter().for_each(|capacity| link.limit_bandwidth(capacity));
         let most = SimSpan::from_ps(link.least_latency().as_ps() / 2);
         if let Some(slot) = self.slot.filter(|slot| *slot > most) {
             let expected = format!("at most {most}, half the least latency between nodes,");

@@ -205,6 +205,21 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
     }
 
     #[test]
+    fn under_fair_no_class_is_faster_than_the_stated_capacity() {
+        for (contention, fastest) in [("fair", 700_000_000), ("share", 2_000_000_000)] {
+            let directory = tempfile::tempdir().unwrap();
+            std::fs::write(directory.path().join("pairs.toml"), PAIRS).unwrap();
+            let name = directory.path().join("ring.toml").display().to_string();
+            let stated = format!("[inter_node]\ncontention = \"{contention}\"\ncapacity = \"700 MB/s\"");
+            let document = Document::parse(&name, &PLATFORM.replace("[inter_node]", &stated)).unwrap();
+            let classes = Platform::load(document, &[]).unwrap().pairs.unwrap();
+            let bandwidth = |from, to| classes.row(from, to, Level::InterNode, Bytes::new(8)).unwrap().bandwidth.get();
+            assert_eq!(bandwidth(0, 1), fastest, "{contention}");
+            assert_eq!(bandwidth(0, 2), fastest.min(1_000_000_000), "{contention}");
+        }
+    }
+
+    #[test]
     fn classes_of_a_node_hold_in_each_and_on_more_nodes() {
         let directory = tempfile::tempdir().unwrap();
         let machine = |pairs: &str| {

@@ -29,3 +29,14 @@ fn both_names_of_a_key_are_refused() {
         "expected one of \"contention\" and \"law\", its former name, in inter_node of x.toml; found both"
     );
 }
+
+#[test]
+fn an_error_at_a_former_name_states_that_name_and_its_line() {
+    for (value, wrong, place) in
+        [("\"40 us\"", "7", "connect of x.toml:11"), ("\"fair\"", "\"fare\"", "law of x.toml:8")]
+    {
+        let text = format!("{MACHINE}[inter_node]\n{}", FORMER.replace(value, wrong));
+        let error = Platform::load(document(&text), &[]).unwrap_err().to_string();
+        assert!(error.ends_with(&format!(" in inter_node.{place}; found {wrong}")), "{error}");
+    }
+}
