@@ -113,6 +113,28 @@ fn truncated_files_are_refused_wherever_they_end() {
 }
 
 #[test]
+fn errors_of_damaged_files_are_sentences() {
+    let bytes = file(&parameters(3, 0, 3000, 1000), |_, _| 1.0);
+    let mut texts = std::collections::BTreeSet::new();
+    for place in 0..bytes.len().min(1200) {
+        for value in [0, 1, 0x7f, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[place] = value;
+            let read = open(&damaged).and_then(|mut read| read.matrix(2));
+            texts.extend(read.err().map(|error| error.to_string()));
+        }
+    }
+    // Names of types and their fields, as debug output has them.
+    let is_raw = |text: &String| ["::", "Error", "Kind", "Some(", "{", "["].iter().any(|part| text.contains(part));
+    assert_eq!(texts.iter().find(|text| is_raw(text)), None);
+    for text in
+        ["cannot be read as NetCDF: the header is damaged", "cannot be read as NetCDF: the header contradicts itself"]
+    {
+        assert!(texts.contains(text), "{texts:#?}");
+    }
+}
+
+#[test]
 fn text_is_read_as_it_is_written() {
     let mut read = open(&file(&parameters(2, 10, 40, 20), |m, e| 1e-6 * (m * 4 + e) as f64)).unwrap();
     let mut text = Vec::new();

@@ -223,6 +223,18 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             ),
         );
     }
+    // The bound of a rate from windows is the time per byte of its row.
+    let bound = fit.rows.iter().filter(|row| row.copy == Some(row.columns[0].1)).count();
+    if bound > 0 {
+        let s = if bound == 1 { "" } else { "s" };
+        comment(
+            text,
+            &format!(
+                "copy_bandwidth of {bound} interval{s}: RAISED from the rate in windows of few to the bandwidth of the \
+                 ping-pong, which includes the copy."
+            ),
+        );
+    }
     let _ = writeln!(text, "[{}]\ncontention = \"{contention}\"", fit.level.name());
     if contention == "measured" {
         let _ = writeln!(text, "loads = {:?}", fit.loads);

@@ -117,6 +117,13 @@ fn a_copy_rate_that_a_faster_ping_pong_raises_is_noted() {
     assert!(text(&near).contains(note), "{}", text(&near));
     near.rows.iter_mut().for_each(|row| row.columns = vec![(1e-6, 4e-9)]);
     assert!(!text(&near).contains("RAISED"));
+    // A rate from windows is at least that of the ping-pong, too.
+    near.rows[1].copy = Some(4e-9);
+    let note =
+        "# copy_bandwidth of 1 interval: RAISED from the rate in windows of few to the bandwidth of the ping-pong";
+    assert!(text(&near).contains(note), "{}", text(&near));
+    near.rows[1].copy = Some(3e-9);
+    assert!(!text(&near).contains("RAISED"));
 }
 
 #[test]
