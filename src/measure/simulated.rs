@@ -89,6 +89,16 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
     sites: Vec<Site>,
     work: impl Fn(&mut Simulated<'_>) -> T + Send + Sync + 'static,
 ) -> Result<T, RunError> {
+    on_simulated_with(platform, sites, &Progress::default(), work)
+}
+
+/// Does the same as [`on_simulated`]; `progress` can cancel the run.
+pub(super) fn on_simulated_with<T: Default + Send + 'static>(
+    platform: &Platform,
+    sites: Vec<Site>,
+    progress: &Progress,
+    work: impl Fn(&mut Simulated<'_>) -> T + Send + Sync + 'static,
+) -> Result<T, RunError> {
     let ranks = sites.len() as u32;
     let found: Arc<Mutex<T>> = Arc::default();
     let mut placed = platform.clone();
@@ -114,7 +124,7 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
         };
         Box::new(Measuring(Fiber::new(STACK, body).expect("there is memory for a stack")))
     };
-    Simulation::new(platform, sites, options, Labels::default()).run_boxed(&make, &Progress::default())?;
+    Simulation::new(platform, sites, options, Labels::default()).run_boxed(&make, progress)?;
     let mut found = found.lock().expect("no rank has failed");
     Ok(std::mem::take(&mut *found))
 }

@@ -21,13 +21,12 @@ use super::{MeasureArgs, WrittenContention};
 const ROUNDS: usize = 4;
 
 /// Creates the failure of an unusable measurement. `what` is the result that is not written without --force. `advice`
-/// follows the request to measure again.
+/// follows the other ways to measure again.
 pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     let mut text = format!("this measurement cannot be used, {what} is written (--force writes it all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
     text.push_str(&format!(
-        "\nmeasure again when the machine is quieter, at a higher priority (chrt -f 20, nice -n -20), or for longer \
-             (--time){advice}"
+        "\nmeasure again when the machine is quieter, or at a higher priority (chrt -f 20, nice -n -20){advice}"
     ));
     Failure { exit: Exit::OverLimit, text }
 }
@@ -109,7 +108,7 @@ pub(super) fn conclude(
     let mut doubts = doubts(&measured.samples, &measured.links);
     doubts.extend(judgement.doubts);
     if !doubts.is_empty() && !args.force {
-        return Err(unusable("no platform", "; --samples saves the measurements", &doubts));
+        return Err(unusable("no platform", ", or for longer (--time); --samples saves the measurements", &doubts));
     }
     // The platform file contains these notes too, for later readers of the file.
     for note in doubts.iter().chain(&judgement.warnings) {
@@ -156,5 +155,21 @@ impl ReportLine {
         if self.last.is_some() {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_only_the_ways_of_its_measurement() {
+        let failure = unusable("nothing", "", &["the host was busy".to_owned()]);
+        assert_eq!(failure.exit, Exit::OverLimit);
+        assert_eq!(
+            failure.text,
+            "this measurement cannot be used, nothing is written (--force writes it all the same):\n  the host was busy\n\
+             measure again when the machine is quieter, or at a higher priority (chrt -f 20, nice -n -20)"
+        );
     }
 }

@@ -9,10 +9,9 @@ mod real;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::engine::Processes;
+use crate::engine::{Processes, Progress, RunError};
 use crate::matrices::{Parameters, Statistic, write_matrices, write_text};
 use crate::measure::pairs::{MeasuredPairs, PairPlan, simulate_length};
 use crate::platform::{Placement, Platform};
@@ -70,15 +69,14 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     let hosts: Vec<String> = sites.iter().map(|site| format!("node{}", site.node)).collect();
     let about = format!("{:?} on {} {}", plan, platform.name, platform.shape);
     let mut work = PairWork::start(args, prefix, &plan.parameters, &hosts, &about)?;
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let by_signal = Arc::clone(&cancelled);
-    let _listening = interrupt::listen(true, move || by_signal.store(true, Ordering::Relaxed))?;
+    let progress = Arc::new(Progress::default());
+    let by_signal = Arc::clone(&progress);
+    let _listening = interrupt::listen(true, move || by_signal.cancel())?;
     for matrix in work.journal.done()..parameters.count() {
-        if cancelled.load(Ordering::Relaxed) {
-            return Err(work.interrupted());
+        match simulate_length(&platform, sites.clone(), &plan, parameters.length(matrix), &progress) {
+            Err(RunError::Interrupted { .. }) => return Err(work.interrupted()),
+            measured => work.add(measured?)?,
         }
-        let measured = simulate_length(&platform, sites.clone(), &plan, parameters.length(matrix))?;
-        work.add(measured)?;
     }
     work.end()
 }

@@ -1,11 +1,11 @@
 //! The tests of pairs of ranks on a simulated machine.
 
-use mcpsim_core::engine::RunError;
+use mcpsim_core::engine::{Progress, RunError};
 use mcpsim_core::platform::{Platform, Site};
 use mcpsim_core::rank::{Call, Context, Message, ReplyKind, Requests, SERVICE, SendMode, Served};
 
 use super::super::port::RankPort;
-use super::super::simulated::{Simulated, message, on_simulated, pattern_in};
+use super::super::simulated::{Simulated, message, on_simulated_with, pattern_in};
 use super::campaign::{MeasuredPairs, PairPlan, measure_length};
 use super::port::PairPort;
 
@@ -24,15 +24,17 @@ const UNLOCK: u32 = 2;
 /// Measures all pairs for one message length on the machine's cores at `sites`, one rank per site.
 ///
 /// # Errors
-/// The run ends without a result, which these tests do not cause.
+/// [`RunError::Interrupted`] after a cancellation by `progress`. The tests give no other reason to end without a result.
 pub fn simulate_length(
     platform: &Platform,
     sites: Vec<Site>,
     plan: &PairPlan,
     bytes: u64,
+    progress: &Progress,
 ) -> Result<MeasuredPairs, RunError> {
     let plan = plan.clone();
-    let found = on_simulated(platform, sites, move |port| measure_length(port, &plan, bytes, &mut |_| ()))?;
+    let work = move |port: &mut Simulated<'_>| measure_length(port, &plan, bytes, &mut |_| ());
+    let found = on_simulated_with(platform, sites, progress, work)?;
     Ok(found.expect("the first rank has the result"))
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the pair tests on machines of known costs.
 
+use mcpsim_core::engine::Progress;
 use mcpsim_core::platform::Placement;
 
 use super::*;
@@ -49,7 +50,7 @@ fn plan(ranks: u32, test: PairTest) -> PairPlan {
 fn measured(plan: &PairPlan, bytes: u64) -> MeasuredPairs {
     let platform = test_support::load(MACHINE, &[]);
     let sites = Placement::Block.sites(platform.shape, plan.parameters.ranks, false).unwrap();
-    simulate_length(&platform, sites, plan, bytes).unwrap()
+    simulate_length(&platform, sites, plan, bytes, &Progress::default()).unwrap()
 }
 
 /// Returns the median and the minimum of the samples of rank x with rank y among eight ranks, nanoseconds.
@@ -151,8 +152,8 @@ fn pairs_of_other_nodes_at_the_same_time_change_nothing() {
         let platform = test_support::load(MACHINE, &[]);
         let platform = platform.with_shape("4,1,2".parse().unwrap());
         let sites = Placement::Block.sites(platform.shape, 8, false).unwrap();
-        let [one, both] =
-            [&alone, &together].map(|plan| simulate_length(&platform, sites.clone(), plan, 1000).unwrap());
+        let [one, both] = [&alone, &together]
+            .map(|plan| simulate_length(&platform, sites.clone(), plan, 1000, &Progress::default()).unwrap());
         assert_eq!(one.check, None);
         let check = both.check.unwrap();
         assert!(check.pairs >= 8 && check.greatest < 1e-9, "{check:?}");
