@@ -19,6 +19,10 @@ int main(int argc, char **argv) {
     int is_locked = !strncmp(mode, "lock", 4);
     if (!is_locked) MPI_Win_fence(0, window);
     if (rank && !strcmp(mode, "fence")) put(rank);
+    if (rank == 1 && !strcmp(mode, "fence_get")) {
+        MPI_Get(value, 1, MPI_INT, 0, 1, 1, MPI_INT, window);
+        put(0);
+    }
     if (rank && !strcmp(mode, "apart")) put(2 * rank);
     if (rank && !strcmp(mode, "strided")) MPI_Put(value, 4, MPI_INT, 0, rank, 1, strided, window);
     if (rank && !strcmp(mode, "sums")) MPI_Accumulate(value, 2, MPI_INT, 0, 0, 2, MPI_INT, MPI_SUM, window);
@@ -36,6 +40,21 @@ int main(int argc, char **argv) {
         MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
         put(0);
         MPI_Get(value + 2, 1, MPI_INT, 0, 1, 1, MPI_INT, window);
+        MPI_Win_unlock(0, window);
+    }
+    if ((!strcmp(mode, "lock_put") || !strcmp(mode, "lock_waited")) && rank == 1) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+        MPI_Get(value + 2, 1, MPI_INT, 0, 1, 1, MPI_INT, window);
+        if (!strcmp(mode, "lock_waited")) MPI_Win_flush_local(0, window);
+        put(0);
+        MPI_Win_unlock(0, window);
+    }
+    if (!strcmp(mode, "lock_request") && rank == 1) {
+        MPI_Request request;
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+        MPI_Rget(value + 2, 1, MPI_INT, 0, 1, 1, MPI_INT, window, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        put(0);
         MPI_Win_unlock(0, window);
     }
     if (!strcmp(mode, "lock_flush") && rank == 1) {

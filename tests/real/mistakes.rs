@@ -105,12 +105,23 @@ fn sends_without_buffers_show_a_deadlock_and_list_it() {
 }
 
 #[test]
+fn a_quiet_run_prints_the_mistakes_that_its_exit_code_stands_for() {
+    let (ran, _) = ran("mistakes.c", "--nct 1,1,2 --check --quiet", "leak");
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("note: not freed: 1 group, MPI_Comm_group at mistakes.c:"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_put_to_bytes_that_another_operation_of_its_epoch_reaches_is_reported() {
     let window = "of window 0x";
     let fence = ("MPI_Put", "bytes 8 to 11 ", " at rank 0, which MPI_Put of rank ");
-    let get = ("MPI_Get", "bytes 4 to 7 ", " at rank 0, which MPI_Put of rank 1 reaches in the same epoch");
-    let cases = [("fence", Some(fence)), ("lock_get", Some(get))];
-    let sound = ["apart", "strided", "sums", "turns", "lock_exclusive", "lock_flush"].map(|mode| (mode, None));
+    let get =
+        ("MPI_Get", "bytes 4 to 7 ", " at rank 0, which MPI_Put of rank 1 at conflicts.c:8 reaches in the same epoch");
+    let put = ("MPI_Put", "bytes 4 to 7 ", " at rank 0, which MPI_Get of rank 1 at conflicts.c:");
+    let cases = [("fence", fence), ("lock_get", get), ("lock_put", put), ("fence_get", put)];
+    let cases = cases.map(|(mode, conflict)| (mode, Some(conflict)));
+    let sound = ["apart", "strided", "sums", "turns", "lock_exclusive", "lock_flush", "lock_waited", "lock_request"];
+    let sound = sound.map(|mode| (mode, None));
     for (mode, conflict) in cases.into_iter().chain(sound) {
         for options in ["--nct 3,1,1 --check", "--nct 3,1,1 --check --workers 2"] {
             let (ran, json) = ran("conflicts.c", options, mode);
@@ -118,6 +129,7 @@ fn a_put_to_bytes_that_another_operation_of_its_epoch_reaches_is_reported() {
             let Some((call, bytes, other)) = conflict else { continue };
             let mistake = &json["mistakes"][0];
             assert_eq!((&mistake["kind"], &mistake["call"]), (&"access_conflict".into(), &call.into()), "{json}");
+            assert!(mistake["place"].as_str().unwrap().starts_with("conflicts.c:"), "{json}");
             for part in [bytes, window, other] {
                 assert!(mistake["text"].as_str().unwrap().contains(part), "{mode}: {json}");
             }

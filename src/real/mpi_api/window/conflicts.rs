@@ -1,17 +1,19 @@
 //! Detects conflicting accesses to a window (`--check`). A conflict is a put and another access to the same bytes
 //! without synchronisation between the two accesses (MPI-3.1, section 11.7).
 //!
-//! The tag of an operation between two calls of MPI_Win_fence is the number of the fence. Other operations are
-//! synchronised when their origin flushes them.
+//! Operations between two calls of MPI_Win_fence have the number of the fence. Other operations are synchronised when
+//! their origin flushes them. An operation with a result is complete when its origin has waited for the result, without a
+//! message to the target. Outside of epochs of MPI_Win_fence such an operation is therefore compared only with later
+//! operations of its own origin.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
-use super::wire::{TargetOperation, TargetRange};
-use mcpsim_core::rank::{Rank, Tag};
+use super::wire::{CallOrigin, TargetOperation, TargetRange};
+use mcpsim_core::rank::Rank;
 
-/// Tag of operations that do not belong to an epoch of MPI_Win_fence.
-pub const NO_FENCE: Tag = 0;
+/// Number of the fence for operations that do not belong to an epoch of MPI_Win_fence.
+pub const NO_FENCE: u32 = 0;
 /// Maximum number of accesses that are stored per window, and maximum number of byte ranges per access.
 const MOST_ACCESSES: usize = 1024;
 const MOST_RUNS: usize = 256;
@@ -21,8 +23,7 @@ const MOST_RUNS: usize = 256;
 pub struct OpenAccess {
     pub from: Rank,
     pub action: TargetOperation,
-    /// Number of the fence that started the epoch of the access, or [`NO_FENCE`].
-    pub fence: Tag,
+    pub origin: CallOrigin,
     /// Accessed byte ranges of the target, as distances in bytes from the base of the target's memory.
     runs: Vec<Range<i64>>,
 }
@@ -30,7 +31,7 @@ pub struct OpenAccess {
 impl OpenAccess {
     /// Creates an access of the rank `from` to `range`. The displacement of the range is `start` bytes from the base of
     /// the target's memory.
-    pub fn new(from: Rank, action: TargetOperation, fence: Tag, range: &TargetRange, start: i64) -> Self {
+    pub fn new(from: Rank, action: TargetOperation, origin: CallOrigin, range: &TargetRange, start: i64) -> Self {
         let mut runs: Vec<Range<i64>> = Vec::new();
         range.datatype.for_each_run(range.count, |kind, first, count| {
             if count == 0 {
@@ -44,7 +45,7 @@ impl OpenAccess {
                 runs.push(first..end);
             }
         });
-        OpenAccess { from, action, fence, runs }
+        OpenAccess { from, action, origin, runs }
     }
 
     /// Returns the first byte range that both accesses contain.
@@ -56,9 +57,20 @@ impl OpenAccess {
 
     /// Returns true if the result depends on the order of the two accesses.
     fn conflicts(&self, later: &OpenAccess) -> bool {
-        let is_put = |access: &OpenAccess| access.action == TargetOperation::Put;
-        let is_get = |access: &OpenAccess| access.action == TargetOperation::Get;
-        self.fence == later.fence && (is_put(self) || is_put(later) || is_get(later))
+        use TargetOperation::{Accumulate, Get, Put};
+        let matters = match (self.action, later.action) {
+            (Put, _) | (_, Put) | (Accumulate, Get) | (Get, Accumulate) => true,
+            _ => false,
+        };
+        let own = self.from == later.from && self.origin.waits == later.origin.waits;
+        let is_open = self.action.is_silent() || self.origin.fence != NO_FENCE || own;
+        matters && is_open && self.origin.fence == later.origin.fence
+    }
+
+    /// Whether the end of the access is known at the target. Results of requests are complete after any wait for the
+    /// request.
+    fn has_known_end(&self) -> bool {
+        self.action.is_silent() || self.origin.fence != NO_FENCE || !self.origin.position.starts_with("MPI_R")
     }
 }
 
@@ -71,18 +83,18 @@ pub struct OpenAccesses {
 }
 
 impl OpenAccesses {
-    /// Adds an access. If the access conflicts with an earlier access, returns the common bytes and the rank and
-    /// operation of the earlier access. A conflict is returned once per pair of ranks.
-    pub fn add(&mut self, access: OpenAccess) -> Option<(Range<i64>, Rank, TargetOperation)> {
+    /// Adds an access. If the access conflicts with an earlier access, returns the common bytes, and the rank and call
+    /// of the earlier access. A conflict is returned once per pair of ranks.
+    pub fn add(&mut self, access: OpenAccess) -> Option<(Range<i64>, Rank, String)> {
         // All operations of an epoch of MPI_Win_fence are served before the next epoch begins, so accesses of earlier
         // epochs are removed.
-        self.open.retain(|open| open.fence == NO_FENCE || open.fence >= access.fence);
+        self.open.retain(|open| open.origin.fence == NO_FENCE || open.origin.fence >= access.origin.fence);
         let found = self.open.iter().filter(|open| open.conflicts(&access)).find_map(|open| {
             let bytes = open.overlap(&access)?;
-            Some((bytes, open.from, open.action))
+            Some((bytes, open.from, open.origin.position.clone()))
         });
         let found = found.filter(|(_, other, _)| self.reported.insert((*other, access.from)));
-        if matches!(access.action, TargetOperation::Put | TargetOperation::Accumulate) {
+        if access.has_known_end() {
             if self.open.len() == MOST_ACCESSES {
                 self.open.pop_front();
             }
@@ -94,7 +106,7 @@ impl OpenAccesses {
     /// Removes the accesses of the rank `from` that do not belong to an epoch of MPI_Win_fence, because they are
     /// complete.
     pub fn complete(&mut self, from: Rank) {
-        self.open.retain(|open| open.from != from || open.fence != NO_FENCE);
+        self.open.retain(|open| open.from != from || open.origin.fence != NO_FENCE);
     }
 }
 
@@ -104,9 +116,21 @@ mod tests {
     use mcpsim_core::mpi::abi;
     use mcpsim_core::mpi::datatype::Datatype;
 
-    fn access(from: Rank, action: TargetOperation, fence: Tag, start: i64) -> OpenAccess {
+    fn origin(function: &str, fence: u32, waits: u32) -> CallOrigin {
+        CallOrigin { fence, waits, position: format!("{function} at a.c:7") }
+    }
+
+    fn access_of(from: Rank, action: TargetOperation, origin: CallOrigin, start: i64) -> OpenAccess {
         let datatype = Datatype::named(abi::MPI_INT).unwrap().clone();
-        OpenAccess::new(from, action, fence, &TargetRange { displacement: 0, count: 2, datatype }, start)
+        OpenAccess::new(from, action, origin, &TargetRange { displacement: 0, count: 2, datatype }, start)
+    }
+
+    fn access(from: Rank, action: TargetOperation, fence: u32, start: i64) -> OpenAccess {
+        access_of(from, action, origin(action.function(), fence, 0), start)
+    }
+
+    fn found(bytes: Range<i64>, rank: Rank, function: &str) -> Option<(Range<i64>, Rank, String)> {
+        Some((bytes, rank, format!("{function} at a.c:7")))
     }
 
     #[test]
@@ -115,15 +139,43 @@ mod tests {
         let mut open = OpenAccesses::default();
         assert_eq!(open.add(access(1, Put, NO_FENCE, 0)), None);
         assert_eq!(open.add(access(2, Put, NO_FENCE, 8)), None);
-        assert_eq!(open.add(access(2, Put, NO_FENCE, 4)), Some((4..8, 1, Put)));
+        assert_eq!(open.add(access(2, Put, NO_FENCE, 4)), found(4..8, 1, "MPI_Put"));
         // The conflict between these ranks was already reported.
         assert_eq!(open.add(access(2, Get, NO_FENCE, 4)), None);
-        assert_eq!(open.add(access(3, Get, NO_FENCE, 4)), Some((4..8, 1, Put)));
+        assert_eq!(open.add(access(3, Get, NO_FENCE, 4)), found(4..8, 1, "MPI_Put"));
         open.complete(1);
         open.complete(2);
         assert_eq!(open.add(access(4, Accumulate, NO_FENCE, 0)), None);
         assert_eq!(open.add(access(5, Accumulate, NO_FENCE, 0)), None);
-        assert_eq!(open.add(access(6, Put, NO_FENCE, 0)), Some((0..8, 4, Accumulate)));
+        assert_eq!(open.add(access(6, Put, NO_FENCE, 0)), found(0..8, 4, "MPI_Accumulate"));
+    }
+
+    #[test]
+    fn an_update_conflicts_with_a_get_whose_result_is_awaited() {
+        use TargetOperation::{Accumulate, Get, GetAccumulate, Put};
+        let mut open = OpenAccesses::default();
+        let get = |waits| access_of(1, Get, origin("MPI_Get", NO_FENCE, waits), 0);
+        let put = |waits| access_of(1, Put, origin("MPI_Put", NO_FENCE, waits), 0);
+        assert_eq!(open.add(get(0)), None);
+        // The origin has waited for the result, so that the get is complete.
+        assert_eq!(open.add(put(1)), None);
+        open.complete(1);
+        assert_eq!(open.add(get(1)), None);
+        // The target does not know whether the get of rank 1 is complete.
+        assert_eq!(open.add(access(2, Accumulate, NO_FENCE, 0)), None);
+        open.complete(2);
+        assert_eq!(open.add(put(1)), found(0..8, 1, "MPI_Get"));
+        // In an epoch of a fence all accesses are concurrent.
+        let mut open = OpenAccesses::default();
+        assert_eq!(open.add(access(1, Get, 1, 0)), None);
+        assert_eq!(open.add(access(3, Get, 1, 0)), None);
+        assert_eq!(open.add(access(3, GetAccumulate, 1, 0)), None);
+        assert_eq!(open.add(access(2, Put, 1, 0)), found(0..8, 1, "MPI_Get"));
+        assert_eq!(open.add(access(4, Put, 2, 0)), None);
+        // A request may be complete without a message to the target.
+        let mut open = OpenAccesses::default();
+        assert_eq!(open.add(access_of(1, Get, origin("MPI_Rget", NO_FENCE, 0), 0)), None);
+        assert_eq!(open.add(put(0)), None);
     }
 
     #[test]
@@ -132,7 +184,8 @@ mod tests {
         let range = TargetRange { displacement: 0, count: 0, datatype };
         let mut open = OpenAccesses::default();
         for from in [1, 2] {
-            assert_eq!(open.add(OpenAccess::new(from, TargetOperation::Put, NO_FENCE, &range, 0)), None);
+            let origin = origin("MPI_Put", NO_FENCE, 0);
+            assert_eq!(open.add(OpenAccess::new(from, TargetOperation::Put, origin, &range, 0)), None);
         }
     }
 
@@ -141,8 +194,7 @@ mod tests {
         let mut open = OpenAccesses::default();
         assert_eq!(open.add(access(1, TargetOperation::Put, 1, 0)), None);
         open.complete(1);
-        let put = Some((0..8, 1, TargetOperation::Put));
-        assert_eq!(open.add(access(2, TargetOperation::Put, 1, 0)), put);
+        assert_eq!(open.add(access(2, TargetOperation::Put, 1, 0)), found(0..8, 1, "MPI_Put"));
         assert_eq!(open.add(access(1, TargetOperation::Put, 2, 0)), None);
     }
 }

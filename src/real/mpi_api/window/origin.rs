@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::conflicts::NO_FENCE;
 use super::epoch::FIRST_ANSWER;
-use super::wire::{self, TargetOperation, TargetRange};
+use super::wire::{self, CallOrigin, TargetOperation, TargetRange};
 use super::{Access, Window};
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::held::DatatypeRef;
@@ -25,7 +25,9 @@ use mcpsim_core::units::Bytes;
 pub struct Origin {
     pub access: Access,
     /// Number of MPI_Win_fence calls on the window so far.
-    pub fences: Tag,
+    pub fences: u32,
+    /// Number of times that the rank has waited for results of operations.
+    waits: u32,
     /// Receive that completes when the last origin has called MPI_Win_complete. The value is set between MPI_Win_post
     /// and MPI_Win_wait.
     pub posted: Option<RequestId>,
@@ -92,9 +94,13 @@ pub struct CheckedOperation {
 
 impl Window {
     /// Sends a message to the rank `to`, which serves the message without its program's participation.
-    pub fn tell(&self, p: &MpiProcess, to: Rank, tag: Tag, data: Vec<u8>) {
+    pub fn tell(&self, p: &MpiProcess, to: Rank, tag: Tag, mut data: Vec<u8>) {
         p.no_poll();
+        // The origin of a compared call takes no virtual time.
         let size = bytes(data.len());
+        if p.job.options.checks.calls {
+            wire::put_origin(&mut data, &self.call_origin(p));
+        }
         let payload = p.payload(data);
         p.call_done(Call::Send(Message {
             to,
@@ -173,7 +179,7 @@ impl Window {
             self.origin.borrow_mut().unacknowledged.insert(target);
         }
         let Back::Into(place) = back else {
-            self.tell(p, self.comm.local.world(target), self.fence_tag(p), message);
+            self.tell(p, self.comm.local.world(target), 0, message);
             return Ok(add(COMPLETE, Operation::Nothing(empty_status())));
         };
         let engine = self.tell_and_listen(p, target, message);
@@ -193,13 +199,12 @@ impl Window {
         Ok(request)
     }
 
-    /// Returns the tag of an operation without an answer. If accesses are compared, the tag is the number of the fence.
-    fn fence_tag(&self, p: &MpiProcess) -> Tag {
+    /// Returns the origin of the running call, for the comparison of accesses.
+    #[cold]
+    fn call_origin(&self, p: &MpiProcess) -> CallOrigin {
         let origin = self.origin.borrow();
-        match p.job.options.checks.calls && origin.access == Access::Fence {
-            true => origin.fences,
-            false => NO_FENCE,
-        }
+        let fence = if origin.access == Access::Fence { origin.fences } else { NO_FENCE };
+        CallOrigin { fence, waits: origin.waits, position: p.position().unwrap_or_default() }
     }
 
     /// Waits for pending results from `target`, or from all targets if `target` is `None`. Then waits for the answers
@@ -208,6 +213,7 @@ impl Window {
         let mut taken: Vec<Pending> = Vec::new();
         {
             let mut origin = self.origin.borrow_mut();
+            origin.waits = origin.waits.wrapping_add(1);
             let is_taken = |pending: &mut Pending| target.is_none_or(|target| target == pending.target);
             taken.extend(origin.pending.extract_if(.., is_taken));
         }

@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use super::conflicts::{NO_FENCE, OpenAccess, OpenAccesses};
-use super::wire::{self, TargetOperation, TargetRange, WindowRequest};
+use super::conflicts::{OpenAccess, OpenAccesses};
+use super::wire::{self, CallOrigin, TargetOperation, TargetRange, WindowRequest};
 use super::{Window, epoch};
 use crate::mpi_api::error::MpiError;
 use crate::mpi_api::process::MpiProcess;
@@ -90,11 +90,15 @@ impl Exposed {
 pub fn serve(p: &MpiProcess, message: Served, answers: &mut Vec<Message>) {
     let Served { from, tag, payload, .. } = message;
     let Some(payload) = payload else { return };
-    let Some(asked) = wire::read(&payload) else { return };
+    let (asked, origin) = match p.job.options.checks.calls {
+        true => wire::split_origin(&payload).map_or((&[][..], None), |(asked, origin)| (asked, Some(origin))),
+        false => (&payload[..], None),
+    };
+    let Some(asked) = wire::read(asked) else { return };
     // If the window is unknown, it was already freed, and no rank waits for an answer.
     let window = p.windows.borrow().numbers.get(&asked.window).cloned();
     if let Some(window) = window {
-        Service { p, window: &window, from, tag, answers }.carry_out(asked);
+        Service { p, window: &window, from, tag, origin, answers }.carry_out(asked);
     }
 }
 
@@ -103,6 +107,8 @@ struct Service<'a> {
     window: &'a Window,
     from: Rank,
     tag: Tag,
+    /// Origin of the call, if accesses are compared.
+    origin: Option<CallOrigin>,
     answers: &'a mut Vec<Message>,
 }
 
@@ -159,21 +165,20 @@ impl Service<'_> {
     /// Reports the operation if it conflicts with an earlier operation. The operation's displacement is `start` bytes
     /// from the base.
     #[cold]
-    fn compare(&self, action: TargetOperation, range: &TargetRange, start: i64) {
-        // Only operations without an answer contain the number of the fence in their tag.
-        let fence = if action.is_silent() { self.tag } else { NO_FENCE };
-        let access = OpenAccess::new(self.from, action, fence, range, start);
+    fn compare(&self, origin: CallOrigin, action: TargetOperation, range: &TargetRange, start: i64) {
+        let (call, place) = Mistake::call_and_place(&origin.position);
+        let access = OpenAccess::new(self.from, action, origin, range, start);
         let Some((bytes, other, earlier)) = self.window.exposed.borrow_mut().accesses.add(access) else { return };
+        let (function, earlier) = Mistake::call_and_place(&earlier);
         let text = format!(
-            "bytes {} to {} of {} at rank {}, which {} of rank {other} reaches in the same epoch",
+            "bytes {} to {} of {} at rank {}, which {function} of rank {other}{} reaches in the same epoch",
             bytes.start,
             bytes.end - 1,
             self.window.describe(),
             self.window.comm.rank(),
-            earlier.function()
+            earlier.map_or(String::new(), |place| format!(" at {place}"))
         );
-        let (call, kind) = (action.function().to_owned(), MistakeKind::AccessConflict);
-        self.p.job.add_mistake(Mistake { rank: self.from, kind, call, place: None, text });
+        self.p.job.add_mistake(Mistake { rank: self.from, kind: MistakeKind::AccessConflict, call, place, text });
     }
 
     /// Executes an operation on the target's memory.
@@ -193,8 +198,8 @@ impl Service<'_> {
                 return;
             }
         };
-        if self.p.job.options.checks.calls {
-            self.compare(action, span, (base as i64).wrapping_sub(self.window.base as i64));
+        if let Some(origin) = self.origin.take() {
+            self.compare(origin, action, span, (base as i64).wrapping_sub(self.window.base as i64));
         }
         let (from, memory) = (self.from, self.window.given);
         self.p.remote.set(Some(RemoteAccess { from, function: action.function(), memory }));

@@ -149,6 +149,34 @@ pub fn read(bytes: &[u8]) -> Option<WindowRequest<'_>> {
     Some(WindowRequest { window, action, told: first & TOLD != 0, span, op, data: from.rest() })
 }
 
+/// Origin of an operation, sent after the message if accesses are compared (`--check`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallOrigin {
+    /// Number of the epoch of MPI_Win_fence, or [`super::conflicts::NO_FENCE`].
+    pub fence: u32,
+    /// Number of times that the origin has waited for results.
+    pub waits: u32,
+    /// MPI function and its place, such as "MPI_Put at ring.c:42".
+    pub position: String,
+}
+
+/// Appends the origin to a message.
+pub fn put_origin(message: &mut Vec<u8>, origin: &CallOrigin) {
+    message.extend(origin.position.bytes());
+    for number in [origin.fence, origin.waits, origin.position.len() as u32] {
+        message.extend(number.to_le_bytes());
+    }
+}
+
+/// Splits a message from its origin.
+pub fn split_origin(message: &[u8]) -> Option<(&[u8], CallOrigin)> {
+    let (rest, numbers) = message.split_last_chunk::<12>()?;
+    let (numbers, _) = numbers.as_chunks::<4>();
+    let [fence, waits, length] = [0, 1, 2].map(|place: usize| u32::from_le_bytes(numbers[place]));
+    let (message, position) = rest.split_at_checked(rest.len().checked_sub(length as usize)?)?;
+    Some((message, CallOrigin { fence, waits, position: String::from_utf8_lossy(position).into_owned() }))
+}
+
 /// Encodes an error for the answer to a flush.
 pub fn put_error(error: &MpiError) -> Vec<u8> {
     let mut out = Vec::new();
@@ -197,6 +225,15 @@ mod tests {
             (TargetOperation::LockExclusive, 0, true, false)
         );
         assert!(read(&[77, 0]).is_none() && read(&[]).is_none());
+    }
+
+    #[test]
+    fn a_message_is_followed_by_its_origin() {
+        let origin = CallOrigin { fence: 3, waits: 7, position: "MPI_Put at a.c:7".to_owned() };
+        let mut message = vec![1, 2, 3];
+        put_origin(&mut message, &origin);
+        assert_eq!(split_origin(&message), Some((&[1, 2, 3][..], origin)));
+        assert_eq!((split_origin(&message[1..12]), split_origin(&[0xff; 12])), (None, None));
     }
 
     #[test]
