@@ -51,6 +51,20 @@ fn kernels_on_a_loaded_host_are_refused() {
 }
 
 #[test]
+fn an_interrupt_within_a_long_length_names_the_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = mcpsim(directory.path());
+    let line = "measure --pairs --simulate default --nct 8,1,1 --end 500 --step 500 --repeats 4000000000 -o p";
+    command.args(line.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    assert!(holds_within_limit(|| directory.path().join("p.partial").exists() || child.try_wait().unwrap().is_some()));
+    interrupt(&mut child);
+    let ran = ended(child);
+    let told = "error: interrupted with 0 of 1 lengths in p.partial: the same command continues from there\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(130), told));
+}
+
+#[test]
 fn an_interrupted_measurement_of_pairs_goes_on_and_repeats_what_is_damaged() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();

@@ -146,12 +146,16 @@ fn a_wider_wire_carries_several_messages_each_at_its_pace() {
 fn an_adapter_that_carries_less_than_a_message_alone_bounds_it() {
     // A message has at most 1 GB/s, and the adapter has 0.5 GB/s. A message of 1 MB takes 2 ms, and two messages take 4
     // ms. The other contention models ignore the capacity of the adapter.
-    for (contention, alone) in [("fair", 2001), ("ideal", 1001), ("share", 1001), ("queue", 1001)] {
+    for (contention, alone) in [("fair", 2001), ("ideal", 1001), ("share", 1001), ("queue", 1001), ("measured", 1001)] {
+        let costs = match contention {
+            "measured" => "loads = [1, 2]\nlatency = [\"1 us\", \"1 us\"]\nbandwidth = [\"1 GB/s\", \"0.6 GB/s\"]",
+            _ => "latency = \"1 us\"\nbandwidth = \"1 GB/s\"",
+        };
         let text = format!(
             "name = \"narrow\"\nnct = [2, 1, 2]\n[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\n\
              memory_bandwidth = \"1 GB/s\"\n[intra_cmp]\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\n\
              [inter_cmp]\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[inter_node]\ncontention = \"{contention}\"\n\
-             latency = \"1 us\"\nbandwidth = \"1 GB/s\"\ncapacity = \"0.5 GB/s\"\n"
+             {costs}\ncapacity = \"0.5 GB/s\"\n"
         );
         let platform = test_support::load(&text, &[]);
         let one = clocks(&platform, &[vec![Send(2, 1_000_000)], vec![], vec![Recv(0)], vec![]]);

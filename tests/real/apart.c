@@ -113,6 +113,24 @@ static void window(void)
     MPI_Win_free(&window);
 }
 
+/* Makes the call `which`, which replays do not have, and ends by MPI_Abort. */
+static void cut(const char *which, char *program)
+{
+    MPI_Comm half, inter;
+    hand_over(1, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(which, "spawn")) {
+        MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    } else {
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 9, &inter);
+    }
+    hand_over(2, MPI_COMM_WORLD);
+    if (rank == 1)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* Creates a ring of ranks and calls the neighbourhood function `which`. */
 static void neighbours(const char *which)
 {
@@ -165,10 +183,14 @@ static void exchange(void)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
+    MPI_Comm parent;
     MPI_Init(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (!strcmp(what, "communicators"))
+    if (parent != MPI_COMM_NULL)
+        ;
+    else if (!strcmp(what, "communicators"))
         communicators();
     else if (!strcmp(what, "families"))
         families();
@@ -184,6 +206,8 @@ int main(int argc, char **argv)
         neighbours(what);
     else if (!strcmp(what, "ends"))
         ends();
+    else if (!strcmp(what, "spawn") || !strcmp(what, "intercomm"))
+        cut(what, argv[0]);
 #if MPI_VERSION >= 4
     else if (!strcmp(what, "persistent"))
         persistent();

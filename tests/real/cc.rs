@@ -127,6 +127,45 @@ fn flags_of_other_kinds_of_programs_do_no_harm() {
 }
 
 #[test]
+fn extensions_of_open_mpi_are_declared() {
+    let source = "#include <mpi.h>\n#include <mpi-ext.h>\n\
+        #if !defined(MPIX_CUDA_AWARE_SUPPORT) || MPIX_CUDA_AWARE_SUPPORT || MPIX_ROCM_AWARE_SUPPORT\n#error\n#endif\n\
+        int main(void) { return MPIX_Query_cuda_support() + MPIX_Query_rocm_support(); }\n";
+    let directory = files(&[("a.c", source), ("a.cc", source)]);
+    for line in ["cc -Wall -Wextra -Werror a.c -o a", "cxx -Wall -Wextra -Werror a.cc -o a"] {
+        compiles(directory.path(), line);
+        let ran = finish(wrapper(directory.path()).args(["--nct", "1,1,1", "./a"]).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn fortran_is_refused_with_the_way_to_record_it() {
+    let directory = files(&[("a.f90", "end\n"), ("b.c", HELLO)]);
+    for line in ["cc a.f90 -o a", "cc -c b.c a.f90", "cxx -O2 a.f90"] {
+        let ran = compile(directory.path(), line);
+        let said = "a.f90 is Fortran, which this wrapper does not compile: build it with the program's own MPI, and \
+                    record it: mcpsim trace lib\n";
+        assert!(ran.code == Some(2) && ran.stderr.ends_with(said), "{line}: {:?} {}", ran.code, ran.stderr);
+    }
+}
+
+#[test]
+fn a_program_that_another_linker_linked_is_told_how_to_link_it() {
+    let directory = files(&[("a.c", HELLO)]);
+    // Build scripts such as rsmpi's take only these options from the wrapper.
+    let shown = compile(directory.path(), "cc -show").stdout;
+    let is_taken = |word: &&str| ["-I", "-L", "-l"].iter().any(|option| word.starts_with(option));
+    let taken: Vec<&str> = shown.split_whitespace().filter(is_taken).collect();
+    let linked =
+        Command::new("cc").current_dir(&directory).args(["a.c", "-pie", "-fPIE", "-o", "a"]).args(taken).status();
+    assert!(linked.expect("cc").success());
+    let ran = finish(wrapper(directory.path()).args(["--nct", "1,1,1", "./a"]).output().unwrap());
+    let said = "has mcpsim's MPI but was linked without its wrapper: link it with mcpsim cc or mcpsim cxx";
+    assert!(ran.code == Some(2) && ran.stderr.contains(said), "{:?} {}", ran.code, ran.stderr);
+}
+
+#[test]
 fn main_may_stand_in_an_archive() {
     let directory = files(&[("a.c", HELLO), ("b.c", "int unused;")]);
     compiles(directory.path(), "cc -c a.c b.c");

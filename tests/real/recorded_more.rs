@@ -106,6 +106,8 @@ fn the_beginning_of_a_run_is_replayed_up_to_the_call_that_ends_its_recording() {
         ("allgatherv", 0, 0, "it called MPI_Ineighbor_allgatherv, which cannot be replayed; a replay has the first "),
         ("alltoallw", 0, 0, "it called MPI_Ineighbor_alltoallw, which cannot be replayed; a replay has the first "),
         ("ends", 1, 2, " before MPI_Finalize; a replay has the first "),
+        ("intercomm", 1, 2, "it called MPI_Intercomm_create, which cannot be replayed; a replay has the first "),
+        ("spawn", 1, 2, "it called MPI_Comm_spawn, which cannot be replayed; a replay has the first "),
     ];
     for_each_mpi(|mpi, library, directory| {
         let program = directory.join("apart");
@@ -114,7 +116,7 @@ fn the_beginning_of_a_run_is_replayed_up_to_the_call_that_ends_its_recording() {
             let [trace, json] = ["begun.trace", "begun.json"].map(|name| directory.join(name));
             let variables = [("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)];
             let ran = mpi.run_with(&program, 2, what, &variables);
-            if what == "ends" {
+            if ["ends", "intercomm", "spawn"].contains(&what) {
                 let merged = real::simulate(&format!("trace merge {0}.parts -o {0}", trace.display()));
                 if merged.code != Some(0) {
                     return Err(real::told(what, &merged));

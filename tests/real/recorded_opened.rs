@@ -78,6 +78,27 @@ fn time_that_a_program_sleeps_is_in_the_trace() {
 }
 
 #[test]
+fn a_system_without_figures_of_waits_is_noted_once() {
+    // The second library makes the file of these figures invisible.
+    let source = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <string.h>\n\
+        int access(const char *path, int mode) {\n    int (*next)(const char *, int) = dlsym(RTLD_NEXT, \"access\");\n\
+        return strstr(path, \"schedstat\") ? -1 : next(path, mode);\n}\n";
+    for_each_mpi(|mpi, library, directory| {
+        let [hides, hidden, program, trace] =
+            ["hides.c", "hides.so", "sleeps", "t.trace"].map(|name| directory.join(name));
+        std::fs::write(&hides, source).map_err(|error| error.to_string())?;
+        mpi.compile_with(&hides, &hidden, "-shared -fPIC -ldl")?;
+        mpi.compile(&real::file("tests/real/sleeps.c"), &program)?;
+        let both = format!("{}:{}", library.display(), hidden.display());
+        let ran = mpi.run_with(&program, 2, "", &[("LD_PRELOAD", Path::new(&both)), ("MCPSIM_TRACE", &trace)]);
+        let note =
+            "mcpsim-trace: the system has no /proc/thread-self/schedstat: sleeps and waits for files are missing";
+        assert_eq!((ran.code, ran.stderr.matches(note).count()), (Some(0), 1), "{}: {}", mpi.name, ran.stderr);
+        Ok(())
+    });
+}
+
+#[test]
 fn functions_found_by_dlsym_are_recorded() {
     for_each_mpi(|mpi, library, directory| {
         if !mpi.is_open_mpi {

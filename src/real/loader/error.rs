@@ -25,6 +25,8 @@ pub enum FileFault {
     OtherKind(String),
     /// The file lacks the marker of `mcpsim cc`.
     NotAProgram,
+    /// The file lacks the marker, but is linked with the stubs of `mcpsim cc`.
+    OtherLinker,
     /// The file was made by a version of `mcpsim cc` with another program format.
     OtherFormat(u32),
     /// The contents of the file are inconsistent. The value describes the inconsistency.
@@ -152,6 +154,10 @@ impl fmt::Display for FileFault {
                 f.write_str("not built by mcpsim cc: compile and link its sources with mcpsim cc or mcpsim cxx")?;
                 f.write_str(RECORD)
             }
+            FileFault::OtherLinker => f.write_str(
+                "has mcpsim's MPI but was linked without its wrapper: link it with mcpsim cc or mcpsim cxx (cargo: \
+                 RUSTFLAGS=\"-C linker=mpicc\", where mpicc is that of mcpsim)",
+            ),
             FileFault::OtherFormat(found) => write!(
                 f,
                 "was built by another version of mcpsim cc (format {found}, expected {}); build it again",

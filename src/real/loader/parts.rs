@@ -14,7 +14,7 @@ use super::layout::{InstanceLayout, Place};
 use super::library::{Known, Libraries, ModuleSource, Shared};
 use super::link::{self, Fixups, SearchScope, Storage};
 use super::note::{self, FileKind};
-use super::search::{Search, Sharing, other_mpi};
+use super::search::{Search, Sharing, is_stub, other_mpi};
 
 /// Linked files of a group, which all instances share. The files are a program with its libraries, or an opened library
 /// with its dependencies.
@@ -167,6 +167,10 @@ fn unmarked(program: &ModuleSource) -> FileFault {
         Err(fault) => return fault,
     };
     let needed = elf.names(elf::DT_NEEDED).unwrap_or_default();
+    let is_executable = elf.entry(elf::DT_FLAGS_1).unwrap_or(0) & elf::DF_1_PIE.0 != 0;
+    if is_executable && needed.iter().any(|name| is_stub(name)) {
+        return FileFault::OtherLinker;
+    }
     let other = needed.into_iter().find(|name| other_mpi(name));
     other.map_or(FileFault::NotAProgram, |name| FileFault::OtherMpi(name.to_owned()))
 }
