@@ -58,17 +58,15 @@ impl OpenAccess {
     /// Returns true if the result depends on the order of the two accesses.
     fn conflicts(&self, later: &OpenAccess) -> bool {
         use TargetOperation::{Accumulate, Get, Put};
-        let matters = match (self.action, later.action) {
-            (Put, _) | (_, Put) | (Accumulate, Get) | (Get, Accumulate) => true,
-            _ => false,
-        };
+        let matters =
+            matches!((self.action, later.action), (Put, _) | (_, Put) | (Accumulate, Get) | (Get, Accumulate));
         let own = self.from == later.from && self.origin.waits == later.origin.waits;
         let is_open = self.action.is_silent() || self.origin.fence != NO_FENCE || own;
         matters && is_open && self.origin.fence == later.origin.fence
     }
 
-    /// Whether the end of the access is known at the target. Results of requests are complete after any wait for the
-    /// request.
+    /// Returns true if the target can learn the end of the access. An operation with a request is complete when the
+    /// program has waited for the request.
     fn has_known_end(&self) -> bool {
         self.action.is_silent() || self.origin.fence != NO_FENCE || !self.origin.position.starts_with("MPI_R")
     }
