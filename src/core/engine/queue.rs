@@ -380,11 +380,14 @@ mod tests {
         queue.push(key, || EventKind::Wake { task: 0, turn: 0 });
     }
 
+    /// Greatest number of steps of a random test. Miri interprets the test.
+    const STEPS: usize = if cfg!(miri) { 100 } else { 3000 };
+
     proptest! {
         /// Pushed times exceed the last taken time by spans of all magnitudes, including zero.
         #[test]
         fn events_come_in_order_of_their_keys(
-            steps in prop::collection::vec((0..4u8, 0..64u32, any::<u64>(), 0..4u32), 1..3000),
+            steps in prop::collection::vec((0..4u8, 0..64u32, any::<u64>(), 0..4u32), 1..STEPS),
             known in 0..10usize,
         ) {
             let mut queue = EventQueue::default();
@@ -412,7 +415,6 @@ mod tests {
     #[test]
     fn many_events_at_few_times_come_in_order() {
         let mut queue = EventQueue::default();
-        // Miri interprets the test.
         let events: u32 = if cfg!(miri) { 1_000 } else { 100_000 };
         for sequence in 0..events {
             push(&mut queue, u64::from(sequence % 7) << 40, sequence.wrapping_mul(2_654_435_761), sequence);

@@ -103,7 +103,7 @@ fn check_elements(ty: &Type, map: &Map, cut: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 5 } else { 1500 }, ..ProptestConfig::default() })]
 
     #[test]
     fn a_datatype_is_its_type_map(recipe in recipe(), count in 0usize..5, a in 0usize..10_000, b in 0usize..10_000) {
