@@ -119,8 +119,8 @@ impl Document {
     /// # Errors
     /// The table has both keys.
     pub fn rename(&mut self, path: &str, former: &str, name: &str) -> Result<(), ConfigError> {
-        let parts = path.split('.');
-        let table = parts.fold(Some(&mut self.table), |table, part| table?.get_mut(part)?.as_table_mut());
+        let mut parts = path.split('.');
+        let table = parts.try_fold(&mut self.table, |table, part| table.get_mut(part)?.as_table_mut());
         let Some(table) = table else { return Ok(()) };
         let Some(value) = table.remove(former) else { return Ok(()) };
         if table.contains_key(name) {
