@@ -21,6 +21,7 @@ mod models;
 mod otf2;
 mod output;
 mod printer;
+mod processes;
 mod progress;
 mod report;
 mod revisions;
@@ -37,7 +38,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::cc::{self, Language, WrapperRequest};
-use crate::engine::{Outcome, Processes, Progress, RunError, end_process_soon};
+use crate::engine::{Outcome, Processes, Progress, RunError};
 use crate::process;
 use crate::run::{Application, Conduct, Console, PredictError, Prediction, Resolved, Stopwatch, agree};
 
@@ -48,6 +49,7 @@ use launch::RunMessage;
 pub use memory::ReportingAllocator;
 use output::Outputs;
 use printer::Printer;
+use processes::end_process_soon;
 use progress::ProgressLine;
 use watch::Watch;
 

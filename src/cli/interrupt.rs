@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::engine::{end_process, end_processes};
 use crate::process;
 
 use super::exit::{Exit, Failure};
+use super::processes::{end_process, end_processes};
 use super::watch;
 
 /// Time within which a cancelled run must end.

@@ -13,6 +13,7 @@ use crate::run::{Application, Details, PlacementChoice, Resolved, RunRequest};
 
 use super::commands::Parsed;
 use super::exit::{Exit, Failure};
+use super::processes::connect;
 
 /// Environment variables in which launchers store the number of processes.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE"];
@@ -33,7 +34,7 @@ pub(super) fn join(
         Ok(Parsed::Measure(_)) => HostThreads::None,
         _ => HostThreads::Several,
     };
-    Processes::join(threads).map_err(|why| match speaks {
+    connect(threads).map_err(|why| match speaks {
         true => Failure::bad_input(format!("started {launched}, {why}{}", without_mpi(parsed))),
         false => Failure::said_elsewhere(Exit::BadInput),
     })

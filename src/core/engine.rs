@@ -47,8 +47,7 @@ pub use mistake::{Mistake, MistakeKind};
 pub use outcome::{
     HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd, RankTime, Totals,
 };
-pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
+pub use processes::{HostThreads, Processes, Screen};
 pub use repeats::{NextValue, Repeats};
 pub use simulation::{Labels, MOST_REQUESTS, PreparedRun, Progress, RankPrograms, RunOptions, RunResult, Simulation};
-#[cfg(feature = "mpi")]
-pub use transport::mpi::HostWindow;
+pub use transport::processes::{HostNetwork, HostReduction, HostRequest, merge_words};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Modules of all packages in order. A module may use only the modules before it.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "units",
     "config",
     "platform",
@@ -13,6 +13,7 @@ const ORDER: [&str; 20] = [
     "mpi",
     "trace",
     "app",
+    "host_mpi",
     "matrices",
     "measure",
     "revisions",
@@ -50,7 +51,9 @@ const UNSAFE: &[&str] = &[
     "src/core/rank/fiber/float.rs",
     "src/core/engine/prefetch.rs",
     "src/core/engine/flows/limit_counts.rs",
-    "src/core/engine/transport/mpi",
+    "src/core/engine/transport/processes",
+    // The MPI library of the host.
+    "src/host_mpi",
     // Datatypes of a real MPI library.
     "src/cli/measure/datatypes.rs",
     // Access to data of C programs by datatypes and operations.

@@ -9,9 +9,9 @@ use mpi::request::{multiple_scope, scope};
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
-use crate::engine::HostWindow;
 use crate::measure::{GroupPort, NeighbourMethod, ProgramVec, RankPort, pass_over};
 use crate::platform::Collective;
+use mcpsim_host_mpi::HostWindow;
 
 use super::pages::PageBuffer;
 

@@ -6,8 +6,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-#[cfg(feature = "mpi")]
-use super::transport::mpi::{TransportWorld, end_all, leave, leave_soon};
+use super::transport::processes::{HostNetwork, TransportWorld};
 
 /// Output of ranks. Each process collects the output of its own ranks, and the first process shows it.
 pub trait Screen: Sync {
@@ -37,7 +36,6 @@ pub enum HostThreads {
 /// Host processes of a run.
 #[derive(Default)]
 pub struct Processes {
-    #[cfg(feature = "mpi")]
     world: Option<TransportWorld>,
 }
 
@@ -47,17 +45,16 @@ impl Processes {
         Processes::default()
     }
 
-    /// Starts MPI for several processes of an MPI launcher.
+    /// Creates a run of several processes that are connected by `network`.
     ///
     /// # Errors
-    /// If MPI cannot start, or the processes do not find each other.
-    #[cfg(feature = "mpi")]
-    pub fn join(threads: HostThreads) -> Result<Self, String> {
-        let world = TransportWorld::join(threads)?;
+    /// If there are no other processes, or they have another version.
+    pub fn over(network: Box<dyn HostNetwork>) -> Result<Self, String> {
+        let world = TransportWorld::new(network);
         if world.size == 1 {
             return Err(format!(
                 "but its MPI library, {}, finds no other: start it with that library's own launcher",
-                TransportWorld::library()
+                world.network.library()
             ));
         }
         let processes = Processes { world: Some(world) };
@@ -68,33 +65,14 @@ impl Processes {
         }
     }
 
-    /// Fails, because this build has no MPI.
-    ///
-    /// # Errors
-    /// Always.
-    #[cfg(not(feature = "mpi"))]
-    pub fn join(_: HostThreads) -> Result<Self, String> {
-        Err("but this build simulates in one process: build one that can with cargo build --release --features mpi, \
-             which needs an MPI library and libclang (see docs/guide/many-hosts.md)"
-            .to_owned())
-    }
-
     /// Returns the number of processes.
     pub fn count(&self) -> u32 {
-        #[cfg(feature = "mpi")]
-        if let Some(world) = &self.world {
-            return world.size;
-        }
-        1
+        self.world.as_ref().map_or(1, |world| world.size)
     }
 
     /// Returns the number of this process, from 0.
     pub fn me(&self) -> u32 {
-        #[cfg(feature = "mpi")]
-        if let Some(world) = &self.world {
-            return world.me;
-        }
-        0
+        self.world.as_ref().map_or(0, |world| world.me)
     }
 
     /// Returns whether this is the first process.
@@ -104,16 +82,14 @@ impl Processes {
 
     /// Returns a name such as "process 3 on node17", for errors of a single process.
     pub fn name(&self) -> String {
-        #[cfg(feature = "mpi")]
-        if self.world.is_some() {
-            return format!("process {} on {}", self.me(), TransportWorld::host());
+        match &self.world {
+            Some(world) => format!("process {} on {}", world.me, world.network.host()),
+            None => "the process".to_owned(),
         }
-        "the process".to_owned()
     }
 
     /// Sends the value that the first process creates to all processes.
     pub fn broadcast<T: Serialize + DeserializeOwned>(&self, make: impl FnOnce() -> T) -> T {
-        #[cfg(feature = "mpi")]
         if let Some(world) = &self.world {
             if world.me == 0 {
                 let value = make();
@@ -129,7 +105,6 @@ impl Processes {
 
     /// Returns the values of all processes to the first, in order of processes. The others receive an empty vector.
     pub fn gather<T: Serialize + DeserializeOwned>(&self, value: T) -> Vec<T> {
-        #[cfg(feature = "mpi")]
         if let Some(world) = &self.world {
             let all = world.gather(packed(&value));
             return all.iter().map(|bytes| unpacked(bytes)).collect();
@@ -137,13 +112,11 @@ impl Processes {
         vec![value]
     }
 
-    #[cfg(feature = "mpi")]
     pub(super) fn world(&self) -> Option<&TransportWorld> {
         self.world.as_ref()
     }
 }
 
-#[cfg(feature = "mpi")]
 fn packed<T: Serialize + DeserializeOwned>(value: &T) -> Vec<u8> {
     let bytes = postcard::to_stdvec(value).expect("a vector takes everything");
     // The format has no field names, so a type that omits fields in user output cannot be read back.
@@ -155,29 +128,6 @@ fn packed<T: Serialize + DeserializeOwned>(value: &T) -> Vec<u8> {
     bytes
 }
 
-#[cfg(feature = "mpi")]
 fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> T {
     postcard::from_bytes(bytes).expect("what a process of the same version has packed")
-}
-
-/// Ends this process and all others of the run with this code; callable from any thread at any point.
-pub fn end_processes(code: i32) -> ! {
-    #[cfg(feature = "mpi")]
-    end_all(code);
-    std::process::exit(code)
-}
-
-/// Ends this process with this code if the launcher or the user ends all processes.
-pub fn end_process(code: i32) -> ! {
-    #[cfg(feature = "mpi")]
-    leave(code);
-    std::process::exit(code)
-}
-
-/// Ends this process with this code unless it ends by itself shortly: the others may have ended, and MPI may wait for
-/// them.
-pub fn end_process_soon(code: i32) {
-    #[cfg(feature = "mpi")]
-    leave_soon(code);
-    let _ = code;
 }

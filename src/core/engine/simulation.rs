@@ -1,6 +1,5 @@
 //! Execution of a run, from its inputs to its [`Outcome`].
 
-#[cfg(feature = "mpi")]
 mod processes;
 mod programs;
 mod worker_setup;
@@ -142,13 +141,11 @@ impl Progress {
     }
 
     /// Returns the number of messages delivered by this process.
-    #[cfg(feature = "mpi")]
     pub(super) fn delivered_here(&self) -> u64 {
         self.here.load(Ordering::Relaxed)
     }
 
     /// Sets the number of messages delivered by the other processes.
-    #[cfg(feature = "mpi")]
     pub(super) fn report_elsewhere(&self, delivered: u64) {
         self.elsewhere.store(delivered, Ordering::Relaxed);
     }
@@ -239,11 +236,9 @@ impl<'a> Simulation<'a> {
         make: impl Fn(Rank) -> P + Sync,
         progress: &Progress,
     ) -> Option<Result<Outcome, RunError>> {
-        #[cfg(feature = "mpi")]
         if processes.count() > 1 {
             return self.run_several(processes, screen, &make, progress);
         }
-        let _ = (processes, screen);
         Some(self.run(make, progress))
     }
 

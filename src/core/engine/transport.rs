@@ -6,8 +6,7 @@ mod backoff;
 mod barrier;
 #[cfg(test)]
 mod model;
-#[cfg(feature = "mpi")]
-pub(super) mod mpi;
+pub(super) mod processes;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -141,8 +140,7 @@ pub(super) enum Transport<'a> {
     /// Threads of this process.
     Threads(ThreadsTransport<'a>),
     /// Threads of several processes.
-    #[cfg(feature = "mpi")]
-    Mpi(Box<mpi::MpiTransport<'a>>),
+    Processes(Box<processes::ProcessTransport<'a>>),
 }
 
 impl Transport<'_> {
@@ -161,8 +159,7 @@ impl Transport<'_> {
                 GlobalBound { others: SimTime::NEVER, handled, slot, until, stop }
             }
             Transport::Threads(threads) => threads.exchange(bound, outgoing, incoming, meanwhile),
-            #[cfg(feature = "mpi")]
-            Transport::Mpi(processes) => processes.exchange(bound, outgoing, incoming, meanwhile),
+            Transport::Processes(processes) => processes.exchange(bound, outgoing, incoming, meanwhile),
         }
     }
 
@@ -171,8 +168,7 @@ impl Transport<'_> {
         match self {
             Transport::Solo => 0,
             Transport::Threads(threads) => threads.waited,
-            #[cfg(feature = "mpi")]
-            Transport::Mpi(processes) => processes.waited,
+            Transport::Processes(processes) => processes.waited,
         }
     }
 }

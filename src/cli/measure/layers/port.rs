@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use crate::engine::end_process;
+use crate::cli::processes::end_process;
 use crate::measure::{ProgramVec, RankPort, pass_over};
 
 use super::super::super::exit::Exit;

@@ -6,9 +6,10 @@ use mpi::point_to_point::{Destination, Source};
 use mpi::request::{multiple_scope, scope};
 use mpi::traits::{Communicator, CommunicatorCollectives};
 
-use crate::engine::{HostWindow, Processes};
+use crate::engine::Processes;
 use crate::measure::pairs::{PairPlan, PairPort, measure_length};
 use crate::measure::{Binding, HostFacts, ProgramVec, RankPort, bind};
+use mcpsim_host_mpi::HostWindow;
 
 use super::super::super::exit::Failure;
 use super::super::MeasureArgs;

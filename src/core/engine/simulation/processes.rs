@@ -5,7 +5,7 @@ use crate::engine::findings::Findings;
 use crate::engine::outcome::{HostUse, Outcome};
 use crate::engine::processes::{Processes, Screen};
 use crate::engine::transport::Transport;
-use crate::engine::transport::mpi::{ProcessExchange, ProcessThreads};
+use crate::engine::transport::processes::{ProcessExchange, ProcessThreads};
 use crate::rank::{Program, Rank};
 use crate::units::SimSpan;
 
@@ -36,7 +36,7 @@ impl Simulation<'_> {
         let found = {
             let relay = ProcessExchange::new(team, world, screen, progress, mailboxes, self.options.host_clock);
             Findings::merge(in_threads(threads, |thread| {
-                let transport = Transport::Mpi(Box::new(relay.transport(thread)));
+                let transport = Transport::Processes(Box::new(relay.transport(thread)));
                 let mut found = crew.work(self, team.worker(thread), transport, make, false, progress);
                 found.host_times.iter_mut().for_each(|time| time.process = world.me);
                 found

@@ -31,13 +31,11 @@ impl WorkerSetup {
     }
 
     /// Returns the worker of rank 0.
-    #[cfg(feature = "mpi")]
     pub fn first(&self) -> u32 {
         self.seats.first().map_or(0, |seat| seat.worker)
     }
 
     /// Returns the worker of each rank.
-    #[cfg(feature = "mpi")]
     pub fn workers_of_ranks(&self) -> impl Iterator<Item = u32> + '_ {
         self.seats.iter().map(|seat| seat.worker)
     }
@@ -78,7 +76,6 @@ pub(super) fn in_threads<T: Send>(threads: u32, work: impl Fn(u32) -> T + Sync) 
 }
 
 /// Returns the number of nodes that have ranks.
-#[cfg(feature = "mpi")]
 pub(super) fn occupied_nodes(sites: &[Site]) -> u32 {
     let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
     nodes.sort_unstable();

@@ -6,6 +6,7 @@ use crate::rank::Mailboxes;
 
 use super::arrivals::Arrivals;
 use super::link::Sending;
+use super::network::HostNetwork;
 use super::wire::Package;
 
 /// Tags of packages and of large data.
@@ -35,12 +36,12 @@ impl<'w> BulkSender<'w> {
     }
 
     /// Sends queued messages and receives arrived ones; returns whether there were any.
-    pub fn run(&mut self) -> bool {
-        self.send() | self.receive()
+    pub fn run(&mut self, network: &dyn HostNetwork) -> bool {
+        self.send(network) | self.receive(network)
     }
 
     /// Sends queued messages.
-    pub fn send(&mut self) -> bool {
+    pub fn send(&mut self, network: &dyn HostNetwork) -> bool {
         let Some(mailboxes) = self.mailboxes else { return false };
         let mut messages = mailboxes.outgoing();
         if messages.is_empty() {
@@ -52,18 +53,18 @@ impl<'w> BulkSender<'w> {
         while let Some(&(to, ..)) = messages.peek() {
             let own = std::iter::from_fn(|| messages.next_if(|&(process, ..)| process == to));
             let package = Package::messages(own.map(|(_, rank, message)| (rank, message)));
-            self.sending.push(Sending::begin(package, to, TAGS));
+            self.sending.push(Sending::begin(network, package, to, TAGS));
             self.sent[to as usize] += 1;
         }
         true
     }
 
     /// Receives arrived messages.
-    pub fn receive(&mut self) -> bool {
+    pub fn receive(&mut self, network: &dyn HostNetwork) -> bool {
         let Some(mailboxes) = self.mailboxes else { return false };
         self.sending.retain_mut(|sending| !sending.is_complete());
         let mut any = false;
-        while let Some(package) = self.arrivals.take() {
+        while let Some(package) = self.arrivals.take(network) {
             self.received += 1;
             any = true;
             package.each_message(|rank, message| mailboxes.deliver(rank, message));

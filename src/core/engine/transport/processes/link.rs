@@ -6,10 +6,6 @@
 //! tags alternate between two sets. If ranks run ahead, the reduction also sums the early messages sent to each process
 //! so far.
 
-use std::ffi::{c_int, c_void};
-
-use mpi::ffi;
-
 use crate::engine::meter::timed;
 use crate::engine::transport::LocalBound;
 use crate::rank::Mailboxes;
@@ -17,11 +13,12 @@ use crate::units::SimTime;
 
 use super::arrivals::Arrivals;
 use super::bulk_sender::BulkSender;
+use super::network::{HostNetwork, HostReduction, HostRequest, MOST};
 use super::wire::Package;
-use super::world::{HostRequest, MOST, TransportWorld, poll, send};
+use super::world::{TransportWorld, poll};
 
 /// Tags of packages and of large data, for each of two alternating rounds.
-const TAGS: [[c_int; 2]; 2] = [[1, 2], [3, 4]];
+const TAGS: [[i32; 2]; 2] = [[1, 2], [3, 4]];
 
 /// Positions in a reduced word. They are followed by the number of packages for each process, and by the number of all
 /// early messages so far.
@@ -55,12 +52,10 @@ pub struct Remote {
 /// A leader's end of the exchange between processes.
 pub struct LeaderLink<'w> {
     world: &'w TransportWorld,
-    /// Datatype of a whole word, so that no library splits it.
-    datatype: ffi::MPI_Datatype,
-    combine: ffi::MPI_Op,
+    reduction: Box<dyn HostReduction + 'w>,
     sending: Vec<Sending>,
     arrivals: [Arrivals; 2],
-    pub bulk: BulkSender<'w>,
+    bulk: BulkSender<'w>,
     round: usize,
     /// Number of polls before a sleep.
     turns: u32,
@@ -77,11 +72,11 @@ pub(super) struct Sending {
 
 impl Sending {
     /// Starts to send `package`, with tags for the package and its large data.
-    pub fn begin(package: Package, to: u32, [tag, large]: [c_int; 2]) -> Sending {
+    pub fn begin(network: &dyn HostNetwork, package: Package, to: u32, [tag, large]: [i32; 2]) -> Sending {
         let large = package.large.iter().flat_map(|data| data.chunks(MOST)).map(|part| (part, large));
         let parts = std::iter::once((package.bytes.as_slice(), tag)).chain(large);
         // SAFETY: the package is kept, and its bytes do not move, until the requests are complete.
-        let requests = parts.map(|(part, tag)| unsafe { send(part, to, tag) }).collect();
+        let requests = parts.map(|(part, tag)| unsafe { network.send(part, to, tag) }).collect();
         Sending { requests, _package: package }
     }
 
@@ -97,19 +92,9 @@ impl<'w> LeaderLink<'w> {
         turns: u32,
         clock: Option<fn() -> u64>,
     ) -> Self {
-        // SAFETY: these are constants of the library; both are replaced below.
-        let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
-        let length = (COUNTS + 2 * world.size as usize) as c_int;
-        // SAFETY: MPI is initialised; `combine` reads and writes values of this type.
-        unsafe {
-            ffi::MPI_Type_contiguous(length, ffi::RSMPI_UINT64_T, &mut datatype);
-            ffi::MPI_Type_commit(&mut datatype);
-            ffi::MPI_Op_create(Some(combine), 1, &mut op);
-        }
         LeaderLink {
             world,
-            datatype,
-            combine: op,
+            reduction: world.network.reduction(COUNTS + 2 * world.size as usize),
             sending: Vec::new(),
             arrivals: TAGS.map(Arrivals::new),
             bulk: BulkSender::new(world.size, mailboxes),
@@ -136,7 +121,7 @@ impl<'w> LeaderLink<'w> {
         let mut word = self.word();
         for (to, package) in outgoing {
             word[COUNTS + to as usize] += 1;
-            self.sending.push(Sending::begin(package, to, TAGS[side]));
+            self.sending.push(Sending::begin(&*self.world.network, package, to, TAGS[side]));
         }
         word[LEAST] = bound.queued.min(bound.sent).as_ps();
         word[OWNER] = u64::from(self.world.me);
@@ -148,9 +133,9 @@ impl<'w> LeaderLink<'w> {
         word[DELIVERED] = delivered;
         let mut all = vec![0; word.len()];
         // SAFETY: both vectors stay unchanged until the request is complete, which the loop below ensures.
-        let mut reduction = unsafe { self.reduce(&word, &mut all) };
+        let mut reduction = unsafe { self.reduction.start(&word, &mut all) };
         let (me, messages) = (self.world.me as usize, COUNTS + self.world.size as usize);
-        let (bulk, arrivals) = (&mut self.bulk, &mut self.arrivals[side]);
+        let (network, bulk, arrivals) = (&*self.world.network, &mut self.bulk, &mut self.arrivals[side]);
         let (mut agreed, mut received, mut waited, mut taking) = (false, 0, 0, 0);
         let began = self.clock.map(|clock| clock());
         poll(self.turns, meanwhile, || {
@@ -158,11 +143,11 @@ impl<'w> LeaderLink<'w> {
                 agreed = true;
                 waited = self.clock.map_or(0, |clock| clock() - began.unwrap_or_default()) - taking;
             }
-            while let Some(package) = timed(self.clock, &mut taking, || arrivals.take()) {
+            while let Some(package) = timed(self.clock, &mut taking, || arrivals.take(network)) {
                 received += 1;
                 receive(package);
             }
-            bulk.run();
+            bulk.run(network);
             agreed && received == all[COUNTS + me] && bulk.received >= all[messages + me]
         });
         self.waited = waited;
@@ -179,22 +164,15 @@ impl<'w> LeaderLink<'w> {
 
     /// Creates a word with the number of early messages sent, after all queued ones are sent.
     fn word(&mut self) -> Vec<u64> {
-        self.bulk.send();
+        self.bulk.send(&*self.world.network);
         let mut word = vec![0; COUNTS + self.world.size as usize];
         word.extend(&self.bulk.sent);
         word
     }
 
-    /// Starts the reduction of the words of all processes.
-    ///
-    /// # Safety
-    /// Both slices must stay in place and unused until the request is complete.
-    unsafe fn reduce(&self, word: &[u64], all: &mut [u64]) -> HostRequest {
-        let (word, all) = (word.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
-        // SAFETY: guaranteed by the caller.
-        HostRequest::of(|request| unsafe {
-            ffi::MPI_Iallreduce(word, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
-        })
+    /// Sends queued early messages and receives arrived ones; returns whether there were any.
+    pub fn run_bulk(&mut self) -> bool {
+        self.bulk.run(&*self.world.network)
     }
 
     /// Receives the remaining early messages; all leaders end in the same round.
@@ -202,12 +180,12 @@ impl<'w> LeaderLink<'w> {
         let word = self.word();
         let mut all = vec![0; word.len()];
         // SAFETY: both vectors stay unchanged until the request is complete, which the loop below ensures.
-        let mut reduction = unsafe { self.reduce(&word, &mut all) };
+        let mut reduction = unsafe { self.reduction.start(&word, &mut all) };
         let mine = COUNTS + self.world.size as usize + self.world.me as usize;
-        let (bulk, mut agreed) = (&mut self.bulk, false);
+        let (network, bulk, mut agreed) = (&*self.world.network, &mut self.bulk, false);
         poll(self.turns, &mut || false, || {
             agreed = agreed || reduction.is_complete();
-            bulk.receive();
+            bulk.receive(network);
             agreed && bulk.received >= all[mine]
         });
         self.sending.extend(self.bulk.take_sending());
@@ -228,34 +206,11 @@ impl Drop for LeaderLink<'_> {
         for sending in &mut self.sending {
             sending.requests.iter_mut().for_each(|request| poll(self.turns, &mut || false, || request.is_complete()));
         }
-        // SAFETY: both were created by `new`, and no operation uses them any more.
-        unsafe {
-            ffi::MPI_Op_free(&mut self.combine);
-            ffi::MPI_Type_free(&mut self.datatype);
-        }
     }
 }
 
-/// Combines two words: the two least times and the owner of the first, sums, and the stop flag. Called by MPI.
-unsafe extern "C" fn combine(
-    from: *mut c_void,
-    into: *mut c_void,
-    count: *mut c_int,
-    datatype: *mut ffi::MPI_Datatype,
-) {
-    let mut bytes = 0;
-    // SAFETY: MPI passes `count` words of the datatype.
-    let (from, into, length) = unsafe {
-        ffi::MPI_Type_size(*datatype, &mut bytes);
-        let length = bytes as usize / size_of::<u64>();
-        let all = length * *count as usize;
-        let from = std::slice::from_raw_parts(from.cast::<u64>(), all);
-        (from, std::slice::from_raw_parts_mut(into.cast::<u64>(), all), length)
-    };
-    from.chunks(length).zip(into.chunks_mut(length)).for_each(|(from, into)| merge(from, into));
-}
-
-fn merge(from: &[u64], into: &mut [u64]) {
+/// Combines two words of a reduction: the two least times and the owner of the first, sums, and the stop flag.
+pub fn merge_words(from: &[u64], into: &mut [u64]) {
     let (mine, theirs) = ((into[LEAST], into[OWNER]), (from[LEAST], from[OWNER]));
     if theirs < mine {
         into[SECOND] = from[SECOND].min(mine.0);
@@ -283,13 +238,13 @@ mod tests {
         let words = [word(0, 7, 0), word(1, 5, 0), word(2, 5, 1), word(3, 9, 0)];
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             let mut all = words[order[0]].clone();
-            order[1..].iter().for_each(|&next| merge(&words[next], &mut all));
+            order[1..].iter().for_each(|&next| merge_words(&words[next], &mut all));
             assert_eq!(all, [5, 1, 5, 6, 97, 1, 35, 40, 4, 6]);
         }
         let mut pair = words[0].clone();
         let mut other = words[3].clone();
-        merge(&words[1], &mut other);
-        merge(&other, &mut pair);
+        merge_words(&words[1], &mut other);
+        merge_words(&other, &mut pair);
         assert_eq!(pair[..3], [5, 1, 7]);
     }
 }

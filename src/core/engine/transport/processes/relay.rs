@@ -64,10 +64,10 @@ impl<'w> ProcessExchange<'w> {
         }
     }
 
-    /// Returns the transport of a thread. Thread 0 is the leader and must be the thread that started MPI.
-    pub fn transport(&self, thread: u32) -> MpiTransport<'_> {
+    /// Returns the transport of a thread. Thread 0 is the leader and must be the thread that created the network.
+    pub fn transport(&self, thread: u32) -> ProcessTransport<'_> {
         let turns = self.world.turns(self.team.threads);
-        MpiTransport {
+        ProcessTransport {
             relay: self,
             thread: thread as usize,
             threads: self.buffers.transport(thread),
@@ -93,8 +93,8 @@ impl<'w> ProcessExchange<'w> {
     }
 }
 
-/// One worker's end of the transport over MPI.
-pub struct MpiTransport<'a> {
+/// One worker's end of the transport between processes.
+pub struct ProcessTransport<'a> {
     relay: &'a ProcessExchange<'a>,
     thread: usize,
     threads: ThreadsTransport<'a>,
@@ -104,7 +104,7 @@ pub struct MpiTransport<'a> {
     pub(in crate::engine::transport) waited: u64,
 }
 
-impl MpiTransport<'_> {
+impl ProcessTransport<'_> {
     pub(in crate::engine::transport) fn exchange(
         &mut self,
         bound: LocalBound,
@@ -125,7 +125,7 @@ impl MpiTransport<'_> {
         }
         let first = team.worker(0) as usize;
         let (mine, link) = (&mut outgoing[first..first + team.threads as usize], &mut self.link);
-        let mut letters_too = || link.as_mut().is_some_and(|link| link.bulk.run()) | meanwhile();
+        let mut letters_too = || link.as_mut().is_some_and(|link| link.run_bulk()) | meanwhile();
         let here = self.threads.exchange(bound, mine, incoming, &mut letters_too);
         self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
@@ -156,7 +156,7 @@ impl MpiTransport<'_> {
     }
 }
 
-impl Drop for MpiTransport<'_> {
+impl Drop for ProcessTransport<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.relay.barrier.tear_down();
